@@ -1,0 +1,50 @@
+import type { Role } from '../client-frames.ts'
+import type { WireMessage } from '../codec.ts'
+import type { OutputStream } from '../data-frame.ts'
+import type { SandwireError } from '../errors.ts'
+import type { Exit, ServerMessage } from '../server-frames.ts'
+
+/** Names one attempt to connect; events of older attempts are ignored. */
+export type AttemptId = number
+
+/** Where a client is. */
+export type ClientStatus =
+  | { readonly is: 'connecting'; readonly attempt: number }
+  | { readonly is: 'attached'; readonly session: string; readonly role: Role }
+  | { readonly is: 'reconnecting'; readonly attempt: number; readonly atMs: number; readonly why: string }
+  | { readonly is: 'exited'; readonly exit: Exit }
+  | { readonly is: 'detached' }
+  | { readonly is: 'failed'; readonly error: SandwireError }
+
+type Presence = Extract<ServerMessage, { type: 'presence' }>
+
+/** What a client session asks its driver to do, in order. */
+export type ClientEffect =
+  /** Open a connection; to the session when one is known, else to create it. */
+  | { readonly do: 'connect'; readonly attempt: AttemptId; readonly session: string | undefined }
+  | { readonly do: 'send'; readonly attempt: AttemptId; readonly data: WireMessage }
+  /** Close the connection and ignore what it still says. */
+  | { readonly do: 'close'; readonly attempt: AttemptId }
+  /** Bytes for the consumer, who answers each with `consumed`. */
+  | { readonly do: 'output'; readonly stream: OutputStream; readonly bytes: Uint8Array; readonly end: number }
+  | { readonly do: 'gap'; readonly from: number; readonly to: number }
+  /** A screen to start from; answered with `consumed` like output. */
+  | {
+      readonly do: 'snapshot'
+      readonly at: number
+      readonly cols: number
+      readonly rows: number
+      readonly exact: boolean
+      readonly bytes: Uint8Array
+    }
+  | { readonly do: 'resized'; readonly cols: number; readonly rows: number }
+  /** Room for more input. */
+  | { readonly do: 'writable' }
+  /** `bytes` of input will never be delivered. */
+  | { readonly do: 'inputLost'; readonly bytes: number; readonly why: 'role' | 'stdinClosed' }
+  | { readonly do: 'presence'; readonly presence: Presence }
+  | { readonly do: 'asked'; readonly by: string }
+  /** The server reports a fault that does not end the connection. */
+  | { readonly do: 'warning'; readonly code: string; readonly message: string }
+  | { readonly do: 'roundTrip'; readonly ms: number }
+  | { readonly do: 'status'; readonly status: ClientStatus }

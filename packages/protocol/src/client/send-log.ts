@@ -1,0 +1,130 @@
+import type { ClientMessage } from '../client-frames.ts'
+import { MAX_DATA_BYTES } from '../limits.ts'
+
+/** A control message before it has a place in the stream. */
+export type UnplacedMessage =
+  | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
+  | { readonly type: 'signal'; readonly signal: string }
+  | { readonly type: 'eof' }
+
+/** Something in the order it is, or will be, sent. */
+type Item = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | { readonly kind: 'control'; readonly message: UnplacedMessage }
+
+/** A frame to put on the connection. */
+export type Outgoing = Uint8Array | ClientMessage
+
+/**
+ * Input of one attachment: what waits to be sent, and what was sent and may have to be sent again.
+ * Bytes are counted by offset and control messages by number; both start at 0 and never repeat.
+ * A control message gets its number when it is first sent, so a signal may overtake bytes that wait for credit.
+ */
+export class SendLog {
+  #queue: Item[] = []
+  #queuedBytes = 0
+  /** Sent and not known to be accepted, oldest first; the first byte of it is at `#base`. */
+  #unconfirmed: Item[] = []
+  /** Offset and number behind what is confirmed. */
+  #base = { at: 0, seq: 0 }
+  /** Offset and number behind what was sent. */
+  #sent = { at: 0, seq: 0 }
+
+  /** Bytes that wait or may have to be sent again. */
+  get heldBytes(): number {
+    return this.#queuedBytes + (this.#sent.at - this.#base.at)
+  }
+
+  get isEmpty(): boolean {
+    return this.#queue.length === 0 && this.#unconfirmed.length === 0
+  }
+
+  /** Input bytes sent so far, counting none twice. */
+  get sentAt(): number {
+    return this.#sent.at
+  }
+
+  write(bytes: Uint8Array): void {
+    if (bytes.byteLength === 0) return
+    this.#queue.push({ kind: 'bytes', bytes })
+    this.#queuedBytes += bytes.byteLength
+  }
+
+  /** Queues a control message behind the bytes; a signal goes ahead of bytes that are still waiting. */
+  control(message: UnplacedMessage): void {
+    const item: Item = { kind: 'control', message }
+    if (message.type !== 'signal') {
+      this.#queue.push(item)
+      return
+    }
+    const firstOther = this.#queue.findIndex((queued) => queued.kind === 'bytes' || queued.message.type !== 'signal')
+    this.#queue.splice(firstOther === -1 ? this.#queue.length : firstOther, 0, item)
+  }
+
+  /** Takes the next frame that `limit`, the offset up to which input may be sent, allows. */
+  next(limit: number): Outgoing | undefined {
+    const first = this.#queue[0]
+    if (first === undefined) return undefined
+    if (first.kind === 'control') {
+      this.#queue.shift()
+      this.#unconfirmed.push(first)
+      this.#sent = { at: this.#sent.at, seq: this.#sent.seq + 1 }
+      return { ...first.message, ...this.#sent }
+    }
+    const room = Math.min(limit - this.#sent.at, MAX_DATA_BYTES)
+    if (room <= 0) return undefined
+    const bytes = first.bytes.subarray(0, room)
+    if (bytes.byteLength === first.bytes.byteLength) this.#queue.shift()
+    else this.#queue[0] = { kind: 'bytes', bytes: first.bytes.subarray(room) }
+    this.#queuedBytes -= bytes.byteLength
+    this.#unconfirmed.push({ kind: 'bytes', bytes })
+    this.#sent = { at: this.#sent.at + bytes.byteLength, seq: this.#sent.seq }
+    return bytes
+  }
+
+  /** The server has accepted up to this place; it need not be sent again. False when that was never sent. */
+  confirm(at: number, seq: number): boolean {
+    if (at > this.#sent.at || seq > this.#sent.seq) return false
+    while (this.#unconfirmed.length > 0) {
+      const first = this.#unconfirmed[0]
+      if (first === undefined) break
+      if (first.kind === 'control') {
+        if (this.#base.seq >= seq) break
+        this.#base.seq += 1
+        this.#unconfirmed.shift()
+        continue
+      }
+      const part = Math.min(first.bytes.byteLength, at - this.#base.at)
+      if (part <= 0) break
+      this.#base.at += part
+      if (part === first.bytes.byteLength) this.#unconfirmed.shift()
+      else this.#unconfirmed[0] = { kind: 'bytes', bytes: first.bytes.subarray(part) }
+    }
+    return true
+  }
+
+  /** Continues on a new connection at what the server has accepted. False when the two sides disagree. */
+  rewind(at: number, seq: number): boolean {
+    if (!this.confirm(at, seq) || this.#base.at !== at || this.#base.seq !== seq) return false
+    for (const item of this.#unconfirmed) if (item.kind === 'bytes') this.#queuedBytes += item.bytes.byteLength
+    this.#queue = [...this.#unconfirmed, ...this.#queue]
+    this.#unconfirmed = []
+    this.#sent = { ...this.#base }
+    return true
+  }
+
+  /** Gives up everything behind the accepted place; returns how many bytes were dropped. */
+  discard(at: number, seq: number): number {
+    this.rewind(at, seq)
+    const dropped = this.#queuedBytes
+    this.#queue = []
+    this.#queuedBytes = 0
+    return dropped
+  }
+
+  /** Drops bytes that were never sent, but not control messages; returns how many. */
+  dropQueuedBytes(): number {
+    const dropped = this.#queuedBytes
+    this.#queue = this.#queue.filter((item) => item.kind === 'control')
+    this.#queuedBytes = 0
+    return dropped
+  }
+}

@@ -1,0 +1,66 @@
+import { MAX_TOMBSTONES } from './limits.ts'
+
+/** What a create id stands for. */
+export type CreateAnswer =
+  /** Never seen: the caller creates the session and has already been recorded. */
+  | { readonly kind: 'new' }
+  /** The session this id created. */
+  | { readonly kind: 'existing'; readonly session: string }
+  /** Seen with other parameters. */
+  | { readonly kind: 'conflict' }
+  /** Its session is gone; the id never creates another. */
+  | { readonly kind: 'gone' }
+
+interface Entry {
+  readonly session: string
+  readonly fingerprint: string
+  alive: boolean
+}
+
+/**
+ * Remembers create ids per principal, so that a create whose reply was lost can be repeated without a second spawn.
+ * Ids of ended sessions stay as tombstones; past the bound the oldest tombstones are forgotten.
+ */
+export class CreateLedger {
+  readonly #entries = new Map<string, Entry>()
+  readonly #keyOfSession = new Map<string, string>()
+  /** Tombstones, oldest first. */
+  readonly #tombstones = new Set<string>()
+  readonly #maxTombstones: number
+
+  constructor(maxTombstones: number = MAX_TOMBSTONES) {
+    this.#maxTombstones = maxTombstones
+  }
+
+  /** Looks the id up, and records it for `session` when it is new. */
+  claim(create: { principal: string; createId: string; fingerprint: string; session: string }): CreateAnswer {
+    const key = JSON.stringify([create.principal, create.createId])
+    const known = this.#entries.get(key)
+    if (known === undefined) {
+      this.#entries.set(key, { session: create.session, fingerprint: create.fingerprint, alive: true })
+      this.#keyOfSession.set(create.session, key)
+      return { kind: 'new' }
+    }
+    if (known.fingerprint !== create.fingerprint) return { kind: 'conflict' }
+    return known.alive ? { kind: 'existing', session: known.session } : { kind: 'gone' }
+  }
+
+  /** Turns the id of an ended session into a tombstone. */
+  bury(session: string): void {
+    const key = this.#keyOfSession.get(session)
+    const entry = key === undefined ? undefined : this.#entries.get(key)
+    if (key === undefined || entry === undefined) return
+    this.#keyOfSession.delete(session)
+    entry.alive = false
+    this.#tombstones.add(key)
+    for (const oldest of this.#tombstones) {
+      if (this.#tombstones.size <= this.#maxTombstones) break
+      this.#tombstones.delete(oldest)
+      this.#entries.delete(oldest)
+    }
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+}

@@ -1,0 +1,112 @@
+/** What one error code means on every surface: HTTP, WebSocket, command line, retry logic. */
+export interface ErrorRow {
+  /** HTTP status when the refusal is an HTTP answer. */
+  readonly status: number
+  /** WebSocket close code when the refusal ends a connection. */
+  readonly close: number
+  /** Exit code of `sbx-stdio` when this is why it gave up. */
+  readonly exit: number
+  /** True when the same client may try again without changing anything. */
+  readonly retryable: boolean
+}
+
+const final = (status: number, close: number, exit = 255): ErrorRow => ({ status, close, exit, retryable: false })
+const passing = (status: number, close: number): ErrorRow => ({ status, close, exit: 255, retryable: true })
+
+/** Every error of Sandwire, one row each. Codes are stable: they are part of the wire. */
+export const ERRORS = {
+  /** A parameter is missing, unknown, malformed or out of range. */
+  bad_request: final(400, 4400, 2),
+  /** A frame cannot be decoded or is not allowed at this point of the conversation. */
+  bad_frame: final(400, 4402),
+  /** No credential, or one that is not accepted. */
+  unauthorized: final(401, 4401),
+  /** The credential is good but does not allow this. */
+  forbidden: final(403, 4403),
+  /** The request comes from a web page whose origin is not listed. */
+  origin_refused: final(403, 4403),
+  /** The Host header names nothing this server answers to. */
+  host_refused: final(421, 4421),
+  /** No such route. */
+  not_found: final(404, 4404),
+  /** The route exists but not with this method. */
+  method_not_allowed: final(405, 4405),
+  /** The route speaks WebSocket only. */
+  upgrade_required: final(426, 4426, 2),
+  /** No session has this id, or it is not yours. */
+  session_not_found: final(404, 4404),
+  /** The session existed and has ended, with everything it kept. */
+  session_gone: final(410, 4410),
+  /** The same create id was used with other parameters. */
+  conflict: final(409, 4409),
+  /** A parameter works only with the `sandwire.v1` subprotocol. */
+  needs_v1: final(426, 4426, 2),
+  /** The two sides share no protocol version. */
+  version_unsupported: final(426, 4426),
+  /** Input, resize or signal came from an attachment whose role does not allow it. */
+  role_refused: final(403, 4430),
+  /** The attachment to resume is no longer known, so what it sent and received is not either. */
+  resume_lost: final(410, 4431),
+  /** The two sides disagree about an offset or a sequence number. */
+  desync: final(409, 4432),
+  /** A newer connection of the same attachment took over. */
+  replaced: final(409, 4433),
+  /** The session was ended on request while attached. */
+  session_ended: final(410, 4434),
+  /** The command does not exist. */
+  command_not_found: final(422, 4440, 127),
+  /** The command exists but cannot be executed. */
+  command_not_executable: final(422, 4441, 126),
+  /** The process could not be started for another reason. */
+  spawn_failed: final(422, 4442, 126),
+  /** A terminal line in canonical mode was longer than the kernel keeps; nothing of it was run. */
+  line_too_long: final(413, 4443),
+  /** A frame or body is larger than the limit. */
+  frame_too_large: final(413, 1009),
+  /** The sandbox runs as many sessions as it may. */
+  too_many_sessions: final(429, 4450),
+  /** The session has as many attachments as it may. */
+  too_many_attachments: final(429, 4451),
+  /** Frames come faster than the limit. */
+  rate_limited: passing(429, 4452),
+  /** The first frame did not come in time. */
+  hello_timeout: passing(408, 4453),
+  /** Nothing was heard from the other side for too long. */
+  silent: passing(408, 4454),
+  /** The connection does not take what is sent to it; it can resume. */
+  send_overflow: passing(503, 4455),
+  /** The server is stopping. */
+  shutting_down: passing(503, 1012),
+  /** The connection broke. */
+  link_lost: passing(502, 1006),
+  /** A fault of ours. */
+  internal: passing(500, 1011),
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** Narrows a string from the wire to a code this version knows. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text)
+}
+
+/** The one error class of Sandwire. `cause` is for logs and never leaves the process. */
+export class SandwireError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'SandwireError'
+    this.code = code
+  }
+
+  get row(): ErrorRow {
+    return ERRORS[this.code]
+  }
+
+  /** Turns whatever was caught into an error with a code; unknown things become `internal`. */
+  static from(caught: unknown): SandwireError {
+    if (caught instanceof SandwireError) return caught
+    return new SandwireError('internal', 'Internal error', { cause: caught })
+  }
+}

@@ -1,0 +1,56 @@
+/** Bytes of payload in one data frame; relays on the way stay comfortable with it. */
+export const MAX_DATA_BYTES = 64 * 1024
+/** Bytes of one inbound WebSocket message, control or data; larger ones end the connection. */
+export const MAX_MESSAGE_BYTES = 1024 * 1024
+/** Characters of one control message; hello carries the environment and is the largest. */
+export const MAX_CONTROL_CHARS = 128 * 1024
+/** Entries of the environment in hello. */
+export const MAX_ENV_ENTRIES = 256
+/** Characters of one environment name or value. */
+export const MAX_ENV_CHARS = 32 * 1024
+/** Characters of the label an attachment shows to the others. */
+export const MAX_NAME_CHARS = 64
+/** Largest terminal dimension a program can be told. */
+export const MAX_CELLS = 4096
+/** Output window a fresh attachment starts with; at 1 MB/s it drains in about 64 ms. */
+export const START_WINDOW_BYTES = 64 * 1024
+/** The window never shrinks below this, so a very slow link still makes progress. */
+export const MIN_WINDOW_BYTES = 2 * 1024
+/** The window never grows past this. */
+export const MAX_WINDOW_BYTES = 1024 * 1024
+/** Input bytes one attachment may have unsettled. */
+export const INPUT_WINDOW_BYTES = 256 * 1024
+/** Output kept per session for resume and late attachers. */
+export const LOG_BYTES = 2 * 1024 * 1024
+/** Output handed to sockets for one session in one turn of the event loop. */
+export const TURN_BYTES = 256 * 1024
+/** After a cut, how long a session blocks rather than trims, and a lease is reserved. */
+export const GRACE_MS = 30_000
+/** A driver of a trimming session without ack progress for this long no longer holds the program back. */
+export const STALL_MS = 30_000
+/** How long a fresh connection may take to say hello. */
+export const HELLO_MS = 10_000
+/** How long a detached session lives unless told otherwise. */
+export const KEEP_SECONDS = 60
+/** Longest keep a client may ask for. */
+export const MAX_KEEP_SECONDS = 7 * 24 * 3600
+/** How often an otherwise silent client proves it is there. */
+export const HEARTBEAT_MS = 15_000
+/** Silence after which the server takes a connection for dead; three heartbeats and a bit. */
+export const SILENCE_MS = 50_000
+/** Attachments of one session, detached ones that may still resume included. */
+export const MAX_ATTACHMENTS = 64
+/** Inbound messages per second per connection, over a burst of twice that. */
+export const MESSAGES_PER_SECOND = 5_000
+/** How long a small settled input or consumed output may wait for its ack. */
+export const ACK_DELAY_MS = 10
+/** Consumed output that is acknowledged at once. */
+export const ACK_BYTES = 16 * 1024
+/** Input a client holds for a process that does not take it; beyond, `write` waits. */
+export const CLIENT_INPUT_BYTES = 1024 * 1024
+/** Rendered screens larger than this are sent without their scrollback. */
+export const MAX_SNAPSHOT_BYTES = 512 * 1024
+/** Recorded resizes kept per session. */
+export const MAX_RESIZES = 256
+/** Create ids remembered after their session is gone. */
+export const MAX_TOMBSTONES = 16_384

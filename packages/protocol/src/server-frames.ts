@@ -1,0 +1,89 @@
+import { ROLES } from './client-frames.ts'
+import { MAX_ATTACHMENTS, MAX_CELLS, MAX_NAME_CHARS, MAX_SNAPSHOT_BYTES } from './limits.ts'
+import { bool, type Decoded, list, literal, nullable, offset, oneOf, optional, record, tagged, text, whole } from './shape.ts'
+
+const cells = whole(1, MAX_CELLS)
+const role = oneOf(ROLES)
+const attachmentId = text(16, /^a[0-9]+$/)
+const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(2048) }
+
+/** How far the server has taken an attachment's input. */
+const inputPlace = record({ at: offset, seq: offset })
+
+/** Text messages to a plain client. */
+export const plainServerMessage = tagged({
+  /** `code` is 128 + n for a process killed by signal n, which `signal` then names. */
+  exit: record({ type: literal('exit'), code: whole(0, 255), signal: optional(text(16)) }),
+  error: record({ type: literal('error'), ...errorText }),
+})
+export type PlainServerMessage = Decoded<typeof plainServerMessage>
+
+/** Text messages to a `sandwire.v1` client. */
+export const serverMessage = tagged({
+  /** Answer to hello: where both streams continue. */
+  welcome: record({
+    type: literal('welcome'),
+    version: whole(1, 1000),
+    session: text(128),
+    /** Name of this attachment that others may see. */
+    attachment: attachmentId,
+    role,
+    /** The most this connection may become. */
+    authority: role,
+    epoch: offset,
+    mode: oneOf(['pipe', 'pty']),
+    /** Offset of the next output byte, unless a gap or snapshot comes first. */
+    output: offset,
+    /** Input already accepted from this attachment. */
+    input: inputPlace,
+    /** Input bytes that may be unsettled. */
+    inputWindow: whole(1, Number.MAX_SAFE_INTEGER),
+    keepSeconds: whole(0, Number.MAX_SAFE_INTEGER),
+    cols: cells,
+    rows: cells,
+  }),
+  /** Input up to `input` was written to the process; control messages up to `seq` were applied. */
+  ack: record({ type: literal('ack'), input: offset, seq: offset }),
+  /** Output from..to is no longer available; the stream continues at `to`. */
+  gap: record({ type: literal('gap'), from: offset, to: offset }),
+  /** The screen at offset `at`, as `bytes` bytes in snapshot data frames; the stream continues at `at`. */
+  snapshot: record({
+    type: literal('snapshot'),
+    at: offset,
+    cols: cells,
+    rows: cells,
+    bytes: whole(0, MAX_SNAPSHOT_BYTES),
+    /** False when output was trimmed before it could be rendered; a repaint has been asked for. */
+    exact: bool,
+  }),
+  /** The terminal has this size from offset `at` on. */
+  resized: record({ type: literal('resized'), at: offset, cols: cells, rows: cells }),
+  /** Input from offset `at` on is not read by anybody. */
+  stdinClosed: record({ type: literal('stdinClosed'), at: offset }),
+  /** The process ended, and `outputEnd` is the end of its output. */
+  exit: record({
+    type: literal('exit'),
+    code: nullable(whole(0, 255)),
+    signal: nullable(text(16)),
+    outputEnd: offset,
+    truncated: bool,
+  }),
+  error: record({ type: literal('error'), ...errorText, fatal: bool }),
+  /** This attachment's role changed; input beyond `input` was refused. */
+  role: record({ type: literal('role'), role, epoch: offset, input: inputPlace }),
+  /** Who is attached, and who drives. */
+  presence: record({
+    type: literal('presence'),
+    driver: nullable(attachmentId),
+    attachments: list(
+      record({ id: attachmentId, role, name: text(MAX_NAME_CHARS), connected: bool }),
+      MAX_ATTACHMENTS,
+    ),
+  }),
+  /** An attachment asks the driver to hand over. */
+  asked: record({ type: literal('asked'), by: attachmentId }),
+  pong: record({ type: literal('pong'), id: offset }),
+})
+export type ServerMessage = Decoded<typeof serverMessage>
+export type Welcome = Extract<ServerMessage, { type: 'welcome' }>
+export type Exit = Extract<ServerMessage, { type: 'exit' }>

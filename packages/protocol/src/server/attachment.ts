@@ -1,0 +1,128 @@
+import { AckWindow } from '../ack-window.ts'
+import type { Role } from '../client-frames.ts'
+import { TokenBucket } from '../token-bucket.ts'
+import type { LinkId } from './effects.ts'
+import type { SessionLimits } from './session-options.ts'
+
+/** Which conversation a connection speaks. */
+export type Dialect = 'plain' | 'v1'
+
+/** Whether an attachment has a connection now. */
+export type LinkState =
+  | { readonly is: 'attached'; readonly link: LinkId }
+  | { readonly is: 'detached'; readonly sinceMs: number }
+
+/** One client of the session, across its reconnects. */
+export interface Attachment {
+  /** Name that others may see. */
+  readonly id: string
+  /** Secret that resumes it. */
+  readonly identity: string
+  /** Whose it is; another principal cannot resume it. */
+  readonly principal: string
+  readonly dialect: Dialect
+  name: string
+  /** The most it may become, from the connection's authorisation. */
+  authority: Role
+  role: Role
+  state: LinkState
+
+  /** Where its raw stream begins: 0, or the offset of the last screen it was sent. */
+  base: number
+  /** Offset behind the last output byte handed to the connection. */
+  sent: number
+  /** Highest `sent` ever; nothing beyond it can have been received. */
+  sentMax: number
+  /** Offset the client has consumed up to. */
+  acked: number
+  /** When `acked` last moved or everything was acknowledged. */
+  ackProgressMs: number
+  window: AckWindow
+  /** The connection's own buffer is full until it drains. */
+  isBlocked: boolean
+  /** Waits for a rendered screen; no output is sent meanwhile. */
+  awaitsSnapshot: boolean
+  /** Serial number of the last resize it was told. */
+  resizeSerial: number
+  isExitSent: boolean
+  /** Everything was said and consumed, and the connection was told to close. */
+  isDone: boolean
+  /** No ack progress for so long that it no longer holds the program back. */
+  isStalled: boolean
+  /** Present when output bandwidth is limited. */
+  bandwidth: TokenBucket | undefined
+
+  /** Input bytes accepted, and how many of them reached the process. */
+  inputAccepted: number
+  inputSettled: number
+  /** Sequence number of the last control message applied. */
+  controlSeq: number
+  /** What the last input ack said. */
+  inputAckSent: { at: number; seq: number }
+  /** An input ack is due at this time. */
+  inputAckDueMs: number | undefined
+  /** Input is discarded until the client has seen the role change of this epoch. */
+  deafUntilEpoch: number | undefined
+  isStdinClosedSent: boolean
+}
+
+export function createAttachment(init: {
+  id: string
+  identity: string
+  principal: string
+  dialect: Dialect
+  name: string
+  authority: Role
+  role: Role
+  link: LinkId
+  from: number
+  resizeSerial: number
+  windowBytes: number
+  limits: SessionLimits
+  nowMs: number
+}): Attachment {
+  const { limits, nowMs } = init
+  const maxBytes = Math.max(1, Math.min(init.windowBytes, limits.window.maxBytes))
+  const rate = limits.outputBytesPerSecond
+  return {
+    id: init.id,
+    identity: init.identity,
+    principal: init.principal,
+    dialect: init.dialect,
+    name: init.name,
+    authority: init.authority,
+    role: init.role,
+    state: { is: 'attached', link: init.link },
+    base: 0,
+    sent: init.from,
+    sentMax: init.from,
+    acked: init.from,
+    ackProgressMs: nowMs,
+    window: new AckWindow({ ...limits.window, maxBytes }),
+    isBlocked: false,
+    awaitsSnapshot: false,
+    resizeSerial: init.resizeSerial,
+    isExitSent: false,
+    isDone: false,
+    isStalled: false,
+    bandwidth: rate > 0 ? new TokenBucket(rate, Math.max(rate / 4, 1), nowMs) : undefined,
+    inputAccepted: 0,
+    inputSettled: 0,
+    controlSeq: 0,
+    inputAckSent: { at: 0, seq: 0 },
+    inputAckDueMs: undefined,
+    deafUntilEpoch: undefined,
+    isStdinClosedSent: false,
+  }
+}
+
+const RANK: Readonly<Record<Role, number>> = { viewer: 0, collaborator: 1, driver: 2 }
+
+/** The lesser of two roles. */
+export function lesserRole(a: Role, b: Role): Role {
+  return RANK[a] <= RANK[b] ? a : b
+}
+
+export function canWrite(role: Role): boolean {
+  return role !== 'viewer'
+}

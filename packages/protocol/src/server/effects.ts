@@ -1,0 +1,36 @@
+import type { ErrorCode } from '../errors.ts'
+import type { WireMessage } from '../codec.ts'
+
+/** Names one connection for as long as it lives. Minted by the driver of the session, never reused. */
+export type LinkId = number
+
+/** What a server session asks its driver to do, in order. */
+export type ServerEffect =
+  /** Start the process. Answered by `ended` or `startFailed` in the end. */
+  | { readonly do: 'start'; readonly env: Readonly<Record<string, string>>; readonly cols: number; readonly rows: number }
+  | { readonly do: 'send'; readonly link: LinkId; readonly data: WireMessage }
+  /** Close a connection after what was sent. */
+  | { readonly do: 'close'; readonly link: LinkId; readonly code: number; readonly reason: string }
+  | { readonly do: 'write'; readonly bytes: Uint8Array }
+  | { readonly do: 'closeInput' }
+  | { readonly do: 'resize'; readonly cols: number; readonly rows: number }
+  | { readonly do: 'signal'; readonly signal: string }
+  /** Stop and go on reading the process's output. */
+  | { readonly do: 'pause' }
+  | { readonly do: 'resume' }
+  /** Render the screen at the end of the log for an attachment. Answered by `snapshotReady`, always. */
+  | { readonly do: 'snapshot'; readonly attachment: string }
+  /** Make the program draw its screen again. */
+  | { readonly do: 'repaint' }
+  /** Call `turn` in the next turn of the event loop: more is ready than one turn may carry. */
+  | { readonly do: 'again' }
+  /** Run the kill ladder. */
+  | { readonly do: 'terminate' }
+  /** The session is over and may be forgotten. */
+  | { readonly do: 'gone' }
+
+/** Text of a refusal; goes to the peer as it is. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly message: string
+}

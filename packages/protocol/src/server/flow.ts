@@ -1,0 +1,46 @@
+import type { OutputLog } from '../output-log.ts'
+import type { Attachment } from './attachment.ts'
+import type { Overflow } from './session-options.ts'
+
+/** What decides whether the process may go on writing. */
+export interface FlowInputs {
+  readonly log: OutputLog
+  /** The driver, when it has a connection. */
+  readonly driver: Attachment | undefined
+  readonly overflow: Overflow
+  /** Until then a session without a driver blocks rather than trims. */
+  readonly graceUntilMs: number
+  /** Offset that whoever drove last has consumed. */
+  readonly pin: number
+  readonly isPaused: boolean
+}
+
+/** True when the driver's pace is the process's pace. */
+function isHeldByDriver(driver: Attachment | undefined): driver is Attachment {
+  return driver !== undefined && !driver.isStalled
+}
+
+/** True while bytes behind the last driver's place must not be lost. */
+function isBlocking(inputs: FlowInputs, nowMs: number): boolean {
+  if (inputs.overflow === 'block') return true
+  return inputs.driver === undefined && nowMs < inputs.graceUntilMs
+}
+
+/** Whether reading from the process has to stop. Once paused, it goes on when half the room is free again. */
+export function shouldPause(inputs: FlowInputs, nowMs: number): boolean {
+  const { log, driver, pin, isPaused } = inputs
+  if (isHeldByDriver(driver)) {
+    if (driver.awaitsSnapshot) return true
+    const unread = log.end - driver.acked
+    const window = driver.window.sizeBytes
+    return isPaused ? unread > window >> 1 : unread >= window
+  }
+  if (!isBlocking(inputs, nowMs)) return false
+  return log.end - pin >= log.limitBytes
+}
+
+/** Offset from which on nothing may be trimmed. */
+export function keepFrom(inputs: FlowInputs, nowMs: number): number {
+  if (isHeldByDriver(inputs.driver)) return inputs.driver.acked
+  return isBlocking(inputs, nowMs) ? inputs.pin : inputs.log.end
+}

@@ -1,0 +1,121 @@
+import type { ClientMessage } from '../client-frames.ts'
+import { ACK_DELAY_MS } from '../limits.ts'
+import { type Attachment, canWrite } from './attachment.ts'
+import type { Outbox } from './outbox.ts'
+import type { Refusal } from './effects.ts'
+
+/** A control message with a place in the input. */
+export type PlacedMessage = Extract<ClientMessage, { type: 'resize' | 'signal' | 'eof' }>
+
+/** Lets input through to the process: once, in order, from those who may, and no more than was granted. */
+export class InputGate {
+  readonly #outbox: Outbox
+  readonly #windowBytes: number
+  /** Bytes handed to the process and not settled yet, by who wrote them, oldest first. */
+  readonly #unsettled: { attachment: Attachment; bytes: number }[] = []
+  /** Nobody reads input any more. */
+  #isClosed = false
+
+  constructor(outbox: Outbox, windowBytes: number) {
+    this.#outbox = outbox
+    this.#windowBytes = windowBytes
+  }
+
+  /** Takes input bytes. A refusal ends the connection. */
+  accept(attachment: Attachment, bytes: Uint8Array, nowMs: number): Refusal | undefined {
+    if (attachment.deafUntilEpoch !== undefined) return undefined
+    if (!canWrite(attachment.role)) {
+      return { code: 'role_refused', message: `Cannot take input: this attachment is a ${attachment.role}` }
+    }
+    const unsettled = attachment.inputAccepted - attachment.inputSettled
+    if (attachment.dialect === 'v1' && unsettled + bytes.byteLength > this.#windowBytes) {
+      return { code: 'bad_frame', message: `Cannot take input: more than ${this.#windowBytes} bytes are unsettled` }
+    }
+    if (bytes.byteLength === 0) return undefined
+    attachment.inputAccepted += bytes.byteLength
+    if (this.#isClosed) {
+      this.#settle(attachment, bytes.byteLength, nowMs)
+      this.#tellClosed(attachment, attachment.inputAccepted - bytes.byteLength)
+      return undefined
+    }
+    const last = this.#unsettled.at(-1)
+    if (last?.attachment === attachment) last.bytes += bytes.byteLength
+    else this.#unsettled.push({ attachment, bytes: bytes.byteLength })
+    this.#outbox.push({ do: 'write', bytes })
+    return undefined
+  }
+
+  /** Checks a control message's place and role; `'apply'` means it is the next one and may be applied. */
+  admit(attachment: Attachment, message: PlacedMessage, nowMs: number): 'apply' | 'skip' | Refusal {
+    if (attachment.deafUntilEpoch !== undefined) return 'skip'
+    if (attachment.role !== 'driver') {
+      return { code: 'role_refused', message: `Cannot apply ${message.type}: this attachment is a ${attachment.role}` }
+    }
+    if (message.seq <= attachment.controlSeq) return 'skip'
+    if (message.seq !== attachment.controlSeq + 1 || message.at !== attachment.inputAccepted) {
+      return { code: 'desync', message: `Cannot apply ${message.type}: expected number ${attachment.controlSeq + 1} at ${attachment.inputAccepted}` }
+    }
+    attachment.controlSeq = message.seq
+    attachment.inputAckDueMs ??= nowMs + ACK_DELAY_MS
+    return 'apply'
+  }
+
+  /** The process took `bytes` more. */
+  settled(bytes: number, nowMs: number): void {
+    let left = bytes
+    while (left > 0) {
+      const first = this.#unsettled[0]
+      if (first === undefined) return
+      const part = Math.min(left, first.bytes)
+      first.bytes -= part
+      left -= part
+      if (first.bytes === 0) this.#unsettled.shift()
+      this.#settle(first.attachment, part, nowMs)
+    }
+  }
+
+  /** Who wrote the oldest bytes that are not settled. */
+  get oldestWriter(): Attachment | undefined {
+    return this.#unsettled[0]?.attachment
+  }
+
+  /** Nobody reads stdin any more: what is queued is settled, and writers are told. */
+  close(writers: Iterable<Attachment>, nowMs: number): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const attachment of writers) {
+      if (canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
+    }
+    for (const { attachment, bytes } of this.#unsettled.splice(0)) this.#settle(attachment, bytes, nowMs)
+  }
+
+  /** Repeats to a returning writer that nobody reads. */
+  remind(attachment: Attachment): void {
+    attachment.isStdinClosedSent = false
+    if (this.#isClosed && canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
+  }
+
+  /** Sends the input ack when it is due. */
+  ackIfDue(attachment: Attachment, nowMs: number): void {
+    if (attachment.inputAckDueMs !== undefined && nowMs >= attachment.inputAckDueMs) this.#ack(attachment)
+  }
+
+  #settle(attachment: Attachment, bytes: number, nowMs: number): void {
+    attachment.inputSettled += bytes
+    const unacked = attachment.inputSettled - attachment.inputAckSent.at
+    if (unacked * 4 >= this.#windowBytes) this.#ack(attachment)
+    else attachment.inputAckDueMs ??= nowMs + ACK_DELAY_MS
+  }
+
+  #ack(attachment: Attachment): void {
+    attachment.inputAckDueMs = undefined
+    attachment.inputAckSent = { at: attachment.inputSettled, seq: attachment.controlSeq }
+    this.#outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
+  }
+
+  #tellClosed(attachment: Attachment, at: number): void {
+    if (attachment.isStdinClosedSent) return
+    attachment.isStdinClosedSent = true
+    this.#outbox.tell(attachment, { type: 'stdinClosed', at })
+  }
+}

@@ -1,0 +1,41 @@
+import { encode } from '../codec.ts'
+import { ERRORS } from '../errors.ts'
+import type { ServerMessage } from '../server-frames.ts'
+import type { Attachment } from './attachment.ts'
+import type { LinkId, Refusal, ServerEffect } from './effects.ts'
+
+/** Close code of a conversation that ended as it should. */
+const NORMAL_CLOSE = 1000
+
+/** Collects the effects of one call into the session, in order. */
+export class Outbox {
+  #effects: ServerEffect[] = []
+
+  push(effect: ServerEffect): void {
+    this.#effects.push(effect)
+  }
+
+  /** Hands over what was collected. */
+  take(): readonly ServerEffect[] {
+    const effects = this.#effects
+    this.#effects = []
+    return effects
+  }
+
+  /** Sends a `sandwire.v1` message to an attachment that has a connection and speaks it. */
+  tell(attachment: Attachment, message: ServerMessage): void {
+    if (attachment.state.is !== 'attached' || attachment.dialect !== 'v1') return
+    this.push({ do: 'send', link: attachment.state.link, data: encode(message) })
+  }
+
+  /** Says why, then closes. */
+  refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
+    const text = { type: 'error', code: refusal.code, message: refusal.message } as const
+    this.push({ do: 'send', link, data: encode(dialect === 'v1' ? { ...text, fatal: true } : text) })
+    this.push({ do: 'close', link, code: ERRORS[refusal.code].close, reason: refusal.code })
+  }
+
+  closeNormally(link: LinkId): void {
+    this.push({ do: 'close', link, code: NORMAL_CLOSE, reason: '' })
+  }
+}

@@ -1,0 +1,132 @@
+import { packData } from '../data-frame.ts'
+import { MAX_DATA_BYTES } from '../limits.ts'
+import type { OutputLog } from '../output-log.ts'
+import type { ResizeLog } from '../resize-log.ts'
+import type { Attachment } from './attachment.ts'
+import type { Outbox } from './outbox.ts'
+
+/** A screen rendered at an exact offset. */
+export interface Snapshot {
+  readonly at: number
+  readonly cols: number
+  readonly rows: number
+  readonly data: Uint8Array
+  readonly exact: boolean
+}
+
+/** Hands output to attachments, each from its own cursor and within its own window. */
+export class OutputPump {
+  readonly #log: OutputLog
+  readonly #resizes: ResizeLog
+  readonly #outbox: Outbox
+  readonly #isPty: boolean
+  readonly #turnBytes: number
+  /** Bytes that may still be sent in this turn, and when the turn began. */
+  #turnLeft: number
+  #turnMs = -1
+  #isAgainAsked = false
+
+  constructor(deps: { log: OutputLog; resizes: ResizeLog; outbox: Outbox; isPty: boolean; turnBytes: number }) {
+    this.#log = deps.log
+    this.#resizes = deps.resizes
+    this.#outbox = deps.outbox
+    this.#isPty = deps.isPty
+    this.#turnBytes = deps.turnBytes
+    this.#turnLeft = deps.turnBytes
+  }
+
+  /** A new turn of the event loop began. */
+  turn(): void {
+    this.#turnLeft = this.#turnBytes
+    this.#isAgainAsked = false
+  }
+
+  /** Sends what the attachment may get now. */
+  pump(attachment: Attachment, nowMs: number): void {
+    if (nowMs !== this.#turnMs) {
+      this.#turnMs = nowMs
+      this.#turnLeft = this.#turnBytes
+    }
+    if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot) return
+    const { link } = attachment.state
+    this.#skipWhatIsGone(attachment)
+    while (!attachment.awaitsSnapshot) {
+      const room = this.#room(attachment, nowMs)
+      this.#tellResizes(attachment)
+      const resize = this.#resizes.after(attachment.resizeSerial)
+      const untilResize = resize === undefined ? room : Math.min(room, resize.at - attachment.sent)
+      const slice = this.#log.read(attachment.sent, Math.min(untilResize, MAX_DATA_BYTES))
+      if (slice === undefined) return
+      const bytes = slice.end - attachment.sent
+      attachment.bandwidth?.take(bytes, nowMs)
+      this.#turnLeft -= bytes
+      attachment.sent = slice.end
+      attachment.sentMax = Math.max(attachment.sentMax, slice.end)
+      if (attachment.acked + bytes === slice.end) attachment.ackProgressMs = nowMs
+      attachment.window.sent(slice.end, nowMs)
+      this.#outbox.push({ do: 'send', link, data: slice.frame })
+    }
+  }
+
+  /** Asks for a rendered screen; output waits for it. */
+  askSnapshot(attachment: Attachment): void {
+    attachment.awaitsSnapshot = true
+    this.#outbox.push({ do: 'snapshot', attachment: attachment.id })
+  }
+
+  /** Sends a rendered screen and continues behind it. */
+  sendSnapshot(attachment: Attachment, snapshot: Snapshot): void {
+    attachment.awaitsSnapshot = false
+    if (attachment.state.is !== 'attached') return
+    const { link } = attachment.state
+    if (attachment.sentMax > 0 && attachment.sent < snapshot.at) {
+      this.#outbox.tell(attachment, { type: 'gap', from: attachment.sent, to: snapshot.at })
+    }
+    const { at, cols, rows, data, exact } = snapshot
+    this.#outbox.tell(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
+    for (let from = 0; from < data.byteLength; from += MAX_DATA_BYTES) {
+      this.#outbox.push({ do: 'send', link, data: packData('snapshot', data.subarray(from, from + MAX_DATA_BYTES)) })
+    }
+    attachment.base = at
+    attachment.sent = at
+    attachment.sentMax = Math.max(attachment.sentMax, at)
+    attachment.resizeSerial = this.#resizes.sizeAt(at).serial
+  }
+
+  /** An attachment that fell behind the log continues at what is left: with a gap, or a screen. */
+  #skipWhatIsGone(attachment: Attachment): void {
+    if (attachment.sent >= this.#log.start) return
+    if (this.#isPty && attachment.dialect === 'v1') {
+      this.askSnapshot(attachment)
+      return
+    }
+    this.#outbox.tell(attachment, { type: 'gap', from: attachment.sent, to: this.#log.start })
+    attachment.sent = this.#log.start
+    attachment.sentMax = Math.max(attachment.sentMax, attachment.sent)
+  }
+
+  /** Tells the resizes that happened at the attachment's place in the stream. */
+  #tellResizes(attachment: Attachment): void {
+    let resize = this.#resizes.after(attachment.resizeSerial)
+    while (resize !== undefined && resize.at <= attachment.sent) {
+      attachment.resizeSerial = resize.serial
+      const { at, cols, rows } = resize
+      this.#outbox.tell(attachment, { type: 'resized', at, cols, rows })
+      resize = this.#resizes.after(attachment.resizeSerial)
+    }
+  }
+
+  /** Bytes the attachment may get now; asks for another turn when only the turn is used up. */
+  #room(attachment: Attachment, nowMs: number): number {
+    if (attachment.isBlocked) return 0
+    const inFlight = attachment.sent - attachment.acked
+    const window = attachment.dialect === 'v1' ? attachment.window.sizeBytes - inFlight : MAX_DATA_BYTES
+    const allowed = Math.min(window, Math.floor(attachment.bandwidth?.available(nowMs) ?? window))
+    const ready = Math.min(allowed, this.#log.end - attachment.sent)
+    if (ready <= 0) return 0
+    if (this.#turnLeft > 0) return Math.min(ready, this.#turnLeft)
+    if (!this.#isAgainAsked) this.#outbox.push({ do: 'again' })
+    this.#isAgainAsked = true
+    return 0
+  }
+}

@@ -1,0 +1,114 @@
+import type { Role } from '../client-frames.ts'
+import { type Attachment, canWrite } from './attachment.ts'
+import type { LinkId } from './effects.ts'
+import { Lease } from './lease.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Who is attached, in which role, and who drives. */
+export class Roster {
+  readonly lease = new Lease()
+  readonly #outbox: Outbox
+  readonly #byIdentity = new Map<string, Attachment>()
+  readonly #byLink = new Map<LinkId, Attachment>()
+  #minted = 0
+
+  constructor(outbox: Outbox) {
+    this.#outbox = outbox
+  }
+
+  mintId(): string {
+    this.#minted += 1
+    return `a${this.#minted}`
+  }
+
+  get size(): number {
+    return this.#byIdentity.size
+  }
+
+  get attachedCount(): number {
+    return this.#byLink.size
+  }
+
+  all(): IterableIterator<Attachment> {
+    return this.#byIdentity.values()
+  }
+
+  ofLink(link: LinkId): Attachment | undefined {
+    return this.#byLink.get(link)
+  }
+
+  ofIdentity(identity: string): Attachment | undefined {
+    return this.#byIdentity.get(identity)
+  }
+
+  ofId(id: string): Attachment | undefined {
+    for (const attachment of this.#byIdentity.values()) if (attachment.id === id) return attachment
+    return undefined
+  }
+
+  /** The driver, when it has a connection. */
+  get driver(): Attachment | undefined {
+    const { holder } = this.lease
+    const attachment = holder === null ? undefined : this.ofId(holder)
+    return attachment?.state.is === 'attached' ? attachment : undefined
+  }
+
+  add(attachment: Attachment): void {
+    this.#byIdentity.set(attachment.identity, attachment)
+    if (attachment.state.is === 'attached') this.#byLink.set(attachment.state.link, attachment)
+  }
+
+  /** Gives an attachment a new connection; the one it had, if any, is returned and no longer speaks for it. */
+  relink(attachment: Attachment, link: LinkId): LinkId | undefined {
+    const previous = attachment.state.is === 'attached' ? attachment.state.link : undefined
+    if (previous !== undefined) this.#byLink.delete(previous)
+    attachment.state = { is: 'attached', link }
+    this.#byLink.set(link, attachment)
+    if (this.lease.holder === attachment.id) this.lease.confirm()
+    return previous
+  }
+
+  unlink(attachment: Attachment, nowMs: number): void {
+    if (attachment.state.is !== 'attached') return
+    this.#byLink.delete(attachment.state.link)
+    attachment.state = { is: 'detached', sinceMs: nowMs }
+  }
+
+  forget(attachment: Attachment): void {
+    if (attachment.state.is === 'attached') this.#byLink.delete(attachment.state.link)
+    this.#byIdentity.delete(attachment.identity)
+    if (this.lease.holder === attachment.id) this.lease.free()
+  }
+
+  /** Moves the lease to `to`; whoever had it becomes a viewer and is told where its input ended. */
+  grantLease(to: Attachment): void {
+    const previous = this.lease.holder === null ? undefined : this.ofId(this.lease.holder)
+    this.lease.grant(to.id)
+    if (previous !== undefined && previous !== to) this.changeRole(previous, 'viewer')
+    this.changeRole(to, 'driver')
+  }
+
+  changeRole(attachment: Attachment, role: Role): void {
+    const losesInput = canWrite(attachment.role) && !canWrite(role)
+    attachment.role = role
+    const { epoch } = this.lease
+    if (losesInput && attachment.state.is === 'attached') attachment.deafUntilEpoch = epoch
+    this.#outbox.tell(attachment, {
+      type: 'role',
+      role,
+      epoch,
+      input: { at: attachment.inputAccepted, seq: attachment.controlSeq },
+    })
+  }
+
+  /** Tells everybody who is there. */
+  announce(): void {
+    const shown = [...this.#byIdentity.values()].filter(
+      (attachment) => attachment.state.is === 'attached' || attachment.id === this.lease.holder,
+    )
+    const attachments = shown.map(({ id, role, name, state }) => ({ id, role, name, connected: state.is === 'attached' }))
+    for (const attachment of shown) {
+      this.#outbox.tell(attachment, { type: 'presence', driver: this.lease.holder, attachments })
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { DEFAULT_WINDOW, type WindowBounds } from '../ack-window.ts'
+import {
+  GRACE_MS,
+  HELLO_MS,
+  INPUT_WINDOW_BYTES,
+  LOG_BYTES,
+  MAX_ATTACHMENTS,
+  MESSAGES_PER_SECOND,
+  SILENCE_MS,
+  STALL_MS,
+  TURN_BYTES,
+} from '../limits.ts'
+
+/** What happens to a program that writes while nobody drives and the log is full. */
+export type Overflow = 'block' | 'trim'
+
+/** Bounds of one session; an operator may set each. */
+export interface SessionLimits {
+  readonly logBytes: number
+  readonly window: WindowBounds
+  readonly inputWindowBytes: number
+  readonly maxAttachments: number
+  readonly messagesPerSecond: number
+  /** Output per second to one attachment; 0 means no limit. */
+  readonly outputBytesPerSecond: number
+  readonly turnBytes: number
+  readonly graceMs: number
+  readonly stallMs: number
+  readonly helloMs: number
+  readonly silenceMs: number
+}
+
+export const DEFAULT_LIMITS: SessionLimits = {
+  logBytes: LOG_BYTES,
+  window: DEFAULT_WINDOW,
+  inputWindowBytes: INPUT_WINDOW_BYTES,
+  maxAttachments: MAX_ATTACHMENTS,
+  messagesPerSecond: MESSAGES_PER_SECOND,
+  outputBytesPerSecond: 0,
+  turnBytes: TURN_BYTES,
+  graceMs: GRACE_MS,
+  stallMs: STALL_MS,
+  helloMs: HELLO_MS,
+  silenceMs: SILENCE_MS,
+}
+
+export interface SessionOptions {
+  readonly id: string
+  readonly mode: 'pipe' | 'pty'
+  readonly overflow: Overflow
+  /** Seconds the session lives without any connection. */
+  readonly keepSeconds: number
+  readonly limits: SessionLimits
+}

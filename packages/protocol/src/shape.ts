@@ -1,0 +1,144 @@
+/**
+ * Decoders for JSON from the wire, built from small parts that can also describe themselves.
+ * A decoder reads own properties only and refuses what it does not know, so nothing a peer
+ * sends can reach the core unnarrowed. The description is what the schema hash is made of.
+ */
+export interface Shape<T> {
+  /** The value narrowed, or `undefined` when it does not fit. */
+  readonly decode: (value: unknown) => T | undefined
+  /** Canonical text of what is accepted. */
+  readonly describe: string
+  /** True when the property may be absent. */
+  readonly optional?: true
+}
+
+export type Decoded<S> = S extends Shape<infer T> ? T : never
+
+export function literal<const T extends string | number | boolean>(expected: T): Shape<T> {
+  return { decode: (value) => (value === expected ? expected : undefined), describe: JSON.stringify(expected) }
+}
+
+export function oneOf<const T extends string>(options: readonly T[]): Shape<T> {
+  return { decode: (value) => options.find((option) => option === value), describe: options.join('|') }
+}
+
+/** A whole number within bounds, inclusive. */
+export function whole(min: number, max: number): Shape<number> {
+  return {
+    decode: (value) =>
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max ? value : undefined,
+    describe: `int(${min}..${max})`,
+  }
+}
+
+/** A byte offset or a sequence number. */
+export const offset: Shape<number> = whole(0, Number.MAX_SAFE_INTEGER)
+
+export const bool: Shape<boolean> = {
+  decode: (value) => (typeof value === 'boolean' ? value : undefined),
+  describe: 'bool',
+}
+
+export function text(maxChars: number, pattern?: RegExp): Shape<string> {
+  return {
+    decode: (value) =>
+      typeof value === 'string' && value.length <= maxChars && (pattern === undefined || pattern.test(value))
+        ? value
+        : undefined,
+    describe: `text(${maxChars}${pattern === undefined ? '' : `,${pattern.source}`})`,
+  }
+}
+
+export function nullable<T>(inner: Shape<T>): Shape<T | null> {
+  return { decode: (value) => (value === null ? null : inner.decode(value)), describe: `${inner.describe}?` }
+}
+
+export function list<T>(inner: Shape<T>, maxItems: number): Shape<readonly T[]> {
+  return {
+    decode: (value) => {
+      if (!Array.isArray(value) || value.length > maxItems) return undefined
+      const items: T[] = []
+      for (const raw of value) {
+        const item = inner.decode(raw)
+        if (item === undefined) return undefined
+        items.push(item)
+      }
+      return items
+    },
+    describe: `[${inner.describe};${maxItems}]`,
+  }
+}
+
+/** A dictionary of texts; keys match the pattern. */
+export function dictionary(maxEntries: number, key: RegExp, value: Shape<string>): Shape<Readonly<Record<string, string>>> {
+  return {
+    decode: (raw) => {
+      if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
+      const entries = Object.entries(raw)
+      if (entries.length > maxEntries) return undefined
+      const out: Record<string, string> = Object.create(null) as Record<string, string>
+      for (const [name, item] of entries) {
+        const decoded = value.decode(item)
+        if (decoded === undefined || !key.test(name)) return undefined
+        out[name] = decoded
+      }
+      return out
+    },
+    describe: `{${key.source}:${value.describe};${maxEntries}}`,
+  }
+}
+
+export function optional<T>(inner: Shape<T>): Shape<T> & { readonly optional: true } {
+  return { decode: inner.decode, describe: `${inner.describe}~`, optional: true }
+}
+
+type Fields = Readonly<Record<string, Shape<unknown>>>
+type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K] extends { optional: true } ? K : never }[keyof F]
+
+/** The object a set of fields decodes to. */
+export type Fielded<F extends Fields> = {
+  readonly [K in Exclude<keyof F, OptionalKeys<F>>]: Decoded<F[K]>
+} & { readonly [K in OptionalKeys<F>]?: Decoded<F[K]> }
+
+/** An object with exactly these fields; an unknown one refuses the whole. */
+export function record<const F extends Fields>(fields: F): Shape<Fielded<F>> {
+  const names = Object.keys(fields)
+  return {
+    decode: (raw) => {
+      if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
+      const source = raw as Record<string, unknown>
+      for (const key of Object.keys(source)) if (!Object.hasOwn(fields, key)) return undefined
+      const out: Record<string, unknown> = {}
+      for (const name of names) {
+        const field = fields[name]
+        if (field === undefined) continue
+        if (!Object.hasOwn(source, name)) {
+          if (field.optional === true) continue
+          return undefined
+        }
+        const decoded = field.decode(source[name])
+        if (decoded === undefined) return undefined
+        out[name] = decoded
+      }
+      return out as Fielded<F>
+    },
+    describe: `{${names.map((name) => `${name}:${fields[name]?.describe ?? ''}`).join(',')}}`,
+  }
+}
+
+/** A union of records told apart by their `type`. */
+export function tagged<const T extends Readonly<Record<string, Shape<{ readonly type: string }>>>>(
+  members: T,
+): Shape<Decoded<T[keyof T]>> {
+  return {
+    decode: (raw) => {
+      if (typeof raw !== 'object' || raw === null || !Object.hasOwn(raw, 'type')) return undefined
+      const { type } = raw as { type: unknown }
+      if (typeof type !== 'string' || !Object.hasOwn(members, type)) return undefined
+      return members[type]?.decode(raw) as Decoded<T[keyof T]> | undefined
+    },
+    describe: Object.entries(members)
+      .map(([type, member]) => `${type}=${member.describe}`)
+      .join('\n'),
+  }
+}

@@ -1,0 +1,21 @@
+import { clientMessage, plainClientMessage } from './client-frames.ts'
+import { plainServerMessage, serverMessage } from './server-frames.ts'
+
+/** Version of the `sandwire.v1` messages. A change of their shapes changes this and the pinned hash. */
+export const PROTOCOL_VERSION = 1
+/** Oldest version this side still talks to. */
+export const COMPATIBLE_FROM = 1
+/** Name in `Sec-WebSocket-Protocol` that selects the exact dialect. */
+export const SUBPROTOCOL = 'sandwire.v1'
+/** Version of the programs, shown by `--version` and `/__meta/version`. */
+export const SOFTWARE_VERSION = '0.1.0'
+
+/** Canonical text of every message of both dialects; its hash is pinned by a test. */
+export function describeSchema(): string {
+  return [
+    `client\n${clientMessage.describe}`,
+    `server\n${serverMessage.describe}`,
+    `plain client\n${plainClientMessage.describe}`,
+    `plain server\n${plainServerMessage.describe}`,
+  ].join('\n\n')
+}

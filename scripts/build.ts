@@ -1,0 +1,25 @@
+// Compiles the programs to single executables for this machine, into dist/.
+
+import path from 'node:path'
+
+const root = path.dirname(import.meta.dir)
+
+const programs = [
+  { name: 'sbx-stdio', entry: 'apps/cli/src/main.ts' },
+  { name: 'sandboxd', entry: 'apps/sandboxd/src/main.ts' },
+]
+
+for (const [index, { name, entry }] of programs.entries()) {
+  console.error(`[${index + 1}/${programs.length}] ${entry} → dist/${name} …`)
+  const startedMs = performance.now()
+  const outfile = path.join(root, 'dist', name)
+  const argv = [process.execPath, 'build', '--compile', '--minify-syntax', '--minify-whitespace', entry]
+  const result = Bun.spawnSync([...argv, '--outfile', outfile], { cwd: root, stdout: 'pipe', stderr: 'pipe' })
+  if (!result.success) {
+    console.error(`${result.stdout.toString()}${result.stderr.toString()}`)
+    console.error(`error: Cannot build dist/${name}: bun build exited with ${result.exitCode}`)
+    process.exit(1)
+  }
+  const megabytes = (Bun.file(outfile).size / 1e6).toFixed(1)
+  console.log(`dist/${name}  ${megabytes} MB  ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+}

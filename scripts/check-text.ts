@@ -1,0 +1,29 @@
+// Checks that nothing from a developer's machine got into the files that are shared.
+
+import path from 'node:path'
+
+import { findForeignSources, findPrivateText } from './private-text.ts'
+
+const root = path.dirname(import.meta.dir)
+const lockfile = 'package-lock.json'
+
+/** Files that git tracks or would add; every file when the tree is no git checkout. */
+function listFiles(): string[] {
+  const argv = ['git', 'ls-files', '--cached', '--others', '--exclude-standard', '-z']
+  const git = Bun.which('git') === null ? undefined : Bun.spawnSync(argv, { cwd: root, stderr: 'ignore' })
+  const files = git?.success
+    ? git.stdout.toString().split('\0')
+    : [...new Bun.Glob('**/*').scanSync({ cwd: root, dot: true })]
+  return files.filter((file) => file !== '' && !/(?:^|\/)(?:node_modules|\.git|dist|\.cache)\//.test(file))
+}
+
+for (const name of listFiles()) {
+  const file = Bun.file(path.join(root, name))
+  // Listed and gone: deleted, but not yet in the index.
+  if (!(await file.exists())) continue
+  const text = await file.text()
+  for (const finding of name === lockfile ? findForeignSources(text) : findPrivateText(text)) {
+    console.error(`${name}:${finding.line}: ${finding.text.slice(0, 160)}`)
+    process.exitCode = 1
+  }
+}

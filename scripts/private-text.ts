@@ -1,0 +1,35 @@
+/** A place in a file that only makes sense on one machine. */
+export type Finding = { readonly line: number; readonly text: string }
+
+// Put together from parts, so that this file does not find itself.
+const homes = ['work', 'root'].join('|')
+const hosts = [
+  ['registry', 'npmjs'],
+  ['deb', 'debian'],
+]
+  .map((parts) => parts.join('\\.'))
+  .join('|')
+const privateText = new RegExp(`(?<![\\w.~}-])/(?:${homes})/|${hosts}`)
+
+const defaultRegistry = `https://${['registry', 'npmjs', 'org'].join('.')}/`
+
+/** Finds absolute paths of a developer's machine and hosts of package registries. */
+export function findPrivateText(content: string): Finding[] {
+  return content
+    .split('\n')
+    .map((text, index) => ({ line: index + 1, text: text.trim() }))
+    .filter((each) => privateText.test(each.text))
+}
+
+/** Finds packages that the lockfile takes from anywhere but the default registry or a workspace folder. */
+export function findForeignSources(lockfile: string): Finding[] {
+  return lockfile
+    .split('\n')
+    .map((text, index) => ({ line: index + 1, text: text.trim() }))
+    .filter(({ text }) => {
+      const source = /^"resolved": "([^"]*)"/.exec(text)?.[1]
+      return (
+        source !== undefined && !source.startsWith(defaultRegistry) && !/^(?:apps|packages)\//.test(source)
+      )
+    })
+}

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'bun:test'
+
+import { addCounts, formatCounts, isGreen, parseTestSummary } from './test-summary.ts'
+
+const summary =
+  '\n 12 pass\n 1 skip\n 2 todo\n 3 fail\n 40 expect() calls\nRan 18 tests across 2 files. [29.00ms]\n'
+
+describe('parseTestSummary', () => {
+  test('counts todos as skipped', () => {
+    expect(parseTestSummary(`x.test.ts:\n(pass) a\n${summary}`)).toEqual({
+      passed: 12,
+      failed: 3,
+      skipped: 3,
+    })
+  })
+
+  test('counts errors outside tests as failed', () => {
+    const output = '\n\n 0 pass\n 1 fail\n 1 error\nRan 1 test across 1 file. [9.00ms]\n'
+    expect(parseTestSummary(output)).toEqual({ passed: 0, failed: 2, skipped: 0 })
+  })
+
+  test('ignores colours', () => {
+    const output =
+      '\n\n\u001b[32m 7 pass\u001b[0m\n\u001b[2m 0 fail\u001b[0m\nRan 7 tests across 1 file. [9.00ms]\n'
+    expect(parseTestSummary(output)).toEqual({ passed: 7, failed: 0, skipped: 0 })
+  })
+
+  test('reads only the last summary when a test printed one', () => {
+    const output = `${summary}(pass) runs bun test\n\n 1 pass\n 0 fail\nRan 1 test across 1 file. [9.00ms]\n`
+    expect(parseTestSummary(output)).toEqual({ passed: 1, failed: 0, skipped: 0 })
+  })
+
+  test('answers undefined when the run broke off', () => {
+    expect(parseTestSummary('x.test.ts:\n(pass) a\n')).toBeUndefined()
+  })
+})
+
+describe('counts', () => {
+  const some = { passed: 2, failed: 0, skipped: 1 }
+
+  test('add up over stages', () => {
+    expect(formatCounts(addCounts(some, { passed: 1, failed: 4, skipped: 0 }))).toBe(
+      '3 passed, 4 failed, 1 skipped',
+    )
+  })
+
+  test('are green only when something passed and nothing failed', () => {
+    expect(isGreen(some)).toBe(true)
+    expect(isGreen({ ...some, failed: 1 })).toBe(false)
+    expect(isGreen({ passed: 0, failed: 0, skipped: 5 })).toBe(false)
+  })
+})

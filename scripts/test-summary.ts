@@ -1,0 +1,42 @@
+/** What one or more `bun test` runs came to. */
+export type TestCounts = { readonly passed: number; readonly failed: number; readonly skipped: number }
+
+export const noTests: TestCounts = { passed: 0, failed: 0, skipped: 0 }
+
+const countLine = /^ *(\d+) (pass|fail|skip|todo|errors?)$/gm
+
+/**
+ * Reads the counts from the summary that ends the output of `bun test`. Errors outside a test count as
+ * failed, todos as skipped. Undefined when the run ended without a summary.
+ */
+export function parseTestSummary(output: string): TestCounts | undefined {
+  const plain = Bun.stripANSI(output)
+  const end = plain.lastIndexOf('\nRan ')
+  if (end === -1) return undefined
+  // Tests may print summaries of their own; only the last block of lines is this run's.
+  const block = plain.slice(plain.lastIndexOf('\n\n', end) + 1, end)
+  let counts = noTests
+  for (const [, digits, kind] of block.matchAll(countLine)) {
+    counts = addCounts(counts, toCounts(Number(digits), kind))
+  }
+  return counts
+}
+
+function toCounts(count: number, kind: string | undefined): TestCounts {
+  if (kind === 'pass') return { ...noTests, passed: count }
+  if (kind === 'skip' || kind === 'todo') return { ...noTests, skipped: count }
+  return { ...noTests, failed: count }
+}
+
+export function addCounts(a: TestCounts, b: TestCounts): TestCounts {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
+}
+
+/** Whether the counts allow a green result: nothing failed and something ran. */
+export function isGreen(counts: TestCounts): boolean {
+  return counts.failed === 0 && counts.passed > 0
+}
+
+export function formatCounts(counts: TestCounts): string {
+  return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
+}

@@ -1,0 +1,73 @@
+// Runs the tests: units first, then end to end. Arguments go to `bun test` and replace the stages:
+// `npm test -- packages/protocol -t resumes`.
+
+import path from 'node:path'
+
+import { ensureSystemPackages } from './system-packages.ts'
+import {
+  addCounts,
+  formatCounts,
+  isGreen,
+  noTests,
+  parseTestSummary,
+  type TestCounts,
+} from './test-summary.ts'
+
+/** End-to-end tests start real processes, which a busy machine delays by seconds. */
+const testTimeoutMs = 60_000
+
+/** The summary of `bun test` fits many times over. */
+const tailChars = 64 * 1024
+
+const stages = [
+  { name: 'unit', patterns: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'scripts/**/*.test.ts'] },
+  { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'] },
+]
+
+const root = path.dirname(import.meta.dir)
+
+function listFiles(patterns: readonly string[]): string[] {
+  const files = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
+  // A leading ./ makes bun take the argument as a file, not as a filter on names.
+  return files
+    .filter((file) => !file.includes('node_modules/'))
+    .sort()
+    .map((file) => `./${file}`)
+}
+
+/** Runs `bun test` with its output passed on, and reads the counts from the end of it. */
+async function runBunTest(args: readonly string[]): Promise<TestCounts> {
+  const color = process.stderr.isTTY ? { FORCE_COLOR: '1' } : {}
+  const child = Bun.spawn([process.execPath, 'test', `--timeout=${testTimeoutMs}`, ...args], {
+    cwd: root,
+    env: { ...process.env, ...color },
+    stdio: ['inherit', 'inherit', 'pipe'],
+  })
+  const decoder = new TextDecoder()
+  let tail = ''
+  for await (const chunk of child.stderr) {
+    process.stderr.write(chunk)
+    tail = (tail + decoder.decode(chunk, { stream: true })).slice(-tailChars)
+  }
+  const status = await child.exited
+  const counts = parseTestSummary(tail) ?? noTests
+  // A run that crashed or failed to load a file has no failed test to show for it.
+  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+}
+
+async function runStages(): Promise<TestCounts> {
+  let total = noTests
+  for (const stage of stages) {
+    const files = listFiles(stage.patterns)
+    if (files.length === 0) continue
+    console.error(`\n${stage.name}: ${files.length} files`)
+    total = addCounts(total, await runBunTest(files))
+  }
+  return total
+}
+
+ensureSystemPackages((line) => console.error(line))
+const extra = process.argv.slice(2)
+const counts = extra.length > 0 ? await runBunTest(extra) : await runStages()
+console.log(formatCounts(counts))
+process.exitCode = isGreen(counts) ? 0 : 1
