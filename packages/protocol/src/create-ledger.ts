@@ -60,6 +60,14 @@ export class CreateLedger {
     }
   }
 
+  /** Forgets the id of a session whose process never started: using it again is safe. */
+  release(session: string): void {
+    const key = this.#keyOfSession.get(session)
+    if (key === undefined) return
+    this.#keyOfSession.delete(session)
+    this.#entries.delete(key)
+  }
+
   get size(): number {
     return this.#entries.size
   }

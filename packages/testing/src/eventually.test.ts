@@ -17,7 +17,7 @@ test("eventually asks again after an error", async () => {
 
 test("eventually says what it waited for, how long and the last answer", async () => {
   const waiting = eventually(() => false, { what: "the moon", timeoutMs: 20 });
-  expect(waiting).rejects.toThrow('Timed out after 20 ms waiting for the moon: last answer was "false"');
+  await expect(waiting).rejects.toThrow('Timed out after 20 ms waiting for the moon: last answer was "false"');
 });
 
 test("eventually gives the last error as the cause", async () => {

@@ -10,7 +10,7 @@ describe("Random", () => {
 
   test("keeps its golden values, so that recorded seeds stay valid", () => {
     const random = new Random(1);
-    expect([random.word(), random.word(), random.word()]).toEqual([GOLDEN_WORDS]);
+    expect([random.word(), random.word(), random.word()]).toEqual([2_420_951_833, 2_513_034_076, 3_847_892_949]);
   });
 
   test("draws every integer of a range about equally often", () => {

@@ -185,7 +185,9 @@ export class ClientSession {
   /** Takes input. The caller waits for `writable` while `canWrite` is false. */
   write(bytes: Uint8Array): readonly ClientEffect[] {
     if (this.#phase.is === 'over') return []
+    const isRefused = this.#phase.is === 'attached' && this.#role === 'viewer'
     if (this.#isInputClosed) this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'stdinClosed' })
+    else if (isRefused) this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'role' })
     else this.#sendLog.write(bytes)
     this.#isWriterWaiting = !this.canWrite
     this.#flush()
@@ -198,7 +200,7 @@ export class ClientSession {
     if (message.type === 'resize') {
       this.#size = { cols: message.cols, rows: message.rows }
       this.#syncSize()
-    } else this.#sendLog.control(message)
+    } else if (this.#phase.is !== 'attached' || this.#role === 'driver') this.#sendLog.control(message)
     this.#flush()
     return this.#take()
   }
@@ -314,7 +316,9 @@ export class ClientSession {
     this.#inputWindow = welcome.inputWindow
     this.#inputLimit = welcome.input.at
     this.#received = welcome.output
-    this.#ackSent = Math.min(this.#ackSent, this.#received)
+    // Acks may have been lost with the old connection, so the state is told anew.
+    this.#ackSent = 0
+    this.#isAckUrgent = true
     this.#snapshot = undefined
     this.#sizeSent = isResume ? this.#sizeSent : { ...this.#size }
     this.#takeRole(welcome.role, welcome.input)
@@ -420,6 +424,7 @@ export class ClientSession {
   }
 
   #stdinClosed(at: number): void {
+    if (this.#isInputClosed) return
     this.#isInputClosed = true
     const lost = Math.max(0, this.#sendLog.sentAt - at) + this.#sendLog.dropQueuedBytes()
     if (lost > 0) this.#effects.push({ do: 'inputLost', bytes: lost, why: 'stdinClosed' })
@@ -428,8 +433,11 @@ export class ClientSession {
   }
 
   #takeRole(role: Role, input: { at: number; seq: number }): void {
+    const isNarrower = role === 'viewer' || (role === 'collaborator' && this.#role === 'driver')
     this.#role = role
-    if (role === 'viewer') {
+    if (role === 'collaborator') this.#sendLog.dropQueuedControls()
+    if (isNarrower) {
+      this.#sizeSent = undefined
       const lost = this.#sendLog.discard(input.at, input.seq)
       if (lost > 0) this.#effects.push({ do: 'inputLost', bytes: lost, why: 'role' })
       if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })

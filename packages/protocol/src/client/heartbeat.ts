@@ -62,11 +62,8 @@ export class Heartbeat {
 
   /** What is due: a ping with this id, the verdict that the connection is dead, or nothing. */
   beat(nowMs: number): number | 'dead' | undefined {
-    if (this.#unansweredMs !== undefined) {
-      const silentMs = nowMs - Math.max(this.#lastHeardMs, this.#unansweredMs)
-      return silentMs >= this.#deadlineMs() ? 'dead' : undefined
-    }
-    if (nowMs - this.#lastPingMs < this.#intervalMs) return undefined
+    if (nowMs < this.nextMs) return undefined
+    if (this.#unansweredMs !== undefined) return 'dead'
     this.#pingId += 1
     this.#lastPingMs = nowMs
     this.#unansweredMs = nowMs

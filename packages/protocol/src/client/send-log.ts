@@ -55,8 +55,9 @@ export class SendLog {
       this.#queue.push(item)
       return
     }
-    const firstOther = this.#queue.findIndex((queued) => queued.kind === 'bytes' || queued.message.type !== 'signal')
-    this.#queue.splice(firstOther === -1 ? this.#queue.length : firstOther, 0, item)
+    // Behind the last signal that waits: after a cut, sent ones wait again among bytes that have credit.
+    const lastSignal = this.#queue.findLastIndex((queued) => queued.kind === 'control' && queued.message.type === 'signal')
+    this.#queue.splice(lastSignal + 1, 0, item)
   }
 
   /** Takes the next frame that `limit`, the offset up to which input may be sent, allows. */
@@ -126,5 +127,10 @@ export class SendLog {
     this.#queue = this.#queue.filter((item) => item.kind === 'control')
     this.#queuedBytes = 0
     return dropped
+  }
+
+  /** Drops control messages that were never sent. */
+  dropQueuedControls(): void {
+    this.#queue = this.#queue.filter((item) => item.kind === 'bytes')
   }
 }

@@ -26,8 +26,8 @@ export type ServerEffect =
   | { readonly do: 'again' }
   /** Run the kill ladder. */
   | { readonly do: 'terminate' }
-  /** The session is over and may be forgotten. */
-  | { readonly do: 'gone' }
+  /** The session is over and may be forgotten; one that never started a process leaves no trace. */
+  | { readonly do: 'gone'; readonly wasStarted: boolean }
 
 /** Text of a refusal; goes to the peer as it is. */
 export interface Refusal {

@@ -1,5 +1,4 @@
-import type { Role } from '../client-frames.ts'
-import { type Attachment, canWrite } from './attachment.ts'
+import type { Attachment } from './attachment.ts'
 import type { LinkId } from './effects.ts'
 import { Lease } from './lease.ts'
 import type { Outbox } from './outbox.ts'
@@ -80,23 +79,22 @@ export class Roster {
     if (this.lease.holder === attachment.id) this.lease.free()
   }
 
-  /** Moves the lease to `to`; whoever had it becomes a viewer and is told where its input ended. */
+  /** Moves the lease to `to`, who is not told; whoever had it becomes a viewer and is told where its input ended. */
   grantLease(to: Attachment): void {
     const previous = this.lease.holder === null ? undefined : this.ofId(this.lease.holder)
     this.lease.grant(to.id)
-    if (previous !== undefined && previous !== to) this.changeRole(previous, 'viewer')
-    this.changeRole(to, 'driver')
+    to.role = 'driver'
+    if (previous === undefined || previous === to) return
+    previous.role = 'viewer'
+    if (previous.state.is === 'attached') previous.deafUntilEpoch = this.lease.epoch
+    this.tellRole(previous)
   }
 
-  changeRole(attachment: Attachment, role: Role): void {
-    const losesInput = canWrite(attachment.role) && !canWrite(role)
-    attachment.role = role
-    const { epoch } = this.lease
-    if (losesInput && attachment.state.is === 'attached') attachment.deafUntilEpoch = epoch
+  tellRole(attachment: Attachment): void {
     this.#outbox.tell(attachment, {
       type: 'role',
-      role,
-      epoch,
+      role: attachment.role,
+      epoch: this.lease.epoch,
       input: { at: attachment.inputAccepted, seq: attachment.controlSeq },
     })
   }

@@ -287,7 +287,7 @@ export class ServerSession {
       if (wait > 0 && attachment.sent < this.#log.end) times.push(nowMs + wait)
     }
     const { driver } = this.#roster
-    if (driver !== undefined && driver.acked < this.#log.end) times.push(driver.ackProgressMs + limits.stallMs)
+    if (driver !== undefined && this.#canStall(driver)) times.push(driver.ackProgressMs + limits.stallMs)
     if (this.#isPaused && nowMs < this.#graceUntilMs) times.push(this.#graceUntilMs)
     if (this.#state.is === 'pending') times.push(this.#state.sinceMs + limits.helloMs)
     else if (this.#idleSinceMs !== null) times.push(this.#idleSinceMs + keepSeconds * 1000)
@@ -383,10 +383,7 @@ export class ServerSession {
     })
     this.#roster.add(attachment)
     this.#idleSinceMs = null
-    if (drives) {
-      attachment.role = 'driver'
-      this.#roster.grantLease(attachment)
-    }
+    if (drives) this.#roster.grantLease(attachment)
     return attachment
   }
 
@@ -560,6 +557,7 @@ export class ServerSession {
     const driver = this.#roster.driver
     if (driver !== undefined) this.#pin = driver.acked
     this.#roster.grantLease(to)
+    this.#roster.tellRole(to)
     this.#roster.announce()
   }
 
@@ -608,9 +606,9 @@ export class ServerSession {
     for (const [link, known] of [...this.#links]) {
       if (known.rights.dialect === 'plain') continue
       const isHelloed = this.#roster.ofLink(link) !== undefined
-      if (!isHelloed && nowMs - known.sinceMs >= limits.helloMs) {
+      if (!isHelloed && nowMs >= known.sinceMs + limits.helloMs) {
         this.#refuse(link, { code: 'hello_timeout', message: 'No hello came in time' }, nowMs)
-      } else if (isHelloed && nowMs - known.lastHeardMs >= limits.silenceMs) {
+      } else if (isHelloed && nowMs >= known.lastHeardMs + limits.silenceMs) {
         this.#refuse(link, { code: 'silent', message: 'Nothing was heard for too long' }, nowMs)
       }
     }
@@ -620,26 +618,30 @@ export class ServerSession {
     for (const attachment of [...this.#roster.all()]) {
       this.#gate.ackIfDue(attachment, nowMs)
       if (attachment.state.is === 'attached') continue
-      if (nowMs - attachment.state.sinceMs >= this.#options.keepSeconds * 1000) this.#roster.forget(attachment)
+      if (nowMs >= attachment.state.sinceMs + this.#options.keepSeconds * 1000) this.#roster.forget(attachment)
     }
   }
 
   #noticeStall(nowMs: number): void {
     const { driver } = this.#roster
-    if (driver === undefined || this.#options.overflow !== 'trim' || driver.acked === this.#log.end) return
-    if (nowMs - driver.ackProgressMs >= this.#options.limits.stallMs) driver.isStalled = true
+    if (driver === undefined || !this.#canStall(driver)) return
+    if (nowMs >= driver.ackProgressMs + this.#options.limits.stallMs) driver.isStalled = true
+  }
+
+  #canStall(driver: Attachment): boolean {
+    return this.#options.overflow === 'trim' && !driver.isStalled && driver.acked < this.#log.end
   }
 
   #expireSession(nowMs: number): void {
     const state = this.#state
     if (state.is === 'gone') return
     if (state.is === 'pending') {
-      if (nowMs - state.sinceMs >= this.#options.limits.helloMs) this.#vanish('session_gone', nowMs)
+      if (nowMs >= state.sinceMs + this.#options.limits.helloMs) this.#vanish('hello_timeout', nowMs)
       return
     }
     const keepMs = this.#options.keepSeconds * 1000
-    if (this.#idleSinceMs !== null && nowMs - this.#idleSinceMs >= keepMs) this.#beginEnding(nowMs)
-    if (this.#endingSinceMs !== null && nowMs - this.#endingSinceMs >= ENDING_MS) this.#vanish('session_ended', nowMs)
+    if (this.#idleSinceMs !== null && nowMs >= this.#idleSinceMs + keepMs) this.#beginEnding(nowMs)
+    if (this.#endingSinceMs !== null && nowMs >= this.#endingSinceMs + ENDING_MS) this.#vanish('session_ended', nowMs)
   }
 
   #beginEnding(nowMs: number): void {
@@ -651,8 +653,9 @@ export class ServerSession {
 
   #vanish(code: ErrorCode, nowMs: number): void {
     for (const link of [...this.#links.keys()]) this.#refuse(link, { code, message: 'The session has ended' }, nowMs)
+    const wasStarted = this.#state.is !== 'pending'
     this.#state = { is: 'gone' }
-    this.#outbox.push({ do: 'gone' })
+    this.#outbox.push({ do: 'gone', wasStarted })
   }
 
   /** What follows from any change: output goes out, exits are told, the process is paused or resumed. */

@@ -1,0 +1,115 @@
+import { dlopen, read } from 'bun:ffi'
+
+/** Linux errno values this folder acts on. */
+export const EPERM = 1
+export const ESRCH = 3
+export const EINTR = 4
+export const EIO = 5
+export const EAGAIN = 11
+export const EPIPE = 32
+
+/** Open flags, asm-generic: the same on x86-64 and arm64. */
+export const O_RDWR = 0o2
+export const O_NOCTTY = 0o400
+export const O_NONBLOCK = 0o4000
+export const O_CLOEXEC = 0o2000000
+
+const F_GETFL = 3
+const F_SETFL = 4
+const F_SETPIPE_SZ = 1031
+const FIONREAD = 0x541b
+/** System call numbers above 423 are the same on every architecture. */
+const SYS_PIDFD_SEND_SIGNAL = 424
+const SYS_PIDFD_OPEN = 434
+
+/** glibc's stable ABI name. `i64_fast` keeps byte counts plain numbers. */
+const LIBC = 'libc.so.6'
+
+const { symbols: libc } = dlopen(LIBC, {
+  __errno_location: { args: [], returns: 'ptr' },
+  close: { args: ['i32'], returns: 'i32' },
+  fcntl: { args: ['i32', 'i32', 'i64_fast'], returns: 'i32' },
+  ioctl: { args: ['i32', 'u64_fast', 'ptr'], returns: 'i32' },
+  kill: { args: ['i32', 'i32'], returns: 'i32' },
+  pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
+  posix_openpt: { args: ['i32'], returns: 'i32' },
+  read: { args: ['i32', 'ptr', 'u64_fast'], returns: 'i64_fast' },
+  syscall: { args: ['i64_fast', 'i64_fast', 'i64_fast', 'i64_fast', 'i64_fast'], returns: 'i64_fast' },
+  write: { args: ['i32', 'ptr', 'u64_fast'], returns: 'i64_fast' },
+})
+
+/** The same function with its last argument passed by value: C's variadic `ioctl` takes both. */
+const { symbols: byValue } = dlopen(LIBC, {
+  ioctl: { args: ['i32', 'u64_fast', 'u64_fast'], returns: 'i32' },
+})
+
+/** errno is per thread and its address does not move; this module runs on one thread. */
+const errnoAddress = libc.__errno_location()
+
+/** Turns a C result into the kernel's own convention: a count, or a negative errno. */
+function orErrno(result: number | bigint): number {
+  const value = Number(result)
+  if (value >= 0 || errnoAddress === null) return value
+  return -read.i32(errnoAddress, 0)
+}
+
+/** Every function below returns a value ≥ 0, or a negative errno; none throws. */
+
+export function closeFd(fd: number): number {
+  return orErrno(libc.close(fd))
+}
+
+/** Fills `fds` with a read and a write end, both closed on exec. */
+export function pipe2(fds: Int32Array): number {
+  return orErrno(libc.pipe2(fds, O_CLOEXEC))
+}
+
+export function readFd(fd: number, into: Uint8Array): number {
+  return orErrno(libc.read(fd, into, into.byteLength))
+}
+
+export function writeFd(fd: number, bytes: Uint8Array): number {
+  return bytes.byteLength === 0 ? 0 : orErrno(libc.write(fd, bytes, bytes.byteLength))
+}
+
+export function setNonBlocking(fd: number): number {
+  const flags = orErrno(libc.fcntl(fd, F_GETFL, 0))
+  return flags < 0 ? flags : orErrno(libc.fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+}
+
+export function setPipeBytes(fd: number, bytes: number): number {
+  return orErrno(libc.fcntl(fd, F_SETPIPE_SZ, bytes))
+}
+
+/** Bytes a read would return now. */
+export function readableBytes(fd: number): number {
+  const count = new Int32Array(1)
+  const result = ioctlPointer(fd, FIONREAD, count)
+  return result < 0 ? result : (count[0] ?? 0)
+}
+
+export function openPtyMaster(flags: number): number {
+  return orErrno(libc.posix_openpt(flags))
+}
+
+export function ioctlPointer(fd: number, request: number, argument: NodeJS.TypedArray): number {
+  return orErrno(libc.ioctl(fd, request, argument))
+}
+
+export function ioctlValue(fd: number, request: number, argument: number): number {
+  return orErrno(byValue.ioctl(fd, request, argument))
+}
+
+/** `pid` below zero names a process group. */
+export function kill(pid: number, signal: number): number {
+  return orErrno(libc.kill(pid, signal))
+}
+
+/** A descriptor that names this very process, even after its pid is used again. */
+export function openPidFd(pid: number): number {
+  return orErrno(libc.syscall(SYS_PIDFD_OPEN, pid, 0, 0, 0))
+}
+
+export function signalPidFd(pidFd: number, signal: number): number {
+  return orErrno(libc.syscall(SYS_PIDFD_SEND_SIGNAL, pidFd, signal, 0, 0))
+}

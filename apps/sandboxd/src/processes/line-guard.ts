@@ -1,0 +1,198 @@
+import type { Termios } from './pty-device.ts'
+
+/** What one unfinished line may hold besides its terminator; the kernel drops the rest without a word. */
+export const MAX_LINE_BYTES = 4_095
+
+/** Input flags. */
+const INLCR = 0o100
+const IGNCR = 0o200
+const ICRNL = 0o400
+const IXON = 0o2000
+const PARMRK = 0o10
+const IUTF8 = 0o40000
+/** Local flags. */
+const ISIG = 0o1
+const ICANON = 0o2
+const NOFLSH = 0o200
+const IEXTEN = 0o100000
+/** Indexes of control characters. */
+const VINTR = 0
+const VQUIT = 1
+const VERASE = 2
+const VKILL = 3
+const VEOF = 4
+const VSTART = 8
+const VSTOP = 9
+const VSUSP = 10
+const VEOL = 11
+const VREPRINT = 12
+const VWERASE = 14
+const VLNEXT = 15
+const VEOL2 = 16
+
+const LF = 10
+const CR = 13
+
+/** What the line discipline does with one byte of canonical input. */
+type Effect = 'store' | 'ignore' | 'finish' | 'erase' | 'erase_word' | 'kill' | 'flush' | 'quote'
+
+/** The unfinished line as the kernel holds it: stored bytes, and whether the next one is taken literally. */
+export interface PendingLine {
+  readonly bytes: Uint8Array
+  readonly length: number
+  readonly isQuoting: boolean
+}
+
+/** True when the terminal edits lines before the program sees them. */
+export function isCanonical(termios: Termios): boolean {
+  return (termios.localFlags & ICANON) !== 0
+}
+
+/** The end-of-file character, or 0 when it is disabled. */
+export function endOfFile(termios: Termios): number {
+  return termios.controlCharacters[VEOF] ?? 0
+}
+
+/**
+ * Follows the line the kernel is assembling in canonical mode, byte by byte as they are written.
+ *
+ * It mirrors `n_tty` closely enough that its count never falls below the kernel's for input typed or pasted; a
+ * program that changes modes between our look and the kernel's can still make it differ for one line.
+ */
+export class LineGuard {
+  /** Content of the unfinished line, so that erasing a word or a UTF-8 character counts right. */
+  readonly #line = new Uint8Array(MAX_LINE_BYTES)
+  #length = 0
+  #isQuoting = false
+
+  /** Bytes of the unfinished line. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** Forgets the line: the terminal left canonical mode. */
+  reset(): void {
+    this.#length = 0
+    this.#isQuoting = false
+  }
+
+  /** How many of `bytes` can be written, from the start, before a line grows too long; changes nothing. */
+  countFitting(bytes: Uint8Array, termios: Termios): number {
+    // Whatever they are, this many bytes cannot overflow the line.
+    if (this.#length + 2 * bytes.length <= MAX_LINE_BYTES) return bytes.length
+    const trial = new LineGuard()
+    trial.#line.set(this.#line.subarray(0, this.#length))
+    trial.#length = this.#length
+    trial.#isQuoting = this.#isQuoting
+    const tooLongAt = bytes.findIndex((byte) => !trial.#apply(byte, termios))
+    return tooLongAt < 0 ? bytes.length : tooLongAt
+  }
+
+  /** Accounts for bytes the terminal has taken. */
+  advance(bytes: Uint8Array, termios: Termios): void {
+    for (const byte of bytes) this.#apply(byte, termios)
+  }
+
+  /** Bytes to write so that nothing of the unfinished line is left; undefined when the kill character is disabled. */
+  killSequence(termios: Termios): Uint8Array | undefined {
+    const kill = termios.controlCharacters[VKILL] ?? 0
+    if (kill === 0) return undefined
+    // After a quoting character the first one would be stored, so a second one follows.
+    return this.#isQuoting ? new Uint8Array([kill, kill]) : new Uint8Array([kill])
+  }
+
+  /** Bytes from the start of `bytes` that belong to a refused line; `isOver` tells whether its end is among them. */
+  countRefused(bytes: Uint8Array, termios: Termios): { count: number; isOver: boolean } {
+    for (let at = 0; at < bytes.length; at += 1) {
+      const effect = effectOf(bytes[at] ?? 0, termios)
+      if (effect === 'finish' || effect === 'kill') return { count: at + 1, isOver: true }
+      // An interrupt typed to get out of it must reach the terminal.
+      if (effect === 'flush') return { count: at, isOver: true }
+    }
+    return { count: bytes.length, isOver: false }
+  }
+
+  /** Applies one byte; false when it would not fit, in which case nothing is changed. */
+  #apply(byte: number, termios: Termios): boolean {
+    const effect = this.#isQuoting ? 'store' : effectOf(byte, termios)
+    switch (effect) {
+      case 'store':
+        return this.#store(byte, termios)
+      case 'quote':
+        this.#isQuoting = true
+        return true
+      case 'erase':
+        this.#erase(termios)
+        return true
+      case 'erase_word':
+        this.#eraseWord()
+        return true
+      case 'finish':
+      case 'kill':
+      case 'flush':
+        this.reset()
+        return true
+      case 'ignore':
+        return true
+    }
+  }
+
+  #store(byte: number, termios: Termios): boolean {
+    // PARMRK doubles 0xFF, so that it cannot be taken for a mark.
+    const width = byte === 0xff && (termios.inputFlags & PARMRK) !== 0 ? 2 : 1
+    if (this.#length + width > MAX_LINE_BYTES) return false
+    this.#line.fill(byte, this.#length, this.#length + width)
+    this.#length += width
+    this.#isQuoting = false
+    return true
+  }
+
+  #erase(termios: Termios): void {
+    if (this.#length === 0) return
+    this.#length -= 1
+    if ((termios.inputFlags & IUTF8) === 0) return
+    while (this.#length > 0 && isContinuation(this.#line[this.#length])) this.#length -= 1
+  }
+
+  #eraseWord(): void {
+    let hasSeenWord = false
+    while (this.#length > 0) {
+      const isWord = isWordByte(this.#line[this.#length - 1])
+      if (hasSeenWord && !isWord) return
+      hasSeenWord ||= isWord
+      this.#length -= 1
+    }
+  }
+}
+
+function effectOf(byte: number, termios: Termios): Effect {
+  const { inputFlags, localFlags, controlCharacters } = termios
+  const is = (index: number): boolean => byte !== 0 && controlCharacters[index] === byte
+  if ((inputFlags & IXON) !== 0 && (is(VSTART) || is(VSTOP))) return 'ignore'
+  if ((localFlags & ISIG) !== 0 && (is(VINTR) || is(VQUIT) || is(VSUSP))) {
+    return (localFlags & NOFLSH) === 0 ? 'flush' : 'ignore'
+  }
+  if (byte === CR && (inputFlags & IGNCR) !== 0) return 'ignore'
+  if (byte === CR && (inputFlags & ICRNL) !== 0) return 'finish'
+  if (byte === LF) return (inputFlags & INLCR) === 0 ? 'finish' : 'store'
+  if (is(VERASE)) return 'erase'
+  if (is(VKILL)) return 'kill'
+  if (is(VEOF) || is(VEOL)) return 'finish'
+  return (localFlags & IEXTEN) === 0 ? 'store' : extendedEffectOf(is)
+}
+
+function extendedEffectOf(is: (index: number) => boolean): Effect {
+  if (is(VWERASE)) return 'erase_word'
+  if (is(VLNEXT)) return 'quote'
+  if (is(VREPRINT)) return 'ignore'
+  return is(VEOL2) ? 'finish' : 'store'
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
+}
+
+/** The kernel's idea of a word: letters, digits and underscore. */
+function isWordByte(byte: number | undefined): boolean {
+  return byte !== undefined && /\w/.test(String.fromCharCode(byte))
+}

@@ -1,0 +1,138 @@
+import { closeFd, EAGAIN, EINTR, writeFd } from './libc.ts'
+
+export interface PipeInputEvents {
+  /** `bytes` more were written, or will never be. */
+  settled(bytes: number): void
+  /** The reader is gone; called at most once. */
+  closed(): void
+}
+
+/** What is handed to Bun's poller while the pipe is full: the only bytes not counted until the kernel has them all. */
+const WAIT_BYTES = 4_096
+
+type State = 'open' | 'closing' | 'closed'
+
+/**
+ * Feeds the write end of a pipe in order, and owns that descriptor.
+ *
+ * Writes go straight to the kernel. Only when the pipe is full a small piece waits in a `FileSink`, because that is how
+ * Bun lets us wait until a descriptor is writable.
+ */
+export class PipeInput {
+  readonly #fd: number
+  readonly #events: PipeInputEvents
+  readonly #queue: Uint8Array[] = []
+  #state: State = 'open'
+  #sink: Bun.FileSink | undefined
+  /** A piece is with the sink. */
+  #isWaiting = false
+
+  constructor(fd: number, events: PipeInputEvents) {
+    this.#fd = fd
+    this.#events = events
+  }
+
+  write(chunk: Uint8Array): void {
+    if (chunk.byteLength === 0) return
+    if (this.#state !== 'open') {
+      this.#events.settled(chunk.byteLength)
+      return
+    }
+    this.#queue.push(chunk)
+    this.#pump()
+  }
+
+  /** Closes the pipe after what is queued. */
+  end(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'closing'
+    this.#pump()
+  }
+
+  /** Closes the pipe now; what is queued is settled unwritten. */
+  abandon(): void {
+    if (this.#state === 'closed') return
+    const hadQueue = this.#queue.length > 0
+    this.#close()
+    if (hadQueue) this.#events.closed()
+    this.#settleQueue()
+  }
+
+  #pump(): void {
+    while (!this.#isWaiting && this.#state !== 'closed') {
+      const chunk = this.#queue[0]
+      if (chunk === undefined) {
+        if (this.#state === 'closing') this.#close()
+        return
+      }
+      const written = writeFd(this.#fd, chunk)
+      if (written >= 0) this.#advance(chunk, written)
+      else if (written === -EAGAIN) this.#wait(chunk)
+      else if (written !== -EINTR) this.#lose()
+    }
+  }
+
+  #advance(chunk: Uint8Array, written: number): void {
+    if (written === chunk.byteLength) this.#queue.shift()
+    else this.#queue[0] = chunk.subarray(written)
+    this.#events.settled(written)
+  }
+
+  #wait(chunk: Uint8Array): void {
+    this.#isWaiting = true
+    this.#sink ??= Bun.file(this.#fd).writer({ highWaterMark: 1 })
+    const piece = chunk.subarray(0, WAIT_BYTES)
+    flushPiece(this.#sink, piece).then(
+      () => {
+        this.#isWaiting = false
+        if (this.#state === 'closed') this.#release()
+        else this.#advance(chunk, piece.byteLength)
+        this.#pump()
+      },
+      () => {
+        this.#isWaiting = false
+        if (this.#state === 'closed') this.#release()
+        else this.#lose()
+      },
+    )
+  }
+
+  /** The reader is gone: EPIPE, or any other error after which nothing can be written. */
+  #lose(): void {
+    this.#close()
+    this.#events.closed()
+    this.#settleQueue()
+  }
+
+  #settleQueue(): void {
+    let bytes = 0
+    for (const chunk of this.#queue.splice(0)) bytes += chunk.byteLength
+    if (bytes > 0) this.#events.settled(bytes)
+  }
+
+  #close(): void {
+    this.#state = 'closed'
+    // A descriptor the sink still polls must not be closed: its number could be another file's by the time it writes.
+    if (!this.#isWaiting) this.#release()
+  }
+
+  #release(): void {
+    const sink = this.#sink
+    this.#sink = undefined
+    if (sink === undefined) closeFd(this.#fd)
+    else endSink(sink).finally(() => closeFd(this.#fd))
+  }
+}
+
+async function flushPiece(sink: Bun.FileSink, piece: Uint8Array): Promise<void> {
+  await sink.write(piece)
+  await sink.flush()
+}
+
+async function endSink(sink: Bun.FileSink): Promise<void> {
+  try {
+    await sink.end()
+  } catch {
+    // The pipe is broken, and closing it is all that is left to do.
+  }
+}

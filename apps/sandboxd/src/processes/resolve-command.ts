@@ -1,0 +1,103 @@
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { ProcessSpec, SpawnFailure } from './process.ts'
+
+/** What the C library searches when PATH is not set. */
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
+/** The kernel reads no more of a script's first line than this. */
+const SHEBANG_BYTES = 256
+
+export interface ResolvedCommand {
+  /** Absolute path of an executable file. */
+  readonly file: string
+}
+
+type FileState = 'missing' | 'not_executable' | 'executable'
+
+/** Finds the file `spec.argv[0]` names, as `execvp` would in `spec.cwd` with `spec.env`. */
+export function resolveCommand(spec: ProcessSpec): ResolvedCommand | SpawnFailure {
+  const name = spec.argv[0]
+  if (!isDirectory(spec.cwd)) {
+    return fail('spawn_failed', name, `working directory "${spec.cwd}" does not exist`)
+  }
+  if (name === '') return fail('not_found', name, 'the name is empty')
+  const candidates = name.includes('/') ? [resolve(spec.cwd, name)] : searchPath(name, spec)
+  let blocked: string | undefined
+  for (const file of candidates) {
+    const state = inspect(file)
+    if (state === 'executable') return checkInterpreter(name, file)
+    if (state === 'not_executable') blocked ??= file
+  }
+  if (blocked !== undefined) {
+    return fail('not_executable', name, `"${blocked}" is ${isDirectory(blocked) ? 'a directory' : 'not executable'}`)
+  }
+  return fail('not_found', name, name.includes('/') ? 'no such file' : 'not found in PATH')
+}
+
+/** Narrows what `resolveCommand` and the starters return. */
+export function isFailure<T extends object>(value: T | SpawnFailure): value is SpawnFailure {
+  return 'failure' in value
+}
+
+export function fail(failure: SpawnFailure['failure'], name: string, state: string): SpawnFailure {
+  return { failure, message: `Cannot start "${name}": ${state}` }
+}
+
+function searchPath(name: string, spec: ProcessSpec): string[] {
+  const path = spec.env['PATH'] ?? DEFAULT_PATH
+  // An empty element means the working directory, as for execvp.
+  return path.split(':').map((directory) => resolve(spec.cwd, directory, name))
+}
+
+function inspect(file: string): FileState {
+  const stats = statSync(file, { throwIfNoEntry: false, bigint: false })
+  if (stats === undefined) return 'missing'
+  if (!stats.isFile()) return 'not_executable'
+  try {
+    accessSync(file, constants.X_OK)
+    return 'executable'
+  } catch {
+    // Any refusal means the kernel would refuse to execute it too.
+    return 'not_executable'
+  }
+}
+
+/** A missing interpreter makes the kernel answer ENOENT for a script that does exist; say so instead. */
+function checkInterpreter(name: string, file: string): ResolvedCommand | SpawnFailure {
+  const interpreter = readInterpreter(file)
+  if (interpreter === undefined || inspect(interpreter) === 'executable') return { file }
+  return fail('not_executable', name, `its interpreter "${interpreter}" cannot be executed`)
+}
+
+function readInterpreter(file: string): string | undefined {
+  const head = readHead(file)
+  if (!head.startsWith('#!')) return undefined
+  const words = head.slice(2).split('\n', 1)[0]?.trim().split(/[ \t]+/)
+  const path = words?.[0]
+  return path === undefined || path === '' ? undefined : path
+}
+
+function readHead(file: string): string {
+  let fd: number
+  try {
+    fd = openSync(file, 'r')
+  } catch {
+    // Executable but not readable is legal: then it is no script, and nothing is to be checked.
+    return ''
+  }
+  try {
+    const head = Buffer.alloc(SHEBANG_BYTES)
+    return head.toString('latin1', 0, readSync(fd, head, 0, SHEBANG_BYTES, 0))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch {
+    // ENOTDIR, ELOOP, EACCES: in each case it cannot be entered.
+    return false
+  }
+}

@@ -1,0 +1,229 @@
+import { type ClientEffect, type ClientOptions, ClientSession, type ClientStatus, type ErrorCode, type Role } from '@sandwire/protocol'
+import { SimLink, type LinkWeather } from './sim-link.ts'
+import { outputByte, outputStream } from './sim-process.ts'
+import { codeOfClose, screenAt, type SimServer } from './sim-server.ts'
+import type { World } from './world.ts'
+
+/** How one simulated client behaves. */
+export interface ClientPlan {
+  /** Tags its input bytes, so that the process's input can be told apart by writer. */
+  readonly writer: number
+  readonly createId: string
+  readonly principal: string
+  readonly authority: Role
+  readonly take: boolean
+  readonly isPty: boolean
+  /** Most milliseconds before output is consumed. */
+  readonly lagMs: number
+  readonly weather: LinkWeather
+  readonly options: ClientOptions
+}
+
+/** Whether connections get through now. */
+export interface Relay {
+  isUp(): boolean
+  opened(link: SimLink): void
+}
+
+/** A client in virtual time that checks every byte it is given. */
+export class SimClient {
+  readonly plan: ClientPlan
+  readonly session: ClientSession
+  readonly #world: World
+  readonly #server: SimServer
+  readonly #relay: Relay
+  readonly #links = new Map<number, SimLink>()
+  /** Session to join; undefined while this client creates its own. */
+  readonly #joins: () => string | undefined
+  status: ClientStatus = { is: 'connecting', attempt: 0 }
+  /** Next output offset expected. */
+  position = 0
+  gaps = 0
+  /** Input bytes that must reach the process, in order. */
+  readonly expected: number[] = []
+  /** Control messages issued as driver: what, and how many input bytes came before. */
+  readonly issued: { kind: string; value: string; at: number }[] = []
+  #written = 0
+  #wakeAtMs: number | undefined
+
+  constructor(deps: { world: World; server: SimServer; relay: Relay; plan: ClientPlan; joins: () => string | undefined }) {
+    this.plan = deps.plan
+    this.#world = deps.world
+    this.#server = deps.server
+    this.#relay = deps.relay
+    this.#joins = deps.joins
+    this.session = new ClientSession(deps.plan.options)
+    this.session.jitter = () => deps.world.random.next()
+  }
+
+  get isOver(): boolean {
+    return this.status.is === 'exited' || this.status.is === 'failed' || this.status.is === 'detached'
+  }
+
+  start(): void {
+    this.#run(this.session.start(this.#world.nowMs))
+  }
+
+  write(length: number): void {
+    if (!this.session.canWrite) return
+    const bytes = Uint8Array.from({ length }, (_, index) => (this.plan.writer << 4) | ((this.#written + index) & 15))
+    this.#written += length
+    this.expected.push(...bytes)
+    this.#run(this.session.write(bytes))
+  }
+
+  resize(cols: number): void {
+    if (this.session.role === 'driver') this.issued.push({ kind: 'resize', value: String(cols), at: this.expected.length })
+    this.#run(this.session.control({ type: 'resize', cols, rows: 24 }))
+  }
+
+  signal(signal: string): void {
+    if (this.session.role !== 'driver') return
+    this.issued.push({ kind: 'signal', value: signal, at: 0 })
+    this.#run(this.session.control({ type: 'signal', signal }))
+  }
+
+  eof(): void {
+    if (this.session.role !== 'driver') return
+    this.issued.push({ kind: 'eof', value: '', at: this.expected.length })
+    this.#run(this.session.control({ type: 'eof' }))
+  }
+
+  takeLease(): void {
+    this.#run(this.session.lease({ type: 'take' }))
+  }
+
+  #run(effects: readonly ClientEffect[]): void {
+    for (const effect of effects) this.#perform(effect)
+    this.#wake()
+  }
+
+  #perform(effect: ClientEffect): void {
+    switch (effect.do) {
+      case 'connect':
+        this.#connect(effect.attempt, effect.session)
+        return
+      case 'send':
+        this.#links.get(effect.attempt)?.send('up', effect.data)
+        return
+      case 'close':
+        this.#links.get(effect.attempt)?.close('client', 1000)
+        this.#links.delete(effect.attempt)
+        return
+      case 'output':
+        this.#checkOutput(effect)
+        this.#consume(effect.end)
+        return
+      case 'gap':
+        if (effect.from !== this.position) throw new Error(`gap from ${effect.from}, expected ${this.position}`)
+        this.gaps += effect.to - effect.from
+        this.position = effect.to
+        return
+      case 'snapshot':
+        this.#checkScreen(effect.at, effect.bytes)
+        this.position = effect.at
+        this.#consume(effect.at)
+        return
+      case 'inputLost':
+        this.expected.splice(this.expected.length - effect.bytes, effect.bytes)
+        return
+      case 'status':
+        this.status = effect.status
+        if (this.status.is === 'exited') this.#checkExit(this.status.exit.outputEnd)
+        return
+      case 'resized':
+      case 'writable':
+      case 'presence':
+      case 'asked':
+      case 'warning':
+      case 'roundTrip':
+        return
+    }
+  }
+
+  #checkOutput(output: Extract<ClientEffect, { do: 'output' }>): void {
+    const { bytes, end, stream } = output
+    if (end - bytes.byteLength !== this.position) {
+      throw new Error(`output at ${end - bytes.byteLength}, expected ${this.position}`)
+    }
+    bytes.forEach((byte, index) => {
+      const offset = this.position + index
+      if (byte !== outputByte(offset)) throw new Error(`wrong byte at ${offset}`)
+      if (stream !== outputStream(offset, this.plan.isPty)) throw new Error(`wrong stream at ${offset}`)
+    })
+    this.position = end
+  }
+
+  #checkScreen(at: number, bytes: Uint8Array): void {
+    if (new TextDecoder().decode(bytes) !== new TextDecoder().decode(screenAt(at))) throw new Error(`wrong screen at ${at}`)
+    if (at < this.position) throw new Error(`screen at ${at} behind ${this.position}`)
+  }
+
+  #checkExit(outputEnd: number): void {
+    if (outputEnd !== this.position) throw new Error(`exit at ${outputEnd}, received ${this.position}`)
+  }
+
+  #consume(end: number): void {
+    this.#world.after(this.#world.random.int(0, this.plan.lagMs), () => {
+      this.#run(this.session.consumed(end, this.#world.nowMs))
+    })
+  }
+
+  #connect(attempt: number, known: string | undefined): void {
+    const { random } = this.#world
+    this.#world.after(random.int(0, 20), () => {
+      if (!this.#relay.isUp()) {
+        this.#closed(attempt, undefined)
+        return
+      }
+      this.#open(attempt, known ?? this.#joins())
+    })
+  }
+
+  #open(attempt: number, session: string | undefined): void {
+    const { principal, authority, take, createId, weather } = this.plan
+    const holder: { link?: SimLink } = {}
+    const linkOf = (): SimLink => {
+      if (holder.link === undefined) throw new Error('link is not there yet')
+      return holder.link
+    }
+    const rights = { principal, authority, take, dialect: 'v1' as const }
+    const accepted = this.#server.accept({ session, createId, rights }, linkOf)
+    if (typeof accepted === 'string') {
+      this.#closed(attempt, accepted)
+      return
+    }
+    const link = new SimLink(this.#world, weather, {
+      server: accepted,
+      client: {
+        message: (data) => this.#run(this.session.receive(attempt, data, this.#world.nowMs)),
+        closed: (code) => this.#closed(attempt, codeOfClose(code)),
+      },
+    })
+    holder.link = link
+    this.#links.set(attempt, link)
+    this.#relay.opened(link)
+    this.#world.after(handshakeMs(this.#world), () => this.#run(this.session.opened(attempt, this.#world.nowMs)))
+  }
+
+  #closed(attempt: number, code: ErrorCode | undefined): void {
+    const refusal = code === undefined ? undefined : { code, message: code }
+    this.#run(this.session.closed(attempt, refusal, this.#world.nowMs))
+  }
+
+  #wake(): void {
+    const atMs = this.session.nextTickMs()
+    if (atMs === undefined || (this.#wakeAtMs !== undefined && this.#wakeAtMs <= atMs)) return
+    this.#wakeAtMs = atMs
+    this.#world.after(atMs - this.#world.nowMs, () => {
+      if (this.#wakeAtMs !== atMs) return
+      this.#wakeAtMs = undefined
+      this.#run(this.session.tick(this.#world.nowMs))
+    })
+  }
+}
+
+/** The handshake takes a moment after the server has accepted. */
+function handshakeMs(world: World): number {
+  return world.random.int(1, 20)
+}

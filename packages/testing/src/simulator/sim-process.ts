@@ -1,0 +1,157 @@
+import type { OutputStream, ProcessExit } from '@sandwire/protocol'
+import type { World } from './world.ts'
+
+/** The byte every simulated process writes at an offset. */
+export function outputByte(offset: number): number {
+  return (offset * 31 + (offset >> 8) * 17 + 7) & 0xff
+}
+
+/** The stream a simulated process writes on at an offset; it changes every few bytes. */
+export function outputStream(offset: number, isPty: boolean): OutputStream {
+  return !isPty && ((offset >> 4) * 7) % 3 === 0 ? 'stderr' : 'stdout'
+}
+
+/** What a process was given, in order. */
+export type ProcessInput =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'eof' }
+  | { readonly kind: 'resize'; readonly cols: number; readonly rows: number }
+  | { readonly kind: 'signal'; readonly signal: string }
+
+export interface ProcessPlan {
+  readonly isPty: boolean
+  readonly totalBytes: number
+  readonly maxChunkBytes: number
+  /** Milliseconds between writes. */
+  readonly paceMs: number
+  /** Most milliseconds before the process reads more input. */
+  readonly inputLagMs: number
+  /** It ends only after end of input, like `cat`. */
+  readonly waitsForEof: boolean
+  readonly exit: ProcessExit
+}
+
+interface ProcessListener {
+  output(stream: OutputStream, bytes: Uint8Array): void
+  inputSettled(bytes: number): void
+  ended(exit: ProcessExit): void
+}
+
+/** A process whose every byte is known beforehand, and which remembers what it was given. */
+export class SimProcess {
+  readonly #world: World
+  readonly #plan: ProcessPlan
+  readonly #listener: ProcessListener
+  readonly applied: ProcessInput[] = []
+  #written = 0
+  #isPaused = false
+  #isScheduled = false
+  #isEnded = false
+  #hasEof = false
+  /** Input not read yet, oldest first. */
+  #unread: ProcessInput[] = []
+  #isReading = false
+
+  constructor(world: World, plan: ProcessPlan, listener: ProcessListener) {
+    this.#world = world
+    this.#plan = plan
+    this.#listener = listener
+    this.#schedule()
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  get written(): number {
+    return this.#written
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#schedule()
+  }
+
+  /** Signals are taken at once, everything else when it is read. */
+  give(input: ProcessInput): void {
+    if (this.#isEnded) return
+    if (input.kind === 'signal') {
+      this.applied.push(input)
+      return
+    }
+    this.#unread.push(input)
+    this.#read()
+  }
+
+  /** Ends now, as if killed. */
+  kill(): void {
+    this.#end({ code: null, signal: 'SIGKILL', truncated: false })
+  }
+
+  #read(): void {
+    if (this.#isReading || this.#unread.length === 0) return
+    this.#isReading = true
+    this.#world.after(this.#world.random.int(0, this.#plan.inputLagMs), () => {
+      this.#isReading = false
+      if (this.#isEnded) return
+      const first = this.#unread.shift()
+      if (first !== undefined) this.#apply(first)
+      this.#read()
+    })
+  }
+
+  #apply(input: ProcessInput): void {
+    if (input.kind === 'eof') {
+      this.#hasEof = true
+      this.applied.push(input)
+      this.#schedule()
+      return
+    }
+    if (input.kind !== 'bytes') {
+      this.applied.push(input)
+      return
+    }
+    const part = this.#world.random.int(1, input.bytes.byteLength)
+    if (part < input.bytes.byteLength) this.#unread.unshift({ kind: 'bytes', bytes: input.bytes.subarray(part) })
+    this.applied.push({ kind: 'bytes', bytes: input.bytes.slice(0, part) })
+    this.#listener.inputSettled(part)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isEnded) return
+    this.#isScheduled = true
+    this.#world.after(this.#world.random.int(0, this.#plan.paceMs), () => {
+      this.#isScheduled = false
+      if (!this.#isPaused) this.#work()
+    })
+  }
+
+  #work(): void {
+    const { totalBytes, waitsForEof, exit } = this.#plan
+    if (this.#written < totalBytes) {
+      this.#write()
+      this.#schedule()
+    } else if (!waitsForEof || this.#hasEof) this.#end(exit)
+  }
+
+  #write(): void {
+    const { totalBytes, maxChunkBytes, isPty } = this.#plan
+    const stream = outputStream(this.#written, isPty)
+    const wanted = Math.min(this.#world.random.int(1, maxChunkBytes), totalBytes - this.#written)
+    let length = 1
+    while (length < wanted && outputStream(this.#written + length, isPty) === stream) length += 1
+    const start = this.#written
+    this.#written += length
+    this.#listener.output(stream, Uint8Array.from({ length }, (_, index) => outputByte(start + index)))
+  }
+
+  #end(exit: ProcessExit): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#listener.ended(exit)
+  }
+}
