@@ -1,11 +1,17 @@
+import { MAX_CELLS, MAX_ENV_CHARS, MAX_ENV_ENTRIES, MAX_NAME_CHARS, MAX_WINDOW_BYTES } from './limits.ts'
 import {
-  MAX_CELLS,
-  MAX_ENV_CHARS,
-  MAX_ENV_ENTRIES,
-  MAX_NAME_CHARS,
-  MAX_WINDOW_BYTES,
-} from './limits.ts'
-import { bool, type Decoded, dictionary, literal, offset, oneOf, optional, record, tagged, text, whole } from './shape.ts'
+  bool,
+  type Decoded,
+  dictionary,
+  literal,
+  offset,
+  oneOf,
+  optional,
+  record,
+  tagged,
+  text,
+  whole,
+} from './shape.ts'
 
 /** What an attachment may do, from least to most. */
 export const ROLES = ['viewer', 'collaborator', 'driver'] as const
@@ -48,7 +54,9 @@ export const clientMessage = tagged({
     role: optional(oneOf(ROLES)),
     name: optional(label),
     /** Environment for a process that this hello starts. */
-    env: optional(dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,255}$/, text(MAX_ENV_CHARS, /^[^\0]*$/))),
+    env: optional(
+      dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,255}$/, text(MAX_ENV_CHARS, /^[^\0]*$/)),
+    ),
   }),
   /** Output up to this offset has been consumed. */
   ack: record({ type: literal('ack'), output: offset }),

@@ -1,14 +1,26 @@
-import { clientMessage, type ClientMessage, plainClientMessage, type PlainClientMessage } from './client-frames.ts'
+import {
+  clientMessage,
+  type ClientMessage,
+  plainClientMessage,
+  type PlainClientMessage,
+} from './client-frames.ts'
 import { type StreamName, unpackData } from './data-frame.ts'
 import { MAX_CONTROL_CHARS } from './limits.ts'
-import { serverMessage, type ServerMessage, plainServerMessage, type PlainServerMessage } from './server-frames.ts'
+import {
+  serverMessage,
+  type ServerMessage,
+  plainServerMessage,
+  type PlainServerMessage,
+} from './server-frames.ts'
 import type { Shape } from './shape.ts'
 
 /** A WebSocket message as drivers hand it over: text or bytes. */
 export type WireMessage = string | Uint8Array
 
 /** What a client sent, decoded. */
-export type FromClient<M> = { readonly kind: 'input'; readonly bytes: Uint8Array } | { readonly kind: 'control'; readonly message: M }
+export type FromClient<M> =
+  | { readonly kind: 'input'; readonly bytes: Uint8Array }
+  | { readonly kind: 'control'; readonly message: M }
 
 /** What a server sent, decoded. */
 export type FromServer<M> =
@@ -60,6 +72,8 @@ export function decodePlainServer(wire: WireMessage): FromServer<PlainServerMess
   return decodeFromServer(plainServerMessage, wire)
 }
 
-export function encode(message: ClientMessage | PlainClientMessage | ServerMessage | PlainServerMessage): string {
+export function encode(
+  message: ClientMessage | PlainClientMessage | ServerMessage | PlainServerMessage,
+): string {
   return JSON.stringify(message)
 }

@@ -10,7 +10,12 @@ export interface ErrorRow {
   readonly retryable: boolean
 }
 
-const final = (status: number, close: number, exit = 255): ErrorRow => ({ status, close, exit, retryable: false })
+const final = (status: number, close: number, exit = 255): ErrorRow => ({
+  status,
+  close,
+  exit,
+  retryable: false,
+})
 const passing = (status: number, close: number): ErrorRow => ({ status, close, exit: 255, retryable: true })
 
 /** Every error of Sandwire, one row each. Codes are stable: they are part of the wire. */

@@ -15,13 +15,11 @@ export * from './server-frames.ts'
 export { type Attachment, type Dialect } from './server/attachment.ts'
 export { type LinkId, type Refusal, type ServerEffect } from './server/effects.ts'
 export { type Snapshot } from './server/output-pump.ts'
-export {
-  type LinkRights,
-  type ProcessExit,
-  ServerSession,
-  type SessionState,
-  type StartParameters,
-} from './server/server-session.ts'
+export { type StartParameters } from './server/greeting.ts'
+export { type LinkRights } from './server/link-table.ts'
+export { ServerSession } from './server/server-session.ts'
+export { type ProcessExit, type SessionState } from './server/session-life.ts'
 export * from './server/session-options.ts'
 export * from './signal-number.ts'
+export { TokenBucket } from './token-bucket.ts'
 export * from './version.ts'

@@ -1,6 +1,19 @@
 import { ROLES } from './client-frames.ts'
 import { MAX_ATTACHMENTS, MAX_CELLS, MAX_NAME_CHARS, MAX_SNAPSHOT_BYTES } from './limits.ts'
-import { bool, type Decoded, list, literal, nullable, offset, oneOf, optional, record, tagged, text, whole } from './shape.ts'
+import {
+  bool,
+  type Decoded,
+  list,
+  literal,
+  nullable,
+  offset,
+  oneOf,
+  optional,
+  record,
+  tagged,
+  text,
+  whole,
+} from './shape.ts'
 
 const cells = whole(1, MAX_CELLS)
 const role = oneOf(ROLES)

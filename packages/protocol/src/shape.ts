@@ -15,7 +15,10 @@ export interface Shape<T> {
 export type Decoded<S> = S extends Shape<infer T> ? T : never
 
 export function literal<const T extends string | number | boolean>(expected: T): Shape<T> {
-  return { decode: (value) => (value === expected ? expected : undefined), describe: JSON.stringify(expected) }
+  return {
+    decode: (value) => (value === expected ? expected : undefined),
+    describe: JSON.stringify(expected),
+  }
 }
 
 export function oneOf<const T extends string>(options: readonly T[]): Shape<T> {
@@ -26,7 +29,9 @@ export function oneOf<const T extends string>(options: readonly T[]): Shape<T> {
 export function whole(min: number, max: number): Shape<number> {
   return {
     decode: (value) =>
-      typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max ? value : undefined,
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+        ? value
+        : undefined,
     describe: `int(${min}..${max})`,
   }
 }
@@ -70,7 +75,11 @@ export function list<T>(inner: Shape<T>, maxItems: number): Shape<readonly T[]> 
 }
 
 /** A dictionary of texts; keys match the pattern. */
-export function dictionary(maxEntries: number, key: RegExp, value: Shape<string>): Shape<Readonly<Record<string, string>>> {
+export function dictionary(
+  maxEntries: number,
+  key: RegExp,
+  value: Shape<string>,
+): Shape<Readonly<Record<string, string>>> {
   return {
     decode: (raw) => {
       if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined

@@ -1,49 +1,60 @@
-import type { TCPSocketListener } from "bun";
-import type { LinkFaults } from "./link-queue.ts";
-import { type ConnectionOwner, type CutKind, type Direction, ProxyConnection, type Socket } from "./proxy-connection.ts";
-import { Random } from "./random.ts";
-import { connectWithSmallBuffers, reservePort, type ReservedPort, shrinkSocketBuffers } from "./small-buffer-socket.ts";
+import type { TCPSocketListener } from 'bun'
+import type { LinkFaults } from './link-queue.ts'
+import {
+  type ConnectionOwner,
+  type CutKind,
+  type Direction,
+  ProxyConnection,
+  type Socket,
+} from './proxy-connection.ts'
+import { Random } from './random.ts'
+import {
+  connectWithSmallBuffers,
+  reservePort,
+  type ReservedPort,
+  shrinkSocketBuffers,
+} from './small-buffer-socket.ts'
 
-const HOST = "127.0.0.1";
+const HOST = '127.0.0.1'
 
 /** What happens to a client that connects. */
 export type NewConnections =
-  | "accept"
+  | 'accept'
   /** The port is closed: the client gets ECONNREFUSED, as from a relay that is down. */
-  | "refuse"
+  | 'refuse'
   /** The client is connected, yet nothing is read and no target is dialled until this ends. */
-  | "hold";
+  | 'hold'
 
 export interface ProxyFaults {
-  readonly toClient?: LinkFaults;
-  readonly toTarget?: LinkFaults;
-  readonly newConnections?: NewConnections;
+  readonly toClient?: LinkFaults
+  readonly toTarget?: LinkFaults
+  readonly newConnections?: NewConnections
 }
 
 export interface FaultProxyOptions {
-  readonly target: { readonly port: number; /** Dotted IPv4; default 127.0.0.1. */ readonly host?: string };
+  readonly target: { readonly port: number; /** Dotted IPv4; default 127.0.0.1. */ readonly host?: string }
   /** Decides jitter; default is seed 0. */
-  readonly random?: Random;
+  readonly random?: Random
 }
 
 /** Totals since the proxy was opened. */
 export interface ProxyStats {
-  readonly accepted: number;
+  readonly accepted: number
   /** Clients reset because the target refused them. */
-  readonly targetRefused: number;
+  readonly targetRefused: number
   /** Connections cut by `cutAll` or `cutAfterBytes`. */
-  readonly cuts: number;
-  readonly bytesToClient: number;
-  readonly bytesToTarget: number;
+  readonly cuts: number
+  readonly bytesToClient: number
+  readonly bytesToTarget: number
 }
 
 interface PendingCut {
-  readonly direction: Direction;
-  readonly kind: CutKind;
-  bytesLeft: number;
+  readonly direction: Direction
+  readonly kind: CutKind
+  bytesLeft: number
 }
 
-type SocketData = Socket["data"];
+type SocketData = Socket['data']
 
 /**
  * A TCP proxy that behaves like a bad network. It keeps back-pressure in both directions and buffers little:
@@ -51,61 +62,61 @@ type SocketData = Socket["data"];
  * flight when there is latency) and 16 KiB in the send buffer. Buffers of the two ends are their own.
  */
 export class FaultProxy implements AsyncDisposable {
-  readonly port: number;
-  readonly #target: { readonly host: string; readonly port: number };
-  readonly #reserved: ReservedPort;
-  readonly #owner: ConnectionOwner;
-  #listener: TCPSocketListener<SocketData> | undefined;
-  #faults: Required<ProxyFaults> = { toClient: {}, toTarget: {}, newConnections: "accept" };
-  readonly #connections = new Set<ProxyConnection>();
+  readonly port: number
+  readonly #target: { readonly host: string; readonly port: number }
+  readonly #reserved: ReservedPort
+  readonly #owner: ConnectionOwner
+  #listener: TCPSocketListener<SocketData> | undefined
+  #faults: Required<ProxyFaults> = { toClient: {}, toTarget: {}, newConnections: 'accept' }
+  readonly #connections = new Set<ProxyConnection>()
   /** Accepted while new connections are held. */
-  readonly #held = new Set<ProxyConnection>();
-  #pendingCuts: PendingCut[] = [];
-  readonly #closing = new AbortController();
-  readonly #totals = { accepted: 0, targetRefused: 0, cuts: 0, bytesToClient: 0, bytesToTarget: 0 };
+  readonly #held = new Set<ProxyConnection>()
+  #pendingCuts: PendingCut[] = []
+  readonly #closing = new AbortController()
+  readonly #totals = { accepted: 0, targetRefused: 0, cuts: 0, bytesToClient: 0, bytesToTarget: 0 }
 
   constructor({ target, random = new Random(0) }: FaultProxyOptions) {
-    this.#target = { host: HOST, ...target };
+    this.#target = { host: HOST, ...target }
     this.#owner = {
       allowance: (direction) => this.#pendingCut(direction)?.bytesLeft ?? Number.POSITIVE_INFINITY,
       forwarded: (direction, bytes, connection) => this.#forwarded(direction, bytes, connection),
       closed: (connection) => this.#forget(connection),
       nextRandom: () => random.next(),
-    };
-    this.#reserved = reservePort(HOST);
-    this.port = this.#reserved.port;
-    this.#listen();
+    }
+    this.#reserved = reservePort(HOST)
+    this.port = this.#reserved.port
+    this.#listen()
   }
 
   get url(): string {
-    return `http://${HOST}:${this.port}`;
+    return `http://${HOST}:${this.port}`
   }
 
   /** The connections that are open, oldest first. */
   get connections(): readonly ProxyConnection[] {
-    return [...this.#connections];
+    return [...this.#connections]
   }
 
   get stats(): ProxyStats {
-    return { ...this.#totals };
+    return { ...this.#totals }
   }
 
   /** Replaces the parts that are named and leaves the others; `{ toClient: {} }` heals that direction. */
   setFaults(faults: ProxyFaults): void {
-    this.#faults = { ...this.#faults, ...faults };
-    for (const connection of this.#connections) connection.setFaults(this.#faults);
-    if (this.#faults.newConnections === "refuse") this.#unlisten();
-    else this.#listen();
-    if (this.#faults.newConnections === "hold") return;
-    for (const connection of this.#held) this.#dial(connection);
-    this.#held.clear();
+    this.#faults = { ...this.#faults, ...faults }
+    for (const connection of this.#connections) connection.setFaults(this.#faults)
+    if (this.#faults.newConnections === 'refuse') this.#unlisten()
+    else this.#listen()
+    if (this.#faults.newConnections === 'hold') return
+    for (const connection of this.#held) this.#dial(connection)
+    this.#held.clear()
   }
 
   /** Cuts every open connection now; answers how many. `direction` matters for `half` only. */
-  cutAll(kind: CutKind, direction: Direction = "toClient"): number {
-    const connections = this.connections;
-    for (const connection of connections) this.#cut(connection, kind, direction);
-    return connections.length;
+  cutAll(kind: CutKind, direction: Direction = 'toClient'): number {
+    const connections = this.connections
+    for (const connection of connections) this.#cut(connection, kind, direction)
+    return connections.length
   }
 
   /**
@@ -113,26 +124,26 @@ export class FaultProxy implements AsyncDisposable {
    * After `fin` or `half` the receiver has exactly that many; after `reset` at most, since an end may drop
    * what it has not read when a reset arrives.
    */
-  cutAfterBytes(direction: Direction, bytes: number, kind: CutKind = "reset"): void {
-    if (!(Number.isSafeInteger(bytes) && bytes > 0)) throw new RangeError(`Cannot cut after "${bytes}" bytes`);
-    this.#pendingCuts.push({ direction, kind, bytesLeft: bytes });
+  cutAfterBytes(direction: Direction, bytes: number, kind: CutKind = 'reset'): void {
+    if (!(Number.isSafeInteger(bytes) && bytes > 0)) throw new RangeError(`Cannot cut after "${bytes}" bytes`)
+    this.#pendingCuts.push({ direction, kind, bytesLeft: bytes })
   }
 
   /** Resets what is open and gives the port back. */
   close(): void {
-    this.#closing.abort();
-    this.#unlisten();
-    for (const connection of this.#connections) connection.cut("reset");
-    this.#reserved[Symbol.dispose]();
+    this.#closing.abort()
+    this.#unlisten()
+    for (const connection of this.#connections) connection.cut('reset')
+    this.#reserved[Symbol.dispose]()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.close();
+    this.close()
   }
 
   #listen(): void {
-    if (this.#closing.signal.aborted) throw new Error("Cannot change faults: proxy is closed");
-    this.#listener ??= this.#openListener();
+    if (this.#closing.signal.aborted) throw new Error('Cannot change faults: proxy is closed')
+    this.#listener ??= this.#openListener()
   }
 
   #openListener(): TCPSocketListener<SocketData> {
@@ -141,15 +152,15 @@ export class FaultProxy implements AsyncDisposable {
       port: this.port,
       allowHalfOpen: true,
       socket: { ...this.#handlers(), open: (socket) => this.#accept(socket) },
-    });
+    })
     // Bun has the descriptor, its types do not.
-    if ("fd" in listener && typeof listener.fd === "number") shrinkSocketBuffers(listener.fd);
-    return listener;
+    if ('fd' in listener && typeof listener.fd === 'number') shrinkSocketBuffers(listener.fd)
+    return listener
   }
 
   #unlisten(): void {
-    this.#listener?.stop(false);
-    this.#listener = undefined;
+    this.#listener?.stop(false)
+    this.#listener = undefined
   }
 
   #handlers() {
@@ -162,30 +173,30 @@ export class FaultProxy implements AsyncDisposable {
       close: (socket: Socket, error?: Error) =>
         socket.data.connection?.socketClosed(socket, error !== undefined && error !== null),
       error: (socket: Socket) => socket.terminate(),
-    };
+    }
   }
 
   #accept(socket: Socket): void {
-    this.#totals.accepted++;
-    socket.pause();
-    socket.setNoDelay(true);
-    const connection = new ProxyConnection(this.#totals.accepted, socket, this.#owner);
-    socket.data = { connection };
-    connection.setFaults(this.#faults);
-    this.#connections.add(connection);
-    if (this.#faults.newConnections === "hold") this.#held.add(connection);
-    else this.#dial(connection);
+    this.#totals.accepted++
+    socket.pause()
+    socket.setNoDelay(true)
+    const connection = new ProxyConnection(this.#totals.accepted, socket, this.#owner)
+    socket.data = { connection }
+    connection.setFaults(this.#faults)
+    this.#connections.add(connection)
+    if (this.#faults.newConnections === 'hold') this.#held.add(connection)
+    else this.#dial(connection)
   }
 
   #dial(connection: ProxyConnection): void {
-    this.#connectTarget(connection).catch(() => connection.cut("reset"));
+    this.#connectTarget(connection).catch(() => connection.cut('reset'))
   }
 
   async #connectTarget(connection: ProxyConnection): Promise<void> {
-    const fd = await connectWithSmallBuffers(this.#target, this.#closing.signal);
+    const fd = await connectWithSmallBuffers(this.#target, this.#closing.signal)
     if (fd === undefined) {
-      this.#totals.targetRefused++;
-      return connection.cut("reset");
+      this.#totals.targetRefused++
+      return connection.cut('reset')
     }
     // Bun takes over a connected `fd` in place of the address; its types know only the address.
     const options = {
@@ -193,38 +204,38 @@ export class FaultProxy implements AsyncDisposable {
       allowHalfOpen: true,
       data: { connection },
       socket: { ...this.#handlers(), open: (socket: Socket) => void socket.setNoDelay(true) },
-    };
-    const target = await Bun.connect<SocketData>(options);
-    if (this.#connections.has(connection)) connection.join(target);
-    else target.terminate();
+    }
+    const target = await Bun.connect<SocketData>(options)
+    if (this.#connections.has(connection)) connection.join(target)
+    else target.terminate()
   }
 
   #pendingCut(direction: Direction): PendingCut | undefined {
-    return this.#pendingCuts.find((pending) => pending.direction === direction);
+    return this.#pendingCuts.find((pending) => pending.direction === direction)
   }
 
   #forwarded(direction: Direction, bytes: number, connection: ProxyConnection): void {
-    this.#totals[direction === "toClient" ? "bytesToClient" : "bytesToTarget"] += bytes;
-    const pending = this.#pendingCut(direction);
-    if (pending === undefined) return;
-    pending.bytesLeft -= bytes;
-    if (pending.bytesLeft > 0) return;
-    this.#pendingCuts = this.#pendingCuts.filter((other) => other !== pending);
-    this.#cut(connection, pending.kind, direction);
+    this.#totals[direction === 'toClient' ? 'bytesToClient' : 'bytesToTarget'] += bytes
+    const pending = this.#pendingCut(direction)
+    if (pending === undefined) return
+    pending.bytesLeft -= bytes
+    if (pending.bytesLeft > 0) return
+    this.#pendingCuts = this.#pendingCuts.filter((other) => other !== pending)
+    this.#cut(connection, pending.kind, direction)
   }
 
   #cut(connection: ProxyConnection, kind: CutKind, direction: Direction): void {
-    this.#totals.cuts++;
-    connection.cut(kind, direction);
+    this.#totals.cuts++
+    connection.cut(kind, direction)
   }
 
   #forget(connection: ProxyConnection): void {
-    this.#connections.delete(connection);
-    this.#held.delete(connection);
+    this.#connections.delete(connection)
+    this.#held.delete(connection)
   }
 }
 
 /** Opens a proxy on a free loopback port in front of the target. */
 export function openFaultProxy(options: FaultProxyOptions): FaultProxy {
-  return new FaultProxy(options);
+  return new FaultProxy(options)
 }

@@ -1,58 +1,69 @@
-import type { ServerWebSocket } from "bun";
+import type { ServerWebSocket } from 'bun'
 
 /** Largest flood and message of the tests, with room. */
-const MAX_BUFFER_BYTES = 128 * 1024 * 1024;
-const FLOOD_MESSAGE_BYTES = 64 * 1024;
-const EXIT_CODE = 5;
+const MAX_BUFFER_BYTES = 128 * 1024 * 1024
+const FLOOD_MESSAGE_BYTES = 64 * 1024
+const EXIT_CODE = 5
 
 function withStream(stream: number, payload: Uint8Array): Uint8Array {
-  return Buffer.concat([new Uint8Array([stream]), payload]);
+  return Buffer.concat([new Uint8Array([stream]), payload])
 }
 
 function misbehave(socket: ServerWebSocket): void {
-  socket.send(new Uint8Array([9, 1]));
-  socket.send(new Uint8Array(0));
-  socket.send("not json");
+  socket.send(new Uint8Array([9, 1]))
+  socket.send(new Uint8Array(0))
+  socket.send('not json')
 }
 
-function obey(socket: ServerWebSocket, message: Record<string, unknown>): void {
-  if (message["type"] === "drop") return socket.terminate();
-  if (message["type"] === "misbehave") return misbehave(socket);
-  if (message["type"] === "flood") {
-    const chunk = withStream(1, new Uint8Array(FLOOD_MESSAGE_BYTES));
-    for (let left = Number(message["bytes"]); left > 0; left -= FLOOD_MESSAGE_BYTES) socket.send(chunk);
-    return;
+interface Order {
+  readonly type?: unknown
+  readonly bytes?: unknown
+}
+
+function parseOrder(text: string): Order {
+  const value: unknown = JSON.parse(text)
+  return typeof value === 'object' && value !== null ? value : {}
+}
+
+function obey(socket: ServerWebSocket, { type, bytes }: Order): void {
+  if (type === 'drop') return socket.terminate()
+  if (type === 'misbehave') return misbehave(socket)
+  if (type === 'flood') {
+    const chunk = withStream(1, new Uint8Array(FLOOD_MESSAGE_BYTES))
+    for (let left = Number(bytes); left > 0; left -= FLOOD_MESSAGE_BYTES) socket.send(chunk)
+    return
   }
-  socket.send(withStream(2, Buffer.from(`got ${String(message["type"])}\n`)));
-  if (message["type"] !== "eof") return;
-  socket.send(JSON.stringify({ type: "exit", code: EXIT_CODE }));
-  socket.close(1000);
+  socket.send(withStream(2, Buffer.from(`got ${String(type)}\n`)))
+  if (type !== 'eof') return
+  socket.send(JSON.stringify({ type: 'exit', code: EXIT_CODE }))
+  socket.close(1000)
 }
 
 /** A toy server of the plain dialect for the tests of its clients: echoes input as stdout, names control messages on stderr. */
 export function openPlainServer() {
-  const sockets = new Set<ServerWebSocket>();
+  const sockets = new Set<ServerWebSocket>()
   const server = Bun.serve({
-    hostname: "127.0.0.1",
+    hostname: '127.0.0.1',
     port: 0,
     fetch(request, server) {
-      if (request.headers.get("authorization") !== "Bearer good") return new Response("who are you", { status: 401 });
-      return server.upgrade(request) ? undefined : new Response("no upgrade", { status: 400 });
+      if (request.headers.get('authorization') !== 'Bearer good')
+        return new Response('who are you', { status: 401 })
+      return server.upgrade(request) ? undefined : new Response('no upgrade', { status: 400 })
     },
     websocket: {
       backpressureLimit: MAX_BUFFER_BYTES,
       maxPayloadLength: MAX_BUFFER_BYTES,
       open: (socket) => void sockets.add(socket),
       message: (socket, message) => {
-        if (typeof message === "string") obey(socket, JSON.parse(message));
-        else socket.send(withStream(1, message));
+        if (typeof message === 'string') obey(socket, parseOrder(message))
+        else socket.send(withStream(1, message))
       },
     },
-  });
+  })
   return {
     url: `ws://127.0.0.1:${server.port}/`,
     /** Bytes the server could not hand to the kernel yet. */
     backpressure: () => Math.max(0, ...[...sockets].map((socket) => socket.getBufferedAmount())),
     [Symbol.asyncDispose]: () => server.stop(true),
-  };
+  }
 }

@@ -1,92 +1,95 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** What a process holds now; a test compares two of these to find a leak. */
 export interface ProcessCounts {
   /** Open file descriptors. */
-  readonly fds: number;
-  readonly threads: number;
+  readonly fds: number
+  readonly threads: number
   /** Direct children, zombies included. */
-  readonly children: number;
+  readonly children: number
   /** Direct children that ended and were not waited for. */
-  readonly zombies: number;
+  readonly zombies: number
   /** All processes below this one, zombies included. */
-  readonly descendants: number;
+  readonly descendants: number
 }
 
 export interface ProcessMemory {
   /** Resident bytes, shared pages counted in full. */
-  readonly rssBytes: number;
+  readonly rssBytes: number
   /** Resident bytes, each shared page divided by the number of its users: sums up over processes. */
-  readonly pssBytes: number;
+  readonly pssBytes: number
 }
 
 /** One line of the process table. */
 export interface ProcessEntry {
-  readonly pid: number;
-  readonly parentPid: number;
+  readonly pid: number
+  readonly parentPid: number
   /** The letter of proc(5): `R`, `S`, `Z`, `T` and so on. */
-  readonly state: string;
-  readonly name: string;
+  readonly state: string
+  readonly name: string
 }
 
 function parseStat(text: string): ProcessEntry | undefined {
   // The name stands in parentheses and may itself hold spaces and parentheses.
-  const match = /^(\d+) \((.*)\) (\S) (\d+) /s.exec(text);
-  if (match === null) return undefined;
-  const [, pid, name = "", state = "", parentPid] = match;
-  return { pid: Number(pid), name, state, parentPid: Number(parentPid) };
+  const match = /^(\d+) \((.*)\) (\S) (\d+) /s.exec(text)
+  if (match === null) return undefined
+  const [, pid, name = '', state = '', parentPid] = match
+  return { pid: Number(pid), name, state, parentPid: Number(parentPid) }
 }
 
 function readEntry(pid: string): ProcessEntry | undefined {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     // The process ended between the listing and the read, which is the same as not being listed.
-    return undefined;
+    return undefined
   }
 }
 
 /** All processes this one can see. */
 export function readProcessTable(): ProcessEntry[] {
-  return readdirSync("/proc")
+  return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(readEntry)
-    .filter((entry) => entry !== undefined);
+    .filter((entry) => entry !== undefined)
 }
 
 /** Whether a pid is in the process table; a zombie is not alive. */
 export function isAlive(pid: number): boolean {
-  const entry = readEntry(String(pid));
-  return entry !== undefined && entry.state !== "Z" && entry.state !== "X";
+  const entry = readEntry(String(pid))
+  return entry !== undefined && entry.state !== 'Z' && entry.state !== 'X'
 }
 
 /** The processes below a pid, parents before their children. */
-export function readDescendants(pid: number, table: readonly ProcessEntry[] = readProcessTable()): ProcessEntry[] {
-  const children = table.filter((entry) => entry.parentPid === pid);
-  return children.flatMap((child) => [child, ...readDescendants(child.pid, table)]);
+export function readDescendants(
+  pid: number,
+  table: readonly ProcessEntry[] = readProcessTable(),
+): ProcessEntry[] {
+  const children = table.filter((entry) => entry.parentPid === pid)
+  return children.flatMap((child) => [child, ...readDescendants(child.pid, table)])
 }
 
 /** Throws when the process does not exist or belongs to another user. */
 export function readProcessCounts(pid: number): ProcessCounts {
-  const descendants = readDescendants(pid);
-  const children = descendants.filter((entry) => entry.parentPid === pid);
+  const descendants = readDescendants(pid)
+  const children = descendants.filter((entry) => entry.parentPid === pid)
   return {
     fds: readdirSync(`/proc/${pid}/fd`).length,
     threads: readdirSync(`/proc/${pid}/task`).length,
     children: children.length,
-    zombies: children.filter((entry) => entry.state === "Z").length,
+    zombies: children.filter((entry) => entry.state === 'Z').length,
     descendants: descendants.length,
-  };
+  }
 }
 
 function kibibytes(text: string, field: string): number {
-  const match = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(text);
-  if (match === null) throw new Error(`Cannot read memory: no field "${field}"`);
-  return Number(match[1]) * 1024;
+  const match = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)
+  if (match === null) throw new Error(`Cannot read memory: no field "${field}"`)
+  return Number(match[1]) * 1024
 }
 
 /** Reads `smaps_rollup`, which walks the page tables: exact, about a millisecond for a Bun process. */
 export function readProcessMemory(pid: number): ProcessMemory {
-  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-  return { rssBytes: kibibytes(text, "Rss"), pssBytes: kibibytes(text, "Pss") };
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+  return { rssBytes: kibibytes(text, 'Rss'), pssBytes: kibibytes(text, 'Pss') }
 }

@@ -1,237 +1,237 @@
-import type { Socket as BunSocket } from "bun";
-import { type LinkFaults, LinkQueue } from "./link-queue.ts";
+import type { Socket as BunSocket } from 'bun'
+import { type LinkFaults, LinkQueue } from './link-queue.ts'
 
 /** Towards which end bytes go. */
-export type Direction = "toClient" | "toTarget";
+export type Direction = 'toClient' | 'toTarget'
 
 /** How a connection is cut. */
 export type CutKind =
   /** Both ends get RST; bytes still held are lost. */
-  | "reset"
+  | 'reset'
   /** Both ends get FIN after what was already written; later bytes of either end are swallowed. */
-  | "fin"
+  | 'fin'
   /** One direction gets FIN and carries nothing more; the other direction goes on. */
-  | "half";
+  | 'half'
 
 /** How long an end may stay open after a `fin` cut before its socket is closed regardless. */
-const FIN_LINGER_MS = 1_000;
+const FIN_LINGER_MS = 1_000
 
 /** A socket of the proxy; its data names the connection it belongs to, from the moment that exists. */
-export type Socket = BunSocket<{ connection: ProxyConnection | undefined }>;
+export type Socket = BunSocket<{ connection: ProxyConnection | undefined }>
 
 /** What a connection asks of its proxy. */
 export interface ConnectionOwner {
   /** How many bytes may be written in this direction before a cut is due. */
-  readonly allowance: (direction: Direction) => number;
+  readonly allowance: (direction: Direction) => number
   /** Tells that bytes were handed to the kernel; may cut the connection. */
-  readonly forwarded: (direction: Direction, bytes: number, connection: ProxyConnection) => void;
+  readonly forwarded: (direction: Direction, bytes: number, connection: ProxyConnection) => void
   /** Tells that both sockets are gone. */
-  readonly closed: (connection: ProxyConnection) => void;
-  readonly nextRandom: () => number;
+  readonly closed: (connection: ProxyConnection) => void
+  readonly nextRandom: () => number
 }
 
 /** Carries bytes from one socket to the other through a faulty link. */
 class Flow {
-  readonly direction: Direction;
-  readonly queue: LinkQueue;
-  source: Socket | undefined;
-  sink: Socket | undefined;
+  readonly direction: Direction
+  readonly queue: LinkQueue
+  source: Socket | undefined
+  sink: Socket | undefined
   /** Bytes handed to the sink's kernel buffer. */
-  forwardedBytes = 0;
+  forwardedBytes = 0
   /** Nothing more is written; what arrives is swallowed. */
-  isCut = false;
-  #timer: Timer | undefined;
-  readonly #connection: ProxyConnection;
-  readonly #owner: ConnectionOwner;
+  isCut = false
+  #timer: Timer | undefined
+  readonly #connection: ProxyConnection
+  readonly #owner: ConnectionOwner
 
   constructor(direction: Direction, connection: ProxyConnection, owner: ConnectionOwner) {
-    this.direction = direction;
-    this.queue = new LinkQueue(owner.nextRandom);
-    this.#connection = connection;
-    this.#owner = owner;
+    this.direction = direction
+    this.queue = new LinkQueue(owner.nextRandom)
+    this.#connection = connection
+    this.#owner = owner
   }
 
   receive(bytes: Uint8Array): void {
-    if (this.isCut) return;
-    this.queue.push(bytes, performance.now());
-    if (this.queue.isFull) this.source?.pause();
-    this.pump();
+    if (this.isCut) return
+    this.queue.push(bytes, performance.now())
+    if (this.queue.isFull) this.source?.pause()
+    this.pump()
   }
 
-  receiveClose(kind: "end" | "reset"): void {
-    if (this.isCut) return;
-    this.queue.pushClose(kind, performance.now());
-    this.pump();
+  receiveClose(kind: 'end' | 'reset'): void {
+    if (this.isCut) return
+    this.queue.pushClose(kind, performance.now())
+    this.pump()
   }
 
   cut(): void {
-    this.isCut = true;
-    clearTimeout(this.#timer);
+    this.isCut = true
+    clearTimeout(this.#timer)
     // Reading goes on, or the kernel would answer a close with RST for want of a reader.
-    this.source?.resume();
+    this.source?.resume()
   }
 
   /** Moves what may move now and arranges to be called again. */
   pump(): void {
-    clearTimeout(this.#timer);
+    clearTimeout(this.#timer)
     while (!this.isCut && this.sink !== undefined) {
-      const nowMs = performance.now();
-      const step = this.queue.next(nowMs);
+      const nowMs = performance.now()
+      const step = this.queue.next(nowMs)
       switch (step.kind) {
-        case "idle":
-          return;
-        case "wait":
-          this.#timer = setTimeout(() => this.pump(), step.untilMs - nowMs);
-          return;
-        case "end":
-          this.#connection.finish(this.direction);
-          return;
-        case "reset":
-          this.#connection.cut("reset");
-          return;
-        case "write":
-          if (!this.#write(this.sink, step.bytes)) return;
+        case 'idle':
+          return
+        case 'wait':
+          this.#timer = setTimeout(() => this.pump(), step.untilMs - nowMs)
+          return
+        case 'end':
+          this.#connection.finish(this.direction)
+          return
+        case 'reset':
+          this.#connection.cut('reset')
+          return
+        case 'write':
+          if (!this.#write(this.sink, step.bytes)) return
       }
     }
   }
 
   /** False when the loop must turn before the next write. */
   #write(sink: Socket, bytes: Uint8Array): boolean {
-    const allowed = bytes.subarray(0, this.#owner.allowance(this.direction));
-    const written = Math.max(0, sink.write(allowed));
+    const allowed = bytes.subarray(0, this.#owner.allowance(this.direction))
+    const written = Math.max(0, sink.write(allowed))
     if (written > 0) {
-      this.queue.wrote(written);
-      this.forwardedBytes += written;
-      if (!this.queue.isFull) this.source?.resume();
-      this.#owner.forwarded(this.direction, written, this.#connection);
+      this.queue.wrote(written)
+      this.forwardedBytes += written
+      if (!this.queue.isFull) this.source?.resume()
+      this.#owner.forwarded(this.direction, written, this.#connection)
     }
-    if (written < allowed.length) return false;
-    if (this.#connection.faults[this.direction].sliceBytes === undefined) return true;
-    this.#timer = setTimeout(() => this.pump(), 0);
-    return false;
+    if (written < allowed.length) return false
+    if (this.#connection.faults[this.direction].sliceBytes === undefined) return true
+    this.#timer = setTimeout(() => this.pump(), 0)
+    return false
   }
 }
 
 /** One client's connection through the proxy, from accept until both sockets are gone. */
 export class ProxyConnection {
-  readonly id: number;
+  readonly id: number
   /** The faults in force, per direction. */
-  faults: Readonly<Record<Direction, LinkFaults>> = { toClient: {}, toTarget: {} };
-  readonly #toClient: Flow;
-  readonly #toTarget: Flow;
-  readonly #owner: ConnectionOwner;
+  faults: Readonly<Record<Direction, LinkFaults>> = { toClient: {}, toTarget: {} }
+  readonly #toClient: Flow
+  readonly #toTarget: Flow
+  readonly #owner: ConnectionOwner
   /** Sockets that are open. */
-  readonly #open = new Set<Socket>();
+  readonly #open = new Set<Socket>()
   /** Sockets whose peer sent its FIN. */
-  readonly #ended = new Set<Socket>();
+  readonly #ended = new Set<Socket>()
   /** Sockets that were sent our FIN. */
-  readonly #finished = new Set<Socket>();
-  #linger: Timer | undefined;
+  readonly #finished = new Set<Socket>()
+  #linger: Timer | undefined
 
   constructor(id: number, client: Socket, owner: ConnectionOwner) {
-    this.id = id;
-    this.#owner = owner;
-    this.#toClient = new Flow("toClient", this, owner);
-    this.#toTarget = new Flow("toTarget", this, owner);
-    this.#toTarget.source = client;
-    this.#toClient.sink = client;
-    this.#open.add(client);
+    this.id = id
+    this.#owner = owner
+    this.#toClient = new Flow('toClient', this, owner)
+    this.#toTarget = new Flow('toTarget', this, owner)
+    this.#toTarget.source = client
+    this.#toClient.sink = client
+    this.#open.add(client)
   }
 
   get bytesToClient(): number {
-    return this.#toClient.forwardedBytes;
+    return this.#toClient.forwardedBytes
   }
 
   get bytesToTarget(): number {
-    return this.#toTarget.forwardedBytes;
+    return this.#toTarget.forwardedBytes
   }
 
   /** Bytes read from one end and not yet written to the other. */
   get heldBytes(): number {
-    return this.#toClient.queue.heldBytes + this.#toTarget.queue.heldBytes;
+    return this.#toClient.queue.heldBytes + this.#toTarget.queue.heldBytes
   }
 
   /** The target answered: bytes can flow. */
   join(target: Socket): void {
-    this.#toClient.source = target;
-    this.#toTarget.sink = target;
-    this.#open.add(target);
-    this.#toTarget.source?.resume();
-    this.#toTarget.pump();
+    this.#toClient.source = target
+    this.#toTarget.sink = target
+    this.#open.add(target)
+    this.#toTarget.source?.resume()
+    this.#toTarget.pump()
   }
 
   setFaults(faults: Readonly<Record<Direction, LinkFaults>>): void {
-    this.faults = faults;
+    this.faults = faults
     for (const flow of [this.#toClient, this.#toTarget]) {
-      flow.queue.setFaults(faults[flow.direction], performance.now());
-      if (!flow.queue.isFull && flow.sink !== undefined) flow.source?.resume();
-      flow.pump();
+      flow.queue.setFaults(faults[flow.direction], performance.now())
+      if (!flow.queue.isFull && flow.sink !== undefined) flow.source?.resume()
+      flow.pump()
     }
   }
 
   /** Ends the connection now. `direction` matters for `half` only. */
-  cut(kind: CutKind, direction: Direction = "toClient"): void {
+  cut(kind: CutKind, direction: Direction = 'toClient'): void {
     switch (kind) {
-      case "reset":
-        this.#toClient.cut();
-        this.#toTarget.cut();
-        for (const socket of this.#open) socket.terminate();
-        return;
-      case "fin":
-        this.finish("toClient");
-        this.finish("toTarget");
-        this.#linger = setTimeout(() => this.cut("reset"), FIN_LINGER_MS);
-        return;
-      case "half":
-        this.finish(direction);
+      case 'reset':
+        this.#toClient.cut()
+        this.#toTarget.cut()
+        for (const socket of this.#open) socket.terminate()
+        return
+      case 'fin':
+        this.finish('toClient')
+        this.finish('toTarget')
+        this.#linger = setTimeout(() => this.cut('reset'), FIN_LINGER_MS)
+        return
+      case 'half':
+        this.finish(direction)
     }
   }
 
   /** Sends FIN in one direction and swallows what would follow. */
   finish(direction: Direction): void {
-    const flow = direction === "toClient" ? this.#toClient : this.#toTarget;
-    flow.cut();
-    if (flow.sink === undefined || this.#finished.has(flow.sink)) return;
-    this.#finished.add(flow.sink);
-    flow.sink.shutdown();
-    this.#closeIfDone(flow.sink);
+    const flow = direction === 'toClient' ? this.#toClient : this.#toTarget
+    flow.cut()
+    if (flow.sink === undefined || this.#finished.has(flow.sink)) return
+    this.#finished.add(flow.sink)
+    flow.sink.shutdown()
+    this.#closeIfDone(flow.sink)
   }
 
   received(socket: Socket, bytes: Uint8Array): void {
-    this.#flowFrom(socket).receive(bytes);
+    this.#flowFrom(socket).receive(bytes)
   }
 
   drained(socket: Socket): void {
-    this.#flowTo(socket).pump();
+    this.#flowTo(socket).pump()
   }
 
   peerEnded(socket: Socket): void {
-    this.#ended.add(socket);
-    this.#flowFrom(socket).receiveClose("end");
-    this.#closeIfDone(socket);
+    this.#ended.add(socket)
+    this.#flowFrom(socket).receiveClose('end')
+    this.#closeIfDone(socket)
   }
 
   /** The socket is gone, in order or by an error. */
   socketClosed(socket: Socket, isError: boolean): void {
-    if (!this.#open.delete(socket)) return;
-    this.#flowTo(socket).cut();
-    if (isError) this.#flowFrom(socket).receiveClose("reset");
-    else if (!this.#ended.has(socket)) this.#flowFrom(socket).receiveClose("end");
-    if (this.#open.size > 0) return;
-    clearTimeout(this.#linger);
-    this.#owner.closed(this);
+    if (!this.#open.delete(socket)) return
+    this.#flowTo(socket).cut()
+    if (isError) this.#flowFrom(socket).receiveClose('reset')
+    else if (!this.#ended.has(socket)) this.#flowFrom(socket).receiveClose('end')
+    if (this.#open.size > 0) return
+    clearTimeout(this.#linger)
+    this.#owner.closed(this)
   }
 
   #flowFrom(socket: Socket): Flow {
-    return socket === this.#toTarget.source ? this.#toTarget : this.#toClient;
+    return socket === this.#toTarget.source ? this.#toTarget : this.#toClient
   }
 
   #flowTo(socket: Socket): Flow {
-    return socket === this.#toTarget.source ? this.#toClient : this.#toTarget;
+    return socket === this.#toTarget.source ? this.#toClient : this.#toTarget
   }
 
   /** A socket with FIN in both directions has nothing left to do. */
   #closeIfDone(socket: Socket): void {
-    if (this.#ended.has(socket) && this.#finished.has(socket)) socket.end();
+    if (this.#ended.has(socket) && this.#finished.has(socket)) socket.end()
   }
 }

@@ -1,34 +1,37 @@
-import { createHash } from "node:crypto";
-import { describe, expect, test } from "bun:test";
-import { patternAt } from "./pattern.ts";
-import { openPlainServer } from "./plain-server.fixture.ts";
-import { findPythonPeerObstacle, runPythonPeer } from "./python-peer.ts";
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'bun:test'
+import { patternAt } from './pattern.ts'
+import { openPlainServer } from './plain-server.fixture.ts'
+import { findPythonPeerObstacle, runPythonPeer } from './python-peer.ts'
 
-const obstacle = await findPythonPeerObstacle();
-const headers = { authorization: "Bearer good" };
+const obstacle = await findPythonPeerObstacle()
+const headers = { authorization: 'Bearer good' }
 
-describe.skipIf(obstacle !== undefined)(`runPythonPeer${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`, () => {
-  test("sends input and eof, and reports what came back", async () => {
-    await using server = openPlainServer();
-    const input = patternAt(1, 0, 2_000_000);
-    const result = await runPythonPeer({ url: server.url, headers, input, messages: [{ type: "resize" }] });
-    expect(result).toMatchObject({
-      kind: "closed",
-      code: 1000,
-      control: [{ type: "exit", code: 5 }],
-      stdout: { length: input.length, sha256: createHash("sha256").update(input).digest("hex") },
-      stderr: { head: "got resize\ngot eof\n" },
-    });
-  });
+describe.skipIf(obstacle !== undefined)(
+  `runPythonPeer${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    test('sends input and eof, and reports what came back', async () => {
+      await using server = openPlainServer()
+      const input = patternAt(1, 0, 2_000_000)
+      const result = await runPythonPeer({ url: server.url, headers, input, messages: [{ type: 'resize' }] })
+      expect(result).toMatchObject({
+        kind: 'closed',
+        code: 1000,
+        control: [{ type: 'exit', code: 5 }],
+        stdout: { length: input.length, sha256: createHash('sha256').update(input).digest('hex') },
+        stderr: { head: 'got resize\ngot eof\n' },
+      })
+    })
 
-  test("reports the status of a refusal", async () => {
-    await using server = openPlainServer();
-    expect(await runPythonPeer({ url: server.url })).toEqual({ kind: "refused", status: 401 });
-  });
+    test('reports the status of a refusal', async () => {
+      await using server = openPlainServer()
+      expect(await runPythonPeer({ url: server.url })).toEqual({ kind: 'refused', status: 401 })
+    })
 
-  test("reports a dropped connection as 1006", async () => {
-    await using server = openPlainServer();
-    const result = await runPythonPeer({ url: server.url, headers, messages: [{ type: "drop" }] });
-    expect(result).toMatchObject({ kind: "closed", code: 1006 });
-  });
-});
+    test('reports a dropped connection as 1006', async () => {
+      await using server = openPlainServer()
+      const result = await runPythonPeer({ url: server.url, headers, messages: [{ type: 'drop' }] })
+      expect(result).toMatchObject({ kind: 'closed', code: 1006 })
+    })
+  },
+)

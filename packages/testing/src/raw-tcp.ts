@@ -1,45 +1,49 @@
-import type { Socket } from "bun";
+import type { Socket } from 'bun'
 
 /** Unread bytes at which reading pauses; the kernel then holds back the peer. */
-const MAX_UNREAD_BYTES = 256 * 1024;
+const MAX_UNREAD_BYTES = 256 * 1024
 
 /** How a connection came to its end. */
 export type TcpEnd =
   /** The peer closed its direction in order. */
-  | "fin"
+  | 'fin'
   /** The peer, or something on the way, aborted the connection. */
-  | "reset"
+  | 'reset'
   /** This side closed before it saw the peer's end. */
-  | "local";
+  | 'local'
 
 export interface RawTcpOptions {
-  readonly port: number;
+  readonly port: number
   /** Default 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string
 }
 
 /** A TCP connection under full control of a test: what is sent, what is read, and how it ends. */
 export class RawTcp implements AsyncDisposable {
   /** Settles at the first end that is seen; never rejects. */
-  readonly ended: Promise<TcpEnd>;
-  #socket: Socket | undefined;
-  readonly #ended = Promise.withResolvers<TcpEnd>();
+  readonly ended: Promise<TcpEnd>
+  #socket: Socket | undefined
+  readonly #ended = Promise.withResolvers<TcpEnd>()
   /** Received and not yet read, in order. */
-  #unread: Uint8Array[] = [];
-  #unreadBytes = 0;
+  #unread: Uint8Array[] = []
+  #unreadBytes = 0
   /** Not yet taken by the kernel, in order. */
-  readonly #unsent: { bytes: Uint8Array; readonly done: () => void; readonly failed: (error: Error) => void }[] = [];
-  #isReading = true;
-  #hasEnded = false;
+  readonly #unsent: {
+    bytes: Uint8Array
+    readonly done: () => void
+    readonly failed: (error: Error) => void
+  }[] = []
+  #isReading = true
+  #hasEnded = false
   /** Wakes the one reader that waits. */
-  #wake = Promise.withResolvers<void>();
+  #wake = Promise.withResolvers<void>()
 
   private constructor() {
-    this.ended = this.#ended.promise;
+    this.ended = this.#ended.promise
   }
 
-  static async open({ port, host = "127.0.0.1" }: RawTcpOptions): Promise<RawTcp> {
-    const tcp = new RawTcp();
+  static async open({ port, host = '127.0.0.1' }: RawTcpOptions): Promise<RawTcp> {
+    const tcp = new RawTcp()
     tcp.#socket = await Bun.connect({
       hostname: host,
       port,
@@ -48,111 +52,111 @@ export class RawTcp implements AsyncDisposable {
         open: (socket) => void socket.setNoDelay(true),
         data: (_, bytes) => tcp.#receive(bytes),
         drain: () => tcp.#flush(),
-        end: () => tcp.#end("fin"),
+        end: () => tcp.#end('fin'),
         // Without an end before it: Bun leaves that out when this side's FIN went first.
         close: (_, error) => {
-          tcp.#end(error === undefined || error === null ? "fin" : "reset");
-          tcp.#failUnsent();
+          tcp.#end(error === undefined || error === null ? 'fin' : 'reset')
+          tcp.#failUnsent()
         },
-        error: () => tcp.#end("reset"),
+        error: () => tcp.#end('reset'),
       },
-    });
-    return tcp;
+    })
+    return tcp
   }
 
   /** Bytes received and not yet read. */
   get unreadBytes(): number {
-    return this.#unreadBytes;
+    return this.#unreadBytes
   }
 
   /** Sends bytes; settles when the kernel has taken them all, rejects when the connection ended before. */
   write(bytes: Uint8Array | string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#unsent.push({ bytes: Buffer.from(bytes), done: resolve, failed: reject });
-    this.#flush();
-    return promise;
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#unsent.push({ bytes: Buffer.from(bytes), done: resolve, failed: reject })
+    this.#flush()
+    return promise
   }
 
   /** The bytes that came since the last call, at least one; `undefined` once the connection ended. */
   async read(): Promise<Uint8Array | undefined> {
     while (this.#unreadBytes === 0) {
-      if (this.#hasEnded) return undefined;
-      await this.#wake.promise;
+      if (this.#hasEnded) return undefined
+      await this.#wake.promise
     }
-    const bytes = Buffer.concat(this.#unread);
-    this.#unread = [];
-    this.#unreadBytes = 0;
-    if (this.#isReading) this.#socket?.resume();
-    return bytes;
+    const bytes = Buffer.concat(this.#unread)
+    this.#unread = []
+    this.#unreadBytes = 0
+    if (this.#isReading) this.#socket?.resume()
+    return bytes
   }
 
   /** Stops taking bytes from the kernel, whose buffers then fill and stall the peer. */
   pause(): void {
-    this.#isReading = false;
-    this.#socket?.pause();
+    this.#isReading = false
+    this.#socket?.pause()
   }
 
   resume(): void {
-    this.#isReading = true;
-    this.#socket?.resume();
+    this.#isReading = true
+    this.#socket?.resume()
   }
 
   /** Closes the sending direction (FIN); receiving goes on. */
   endWriting(): void {
-    this.#socket?.shutdown();
+    this.#socket?.shutdown()
   }
 
   /** Aborts the connection (RST). */
   reset(): void {
-    this.#end("local");
-    this.#socket?.terminate();
+    this.#end('local')
+    this.#socket?.terminate()
   }
 
   /** Closes both directions in order; the kernel turns it into a reset when bytes were left unread. */
   close(): void {
-    this.#end("local");
-    this.#socket?.end();
+    this.#end('local')
+    this.#socket?.end()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.close();
+    this.close()
   }
 
   #receive(bytes: Uint8Array): void {
-    this.#unread.push(new Uint8Array(bytes));
-    this.#unreadBytes += bytes.length;
-    if (this.#unreadBytes >= MAX_UNREAD_BYTES) this.#socket?.pause();
-    this.#wakeReader();
+    this.#unread.push(new Uint8Array(bytes))
+    this.#unreadBytes += bytes.length
+    if (this.#unreadBytes >= MAX_UNREAD_BYTES) this.#socket?.pause()
+    this.#wakeReader()
   }
 
   #flush(): void {
     for (let head = this.#unsent[0]; head !== undefined; head = this.#unsent[0]) {
-      const written = this.#socket?.write(head.bytes) ?? -1;
-      if (written < 0) return this.#failUnsent();
-      head.bytes = head.bytes.subarray(written);
-      if (head.bytes.length > 0) return;
-      this.#unsent.shift();
-      head.done();
+      const written = this.#socket?.write(head.bytes) ?? -1
+      if (written < 0) return this.#failUnsent()
+      head.bytes = head.bytes.subarray(written)
+      if (head.bytes.length > 0) return
+      this.#unsent.shift()
+      head.done()
     }
   }
 
   #failUnsent(): void {
-    for (const { failed } of this.#unsent.splice(0)) failed(new Error("Cannot send bytes: connection ended"));
+    for (const { failed } of this.#unsent.splice(0)) failed(new Error('Cannot send bytes: connection ended'))
   }
 
   #end(how: TcpEnd): void {
-    this.#ended.resolve(how);
-    this.#hasEnded = true;
-    this.#wakeReader();
+    this.#ended.resolve(how)
+    this.#hasEnded = true
+    this.#wakeReader()
   }
 
   #wakeReader(): void {
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers<void>();
+    this.#wake.resolve()
+    this.#wake = Promise.withResolvers<void>()
   }
 }
 
 /** Opens a connection; rejects when it is refused. */
 export function openRawTcp(options: RawTcpOptions): Promise<RawTcp> {
-  return RawTcp.open(options);
+  return RawTcp.open(options)
 }

@@ -1,4 +1,4 @@
-import { dlopen, read } from 'bun:ffi'
+import { dlopen, FFIType, read } from 'bun:ffi'
 
 /** Linux errno values this folder acts on. */
 export const EPERM = 1
@@ -28,19 +28,22 @@ const LIBC = 'libc.so.6'
 const { symbols: libc } = dlopen(LIBC, {
   __errno_location: { args: [], returns: 'ptr' },
   close: { args: ['i32'], returns: 'i32' },
-  fcntl: { args: ['i32', 'i32', 'i64_fast'], returns: 'i32' },
-  ioctl: { args: ['i32', 'u64_fast', 'ptr'], returns: 'i32' },
+  fcntl: { args: ['i32', 'i32', FFIType.i64_fast], returns: 'i32' },
+  ioctl: { args: ['i32', FFIType.u64_fast, 'ptr'], returns: 'i32' },
   kill: { args: ['i32', 'i32'], returns: 'i32' },
   pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
   posix_openpt: { args: ['i32'], returns: 'i32' },
-  read: { args: ['i32', 'ptr', 'u64_fast'], returns: 'i64_fast' },
-  syscall: { args: ['i64_fast', 'i64_fast', 'i64_fast', 'i64_fast', 'i64_fast'], returns: 'i64_fast' },
-  write: { args: ['i32', 'ptr', 'u64_fast'], returns: 'i64_fast' },
+  read: { args: ['i32', 'ptr', FFIType.u64_fast], returns: FFIType.i64_fast },
+  syscall: {
+    args: [FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast],
+    returns: FFIType.i64_fast,
+  },
+  write: { args: ['i32', 'ptr', FFIType.u64_fast], returns: FFIType.i64_fast },
 })
 
 /** The same function with its last argument passed by value: C's variadic `ioctl` takes both. */
 const { symbols: byValue } = dlopen(LIBC, {
-  ioctl: { args: ['i32', 'u64_fast', 'u64_fast'], returns: 'i32' },
+  ioctl: { args: ['i32', FFIType.u64_fast, FFIType.u64_fast], returns: 'i32' },
 })
 
 /** errno is per thread and its address does not move; this module runs on one thread. */

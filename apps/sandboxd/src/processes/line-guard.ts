@@ -36,13 +36,6 @@ const CR = 13
 /** What the line discipline does with one byte of canonical input. */
 type Effect = 'store' | 'ignore' | 'finish' | 'erase' | 'erase_word' | 'kill' | 'flush' | 'quote'
 
-/** The unfinished line as the kernel holds it: stored bytes, and whether the next one is taken literally. */
-export interface PendingLine {
-  readonly bytes: Uint8Array
-  readonly length: number
-  readonly isQuoting: boolean
-}
-
 /** True when the terminal edits lines before the program sees them. */
 export function isCanonical(termios: Termios): boolean {
   return (termios.localFlags & ICANON) !== 0
@@ -64,6 +57,7 @@ export class LineGuard {
   readonly #line = new Uint8Array(MAX_LINE_BYTES)
   #length = 0
   #isQuoting = false
+  #effects = new EffectTable()
 
   /** Bytes of the unfinished line. */
   get length(): number {
@@ -80,10 +74,7 @@ export class LineGuard {
   countFitting(bytes: Uint8Array, termios: Termios): number {
     // Whatever they are, this many bytes cannot overflow the line.
     if (this.#length + 2 * bytes.length <= MAX_LINE_BYTES) return bytes.length
-    const trial = new LineGuard()
-    trial.#line.set(this.#line.subarray(0, this.#length))
-    trial.#length = this.#length
-    trial.#isQuoting = this.#isQuoting
+    const trial = this.#copy()
     const tooLongAt = bytes.findIndex((byte) => !trial.#apply(byte, termios))
     return tooLongAt < 0 ? bytes.length : tooLongAt
   }
@@ -93,18 +84,21 @@ export class LineGuard {
     for (const byte of bytes) this.#apply(byte, termios)
   }
 
-  /** Bytes to write so that nothing of the unfinished line is left; undefined when the kill character is disabled. */
+  /** Bytes to write so that nothing of the unfinished line is left; undefined when neither key for it is enabled. */
   killSequence(termios: Termios): Uint8Array | undefined {
     const kill = termios.controlCharacters[VKILL] ?? 0
-    if (kill === 0) return undefined
     // After a quoting character the first one would be stored, so a second one follows.
-    return this.#isQuoting ? new Uint8Array([kill, kill]) : new Uint8Array([kill])
+    if (kill !== 0) return new Uint8Array(this.#isQuoting ? 2 : 1).fill(kill)
+    const erase = termios.controlCharacters[VERASE] ?? 0
+    // Two to spare for a quoted one; on an empty line it does nothing.
+    return erase === 0 ? undefined : new Uint8Array(this.#length + 2).fill(erase)
   }
 
   /** Bytes from the start of `bytes` that belong to a refused line; `isOver` tells whether its end is among them. */
   countRefused(bytes: Uint8Array, termios: Termios): { count: number; isOver: boolean } {
+    const effects = this.#effects.for(termios)
     for (let at = 0; at < bytes.length; at += 1) {
-      const effect = effectOf(bytes[at] ?? 0, termios)
+      const effect = effects[bytes[at] ?? 0]
       if (effect === 'finish' || effect === 'kill') return { count: at + 1, isOver: true }
       // An interrupt typed to get out of it must reach the terminal.
       if (effect === 'flush') return { count: at, isOver: true }
@@ -112,9 +106,18 @@ export class LineGuard {
     return { count: bytes.length, isOver: false }
   }
 
+  #copy(): LineGuard {
+    const copy = new LineGuard()
+    copy.#line.set(this.#line.subarray(0, this.#length))
+    copy.#length = this.#length
+    copy.#isQuoting = this.#isQuoting
+    copy.#effects = this.#effects
+    return copy
+  }
+
   /** Applies one byte; false when it would not fit, in which case nothing is changed. */
   #apply(byte: number, termios: Termios): boolean {
-    const effect = this.#isQuoting ? 'store' : effectOf(byte, termios)
+    const effect = this.#isQuoting ? 'store' : (this.#effects.for(termios)[byte] ?? 'store')
     switch (effect) {
       case 'store':
         return this.#store(byte, termios)
@@ -162,6 +165,20 @@ export class LineGuard {
       hasSeenWord ||= isWord
       this.#length -= 1
     }
+  }
+}
+
+/** Every byte's effect, worked out once per set of modes, which the caller passes as the same object while they last. */
+class EffectTable {
+  #termios: Termios | undefined
+  #effects: readonly Effect[] = []
+
+  for(termios: Termios): readonly Effect[] {
+    if (termios !== this.#termios) {
+      this.#termios = termios
+      this.#effects = Array.from({ length: 256 }, (_, byte) => effectOf(byte, termios))
+    }
+    return this.#effects
   }
 }
 

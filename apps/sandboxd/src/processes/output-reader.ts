@@ -33,9 +33,9 @@ export class OutputReader {
     this.#ask()
   }
 
-  /** True when everything read so far is delivered and the stream waits for the kernel. */
+  /** True when everything read so far is delivered and the stream waits for the kernel, or has failed. */
   get isDrained(): boolean {
-    return this.#isWaiting && this.#held === undefined
+    return (this.#isWaiting || this.#isAtEnd) && this.#held === undefined
   }
 
   pause(): void {

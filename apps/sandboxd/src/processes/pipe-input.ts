@@ -120,7 +120,7 @@ export class PipeInput {
     const sink = this.#sink
     this.#sink = undefined
     if (sink === undefined) closeFd(this.#fd)
-    else endSink(sink).finally(() => closeFd(this.#fd))
+    else void endSink(sink).then(() => closeFd(this.#fd))
   }
 }
 

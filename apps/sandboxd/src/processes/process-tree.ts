@@ -66,7 +66,8 @@ export function selectFamily(
   for (const entry of table) {
     if (entry.pid === process.pid) continue
     const isInGroup = entry.groupId === family.leaderPid || entry.sessionId === family.leaderPid
-    if ((isOurNumber && (isInGroup || entry.pid === family.leaderPid)) || isMarked(entry.pid)) members.add(entry.pid)
+    if ((isOurNumber && (isInGroup || entry.pid === family.leaderPid)) || isMarked(entry.pid))
+      members.add(entry.pid)
   }
   addDescendants(members, table)
   return table.filter((entry) => members.has(entry.pid) && !entry.isDead)

@@ -10,6 +10,9 @@ import {
 } from './libc.ts'
 
 const TCGETS = 0x5401
+const TCFLSH = 0x540b
+const TCIFLUSH = 0
+const TCOFLUSH = 1
 const TIOCGPGRP = 0x540f
 const TIOCSWINSZ = 0x5414
 const TIOCSPTLCK = 0x40045431
@@ -18,6 +21,7 @@ const TIOCGPTPEER = 0x5441
 
 /** The kernel's `struct termios`: four flag words, one byte of line discipline, 19 control characters. */
 const TERMIOS_BYTES = 36
+const LOCAL_FLAGS_AT = 12
 const CONTROL_CHARACTERS_AT = 17
 const CONTROL_CHARACTERS = 19
 
@@ -59,13 +63,33 @@ export function setWindowSize(fd: number, cols: number, rows: number): void {
   ioctlPointer(fd, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0]))
 }
 
-export function readTermios(fd: number): Termios | undefined {
-  const raw = new Uint8Array(TERMIOS_BYTES)
-  if (ioctlPointer(fd, TCGETS, raw) < 0) return undefined
-  const words = new DataView(raw.buffer)
+/** Reads a terminal's modes, as the same object while they stay the same. */
+export class TermiosReader {
+  readonly #fd: number
+  readonly #raw = new Uint8Array(TERMIOS_BYTES)
+  #lastRaw: Uint8Array | undefined
+  #last: Termios | undefined
+
+  constructor(fd: number) {
+    this.#fd = fd
+  }
+
+  /** Undefined when the terminal is gone. */
+  read(): Termios | undefined {
+    if (ioctlPointer(this.#fd, TCGETS, this.#raw) < 0) return undefined
+    if (this.#lastRaw === undefined || Buffer.compare(this.#raw, this.#lastRaw) !== 0) {
+      this.#lastRaw = this.#raw.slice()
+      this.#last = parseTermios(this.#lastRaw)
+    }
+    return this.#last
+  }
+}
+
+function parseTermios(raw: Uint8Array): Termios {
+  const words = new DataView(raw.buffer, raw.byteOffset, raw.byteLength)
   return {
     inputFlags: words.getUint32(0, true),
-    localFlags: words.getUint32(12, true),
+    localFlags: words.getUint32(LOCAL_FLAGS_AT, true),
     controlCharacters: raw.subarray(CONTROL_CHARACTERS_AT, CONTROL_CHARACTERS_AT + CONTROL_CHARACTERS),
   }
 }
@@ -79,4 +103,14 @@ export function foregroundGroup(masterFd: number): number {
 /** Raises INT, QUIT or TSTP in the foreground group, as its key would. */
 export function raiseTerminalSignal(masterFd: number, signal: number): boolean {
   return ioctlValue(masterFd, TIOCSIG, signal) >= 0
+}
+
+/** Discards all input the program has not read. */
+export function flushInput(masterFd: number): void {
+  // First what is on its way to the line discipline, then what is in it.
+  ioctlValue(masterFd, TCFLSH, TCOFLUSH)
+  const slaveFd = openSlave(masterFd)
+  if (slaveFd < 0) return
+  ioctlValue(slaveFd, TCFLSH, TCIFLUSH)
+  closeFd(slaveFd)
 }

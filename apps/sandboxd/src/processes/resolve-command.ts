@@ -29,7 +29,11 @@ export function resolveCommand(spec: ProcessSpec): ResolvedCommand | SpawnFailur
     if (state === 'not_executable') blocked ??= file
   }
   if (blocked !== undefined) {
-    return fail('not_executable', name, `"${blocked}" is ${isDirectory(blocked) ? 'a directory' : 'not executable'}`)
+    return fail(
+      'not_executable',
+      name,
+      `"${blocked}" is ${isDirectory(blocked) ? 'a directory' : 'not executable'}`,
+    )
   }
   return fail('not_found', name, name.includes('/') ? 'no such file' : 'not found in PATH')
 }
@@ -50,9 +54,14 @@ function searchPath(name: string, spec: ProcessSpec): string[] {
 }
 
 function inspect(file: string): FileState {
-  const stats = statSync(file, { throwIfNoEntry: false, bigint: false })
-  if (stats === undefined) return 'missing'
-  if (!stats.isFile()) return 'not_executable'
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false })
+    if (stats === undefined) return 'missing'
+    if (!stats.isFile()) return 'not_executable'
+  } catch {
+    // ENOTDIR, ELOOP, a NUL in the name: in each case there is no such file to execute.
+    return 'missing'
+  }
   try {
     accessSync(file, constants.X_OK)
     return 'executable'
@@ -72,7 +81,11 @@ function checkInterpreter(name: string, file: string): ResolvedCommand | SpawnFa
 function readInterpreter(file: string): string | undefined {
   const head = readHead(file)
   if (!head.startsWith('#!')) return undefined
-  const words = head.slice(2).split('\n', 1)[0]?.trim().split(/[ \t]+/)
+  const words = head
+    .slice(2)
+    .split('\n', 1)[0]
+    ?.trim()
+    .split(/[ \t]+/)
   const path = words?.[0]
   return path === undefined || path === '' ? undefined : path
 }

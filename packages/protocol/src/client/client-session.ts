@@ -163,7 +163,11 @@ export class ClientSession {
   }
 
   /** The connection is gone, or could not be opened; `refusal` is what the server said about it, if it could be learnt. */
-  closed(attempt: AttemptId, refusal: { code: ErrorCode; message: string } | undefined, nowMs: number): readonly ClientEffect[] {
+  closed(
+    attempt: AttemptId,
+    refusal: { code: ErrorCode; message: string } | undefined,
+    nowMs: number,
+  ): readonly ClientEffect[] {
     if (this.#isCurrent(attempt)) this.#lost(refusal, nowMs)
     return this.#take()
   }
@@ -186,7 +190,8 @@ export class ClientSession {
   write(bytes: Uint8Array): readonly ClientEffect[] {
     if (this.#phase.is === 'over') return []
     const isRefused = this.#phase.is === 'attached' && this.#role === 'viewer'
-    if (this.#isInputClosed) this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'stdinClosed' })
+    if (this.#isInputClosed)
+      this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'stdinClosed' })
     else if (isRefused) this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'role' })
     else this.#sendLog.write(bytes)
     this.#isWriterWaiting = !this.canWrite
@@ -243,7 +248,10 @@ export class ClientSession {
 
   #isCurrent(attempt: AttemptId): boolean {
     const phase = this.#phase
-    return (phase.is === 'connecting' || phase.is === 'greeting' || phase.is === 'attached') && phase.attempt === attempt
+    return (
+      (phase.is === 'connecting' || phase.is === 'greeting' || phase.is === 'attached') &&
+      phase.attempt === attempt
+    )
   }
 
   #connect(nowMs: number): void {
@@ -306,7 +314,12 @@ export class ClientSession {
     if (this.#phase.is !== 'greeting') return
     const isResume = this.#session !== undefined
     if (isResume && (welcome.session !== this.#session || welcome.output !== this.#received)) {
-      this.#fail(new SandwireError('desync', `Cannot resume at ${this.#received}: the server continues at ${welcome.output}`))
+      this.#fail(
+        new SandwireError(
+          'desync',
+          `Cannot resume at ${this.#received}: the server continues at ${welcome.output}`,
+        ),
+      )
       return
     }
     this.#phase = { is: 'attached', attempt: this.#phase.attempt }
@@ -449,7 +462,8 @@ export class ClientSession {
   #roleChanged(message: Extract<ServerMessage, { type: 'role' }>): void {
     this.#takeRole(message.role, message.input)
     this.#send({ type: 'roleSeen', epoch: message.epoch })
-    if (this.#session !== undefined) this.#status({ is: 'attached', session: this.#session, role: message.role })
+    if (this.#session !== undefined)
+      this.#status({ is: 'attached', session: this.#session, role: message.role })
   }
 
   /** A driver's terminal decides the size. */
@@ -471,7 +485,12 @@ export class ClientSession {
 
   #exited(exit: Exit): void {
     if (exit.outputEnd !== this.#received) {
-      this.#fail(new SandwireError('desync', `The process ended at ${exit.outputEnd}, but ${this.#received} was received`))
+      this.#fail(
+        new SandwireError(
+          'desync',
+          `The process ended at ${exit.outputEnd}, but ${this.#received} was received`,
+        ),
+      )
       return
     }
     this.#exit = exit
@@ -487,7 +506,8 @@ export class ClientSession {
 
   #beat(nowMs: number): void {
     const beat = this.#heartbeat.beat(nowMs)
-    if (beat === 'dead') this.#lost({ code: 'link_lost', message: 'Nothing was heard from the server' }, nowMs)
+    if (beat === 'dead')
+      this.#lost({ code: 'link_lost', message: 'Nothing was heard from the server' }, nowMs)
     else if (beat !== undefined) this.#send({ type: 'ping', id: beat })
   }
 
@@ -506,12 +526,14 @@ export class ClientSession {
       this.#fail(new SandwireError(why.code, why.message))
       return
     }
-    if (this.#failures === 0 && this.#session !== undefined) this.#giveUpAtMs = nowMs + this.#options.retryForMs
+    if (this.#failures === 0 && this.#session !== undefined)
+      this.#giveUpAtMs = nowMs + this.#options.retryForMs
     this.#closeAttempt()
     this.#failures += 1
     this.#ackDueMs = undefined
     this.#attemptDeadlineMs = undefined
-    const untilMs = nowMs + backOffMs(this.#failures, this.jitter(), this.#options.backOff ?? DEFAULT_BACK_OFF)
+    const untilMs =
+      nowMs + backOffMs(this.#failures, this.jitter(), this.#options.backOff ?? DEFAULT_BACK_OFF)
     if (untilMs > this.#giveUpAtMs) {
       this.#fail(new SandwireError(why.code, why.message))
       return

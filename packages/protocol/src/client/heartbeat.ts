@@ -72,7 +72,8 @@ export class Heartbeat {
 
   /** When `beat` next has something to say. */
   get nextMs(): number {
-    if (this.#unansweredMs !== undefined) return Math.max(this.#lastHeardMs, this.#unansweredMs) + this.#deadlineMs()
+    if (this.#unansweredMs !== undefined)
+      return Math.max(this.#lastHeardMs, this.#unansweredMs) + this.#deadlineMs()
     return this.#lastPingMs + this.#intervalMs
   }
 

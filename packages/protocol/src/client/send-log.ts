@@ -8,7 +8,9 @@ export type UnplacedMessage =
   | { readonly type: 'eof' }
 
 /** Something in the order it is, or will be, sent. */
-type Item = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | { readonly kind: 'control'; readonly message: UnplacedMessage }
+type Item =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'control'; readonly message: UnplacedMessage }
 
 /** A frame to put on the connection. */
 export type Outgoing = Uint8Array | ClientMessage
@@ -56,7 +58,9 @@ export class SendLog {
       return
     }
     // Behind the last signal that waits: after a cut, sent ones wait again among bytes that have credit.
-    const lastSignal = this.#queue.findLastIndex((queued) => queued.kind === 'control' && queued.message.type === 'signal')
+    const lastSignal = this.#queue.findLastIndex(
+      (queued) => queued.kind === 'control' && queued.message.type === 'signal',
+    )
     this.#queue.splice(lastSignal + 1, 0, item)
   }
 
@@ -105,7 +109,8 @@ export class SendLog {
   /** Continues on a new connection at what the server has accepted. False when the two sides disagree. */
   rewind(at: number, seq: number): boolean {
     if (!this.confirm(at, seq) || this.#base.at !== at || this.#base.seq !== seq) return false
-    for (const item of this.#unconfirmed) if (item.kind === 'bytes') this.#queuedBytes += item.bytes.byteLength
+    for (const item of this.#unconfirmed)
+      if (item.kind === 'bytes') this.#queuedBytes += item.bytes.byteLength
     this.#queue = [...this.#unconfirmed, ...this.#queue]
     this.#unconfirmed = []
     this.#sent = { ...this.#base }

@@ -7,7 +7,12 @@ export type LinkId = number
 /** What a server session asks its driver to do, in order. */
 export type ServerEffect =
   /** Start the process. Answered by `ended` or `startFailed` in the end. */
-  | { readonly do: 'start'; readonly env: Readonly<Record<string, string>>; readonly cols: number; readonly rows: number }
+  | {
+      readonly do: 'start'
+      readonly env: Readonly<Record<string, string>>
+      readonly cols: number
+      readonly rows: number
+    }
   | { readonly do: 'send'; readonly link: LinkId; readonly data: WireMessage }
   /** Close a connection after what was sent. */
   | { readonly do: 'close'; readonly link: LinkId; readonly code: number; readonly reason: string }

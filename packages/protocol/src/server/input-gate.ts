@@ -29,7 +29,10 @@ export class InputGate {
     }
     const unsettled = attachment.inputAccepted - attachment.inputSettled
     if (attachment.dialect === 'v1' && unsettled + bytes.byteLength > this.#windowBytes) {
-      return { code: 'bad_frame', message: `Cannot take input: more than ${this.#windowBytes} bytes are unsettled` }
+      return {
+        code: 'bad_frame',
+        message: `Cannot take input: more than ${this.#windowBytes} bytes are unsettled`,
+      }
     }
     if (bytes.byteLength === 0) return undefined
     attachment.inputAccepted += bytes.byteLength
@@ -49,11 +52,17 @@ export class InputGate {
   admit(attachment: Attachment, message: PlacedMessage, nowMs: number): 'apply' | 'skip' | Refusal {
     if (attachment.deafUntilEpoch !== undefined) return 'skip'
     if (attachment.role !== 'driver') {
-      return { code: 'role_refused', message: `Cannot apply ${message.type}: this attachment is a ${attachment.role}` }
+      return {
+        code: 'role_refused',
+        message: `Cannot apply ${message.type}: this attachment is a ${attachment.role}`,
+      }
     }
     if (message.seq <= attachment.controlSeq) return 'skip'
     if (message.seq !== attachment.controlSeq + 1 || message.at !== attachment.inputAccepted) {
-      return { code: 'desync', message: `Cannot apply ${message.type}: expected number ${attachment.controlSeq + 1} at ${attachment.inputAccepted}` }
+      return {
+        code: 'desync',
+        message: `Cannot apply ${message.type}: expected number ${attachment.controlSeq + 1} at ${attachment.inputAccepted}`,
+      }
     }
     attachment.controlSeq = message.seq
     attachment.inputAckDueMs ??= nowMs + ACK_DELAY_MS

@@ -28,6 +28,14 @@ export class Outbox {
     this.push({ do: 'send', link: attachment.state.link, data: encode(message) })
   }
 
+  /** Reports a fault that does not end the connection, in either dialect. */
+  warn(attachment: Attachment, { code, message }: Refusal): void {
+    if (attachment.state.is !== 'attached') return
+    const text = { type: 'error', code, message } as const
+    const data = encode(attachment.dialect === 'v1' ? { ...text, fatal: false } : text)
+    this.push({ do: 'send', link: attachment.state.link, data })
+  }
+
   /** Says why, then closes. */
   refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
     const text = { type: 'error', code: refusal.code, message: refusal.message } as const

@@ -3,6 +3,7 @@ import { MAX_DATA_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import type { Attachment } from './attachment.ts'
+import type { Refusal } from './effects.ts'
 import type { Outbox } from './outbox.ts'
 
 /** A screen rendered at an exact offset. */
@@ -26,7 +27,13 @@ export class OutputPump {
   #turnMs = -1
   #isAgainAsked = false
 
-  constructor(deps: { log: OutputLog; resizes: ResizeLog; outbox: Outbox; isPty: boolean; turnBytes: number }) {
+  constructor(deps: {
+    log: OutputLog
+    resizes: ResizeLog
+    outbox: Outbox
+    isPty: boolean
+    turnBytes: number
+  }) {
     this.#log = deps.log
     this.#resizes = deps.resizes
     this.#outbox = deps.outbox
@@ -68,6 +75,21 @@ export class OutputPump {
     }
   }
 
+  /** The client has consumed up to `offset`. A refusal ends its connection. */
+  acked(attachment: Attachment, offset: number, isPaused: boolean, nowMs: number): Refusal | undefined {
+    if (offset > attachment.sent) {
+      return { code: 'desync', message: `Cannot acknowledge ${offset}: only ${attachment.sent} was sent` }
+    }
+    if (offset <= attachment.acked) return undefined
+    const isLimited = attachment.sent - attachment.acked >= attachment.window.sizeBytes || isPaused
+    const ackedBytes = offset - attachment.acked
+    attachment.acked = offset
+    attachment.ackProgressMs = nowMs
+    attachment.isStalled = false
+    attachment.window.acked(offset, ackedBytes, nowMs, isLimited)
+    return undefined
+  }
+
   /** Asks for a rendered screen; output waits for it. */
   askSnapshot(attachment: Attachment): void {
     attachment.awaitsSnapshot = true
@@ -85,7 +107,11 @@ export class OutputPump {
     const { at, cols, rows, data, exact } = snapshot
     this.#outbox.tell(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
     for (let from = 0; from < data.byteLength; from += MAX_DATA_BYTES) {
-      this.#outbox.push({ do: 'send', link, data: packData('snapshot', data.subarray(from, from + MAX_DATA_BYTES)) })
+      this.#outbox.push({
+        do: 'send',
+        link,
+        data: packData('snapshot', data.subarray(from, from + MAX_DATA_BYTES)),
+      })
     }
     attachment.base = at
     attachment.sent = at

@@ -104,7 +104,12 @@ export class Roster {
     const shown = [...this.#byIdentity.values()].filter(
       (attachment) => attachment.state.is === 'attached' || attachment.id === this.lease.holder,
     )
-    const attachments = shown.map(({ id, role, name, state }) => ({ id, role, name, connected: state.is === 'attached' }))
+    const attachments = shown.map(({ id, role, name, state }) => ({
+      id,
+      role,
+      name,
+      connected: state.is === 'attached',
+    }))
     for (const attachment of shown) {
       this.#outbox.tell(attachment, { type: 'presence', driver: this.lease.holder, attachments })
     }

@@ -42,7 +42,8 @@ export function drawScenario(random: Random): Scenario {
   const isPty = random.chance(0.5)
   const others = random.pick([0, 0, 1, 2, 3])
   const roles: Role[] = ['driver']
-  for (let index = 0; index < others; index += 1) roles.push(random.pick(['viewer', 'collaborator', 'collaborator', 'driver']))
+  for (let index = 0; index < others; index += 1)
+    roles.push(random.pick(['viewer', 'collaborator', 'collaborator', 'driver']))
   const maxDelayMs = random.pick([0, 1, 5, 40, 200])
   return {
     isPty,

@@ -1,4 +1,11 @@
-import { type ClientEffect, type ClientOptions, ClientSession, type ClientStatus, type ErrorCode, type Role } from '@sandwire/protocol'
+import {
+  type ClientEffect,
+  type ClientOptions,
+  ClientSession,
+  type ClientStatus,
+  type ErrorCode,
+  type Role,
+} from '@sandwire/protocol'
 import { SimLink, type LinkWeather } from './sim-link.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import { codeOfClose, screenAt, type SimServer } from './sim-server.ts'
@@ -46,7 +53,13 @@ export class SimClient {
   #written = 0
   #wakeAtMs: number | undefined
 
-  constructor(deps: { world: World; server: SimServer; relay: Relay; plan: ClientPlan; joins: () => string | undefined }) {
+  constructor(deps: {
+    world: World
+    server: SimServer
+    relay: Relay
+    plan: ClientPlan
+    joins: () => string | undefined
+  }) {
     this.plan = deps.plan
     this.#world = deps.world
     this.#server = deps.server
@@ -66,14 +79,18 @@ export class SimClient {
 
   write(length: number): void {
     if (!this.session.canWrite) return
-    const bytes = Uint8Array.from({ length }, (_, index) => (this.plan.writer << 4) | ((this.#written + index) & 15))
+    const bytes = Uint8Array.from(
+      { length },
+      (_, index) => (this.plan.writer << 4) | ((this.#written + index) & 15),
+    )
     this.#written += length
     this.expected.push(...bytes)
     this.#run(this.session.write(bytes))
   }
 
   resize(cols: number): void {
-    if (this.session.role === 'driver') this.issued.push({ kind: 'resize', value: String(cols), at: this.expected.length })
+    if (this.session.role === 'driver')
+      this.issued.push({ kind: 'resize', value: String(cols), at: this.expected.length })
     this.#run(this.session.control({ type: 'resize', cols, rows: 24 }))
   }
 
@@ -115,7 +132,8 @@ export class SimClient {
         this.#consume(effect.end)
         return
       case 'gap':
-        if (effect.from !== this.position) throw new Error(`gap from ${effect.from}, expected ${this.position}`)
+        if (effect.from !== this.position)
+          throw new Error(`gap from ${effect.from}, expected ${this.position}`)
         this.gaps += effect.to - effect.from
         this.position = effect.to
         return
@@ -155,7 +173,8 @@ export class SimClient {
   }
 
   #checkScreen(at: number, bytes: Uint8Array): void {
-    if (new TextDecoder().decode(bytes) !== new TextDecoder().decode(screenAt(at))) throw new Error(`wrong screen at ${at}`)
+    if (new TextDecoder().decode(bytes) !== new TextDecoder().decode(screenAt(at)))
+      throw new Error(`wrong screen at ${at}`)
     if (at < this.position) throw new Error(`screen at ${at} behind ${this.position}`)
   }
 
@@ -203,7 +222,9 @@ export class SimClient {
     holder.link = link
     this.#links.set(attempt, link)
     this.#relay.opened(link)
-    this.#world.after(handshakeMs(this.#world), () => this.#run(this.session.opened(attempt, this.#world.nowMs)))
+    this.#world.after(handshakeMs(this.#world), () =>
+      this.#run(this.session.opened(attempt, this.#world.nowMs)),
+    )
   }
 
   #closed(attempt: number, code: ErrorCode | undefined): void {

@@ -49,7 +49,8 @@ export class SimLink {
   send(direction: Direction, data: WireMessage): void {
     if (!this.#isOpen) return
     if (direction === 'down') this.#buffer(data.length)
-    for (const piece of this.#weather.isSliced ? sliced(direction, data) : [data]) this.#deliver(direction, piece)
+    for (const piece of this.#weather.isSliced ? sliced(direction, data) : [data])
+      this.#deliver(direction, piece)
     if (direction === 'down') this.#later('down', () => this.#unbuffer(data.length))
   }
 
@@ -71,7 +72,8 @@ export class SimLink {
     if (!this.#isOpen) return
     this.#isOpen = false
     const { random } = this.#world
-    for (const end of [this.#ends.up, this.#ends.down]) this.#world.after(random.int(0, 50), () => end.closed(undefined))
+    for (const end of [this.#ends.up, this.#ends.down])
+      this.#world.after(random.int(0, 50), () => end.closed(undefined))
   }
 
   /** Everything is swallowed from now on, and nobody is told. */

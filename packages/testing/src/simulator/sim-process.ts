@@ -116,7 +116,8 @@ export class SimProcess {
       return
     }
     const part = this.#world.random.int(1, input.bytes.byteLength)
-    if (part < input.bytes.byteLength) this.#unread.unshift({ kind: 'bytes', bytes: input.bytes.subarray(part) })
+    if (part < input.bytes.byteLength)
+      this.#unread.unshift({ kind: 'bytes', bytes: input.bytes.subarray(part) })
     this.applied.push({ kind: 'bytes', bytes: input.bytes.slice(0, part) })
     this.#listener.inputSettled(part)
   }
@@ -146,7 +147,10 @@ export class SimProcess {
     while (length < wanted && outputStream(this.#written + length, isPty) === stream) length += 1
     const start = this.#written
     this.#written += length
-    this.#listener.output(stream, Uint8Array.from({ length }, (_, index) => outputByte(start + index)))
+    this.#listener.output(
+      stream,
+      Uint8Array.from({ length }, (_, index) => outputByte(start + index)),
+    )
   }
 
   #end(exit: ProcessExit): void {

@@ -77,7 +77,12 @@ export class SimServer {
   #find(request: SimRequest): Hosted | ErrorCode {
     if (request.session !== undefined) return this.sessions.get(request.session) ?? 'session_gone'
     const id = `s${this.sessions.size + 1}`
-    const claim = { principal: request.rights.principal, createId: request.createId, fingerprint: 'same', session: id }
+    const claim = {
+      principal: request.rights.principal,
+      createId: request.createId,
+      fingerprint: 'same',
+      session: id,
+    }
     const answer = this.#ledger.claim(claim)
     switch (answer.kind) {
       case 'new': {

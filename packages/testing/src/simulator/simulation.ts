@@ -109,7 +109,8 @@ class Simulation {
         client.write(length)
       }
       if (client.plan.authority === 'driver' && random.chance(0.1)) client.resize((cols += 1))
-      if (client.plan.authority === 'driver' && random.chance(0.1)) client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
+      if (client.plan.authority === 'driver' && random.chance(0.1))
+        client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
       if (this.#mayTake(client) && random.chance(0.1)) client.takeLease()
       const isDone = left === 0 && this.#canEof(client, index)
       if (isDone) client.eof()
@@ -135,7 +136,8 @@ class Simulation {
     this.#links.push(link)
     const { random, nowMs } = this.#world
     // A reply to create or resume is lost now and then.
-    if (nowMs < this.#scenario.faultsUntilMs && random.chance(0.15)) this.#world.after(random.int(0, 60), () => this.#cut(link))
+    if (nowMs < this.#scenario.faultsUntilMs && random.chance(0.15))
+      this.#world.after(random.int(0, 60), () => this.#cut(link))
   }
 
   #cut(link: SimLink): void {
@@ -160,7 +162,10 @@ class Simulation {
   }
 
   #isDone(): boolean {
-    return this.#clients.every((client) => client.isOver || client.status.is === 'connecting') && this.#clients[0]?.isOver === true
+    return (
+      this.#clients.every((client) => client.isOver || client.status.is === 'connecting') &&
+      this.#clients[0]?.isOver === true
+    )
   }
 
   #checkInvariants(): void {
@@ -170,14 +175,20 @@ class Simulation {
       const { log, roster } = session
       let drivers = 0
       for (const attachment of roster.all()) {
-        if (RANK[attachment.role] > RANK[attachment.authority]) throw new Error('a role rose above its authority')
+        if (RANK[attachment.role] > RANK[attachment.authority])
+          throw new Error('a role rose above its authority')
         if (attachment.role === 'driver') drivers += 1
         if (attachment.acked > attachment.sentMax) throw new Error('acknowledged more than was sent')
         const unsettled = attachment.inputAccepted - attachment.inputSettled
-        if (unsettled > options.limits.inputWindowBytes) throw new Error('more input is held than was granted')
-        const client = this.#clients.find(({ plan: { options: own } }) => own.identity === attachment.identity)
-        if (client !== undefined && client.session.received > attachment.sentMax) throw new Error('received more than was sent')
-        if (client !== undefined && attachment.acked > client.session.received) throw new Error('acknowledged more than was received')
+        if (unsettled > options.limits.inputWindowBytes)
+          throw new Error('more input is held than was granted')
+        const client = this.#clients.find(
+          ({ plan: { options: own } }) => own.identity === attachment.identity,
+        )
+        if (client !== undefined && client.session.received > attachment.sentMax)
+          throw new Error('received more than was sent')
+        if (client !== undefined && attachment.acked > client.session.received)
+          throw new Error('acknowledged more than was received')
       }
       if (drivers > 1) throw new Error('two drivers')
       const bound = Math.max(options.limits.logBytes, options.limits.window.maxBytes) + plan.maxChunkBytes
@@ -186,7 +197,9 @@ class Simulation {
   }
 
   #checkEnd(): void {
-    const process = [...this.#server.sessions.values()].map((hosted) => hosted.process).find((found) => found !== undefined)
+    const process = [...this.#server.sessions.values()]
+      .map((hosted) => hosted.process)
+      .find((found) => found !== undefined)
     if (process === undefined) throw new Error('nothing was started')
     for (const client of this.#clients) this.#checkClientEnd(client, process.applied)
     this.#checkControls(process.applied)
@@ -217,12 +230,15 @@ class Simulation {
   #checkInput(client: SimClient, applied: readonly ProcessInput[]): void {
     const got: number[] = []
     for (const input of applied) {
-      if (input.kind === 'bytes') for (const byte of input.bytes) if (byte >> 4 === client.plan.writer) got.push(byte)
+      if (input.kind === 'bytes')
+        for (const byte of input.bytes) if (byte >> 4 === client.plan.writer) got.push(byte)
     }
     got.forEach((byte, index) => {
-      if (byte !== client.expected[index]) throw new Error(`writer ${client.plan.writer}: wrong input byte ${index}`)
+      if (byte !== client.expected[index])
+        throw new Error(`writer ${client.plan.writer}: wrong input byte ${index}`)
     })
-    const hasReadAll = this.#scenario.process.waitsForEof && client.plan.writer === 1 && !this.#scenario.hasTakes
+    const hasReadAll =
+      this.#scenario.process.waitsForEof && client.plan.writer === 1 && !this.#scenario.hasTakes
     if (hasReadAll && got.length !== client.expected.length) {
       throw new Error(`input is missing: ${got.length} of ${client.expected.length}`)
     }
@@ -241,11 +257,15 @@ class Simulation {
       else seen.push({ kind: 'signal', value: input.signal, at: 0 })
     }
     for (const isSignal of [true, false]) {
-      const wanted = creator.issued.filter(({ kind }) => (kind === 'signal') === isSignal && (this.#scenario.isPty || kind !== 'resize'))
+      const wanted = creator.issued.filter(
+        ({ kind }) => (kind === 'signal') === isSignal && (this.#scenario.isPty || kind !== 'resize'),
+      )
       const got = seen.filter(({ kind }) => (kind === 'signal') === isSignal)
       got.forEach((control, index) => {
         if (JSON.stringify(control) !== JSON.stringify(wanted[index])) {
-          throw new Error(`control ${index} was ${JSON.stringify(control)}, expected ${JSON.stringify(wanted[index])}`)
+          throw new Error(
+            `control ${index} was ${JSON.stringify(control)}, expected ${JSON.stringify(wanted[index])}`,
+          )
         }
       })
     }
@@ -257,6 +277,9 @@ export function simulate(seed: number): SimulationResult {
   try {
     return new Simulation(seed).run(seed)
   } catch (error) {
-    throw new Error(`Simulation with seed ${seed} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(
+      `Simulation with seed ${seed} failed: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
   }
 }

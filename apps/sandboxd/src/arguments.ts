@@ -1,0 +1,138 @@
+import { parseArgs } from 'node:util'
+import type { ListenAddress } from './server.ts'
+import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_MAX_SESSIONS, DEFAULT_REQUESTS_PER_SECOND, DEFAULT_SESSION_LIMITS } from './settings.ts'
+import type { SessionLimits } from '@sandwire/protocol'
+
+export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them
+
+Usage: sandboxd --secret-file FILE [options]
+
+  --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
+  --workspace DIR           where processes start (default: the current folder)
+  --secret-file FILE        file that holds the bearer secret; it is removed after reading
+  --insecure                no secret; only on a loopback address or a unix socket
+  --origin ORIGIN           web origin that may connect (repeatable; default: none)
+  --host HOST[:PORT]        further Host header to answer to (repeatable)
+  --shell FILE              command when a client names none (default: the login shell)
+
+Limits
+  --max-sessions N          sessions at a time (${DEFAULT_MAX_SESSIONS})
+  --max-attachments N       attachments of one session (${DEFAULT_SESSION_LIMITS.maxAttachments})
+  --log-bytes N             output kept per session for resume (${DEFAULT_SESSION_LIMITS.logBytes})
+  --max-message-bytes N     largest WebSocket message taken (${DEFAULT_MAX_MESSAGE_BYTES})
+  --messages-per-second N   messages from one connection (${DEFAULT_SESSION_LIMITS.messagesPerSecond})
+  --requests-per-second N   HTTP requests and upgrades (${DEFAULT_REQUESTS_PER_SECOND})
+  --output-bytes-per-second N   output to one attachment (0: no limit)
+
+  --help, --version
+`
+
+export type Arguments =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'wrong'; readonly message: string }
+  | {
+      readonly kind: 'run'
+      readonly listen: ListenAddress
+      readonly workspace: string
+      readonly secretFile: string | undefined
+      readonly isInsecure: boolean
+      readonly origins: readonly string[]
+      readonly hosts: readonly string[]
+      readonly shell: string | undefined
+      readonly maxSessions: number
+      readonly requestsPerSecond: number
+      readonly maxMessageBytes: number
+      readonly session: SessionLimits
+    }
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1'])
+
+function parseListen(text: string): ListenAddress | undefined {
+  if (text.startsWith('unix:')) return text.length > 5 ? { kind: 'unix', path: text.slice(5) } : undefined
+  const match = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})$/.exec(text)
+  const port = Number(match?.[2])
+  if (match?.[1] === undefined || !(port <= 65_535)) return undefined
+  return { kind: 'tcp', hostname: match[1].replace(/^\[|\]$/g, ''), port }
+}
+
+/** Origins are compared as they are sent, so they are written as browsers send them. */
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text
+}
+
+class Wrong extends Error {}
+
+function whole(name: string, text: string | undefined, range: { min: number; fallback: number }): number {
+  if (text === undefined) return range.fallback
+  const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= range.min)) throw new Wrong(`--${name} takes a whole number from ${range.min}`)
+  return value
+}
+
+function read(argv: readonly string[]): Arguments {
+  const { values } = parseArgs({
+    args: [...argv],
+    strict: true,
+    allowPositionals: false,
+    options: {
+      listen: { type: 'string', default: '127.0.0.1:8080' },
+      workspace: { type: 'string', default: '.' },
+      'secret-file': { type: 'string' },
+      insecure: { type: 'boolean', default: false },
+      origin: { type: 'string', multiple: true, default: [] },
+      host: { type: 'string', multiple: true, default: [] },
+      shell: { type: 'string' },
+      'max-sessions': { type: 'string' },
+      'max-attachments': { type: 'string' },
+      'log-bytes': { type: 'string' },
+      'max-message-bytes': { type: 'string' },
+      'messages-per-second': { type: 'string' },
+      'requests-per-second': { type: 'string' },
+      'output-bytes-per-second': { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+      version: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return { kind: 'help' }
+  if (values.version) return { kind: 'version' }
+  const listen = parseListen(values.listen)
+  if (listen === undefined) throw new Wrong('--listen takes HOST:PORT or unix:PATH')
+  const secretFile = values['secret-file']
+  if (secretFile === undefined && !values.insecure) throw new Wrong('no secret: give --secret-file FILE')
+  if (secretFile !== undefined && values.insecure) throw new Wrong('--secret-file and --insecure exclude each other')
+  if (values.insecure && listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname)) throw new Wrong('--insecure works only on a loopback address or a unix socket')
+  for (const origin of values.origin) if (!isOrigin(origin)) throw new Wrong(`--origin takes an origin such as https://app.example, not "${origin}"`)
+  const defaults = DEFAULT_SESSION_LIMITS
+  const logBytes = whole('log-bytes', values['log-bytes'], { min: 65_536, fallback: defaults.logBytes })
+  return {
+    kind: 'run',
+    listen,
+    workspace: values.workspace,
+    secretFile,
+    isInsecure: values.insecure,
+    origins: values.origin,
+    hosts: values.host,
+    shell: values.shell,
+    maxSessions: whole('max-sessions', values['max-sessions'], { min: 1, fallback: DEFAULT_MAX_SESSIONS }),
+    requestsPerSecond: whole('requests-per-second', values['requests-per-second'], { min: 1, fallback: DEFAULT_REQUESTS_PER_SECOND }),
+    maxMessageBytes: whole('max-message-bytes', values['max-message-bytes'], { min: 1024, fallback: DEFAULT_MAX_MESSAGE_BYTES }),
+    session: {
+      ...defaults,
+      logBytes,
+      window: { ...defaults.window, maxBytes: Math.min(defaults.window.maxBytes, logBytes >> 1) },
+      maxAttachments: whole('max-attachments', values['max-attachments'], { min: 1, fallback: defaults.maxAttachments }),
+      messagesPerSecond: whole('messages-per-second', values['messages-per-second'], { min: 1, fallback: defaults.messagesPerSecond }),
+      outputBytesPerSecond: whole('output-bytes-per-second', values['output-bytes-per-second'], { min: 0, fallback: 0 }),
+    },
+  }
+}
+
+/** Decodes the command line; what is wrong with it is a value. */
+export function parseArguments(argv: readonly string[]): Arguments {
+  try {
+    return read(argv)
+  } catch (error) {
+    return { kind: 'wrong', message: error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'wrong usage' }
+  }
+}

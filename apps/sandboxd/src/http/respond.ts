@@ -1,0 +1,21 @@
+import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
+
+const COMMON = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+export function respondJson(body: unknown, init: { status?: number; headers?: Record<string, string> } = {}): Response {
+  return Response.json(body, { status: init.status ?? 200, headers: { ...COMMON, ...init.headers } })
+}
+
+/** The one shape of an error over HTTP. Causes and stacks stay here. */
+export function respondError(error: SandwireError, requestId: string): Response {
+  const { code, message } = error
+  const retry: Record<string, string> = ERRORS[code].status === 429 ? { 'retry-after': '1' } : {}
+  return respondJson(
+    { error: { code, message, request_id: requestId } },
+    { status: ERRORS[code].status, headers: { 'x-request-id': requestId, ...retry } },
+  )
+}
+
+export function refuse(code: ErrorCode, message: string): never {
+  throw new SandwireError(code, message)
+}

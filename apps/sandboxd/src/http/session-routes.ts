@@ -1,0 +1,93 @@
+import { limits, SandwireError, signalNumber } from '@sandwire/protocol'
+import type { SessionRegistry } from '../sessions/session-registry.ts'
+import { checkSessionId } from './attach-parameters.ts'
+import { parseCreateBody } from './create-body.ts'
+import { refuse, respondJson } from './respond.ts'
+import { viewSession } from './session-view.ts'
+
+/** Largest JSON body of a request. */
+const MAX_BODY_BYTES = 256 * 1024
+/** Output returned by one request; the answer says where to go on. */
+const MAX_OUTPUT_BYTES = 1024 * 1024
+
+export interface SessionRouteDependencies {
+  readonly registry: SessionRegistry
+  readonly epochMs: number
+}
+
+async function readJson(request: Request): Promise<unknown> {
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  if (declared > MAX_BODY_BYTES) refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
+  const bytes = await request.bytes()
+  if (bytes.byteLength > MAX_BODY_BYTES) refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new SandwireError('bad_request', 'Cannot read the body: not JSON')
+  }
+}
+
+/** `GET /sessions` */
+export function listSessions({ registry, epochMs }: SessionRouteDependencies): Response {
+  return respondJson({ sessions: [...registry.all()].map((host) => viewSession(host, epochMs)) })
+}
+
+/** `POST /sessions`: starts a process without attaching to it. */
+export async function createSession(request: Request, principal: string, deps: SessionRouteDependencies): Promise<Response> {
+  const body = parseCreateBody(await readJson(request))
+  const { host, isNew } = deps.registry.create(principal, body.createId, body.create)
+  if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
+  return respondJson(viewSession(host, deps.epochMs), { status: isNew ? 201 : 200 })
+}
+
+/** `GET /sessions/:id` */
+export function showSession(id: string, deps: SessionRouteDependencies): Response {
+  return respondJson(viewSession(deps.registry.find(checkSessionId(id)), deps.epochMs))
+}
+
+/** `DELETE /sessions/:id`: ends the process; attached clients see its exit. */
+export function endSession(id: string, deps: SessionRouteDependencies): Response {
+  const host = deps.registry.find(checkSessionId(id))
+  host.end()
+  return respondJson(viewSession(host, deps.epochMs), { status: 202 })
+}
+
+/** `POST /sessions/:id/signal` */
+export async function signalSession(request: Request, id: string, deps: SessionRouteDependencies): Promise<Response> {
+  const host = deps.registry.find(checkSessionId(id))
+  const body = await readJson(request)
+  const signal: unknown = typeof body === 'object' && body !== null && 'signal' in body ? body.signal : undefined
+  if (typeof signal !== 'string' || signalNumber(signal) === undefined) refuse('bad_request', 'Cannot send the signal: expected a name such as "SIGTERM"')
+  if (host.session.state.is !== 'running') refuse('session_gone', 'Cannot send the signal: the process has ended')
+  host.signal(signal)
+  return respondJson({ sent: signal })
+}
+
+/** `GET /sessions/:id/output?from=OFFSET`: bytes of both streams in log order. Headers say which ones. */
+export function readOutput(id: string, query: URLSearchParams, deps: SessionRouteDependencies): Response {
+  const { log, state } = deps.registry.find(checkSessionId(id)).session
+  const text = query.get('from') ?? '0'
+  if (!/^(0|[1-9][0-9]{0,15})$/.test(text)) refuse('bad_request', 'Cannot use parameter "from": expected an offset')
+  const asked = Number(text)
+  if (asked > log.end) refuse('bad_request', `Cannot read from ${asked}: the output ends at ${log.end}`)
+  const from = Math.max(asked, log.start)
+  const chunks: Uint8Array[] = []
+  let next = from
+  while (next - from < MAX_OUTPUT_BYTES) {
+    const slice = log.read(next, Math.min(limits.MAX_DATA_BYTES, MAX_OUTPUT_BYTES - (next - from)))
+    if (slice === undefined) break
+    chunks.push(slice.frame.subarray(1))
+    next = slice.end
+  }
+  return new Response(new Blob(chunks as Uint8Array<ArrayBuffer>[]), {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'sandwire-from': String(from),
+      'sandwire-next': String(next),
+      'sandwire-end': String(log.end),
+      'sandwire-state': state.is,
+    },
+  })
+}

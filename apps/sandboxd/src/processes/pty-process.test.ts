@@ -1,0 +1,122 @@
+import { eventually } from '@sandwire/testing'
+import { expect, test } from 'bun:test'
+import type { ProcessSpec } from './process.ts'
+import { record, type RecordedProcess, shell } from './recorded-process.ts'
+import { createStartProcess } from './start-process.ts'
+
+const start = createStartProcess()
+const CONTROL_C = '\x03'
+const CONTROL_S = '\x13'
+
+const begin = (argv: ProcessSpec['argv']) => record(start, argv, { mode: 'pty' })
+const type = (run: RecordedProcess, text: string) => run.process.write(new TextEncoder().encode(text))
+const shown = (run: RecordedProcess, text: string): Promise<unknown> =>
+  eventually(() => run.text().includes(text), { what: `output ${JSON.stringify(text)}` })
+
+/** Reads whole lines without echo, and says how long each was. */
+const LINE_LENGTHS = `stty -echo; echo ready; while IFS= read -r line; do echo "got \${#line}"; done; echo over`
+
+test('a pty process has a controlling terminal of the given size', async () => {
+  const run = record(start, shell('stty size; tty; ps -o pid=,sid=,tpgid= -p $$'), {
+    mode: 'pty',
+    cols: 93,
+    rows: 31,
+  })
+  await run.ended
+  expect(run.text()).toStartWith('31 93\r\n/dev/pts/')
+  const pid = String(run.process.pid)
+  expect(run.text().trim().split('\n').at(-1)?.trim().split(/\s+/)).toEqual([pid, pid, pid])
+})
+
+test('a pty process is interrupted by the key and by the signal', async () => {
+  const run = begin(['bash', '--norc', '--noprofile', '-i'])
+  for (const interrupt of [() => type(run, CONTROL_C), () => run.process.signal('SIGINT')]) {
+    const before = run.text().length
+    type(run, 'sh -c "echo rea""dy; exec sleep 60"\n')
+    await eventually(() => run.text().slice(before).includes('ready'), { what: 'the job to run' })
+    interrupt()
+    type(run, 'echo status=$?\n')
+    await eventually(() => run.text().slice(before).includes('status=130'), { what: 'the status' })
+  }
+  await run.process.terminate()
+  await run.ended
+})
+
+test('a pty process sees a new size in order with its input', async () => {
+  const run = begin(
+    shell('stty -echo; trap "echo winch" WINCH; echo ready; read a; stty size; read b; stty size'),
+  )
+  await shown(run, 'ready')
+  run.process.resize(101, 41)
+  await shown(run, 'winch')
+  type(run, 'a\n')
+  await shown(run, '41 101')
+  run.process.resize(102, 42)
+  type(run, 'b\n')
+  await run.ended
+  expect(run.text()).toContain('42 102')
+})
+
+test('a pty process ends when its output was stopped by the user', async () => {
+  const run = begin(shell('stty -echo; echo ready; head -c 1 >/dev/null; read line; exit 6'))
+  await shown(run, 'ready')
+  type(run, `\nx\n${CONTROL_S}`)
+  expect(await run.ended).toEqual({ code: 6, signal: null, truncated: false })
+})
+
+test('a pty process receives a line of 4,095 bytes and refuses a longer one', async () => {
+  const run = begin(shell(LINE_LENGTHS))
+  await shown(run, 'ready')
+  const input = `${'a'.repeat(4_095)}\n${'b'.repeat(4_096)}\nshort\n`
+  type(run, input)
+  run.process.closeInput()
+  await run.ended
+  expect(run.text()).toBe('ready\r\ngot 4095\r\ngot 5\r\nover\r\n')
+  expect(run.refusals).toEqual([4_097])
+  expect(run.settledBytes()).toBe(input.length)
+})
+
+test('a pty process refuses a long line that comes in pieces', async () => {
+  const run = begin(shell(LINE_LENGTHS))
+  await shown(run, 'ready')
+  type(run, 'a'.repeat(3_000))
+  type(run, 'a'.repeat(3_000))
+  type(run, 'a'.repeat(10))
+  type(run, 'a\nshort\n')
+  run.process.closeInput()
+  await run.ended
+  expect(run.text()).toBe('ready\r\ngot 5\r\nover\r\n')
+  expect(run.refusals.reduce((sum, bytes) => sum + bytes, 0)).toBe(6_012)
+})
+
+test.each(['stty kill undef', 'stty kill undef erase undef'])(
+  'a pty process never runs a part of a refused line after "%s"',
+  async (setup) => {
+    const run = begin(shell(`${setup}; ${LINE_LENGTHS}`))
+    await shown(run, 'ready')
+    type(run, `${'a'.repeat(5_000)}\nshort\n`)
+    run.process.closeInput()
+    await run.ended
+    expect(run.text()).toBe('ready\r\ngot 5\r\nover\r\n')
+  },
+)
+
+test('a pty process reads an unfinished line and then the end', async () => {
+  const run = begin(shell('stty -echo; echo ready; cat; echo over'))
+  await shown(run, 'ready')
+  type(run, 'unfinished')
+  run.process.closeInput()
+  await run.ended
+  expect(run.text()).toBe('ready\r\nunfinishedover\r\n')
+})
+
+test('a pty process receives many lines that together exceed the kernel buffer', async () => {
+  const run = begin(shell('stty -echo; echo ready; sha256sum'))
+  await shown(run, 'ready')
+  const input = `${'x'.repeat(1_000)}\n`.repeat(300)
+  type(run, input)
+  run.process.closeInput()
+  await run.ended
+  expect(run.text()).toContain(new Bun.CryptoHasher('sha256').update(input).digest('hex'))
+  expect(run.refusals).toEqual([])
+})

@@ -1,0 +1,17 @@
+/** Time a descendant may hold the output silently after the leader's exit. */
+export const DRAIN_MS = 2_000
+/** Output awaited from descendants after the leader's exit. */
+export const DRAIN_BYTES = 8 * 1024 * 1024
+/** From HUP to TERM when a process is ended. */
+export const HANGUP_MS = 500
+/** From TERM to KILL when a process is ended. */
+export const TERMINATE_MS = 2_000
+
+export interface StartOptions {
+  readonly drainMs: number
+  readonly drainBytes: number
+  readonly hangupMs: number
+  readonly terminateMs: number
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+}

@@ -1,0 +1,88 @@
+import type { ServerSession, Snapshot } from '@sandwire/protocol'
+import type { ScreenRenderer } from './screen-renderer.ts'
+
+/** Bytes on their way to the renderer; a program that writes faster than it parses gets an inexact screen. */
+const MAX_IN_FLIGHT_BYTES = 8 * 1024 * 1024
+
+/**
+ * The screen of one terminal session, built only when somebody needs it: on request from the log, or, before the log
+ * loses bytes, by feeding them to the renderer first. Sessions whose whole output is in the log cost nothing.
+ */
+export class ScreenModel {
+  readonly #session: ServerSession
+  readonly #renderer: ScreenRenderer
+  /** Output up to here was given to the renderer. */
+  #fed = 0
+  #inFlight = 0
+  /** Nothing was lost before it could be fed. */
+  #isExact = true
+  #isOpen = false
+
+  constructor(session: ServerSession, renderer: ScreenRenderer) {
+    this.#session = session
+    this.#renderer = renderer
+  }
+
+  /** Called after output was logged: feeds what the log is about to lose. */
+  outputArrived(): void {
+    const { log } = this.#session
+    if (log.end - this.#fed < log.limitBytes >> 1) return
+    if (this.#inFlight < MAX_IN_FLIGHT_BYTES) this.#feed()
+  }
+
+  /** The screen at the end of the log. */
+  async render(): Promise<Snapshot> {
+    this.#feed()
+    const { id, resizes } = this.#session
+    const at = this.#fed
+    const isExact = this.#isExact
+    const { cols, rows } = resizes.sizeAt(at)
+    const data = await this.#renderer.render(id)
+    // The whole output is still in the log, so the model can be built again when it is needed.
+    if (this.#session.log.start === 0) this.#close()
+    return { at, cols, rows, data: data ?? new Uint8Array(0), exact: isExact && data !== undefined }
+  }
+
+  dispose(): void {
+    this.#close()
+  }
+
+  #close(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#fed = 0
+    this.#renderer.close(this.#session.id)
+  }
+
+  #feed(): void {
+    const { id, log, resizes } = this.#session
+    if (!this.#isOpen) {
+      this.#isOpen = true
+      const { cols, rows } = resizes.sizeAt(0)
+      this.#renderer.open(id, cols, rows)
+    }
+    if (this.#fed < log.start) {
+      this.#isExact = false
+      this.#fed = log.start
+    }
+    for (const resize of resizes.between(this.#fed, log.end)) {
+      this.#feedUpTo(resize.at)
+      this.#renderer.resize(id, resize.cols, resize.rows)
+    }
+    this.#feedUpTo(log.end)
+  }
+
+  #feedUpTo(end: number): void {
+    const { id, log } = this.#session
+    while (this.#fed < end) {
+      const slice = log.read(this.#fed, end - this.#fed)
+      if (slice === undefined) return
+      const bytes = slice.frame.slice(1)
+      this.#fed = slice.end
+      this.#inFlight += bytes.byteLength
+      void this.#renderer.feed(id, bytes).then(() => {
+        this.#inFlight -= bytes.byteLength
+      })
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { SerializeAddon } from '@xterm/addon-serialize'
+import { Terminal } from '@xterm/headless'
+import { limits } from '@sandwire/protocol'
+import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
+
+declare const self: Worker
+
+/** Lines above the screen that a snapshot carries. */
+const SCROLLBACK_LINES = 1_000
+
+interface Screen {
+  readonly terminal: Terminal
+  readonly serializer: SerializeAddon
+}
+
+const screens = new Map<string, Screen>()
+const encoder = new TextEncoder()
+
+function open(cols: number, rows: number): Screen {
+  const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
+  const serializer = new SerializeAddon()
+  terminal.loadAddon(serializer)
+  return { terminal, serializer }
+}
+
+/** The bytes that draw the screen; without its scrollback when that would be too much. */
+function serialize({ serializer }: Screen): Uint8Array {
+  const full = encoder.encode(serializer.serialize({ scrollback: SCROLLBACK_LINES }))
+  const fitting = full.byteLength <= limits.MAX_SNAPSHOT_BYTES ? full : encoder.encode(serializer.serialize({ scrollback: 0 }))
+  return fitting.byteLength <= limits.MAX_SNAPSHOT_BYTES ? fitting : new Uint8Array(0)
+}
+
+function reply(message: ScreenReply): void {
+  self.postMessage(message)
+}
+
+self.addEventListener('message', (event: MessageEvent<ScreenRequest>) => {
+  const request = event.data
+  if (request.kind === 'open') {
+    screens.set(request.session, open(request.cols, request.rows))
+    return
+  }
+  const screen = screens.get(request.session)
+  switch (request.kind) {
+    case 'resize':
+      // Parsing is asynchronous: an empty write puts the resize behind what was fed before.
+      screen?.terminal.write('', () => screen.terminal.resize(request.cols, request.rows))
+      return
+    case 'feed':
+      if (screen === undefined) reply({ id: request.id })
+      else screen.terminal.write(request.bytes, () => reply({ id: request.id }))
+      return
+    case 'render':
+      if (screen === undefined) reply({ id: request.id })
+      else screen.terminal.write('', () => reply({ id: request.id, data: serialize(screen) }))
+      return
+    case 'close':
+      screen?.terminal.dispose()
+      screens.delete(request.session)
+      return
+  }
+})

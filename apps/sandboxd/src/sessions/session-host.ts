@@ -1,0 +1,261 @@
+import {
+  type LinkId,
+  type LinkRights,
+  type ServerEffect,
+  ServerSession,
+  type SessionOptions,
+  type StartParameters,
+} from '@sandwire/protocol'
+import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
+import type { Log } from '../log.ts'
+import type { ScreenModel } from './screen-model.ts'
+import type { SendOutcome } from './socket-link.ts'
+
+/** One connection as the host needs it. */
+export interface HostLink {
+  send(data: string | Uint8Array): SendOutcome
+  close(code: number, reason: string): void
+  /** Cuts the connection without a goodbye. */
+  terminate(): void
+}
+
+/** What to run when the session starts; environment and size come with the first hello. */
+export interface HostedCommand {
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: string
+  readonly baseEnv: Readonly<Record<string, string>>
+}
+
+export interface HostDependencies {
+  readonly startProcess: StartProcess
+  /** Renders screens; undefined in pipe mode. */
+  readonly createScreen: (session: ServerSession) => ScreenModel
+  readonly log: Log
+  readonly now: () => number
+  readonly onExit: (id: string, end: ProcessEnd) => void
+  readonly onGone: (id: string, wasStarted: boolean) => void
+  readonly countOutput: (bytes: number) => void
+  readonly countInput: (bytes: number) => void
+}
+
+const SPAWN_CODES = {
+  not_found: 'command_not_found',
+  not_executable: 'command_not_executable',
+  spawn_failed: 'spawn_failed',
+} as const
+
+function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFailure {
+  return 'failure' in started
+}
+
+/** Performs what a server session asks for: process, sockets, timer. */
+export class SessionHost {
+  readonly session: ServerSession
+  readonly command: HostedCommand
+  readonly #deps: HostDependencies
+  readonly #links = new Map<LinkId, HostLink>()
+  readonly #screen: ScreenModel | undefined
+  #process: RunningProcess | undefined
+  /** Effects that wait; one performed effect may cause events that ask for more. */
+  readonly #queue: ServerEffect[] = []
+  #isPerforming = false
+  #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
+  #isGone = false
+
+  constructor(options: SessionOptions, command: HostedCommand, deps: HostDependencies) {
+    this.session = new ServerSession(options, deps.now())
+    this.command = command
+    this.#deps = deps
+    this.#screen = options.mode === 'pty' ? deps.createScreen(this.session) : undefined
+    this.#arm()
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  start(start: StartParameters): void {
+    this.#run(this.session.start(start, this.#deps.now()))
+  }
+
+  connected(id: LinkId, link: HostLink, rights: LinkRights, start: StartParameters): void {
+    this.#links.set(id, link)
+    this.#run(this.session.connected(id, rights, start, this.#deps.now()))
+  }
+
+  received(id: LinkId, data: string | Uint8Array): void {
+    if (typeof data !== 'string') this.#deps.countInput(data.byteLength)
+    this.#run(this.session.received(id, data, this.#deps.now()))
+  }
+
+  drained(id: LinkId): void {
+    this.#run(this.session.drained(id, this.#deps.now()))
+  }
+
+  disconnected(id: LinkId): void {
+    this.#links.delete(id)
+    this.#run(this.session.disconnected(id, this.#deps.now()))
+  }
+
+  signal(name: string): void {
+    this.#process?.signal(name)
+  }
+
+  end(): void {
+    this.#run(this.session.end(this.#deps.now()))
+  }
+
+  /** Ends every connection so that clients come back, and the process. Resolves when nothing of it is left. */
+  async shutDown(): Promise<void> {
+    this.#run(this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()))
+    await this.#process?.terminate()
+  }
+
+  #run(effects: readonly ServerEffect[]): void {
+    for (const effect of effects) this.#queue.push(effect)
+    if (this.#isPerforming) return
+    this.#isPerforming = true
+    try {
+      for (let effect = this.#queue.shift(); effect !== undefined; effect = this.#queue.shift()) this.#perform(effect)
+    } finally {
+      this.#isPerforming = false
+    }
+    this.#arm()
+  }
+
+  #perform(effect: ServerEffect): void {
+    switch (effect.do) {
+      case 'start':
+        this.#start(effect)
+        return
+      case 'send':
+        this.#send(effect.link, effect.data)
+        return
+      case 'close':
+        this.#links.get(effect.link)?.close(effect.code, effect.reason)
+        return
+      case 'write':
+        this.#process?.write(effect.bytes)
+        return
+      case 'closeInput':
+        this.#process?.closeInput()
+        return
+      case 'resize':
+        this.#process?.resize(effect.cols, effect.rows)
+        return
+      case 'signal':
+        this.#process?.signal(effect.signal)
+        return
+      case 'pause':
+        this.#process?.pause()
+        return
+      case 'resume':
+        this.#process?.resume()
+        return
+      case 'snapshot':
+        void this.#render(effect.attachment)
+        return
+      case 'repaint':
+        this.#repaint()
+        return
+      case 'again':
+        setImmediate(() => this.#run(this.session.turn(this.#deps.now())))
+        return
+      case 'terminate':
+        void this.#process?.terminate()
+        return
+      case 'gone':
+        this.#forget(effect.wasStarted)
+        return
+    }
+  }
+
+  #start(start: StartParameters): void {
+    const { argv, cwd, baseEnv } = this.command
+    const { mode, id } = this.session.options
+    const { now, log, countOutput } = this.#deps
+    const env = { ...baseEnv, ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}), ...start.env }
+    const started = this.#deps.startProcess({ argv, cwd, env, mode, cols: start.cols, rows: start.rows }, {
+      output: (stream, chunk) => {
+        countOutput(chunk.byteLength)
+        this.#run(this.session.output(stream, chunk, now()))
+        this.#screen?.outputArrived()
+      },
+      inputSettled: (bytes) => this.#run(this.session.inputSettled(bytes, now())),
+      inputRefused: (reason) =>
+        this.#run(this.session.inputRefused({ code: reason, message: 'Cannot type this line: it is longer than 4,095 bytes in canonical mode' })),
+      inputClosed: () => this.#run(this.session.inputClosed(now())),
+      ended: (end) => this.#ended(end),
+    })
+    if (isFailure(started)) {
+      log.info('start_failed', { session: id, code: SPAWN_CODES[started.failure] })
+      this.#run(this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()))
+      return
+    }
+    this.#process = started
+    log.info('started', { session: id, pid: started.pid, mode })
+  }
+
+  #ended(end: ProcessEnd): void {
+    this.#deps.log.info('ended', { session: this.session.id, exit: end.code, signal: end.signal })
+    this.#deps.onExit(this.session.id, end)
+    this.#run(this.session.ended(end, this.#deps.now()))
+  }
+
+  #send(id: LinkId, data: string | Uint8Array): void {
+    const link = this.#links.get(id)
+    if (link === undefined) return
+    switch (link.send(data)) {
+      case 'sent':
+        return
+      case 'full':
+        this.session.blocked(id)
+        return
+      case 'lost':
+        // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
+        link.terminate()
+        this.#links.delete(id)
+        this.#run(this.session.disconnected(id, this.#deps.now()))
+        return
+    }
+  }
+
+  async #render(attachment: string): Promise<void> {
+    const screen = this.#screen
+    if (screen === undefined) return
+    const snapshot = await screen.render()
+    this.#run(this.session.snapshotReady(attachment, snapshot, this.#deps.now()))
+  }
+
+  /** Programs draw anew when their window changes, so it changes for a moment. */
+  #repaint(): void {
+    const { cols, rows } = this.session.resizes.current
+    this.#process?.resize(cols, rows > 1 ? rows - 1 : rows + 1)
+    this.#process?.resize(cols, rows)
+  }
+
+  #forget(wasStarted: boolean): void {
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#screen?.dispose()
+    void this.#process?.terminate()
+    this.#deps.onGone(this.session.id, wasStarted)
+  }
+
+  #arm(): void {
+    const atMs = this.#isGone ? undefined : this.session.nextTickMs(this.#deps.now())
+    if (this.#timer?.atMs === atMs) return
+    if (this.#timer !== undefined) clearTimeout(this.#timer.id)
+    this.#timer = undefined
+    if (atMs === undefined) return
+    const id = setTimeout(() => {
+      this.#timer = undefined
+      this.#run(this.session.tick(this.#deps.now()))
+    }, Math.max(0, Math.ceil(atMs - this.#deps.now())))
+    this.#timer = { id, atMs }
+  }
+}

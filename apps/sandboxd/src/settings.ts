@@ -1,0 +1,28 @@
+import { DEFAULT_LIMITS, limits, type SessionLimits } from '@sandwire/protocol'
+
+/** Everything an operator can set; `main` reads it from the command line, tests build it by hand. */
+export interface Settings {
+  readonly version: string
+  /** Absolute path of the workspace. */
+  readonly workspace: string
+  /** Environment that every process starts with. */
+  readonly baseEnv: Readonly<Record<string, string>>
+  /** Command when a client names none. */
+  readonly shell: readonly [string, ...string[]]
+  /** Bearer secret; null only when started insecurely. */
+  readonly secret: string | null
+  /** Origins of web pages that may connect. */
+  readonly origins: readonly string[]
+  /** Host headers answered to, besides the listening address. */
+  readonly hosts: readonly string[]
+  readonly maxSessions: number
+  /** HTTP requests and upgrades per second, over a burst of twice that. */
+  readonly requestsPerSecond: number
+  readonly maxMessageBytes: number
+  readonly session: SessionLimits
+}
+
+export const DEFAULT_MAX_SESSIONS = 1_000
+export const DEFAULT_REQUESTS_PER_SECOND = 500
+export const DEFAULT_MAX_MESSAGE_BYTES = limits.MAX_MESSAGE_BYTES
+export const DEFAULT_SESSION_LIMITS = DEFAULT_LIMITS

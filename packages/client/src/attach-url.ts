@@ -1,0 +1,47 @@
+import type { Role } from '@sandwire/protocol'
+
+/** What to start or join, as the URL says it. */
+export interface AttachRequest {
+  /** Sandbox to attach in; a server that is one sandbox ignores it. */
+  readonly sandbox?: string
+  /** Session to join. Without it a process is started. */
+  readonly session?: string
+  /** Command to start; the server's default is the login shell. */
+  readonly cmd?: string
+  readonly args?: readonly string[]
+  readonly mode?: 'pipe' | 'pty'
+  readonly cwd?: string
+  readonly role?: Role
+  /** Take the lease from whoever drives. */
+  readonly take?: boolean
+  /** Seconds the session lives without a connection. */
+  readonly keepSeconds?: number
+  readonly overflow?: 'block' | 'trim'
+}
+
+/** The address of an upgrade: creates under `createId`, or joins `session` once that is known. */
+export function attachUrl(base: string | URL, request: AttachRequest, known: { createId: string; session: string | undefined }): URL {
+  const url = new URL(base)
+  if (url.protocol === 'http:') url.protocol = 'ws:'
+  if (url.protocol === 'https:') url.protocol = 'wss:'
+  if (url.pathname === '' || url.pathname === '/') url.pathname = '/attach'
+  const set = (name: string, value: string | number | undefined): void => {
+    if (value !== undefined) url.searchParams.set(name, String(value))
+  }
+  set('sandbox', request.sandbox)
+  set('role', request.role)
+  if (request.take === true) set('take', '1')
+  const session = known.session ?? request.session
+  if (session !== undefined) {
+    set('session', session)
+    return url
+  }
+  set('createId', known.createId)
+  set('cmd', request.cmd)
+  for (const arg of request.args ?? []) url.searchParams.append('arg', arg)
+  set('mode', request.mode)
+  set('cwd', request.cwd)
+  set('keep', request.keepSeconds)
+  set('overflow', request.overflow)
+  return url
+}

@@ -1,0 +1,26 @@
+/** A value that can be read and watched, outside any framework. */
+export interface Store<T> {
+  get(): T
+  /** Calls `listener` after every change until the returned function is called. */
+  subscribe(listener: (value: T) => void): () => void
+}
+
+export interface WritableStore<T> extends Store<T> {
+  set(value: T): void
+}
+
+export function createStore<T>(initial: T): WritableStore<T> {
+  let current = initial
+  const listeners = new Set<(value: T) => void>()
+  return {
+    get: () => current,
+    set(value) {
+      current = value
+      for (const listener of [...listeners]) listener(value)
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

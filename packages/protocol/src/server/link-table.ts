@@ -1,0 +1,50 @@
+import type { Role } from '../client-frames.ts'
+import { TokenBucket } from '../token-bucket.ts'
+import type { Dialect } from './attachment.ts'
+import type { LinkId } from './effects.ts'
+
+/** What the URL and token of a connection allow. */
+export interface LinkRights {
+  readonly principal: string
+  readonly authority: Role
+  readonly dialect: Dialect
+  /** Take the lease even if somebody drives. */
+  readonly take: boolean
+}
+
+/** What is known of a connection, from before its hello until it is gone. */
+export interface Link {
+  readonly rights: LinkRights
+  readonly sinceMs: number
+  lastHeardMs: number
+  readonly messages: TokenBucket
+}
+
+/** The connections of a session, whether or not they have said hello. */
+export class LinkTable {
+  readonly #links = new Map<LinkId, Link>()
+  readonly #messagesPerSecond: number
+
+  constructor(messagesPerSecond: number) {
+    this.#messagesPerSecond = messagesPerSecond
+  }
+
+  add(link: LinkId, rights: LinkRights, nowMs: number): void {
+    const messages = new TokenBucket(this.#messagesPerSecond, this.#messagesPerSecond * 2, nowMs)
+    this.#links.set(link, { rights, sinceMs: nowMs, lastHeardMs: nowMs, messages })
+  }
+
+  get(link: LinkId): Link | undefined {
+    return this.#links.get(link)
+  }
+
+  /** Forgets a connection; false when it was not known. */
+  delete(link: LinkId): boolean {
+    return this.#links.delete(link)
+  }
+
+  /** Every connection; safe against changes while it is walked. */
+  all(): readonly (readonly [LinkId, Link])[] {
+    return [...this.#links]
+  }
+}

@@ -1,0 +1,120 @@
+import type { ErrorCode } from '../errors.ts'
+import type { Attachment } from './attachment.ts'
+import { refuseLink } from './departure.ts'
+import type { SessionParts } from './session-parts.ts'
+
+/** How long an ending session waits for its process and its readers before it is gone all the same. */
+const ENDING_MS = 10_000
+
+/** Acts on every clock that has run out. */
+export function expire(parts: SessionParts, nowMs: number): void {
+  expireLinks(parts, nowMs)
+  expireAttachments(parts, nowMs)
+  noticeStall(parts, nowMs)
+  expireSession(parts, nowMs)
+}
+
+/** When the next clock runs out; undefined when none runs. */
+export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undefined {
+  if (parts.life.state.is === 'gone') return undefined
+  const times = [...linkTimes(parts), ...attachmentTimes(parts, nowMs), ...sessionTimes(parts, nowMs)]
+  return times.length === 0 ? undefined : Math.max(nowMs, Math.min(...times))
+}
+
+/** Ends the process, and then the session. */
+export function beginEnding(parts: SessionParts, nowMs: number): void {
+  if (!parts.life.beginEnding(nowMs)) return
+  parts.outbox.push({ do: 'terminate' })
+  if (parts.life.state.is === 'pending') vanish(parts, 'session_ended', nowMs)
+}
+
+/** The session is over; whoever is still connected is told why. */
+export function vanish(parts: SessionParts, code: ErrorCode, nowMs: number): void {
+  const { links, life, outbox } = parts
+  for (const [link] of links.all()) refuseLink(parts, link, { code, message: 'The session has ended' }, nowMs)
+  const wasStarted = life.state.is !== 'pending'
+  life.vanish()
+  outbox.push({ do: 'gone', wasStarted })
+}
+
+function expireLinks(parts: SessionParts, nowMs: number): void {
+  const { limits } = parts.options
+  for (const [link, known] of parts.links.all()) {
+    if (known.rights.dialect === 'plain') continue
+    const isHelloed = parts.roster.ofLink(link) !== undefined
+    if (!isHelloed && nowMs >= known.sinceMs + limits.helloMs) {
+      refuseLink(parts, link, { code: 'hello_timeout', message: 'No hello came in time' }, nowMs)
+    } else if (isHelloed && nowMs >= known.lastHeardMs + limits.silenceMs) {
+      refuseLink(parts, link, { code: 'silent', message: 'Nothing was heard for too long' }, nowMs)
+    }
+  }
+}
+
+function linkTimes({ links, roster, options }: SessionParts): number[] {
+  const { limits } = options
+  const times: number[] = []
+  for (const [link, known] of links.all()) {
+    if (known.rights.dialect === 'plain') continue
+    const isHelloed = roster.ofLink(link) !== undefined
+    times.push(isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs)
+  }
+  return times
+}
+
+function expireAttachments({ roster, gate, options }: SessionParts, nowMs: number): void {
+  for (const attachment of [...roster.all()]) {
+    gate.ackIfDue(attachment, nowMs)
+    if (attachment.state.is === 'attached') continue
+    if (nowMs >= attachment.state.sinceMs + options.keepSeconds * 1000) roster.forget(attachment)
+  }
+}
+
+function attachmentTimes({ roster, log, options }: SessionParts, nowMs: number): number[] {
+  const times: number[] = []
+  for (const attachment of roster.all()) {
+    if (attachment.state.is === 'detached') times.push(attachment.state.sinceMs + options.keepSeconds * 1000)
+    if (attachment.inputAckDueMs !== undefined) times.push(attachment.inputAckDueMs)
+    const waitMs = attachment.bandwidth?.waitMs(1, nowMs) ?? 0
+    if (waitMs > 0 && attachment.sent < log.end) times.push(nowMs + waitMs)
+  }
+  return times
+}
+
+/** A driver that consumes nothing no longer holds the program of a trimming session back. */
+function noticeStall(parts: SessionParts, nowMs: number): void {
+  const { driver } = parts.roster
+  if (driver === undefined || !canStall(parts, driver)) return
+  if (nowMs >= driver.ackProgressMs + parts.options.limits.stallMs) driver.isStalled = true
+}
+
+function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
+  return options.overflow === 'trim' && !driver.isStalled && driver.acked < log.end
+}
+
+function expireSession(parts: SessionParts, nowMs: number): void {
+  const { life, options } = parts
+  const { state, idleSinceMs } = life
+  if (state.is === 'gone') return
+  if (state.is === 'pending') {
+    if (nowMs >= state.sinceMs + options.limits.helloMs) vanish(parts, 'hello_timeout', nowMs)
+    return
+  }
+  if (idleSinceMs !== null && nowMs >= idleSinceMs + options.keepSeconds * 1000) beginEnding(parts, nowMs)
+  const { endingSinceMs } = life
+  if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) vanish(parts, 'session_ended', nowMs)
+}
+
+function sessionTimes(parts: SessionParts, nowMs: number): number[] {
+  const { life, options, roster, valve } = parts
+  const times: number[] = []
+  const { driver } = roster
+  if (driver !== undefined && canStall(parts, driver))
+    times.push(driver.ackProgressMs + options.limits.stallMs)
+  const graceMs = valve.nextMs(nowMs)
+  if (graceMs !== undefined) times.push(graceMs)
+  const { state, idleSinceMs, endingSinceMs } = life
+  if (state.is === 'pending') times.push(state.sinceMs + options.limits.helloMs)
+  else if (idleSinceMs !== null) times.push(idleSinceMs + options.keepSeconds * 1000)
+  if (endingSinceMs !== null) times.push(endingSinceMs + ENDING_MS)
+  return times
+}

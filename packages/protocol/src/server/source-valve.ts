@@ -1,0 +1,61 @@
+import type { OutputLog } from '../output-log.ts'
+import type { Attachment } from './attachment.ts'
+import { type FlowInputs, keepFrom, shouldPause } from './flow.ts'
+import type { Outbox } from './outbox.ts'
+import type { SessionOptions } from './session-options.ts'
+
+/** Pauses the process when whoever may hold it back has enough to read, and trims the log as far as that allows. */
+export class SourceValve {
+  readonly #log: OutputLog
+  readonly #outbox: Outbox
+  readonly #options: SessionOptions
+  #isPaused = false
+  /** Offset that whoever drove last has consumed. */
+  #pin = 0
+  /** Until then a session without a driver blocks rather than trims. */
+  #graceUntilMs: number
+
+  constructor(deps: { log: OutputLog; outbox: Outbox; options: SessionOptions; nowMs: number }) {
+    this.#log = deps.log
+    this.#outbox = deps.outbox
+    this.#options = deps.options
+    this.#graceUntilMs = deps.nowMs + deps.options.limits.graceMs
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** When the grace ends, if that may let a paused process go on. */
+  nextMs(nowMs: number): number | undefined {
+    return this.#isPaused && nowMs < this.#graceUntilMs ? this.#graceUntilMs : undefined
+  }
+
+  /** Begins a grace: at the start, and when a driver is cut off. Returns when it ends. */
+  beginGrace(nowMs: number): number {
+    this.#graceUntilMs = nowMs + this.#options.limits.graceMs
+    return this.#graceUntilMs
+  }
+
+  /** Remembers what the driver that is leaving has consumed. */
+  pinAt(offset: number): void {
+    this.#pin = offset
+  }
+
+  /** Trims, then pauses or resumes. An abandoned session is ending with nobody there: its program may run into the void. */
+  apply(driver: Attachment | undefined, isAbandoned: boolean, nowMs: number): void {
+    const inputs: FlowInputs = {
+      log: this.#log,
+      driver,
+      overflow: isAbandoned ? 'trim' : this.#options.overflow,
+      graceUntilMs: isAbandoned ? 0 : this.#graceUntilMs,
+      pin: this.#pin,
+      isPaused: this.#isPaused,
+    }
+    this.#log.trim(keepFrom(inputs, nowMs))
+    const isPaused = shouldPause(inputs, nowMs)
+    if (isPaused === this.#isPaused) return
+    this.#isPaused = isPaused
+    this.#outbox.push({ do: isPaused ? 'pause' : 'resume' })
+  }
+}

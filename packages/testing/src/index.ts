@@ -1,0 +1,60 @@
+export { eventually, type EventuallyOptions, type Settled } from './eventually.ts'
+export {
+  type FaultProxy,
+  type FaultProxyOptions,
+  type NewConnections,
+  openFaultProxy,
+  type ProxyFaults,
+  type ProxyStats,
+} from './fault-proxy.ts'
+export { burstBytes, type LinkFaults, LinkQueue, type LinkStep, READ_AHEAD_BYTES } from './link-queue.ts'
+export { patternAt, type PatternMismatch, verifyPattern } from './pattern.ts'
+export {
+  connectPlain,
+  type OutputMode,
+  type PlainClient,
+  type PlainClientOptions,
+  type PlainClose,
+  type ReceivedStream,
+  UpgradeRefused,
+} from './plain-client.ts'
+export {
+  isAlive,
+  type ProcessCounts,
+  type ProcessEntry,
+  type ProcessMemory,
+  readDescendants,
+  readProcessCounts,
+  readProcessMemory,
+  readProcessTable,
+} from './process-counts.ts'
+export type { CutKind, Direction, ProxyConnection } from './proxy-connection.ts'
+export {
+  findPythonPeerObstacle,
+  type PythonPeerOptions,
+  type PythonPeerResult,
+  type PythonStream,
+  runPythonPeer,
+} from './python-peer.ts'
+export { Random } from './random.ts'
+export { openRawTcp, type RawTcp, type RawTcpOptions, type TcpEnd } from './raw-tcp.ts'
+export {
+  openRawWebSocket,
+  openRawWebSocketOrThrow,
+  type RawClose,
+  type RawHandshake,
+  type RawWebSocket,
+  type RawWebSocketOptions,
+  upgradeRequest,
+  type UpgradeResponse,
+} from './raw-websocket.ts'
+export { rejectionOf } from './rejection.ts'
+export {
+  decodeClosePayload,
+  encodeClosePayload,
+  encodeFrame,
+  type Frame,
+  FrameParser,
+  type FrameSpec,
+  OPCODE,
+} from './websocket-frame.ts'
