@@ -71,7 +71,7 @@ export class Child {
 
   /** Once the leader is reaped its number may name another group, so each member is identified first. */
   #signalRemains(signal: number): void {
-    for (const member of findFamily(this.#family)) {
+    for (const member of findFamily(this.#family).members) {
       if (member.groupId === this.pid) signalProcess(member, signal)
     }
   }

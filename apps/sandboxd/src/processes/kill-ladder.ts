@@ -10,6 +10,8 @@ export interface KillLadderLimits {
 
 /** How often known processes are looked at while they may still leave by themselves. */
 const POLL_MS = 15
+/** One look can miss a process whose number wrapped round while the table was read. */
+const EMPTY_LOOKS = 2
 /** A process that outlives KILL by this is in the kernel's or another user's hands; nothing more can be done. */
 const GIVE_UP_MS = 5_000
 
@@ -31,12 +33,14 @@ export async function climbKillLadder(family: Family, limits: KillLadderLimits):
 async function standOn(rung: Rung, family: Family): Promise<boolean> {
   const deadlineMs = performance.now() + rung.waitMs
   const signalled = new Set<string>()
-  while (true) {
-    const members = findFamily(family)
-    if (members.length === 0) return true
+  let emptyLooks = 0
+  while (emptyLooks < EMPTY_LOOKS) {
+    const { members, isCertain } = findFamily(family)
+    emptyLooks = members.length === 0 && isCertain ? emptyLooks + 1 : 0
     for (const member of members) signalOnce(member, rung.signal, signalled)
-    if (!(await anyLeaves(members, deadlineMs))) return false
+    if (emptyLooks === 0 && !(await mayHaveChanged(members, deadlineMs))) return false
   }
+  return true
 }
 
 function signalOnce(member: ProcessEntry, signal: Rung['signal'], signalled: Set<string>): void {
@@ -49,10 +53,10 @@ function signalOnce(member: ProcessEntry, signal: Rung['signal'], signalled: Set
 }
 
 /** Waits until a member has gone, so the table is read again only when it has changed; false at the deadline. */
-async function anyLeaves(members: readonly ProcessEntry[], deadlineMs: number): Promise<boolean> {
-  while (members.every(isAlive)) {
+async function mayHaveChanged(members: readonly ProcessEntry[], deadlineMs: number): Promise<boolean> {
+  do {
     if (performance.now() >= deadlineMs) return false
     await Bun.sleep(POLL_MS)
-  }
+  } while (members.length > 0 && members.every(isAlive))
   return true
 }

@@ -21,7 +21,9 @@ const entry = (pid: number, changes: Partial<ProcessEntry> = {}): ProcessEntry =
   ...changes,
 })
 const pidsOf = (table: readonly ProcessEntry[], marked: readonly number[] = []) =>
-  selectFamily(FAMILY, table, (pid) => marked.includes(pid)).map((member) => member.pid)
+  selectFamily(FAMILY, table, ({ pid }) => (marked.includes(pid) ? 'marked' : 'unmarked')).members.map(
+    (member) => member.pid,
+  )
 
 test('a stat line is parsed when the name holds spaces and parentheses', () => {
   const fields = ['S', '1', '2', '3', ...Array.from({ length: 15 }, () => '0'), '987', '0']
@@ -57,6 +59,11 @@ test('a family does not count the dead, and counts their children', () => {
 
 test('a family leaves a stranger alone that has its old number', () => {
   expect(pidsOf([entry(100, { startTicks: '7000' }), entry(101, { sessionId: 100 })])).toEqual([])
+})
+
+test('a family is uncertain while a process that could be one of it is being replaced', () => {
+  expect(selectFamily(FAMILY, [entry(200)], () => 'unknown')).toEqual({ members: [], isCertain: false })
+  expect(selectFamily(FAMILY, [entry(200, { sessionId: 100 })], () => 'unknown').isCertain).toBe(true)
 })
 
 test('a signal does not reach a process with another start time', async () => {

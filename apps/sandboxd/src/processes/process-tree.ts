@@ -4,6 +4,9 @@ import { closeFd, openPidFd, signalPidFd } from './libc.ts'
 /** Names the processes of one session in their environment, so that they are found after they left its group. */
 export const MARKER_VARIABLE = 'SANDWIRE_SESSION'
 
+/** `kthreadd`, the parent of all kernel threads where they can be seen. */
+const KERNEL_THREADS_PID = 2
+
 /** One line of the process table. `startTicks` tells a process from a later one with the same pid. */
 export interface ProcessEntry {
   readonly pid: number
@@ -47,30 +50,44 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   return text === undefined ? undefined : parseStat(text)
 }
 
+/** Whether a process carries a family's marker; `unknown` while it is being replaced by another program. */
+export type Mark = 'marked' | 'unmarked' | 'unknown'
+
+export interface FamilyView {
+  readonly members: readonly ProcessEntry[]
+  /** False when a process could not be told to be one of ours or not; looking again settles it. */
+  readonly isCertain: boolean
+}
+
 /** Every living process of the family: by group, session, marker, and as a descendant of one that is. */
-export function findFamily(family: Family): ProcessEntry[] {
-  return selectFamily(family, readAll(), (pid) => hasMarker(pid, family.marker))
+export function findFamily(family: Family): FamilyView {
+  return selectFamily(family, readAll(), (entry) => readMark(entry, family.marker))
 }
 
 /** The rule behind `findFamily`, without the file system. */
 export function selectFamily(
   family: Family,
   table: readonly ProcessEntry[],
-  isMarked: (pid: number) => boolean,
-): ProcessEntry[] {
+  markOf: (entry: ProcessEntry) => Mark,
+): FamilyView {
   const leader = table.find((entry) => entry.pid === family.leaderPid)
   // A different process under the leader's pid means the kernel gave the number away, which it only does
   // when no process of the old group or session is left.
   const isOurNumber = leader === undefined || leader.startTicks === family.leaderStartTicks
   const members = new Set<number>()
+  let isCertain = true
   for (const entry of table) {
     if (entry.pid === process.pid) continue
-    const isInGroup = entry.groupId === family.leaderPid || entry.sessionId === family.leaderPid
-    if ((isOurNumber && (isInGroup || entry.pid === family.leaderPid)) || isMarked(entry.pid))
-      members.add(entry.pid)
+    const mark = markOf(entry)
+    if ((isOurNumber && isNumbered(entry, family)) || mark === 'marked') members.add(entry.pid)
+    else if (mark === 'unknown') isCertain = false
   }
   addDescendants(members, table)
-  return table.filter((entry) => members.has(entry.pid) && !entry.isDead)
+  return { members: table.filter((entry) => members.has(entry.pid) && !entry.isDead), isCertain }
+}
+
+function isNumbered(entry: ProcessEntry, { leaderPid }: Family): boolean {
+  return entry.pid === leaderPid || entry.groupId === leaderPid || entry.sessionId === leaderPid
 }
 
 /** True while this very process lives. */
@@ -110,9 +127,15 @@ function readAll(): ProcessEntry[] {
   return entries
 }
 
-function hasMarker(pid: number, marker: string): boolean {
-  const environment = readProc(pid, 'environ')
-  return environment?.split('\0').includes(`${MARKER_VARIABLE}=${marker}`) ?? false
+/** During execve the kernel shows neither environment nor arguments for a moment; kernel threads never have any. */
+function readMark(entry: ProcessEntry, marker: string): Mark {
+  const environment = readProc(entry.pid, 'environ')
+  if (environment === undefined) return 'unmarked'
+  if (environment !== '') {
+    return environment.split('\0').includes(`${MARKER_VARIABLE}=${marker}`) ? 'marked' : 'unmarked'
+  }
+  const isKernelThread = entry.pid === KERNEL_THREADS_PID || entry.parentPid === KERNEL_THREADS_PID
+  return entry.isDead || isKernelThread || readProc(entry.pid, 'cmdline') !== '' ? 'unmarked' : 'unknown'
 }
 
 function readProc(pid: number, file: string): string | undefined {

@@ -1,16 +1,19 @@
-import { backOffMs, type BackOffBounds, DEFAULT_BACK_OFF } from '../back-off.ts'
 import type { ClientMessage, Role } from '../client-frames.ts'
-import { decodeServer, encode, type WireMessage } from '../codec.ts'
+import { decodeServer, type WireMessage } from '../codec.ts'
 import type { StreamName } from '../data-frame.ts'
-import { ERRORS, type ErrorCode, isErrorCode, SandwireError } from '../errors.ts'
-import { ACK_BYTES, ACK_DELAY_MS, CLIENT_INPUT_BYTES, HEARTBEAT_MS } from '../limits.ts'
+import { isErrorCode, SandwireError } from '../errors.ts'
+import { CLIENT_INPUT_BYTES, HEARTBEAT_MS } from '../limits.ts'
 import type { Exit, ServerMessage, Welcome } from '../server-frames.ts'
 import { PROTOCOL_VERSION } from '../version.ts'
+import { Connection, type Loss } from './connection.ts'
+import { EffectList } from './effect-list.ts'
 import type { AttemptId, ClientEffect, ClientStatus } from './effects.ts'
-import { Heartbeat } from './heartbeat.ts'
-import { SendLog, type UnplacedMessage } from './send-log.ts'
+import { InputOutlet } from './input-outlet.ts'
+import { OutputIntake } from './output-intake.ts'
+import type { Patience } from './reconnection.ts'
+import type { UnplacedMessage } from './send-log.ts'
 
-export interface ClientOptions {
+export interface ClientOptions extends Patience {
   /** Secret of this attachment: 32 lower-case hex digits. */
   readonly identity: string
   /** Most output bytes in flight. */
@@ -20,37 +23,9 @@ export interface ClientOptions {
   readonly role?: Role
   readonly name?: string
   readonly env?: Readonly<Record<string, string>>
-  /** How long to try before the first welcome. */
-  readonly connectForMs: number
-  /** How long to try to come back after a cut. */
-  readonly retryForMs: number
-  readonly backOff?: BackOffBounds
   readonly maxInputBytes?: number
   readonly heartbeatMs?: number
 }
-
-/** Where the conversation is. */
-type Phase =
-  | { readonly is: 'idle' }
-  /** The connection is being opened. */
-  | { readonly is: 'connecting'; readonly attempt: AttemptId }
-  /** Open, hello sent, welcome awaited. */
-  | { readonly is: 'greeting'; readonly attempt: AttemptId }
-  | { readonly is: 'attached'; readonly attempt: AttemptId }
-  | { readonly is: 'waiting'; readonly untilMs: number }
-  /** Everything has arrived but is not consumed; no connection is needed any more. */
-  | { readonly is: 'finishing' }
-  | { readonly is: 'over' }
-
-/** A screen that is arriving. */
-interface ArrivingSnapshot {
-  readonly head: Extract<ServerMessage, { type: 'snapshot' }>
-  readonly bytes: Uint8Array
-  filled: number
-}
-
-/** How long a connection may take to open and be welcomed. */
-const ATTEMPT_MS = 15_000
 
 /**
  * One attachment as the client sees it, without any I/O: every method takes the time and returns what is to be
@@ -58,212 +33,152 @@ const ATTEMPT_MS = 15_000
  */
 export class ClientSession {
   readonly #options: ClientOptions
-  readonly #sendLog = new SendLog()
-  readonly #heartbeat: Heartbeat
-  #effects: ClientEffect[] = []
-  #phase: Phase = { is: 'idle' }
-  #attempts = 0
-  /** Attempts since the last welcome. */
-  #failures = 0
-  #session: string | undefined
-  #role: Role = 'viewer'
-  #size: { cols: number; rows: number }
-  /** Size the server last confirmed or was sent; a driver keeps it equal to `#size`. */
-  #sizeSent: { cols: number; rows: number } | undefined
-  /** Output received, and consumed. */
-  #received = 0
-  #consumed = 0
-  /** What the last ack said. */
-  #ackSent = 0
-  #ackDueMs: number | undefined
-  /** A gap or a screen moved the stream: acknowledge as soon as everything is consumed. */
-  #isAckUrgent = false
-  /** Stretches of the stream that have no bytes, ahead of what is consumed. */
-  #skips: { from: number; to: number }[] = []
-  #snapshot: ArrivingSnapshot | undefined
-  /** Input may be sent up to this offset. */
-  #inputLimit = 0
-  #inputWindow = 0
-  #isInputClosed = false
-  /** Set when a write was turned away; cleared by the effect `writable`. */
-  #isWriterWaiting = false
-  #giveUpAtMs = 0
-  #attemptDeadlineMs: number | undefined
+  readonly #effects = new EffectList()
+  readonly #intake = new OutputIntake(this.#effects)
+  readonly #outlet: InputOutlet
+  readonly #connection: Connection
+  /** The process has ended, and every byte before that has arrived. */
   #exit: Exit | undefined
 
   constructor(options: ClientOptions) {
+    const { cols, rows, maxInputBytes = CLIENT_INPUT_BYTES, heartbeatMs = HEARTBEAT_MS } = options
     this.#options = options
-    this.#size = { cols: options.cols, rows: options.rows }
-    this.#heartbeat = new Heartbeat(options.heartbeatMs ?? HEARTBEAT_MS, options.windowBytes)
+    this.#outlet = new InputOutlet(this.#effects, maxInputBytes, { cols, rows })
+    this.#connection = new Connection(this.#effects, { ...options, heartbeatMs })
   }
 
   get received(): number {
-    return this.#received
+    return this.#intake.received
   }
 
   get consumedOffset(): number {
-    return this.#consumed
+    return this.#intake.consumed
   }
 
   get role(): Role {
-    return this.#role
+    return this.#outlet.role
   }
 
   get session(): string | undefined {
-    return this.#session
+    return this.#connection.session
   }
 
   get heldInputBytes(): number {
-    return this.#sendLog.heldBytes
+    return this.#outlet.heldBytes
   }
 
   get isInputEmpty(): boolean {
-    return this.#sendLog.isEmpty
+    return this.#outlet.isEmpty
   }
 
   start(nowMs: number): readonly ClientEffect[] {
-    if (this.#phase.is !== 'idle') return []
-    this.#giveUpAtMs = nowMs + this.#options.connectForMs
-    this.#connect(nowMs)
-    return this.#take()
+    if (this.#connection.is === 'idle') this.#connection.start(nowMs)
+    return this.#effects.take()
   }
 
   /** The connection is open. */
   opened(attempt: AttemptId, nowMs: number): readonly ClientEffect[] {
-    if (this.#phase.is !== 'connecting' || this.#phase.attempt !== attempt) return []
-    this.#phase = { is: 'greeting', attempt }
-    this.#heartbeat.opened(nowMs)
-    const { identity, windowBytes, role, name, env } = this.#options
-    const isNew = this.#session === undefined
-    this.#send({
-      type: 'hello',
-      version: PROTOCOL_VERSION,
-      identity,
-      resuming: !isNew,
-      received: this.#received,
-      window: windowBytes,
-      ...this.#size,
-      ...(role === undefined ? {} : { role }),
-      ...(name === undefined ? {} : { name }),
-      ...(env === undefined || !isNew ? {} : { env }),
-    })
-    return this.#take()
+    if (this.#connection.open(attempt, nowMs)) this.#hello()
+    return this.#effects.take()
   }
 
   /** A message came in. */
   receive(attempt: AttemptId, wire: WireMessage, nowMs: number): readonly ClientEffect[] {
-    if (!this.#isCurrent(attempt)) return []
-    this.#heartbeat.heard(typeof wire === 'string' ? wire.length : wire.byteLength, nowMs)
+    if (!this.#connection.isCurrent(attempt)) return []
+    this.#connection.heard(wire.length, nowMs)
     const frame = decodeServer(wire)
     if (frame === undefined) this.#fail(new SandwireError('bad_frame', 'Cannot decode what the server sent'))
     else if (frame.kind === 'data') this.#data(frame.stream, frame.payload, nowMs)
     else this.#message(frame.message, nowMs)
     this.#flush()
-    return this.#take()
+    return this.#effects.take()
   }
 
   /** The connection is gone, or could not be opened; `refusal` is what the server said about it, if it could be learnt. */
-  closed(
-    attempt: AttemptId,
-    refusal: { code: ErrorCode; message: string } | undefined,
-    nowMs: number,
-  ): readonly ClientEffect[] {
-    if (this.#isCurrent(attempt)) this.#lost(refusal, nowMs)
-    return this.#take()
+  closed(attempt: AttemptId, refusal: Loss | undefined, nowMs: number): readonly ClientEffect[] {
+    const why = refusal ?? { code: 'link_lost', message: 'The connection was lost' }
+    if (this.#connection.isCurrent(attempt)) this.#lost(why, nowMs)
+    return this.#effects.take()
   }
 
   /** The consumer is done with everything up to `end`. */
   consumed(end: number, nowMs: number): readonly ClientEffect[] {
-    this.#consumed = Math.max(this.#consumed, end)
-    this.#passSkips()
+    this.#intake.consume(end)
     this.#considerAck(nowMs)
     this.#finishWhenDone()
-    return this.#take()
+    return this.#effects.take()
   }
 
   /** True when `write` takes more now. */
   get canWrite(): boolean {
-    return this.#sendLog.heldBytes < (this.#options.maxInputBytes ?? CLIENT_INPUT_BYTES)
+    return this.#outlet.canWrite
   }
 
   /** Takes input. The caller waits for `writable` while `canWrite` is false. */
   write(bytes: Uint8Array): readonly ClientEffect[] {
-    if (this.#phase.is === 'over') return []
-    const isRefused = this.#phase.is === 'attached' && this.#role === 'viewer'
-    if (this.#isInputClosed)
-      this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'stdinClosed' })
-    else if (isRefused) this.#effects.push({ do: 'inputLost', bytes: bytes.byteLength, why: 'role' })
-    else this.#sendLog.write(bytes)
-    this.#isWriterWaiting = !this.canWrite
+    if (this.#connection.is === 'over') return []
+    this.#outlet.write(bytes, this.#connection.is === 'attached')
     this.#flush()
-    return this.#take()
+    return this.#effects.take()
   }
 
   /** Queues end of input, a signal or a resize. */
   control(message: UnplacedMessage): readonly ClientEffect[] {
-    if (this.#phase.is === 'over') return []
-    if (message.type === 'resize') {
-      this.#size = { cols: message.cols, rows: message.rows }
-      this.#syncSize()
-    } else if (this.#phase.is !== 'attached' || this.#role === 'driver') this.#sendLog.control(message)
+    if (this.#connection.is === 'over') return []
+    this.#outlet.control(message, this.#connection.is === 'attached')
     this.#flush()
-    return this.#take()
+    return this.#effects.take()
   }
 
   /** Asks for, takes or hands over the lease. Lost without harm when there is no connection. */
   lease(message: Extract<ClientMessage, { type: 'take' | 'ask' | 'give' }>): readonly ClientEffect[] {
-    if (this.#phase.is === 'attached') this.#send(message)
-    return this.#take()
+    if (this.#connection.is === 'attached') this.#connection.send(message)
+    return this.#effects.take()
   }
 
   /** Leaves the session on purpose; it lives on for its keep. */
   detach(): readonly ClientEffect[] {
-    if (this.#phase.is === 'over') return []
-    if (this.#phase.is === 'attached') this.#send({ type: 'detach' })
+    if (this.#connection.is === 'attached') this.#connection.send({ type: 'detach' })
     this.#end({ is: 'detached' })
-    return this.#take()
+    return this.#effects.take()
   }
 
   tick(nowMs: number): readonly ClientEffect[] {
-    if (this.#phase.is === 'waiting' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
-    if (this.#ackDueMs !== undefined && nowMs >= this.#ackDueMs) this.#ack()
-    if (this.#attemptDeadlineMs !== undefined && nowMs >= this.#attemptDeadlineMs) {
-      this.#lost({ code: 'link_lost', message: 'The connection did not open in time' }, nowMs)
-    }
-    if (this.#phase.is === 'attached') this.#beat(nowMs)
-    return this.#take()
+    const { ackDueMs } = this.#intake
+    if (ackDueMs !== undefined && nowMs >= ackDueMs) this.#ack(this.#intake.takeAck())
+    const loss = this.#connection.tick(nowMs)
+    if (loss !== undefined) this.#lost(loss, nowMs)
+    return this.#effects.take()
   }
 
   /** When `tick` is next needed. */
   nextTickMs(): number | undefined {
-    const times = [this.#ackDueMs, this.#attemptDeadlineMs]
-    if (this.#phase.is === 'waiting') times.push(this.#phase.untilMs)
-    if (this.#phase.is === 'attached') times.push(this.#heartbeat.nextMs)
-    const known = times.filter((time) => time !== undefined)
-    return known.length === 0 ? undefined : Math.min(...known)
+    const times = [this.#intake.ackDueMs, this.#connection.nextTickMs()].filter((time) => time !== undefined)
+    return times.length === 0 ? undefined : Math.min(...times)
   }
 
   /** Randomness for the next delay, in [0, 1); set by the driver so that the core has none of its own. */
   jitter: () => number = () => 0.5
 
-  #isCurrent(attempt: AttemptId): boolean {
-    const phase = this.#phase
-    return (
-      (phase.is === 'connecting' || phase.is === 'greeting' || phase.is === 'attached') &&
-      phase.attempt === attempt
-    )
-  }
-
-  #connect(nowMs: number): void {
-    this.#attempts += 1
-    this.#phase = { is: 'connecting', attempt: this.#attempts }
-    this.#attemptDeadlineMs = nowMs + ATTEMPT_MS
-    if (this.#session === undefined) this.#status({ is: 'connecting', attempt: this.#failures + 1 })
-    this.#effects.push({ do: 'connect', attempt: this.#attempts, session: this.#session })
+  #hello(): void {
+    const { identity, windowBytes, role, name, env } = this.#options
+    const isNew = this.session === undefined
+    this.#connection.send({
+      type: 'hello',
+      version: PROTOCOL_VERSION,
+      identity,
+      resuming: !isNew,
+      received: this.#intake.received,
+      window: windowBytes,
+      ...this.#outlet.size,
+      ...(role === undefined ? {} : { role }),
+      ...(name === undefined ? {} : { name }),
+      ...(env === undefined || !isNew ? {} : { env }),
+    })
   }
 
   #message(message: ServerMessage, nowMs: number): void {
-    if (this.#phase.is === 'greeting' && message.type !== 'welcome' && message.type !== 'error') {
+    if (this.#connection.is === 'greeting' && message.type !== 'welcome' && message.type !== 'error') {
       this.#fail(new SandwireError('bad_frame', `Cannot take ${message.type} before welcome`))
       return
     }
@@ -272,20 +187,20 @@ export class ClientSession {
         this.#welcome(message, nowMs)
         return
       case 'ack':
-        this.#inputAcked(message.input, message.seq)
+        this.#failIf(this.#outlet.acked(message.input, message.seq))
         return
       case 'gap':
-        this.#gap(message.from, message.to, nowMs)
+        this.#failIf(this.#intake.gap(message.from, message.to))
+        this.#considerAck(nowMs)
         return
       case 'snapshot':
-        this.#snapshot = { head: message, bytes: new Uint8Array(message.bytes), filled: 0 }
-        this.#finishSnapshot()
+        this.#intake.snapshotHead(message)
         return
       case 'resized':
         this.#effects.push({ do: 'resized', cols: message.cols, rows: message.rows })
         return
       case 'stdinClosed':
-        this.#stdinClosed(message.at)
+        this.#outlet.close(message.at)
         return
       case 'exit':
         this.#exited(message)
@@ -302,176 +217,50 @@ export class ClientSession {
       case 'asked':
         this.#effects.push({ do: 'asked', by: message.by })
         return
-      case 'pong': {
-        const ms = this.#heartbeat.pong(message.id, nowMs)
-        if (ms !== undefined) this.#effects.push({ do: 'roundTrip', ms })
+      case 'pong':
+        this.#connection.pong(message.id, nowMs)
         return
-      }
     }
   }
 
   #welcome(welcome: Welcome, nowMs: number): void {
-    if (this.#phase.is !== 'greeting') return
-    const isResume = this.#session !== undefined
-    if (isResume && (welcome.session !== this.#session || welcome.output !== this.#received)) {
-      this.#fail(
-        new SandwireError(
-          'desync',
-          `Cannot resume at ${this.#received}: the server continues at ${welcome.output}`,
-        ),
-      )
+    if (this.#connection.is !== 'greeting') return
+    const { received } = this.#intake
+    const isResume = this.session !== undefined
+    if (isResume && (welcome.session !== this.session || welcome.output !== received)) {
+      const message = `Cannot resume at ${received}: the server continues at ${welcome.output}`
+      this.#fail(new SandwireError('desync', message))
       return
     }
-    this.#phase = { is: 'attached', attempt: this.#phase.attempt }
-    this.#attemptDeadlineMs = undefined
-    this.#failures = 0
-    this.#session = welcome.session
-    this.#inputWindow = welcome.inputWindow
-    this.#inputLimit = welcome.input.at
-    this.#received = welcome.output
-    // Acks may have been lost with the old connection, so the state is told anew.
-    this.#ackSent = 0
-    this.#isAckUrgent = true
-    this.#snapshot = undefined
-    this.#sizeSent = isResume ? this.#sizeSent : { ...this.#size }
-    this.#takeRole(welcome.role, welcome.input)
-    if (this.#phase.is === 'attached' && !this.#rewind(welcome)) return
-    this.#heartbeat.welcomed(nowMs)
-    this.#status({ is: 'attached', session: welcome.session, role: welcome.role })
+    this.#connection.welcome(welcome.session, nowMs)
+    this.#intake.continueAt(welcome.output)
+    const { role, input, inputWindow } = welcome
+    if (this.#failIf(this.#outlet.welcome({ role, input, inputWindow, isResume }))) return
+    this.#connection.status({ is: 'attached', session: welcome.session, role })
     this.#considerAck(nowMs)
-  }
-
-  #rewind(welcome: Welcome): boolean {
-    if (this.#sendLog.rewind(welcome.input.at, welcome.input.seq)) return true
-    this.#fail(new SandwireError('desync', `Cannot resume input: the server has taken ${welcome.input.at}`))
-    return false
-  }
-
-  #inputAcked(at: number, seq: number): void {
-    if (!this.#sendLog.confirm(at, seq)) {
-      this.#fail(new SandwireError('desync', `The server acknowledged input ${at} that was not sent`))
-      return
-    }
-    this.#inputLimit = Math.max(this.#inputLimit, at + this.#inputWindow)
-    if (!this.#isWriterWaiting || !this.canWrite) return
-    this.#isWriterWaiting = false
-    this.#effects.push({ do: 'writable' })
   }
 
   #data(stream: StreamName, payload: Uint8Array, nowMs: number): void {
-    if (this.#phase.is !== 'attached') {
+    if (this.#connection.is !== 'attached') {
       this.#fail(new SandwireError('bad_frame', 'Cannot take output before welcome'))
-      return
-    }
-    if (stream === 'snapshot') {
-      this.#fillSnapshot(payload)
-      return
-    }
-    if (this.#snapshot !== undefined) {
-      this.#fail(new SandwireError('bad_frame', 'Cannot take output inside a snapshot'))
-      return
-    }
-    this.#received += payload.byteLength
-    this.#effects.push({ do: 'output', stream, bytes: payload, end: this.#received })
-    this.#ackDueMs ??= nowMs + ACK_DELAY_MS
-  }
-
-  #gap(from: number, to: number, nowMs: number): void {
-    if (from !== this.#received || to < from) {
-      this.#fail(new SandwireError('desync', `Cannot skip from ${from}: ${this.#received} is next`))
-      return
-    }
-    this.#effects.push({ do: 'gap', from, to })
-    this.#skips.push({ from, to })
-    this.#received = to
-    this.#isAckUrgent = true
-    this.#passSkips()
-    this.#considerAck(nowMs)
-  }
-
-  /** A gap counts as consumed once everything before it is. */
-  #passSkips(): void {
-    let skip = this.#skips[0]
-    while (skip !== undefined && skip.from <= this.#consumed) {
-      this.#consumed = Math.max(this.#consumed, skip.to)
-      this.#skips.shift()
-      skip = this.#skips[0]
-    }
-  }
-
-  #fillSnapshot(payload: Uint8Array): void {
-    const arriving = this.#snapshot
-    if (arriving === undefined || arriving.filled + payload.byteLength > arriving.bytes.byteLength) {
-      this.#fail(new SandwireError('bad_frame', 'Cannot take a snapshot that was not announced'))
-      return
-    }
-    arriving.bytes.set(payload, arriving.filled)
-    arriving.filled += payload.byteLength
-    this.#finishSnapshot()
-  }
-
-  #finishSnapshot(): void {
-    const arriving = this.#snapshot
-    if (arriving === undefined || arriving.filled < arriving.bytes.byteLength) return
-    this.#snapshot = undefined
-    const { at, cols, rows, exact } = arriving.head
-    this.#received = at
-    this.#isAckUrgent = true
-    this.#effects.push({ do: 'snapshot', at, cols, rows, exact, bytes: arriving.bytes })
+    } else if (stream === 'snapshot') this.#failIf(this.#intake.snapshotData(payload))
+    else this.#failIf(this.#intake.data(stream, payload, nowMs))
   }
 
   #considerAck(nowMs: number): void {
-    if (this.#phase.is !== 'attached') return
-    const unacked = this.#consumed - this.#ackSent
-    if (unacked <= 0) return
-    if (unacked >= ACK_BYTES || this.#isAckUrgent) this.#ack()
-    else this.#ackDueMs ??= nowMs + ACK_DELAY_MS
+    if (this.#connection.is === 'attached') this.#ack(this.#intake.considerAck(nowMs))
   }
 
-  #ack(): void {
-    this.#ackDueMs = undefined
-    if (this.#phase.is !== 'attached' || this.#consumed <= this.#ackSent) return
-    this.#ackSent = this.#consumed
-    if (this.#consumed === this.#received) this.#isAckUrgent = false
-    this.#send({ type: 'ack', output: this.#consumed })
-  }
-
-  #stdinClosed(at: number): void {
-    if (this.#isInputClosed) return
-    this.#isInputClosed = true
-    const lost = Math.max(0, this.#sendLog.sentAt - at) + this.#sendLog.dropQueuedBytes()
-    if (lost > 0) this.#effects.push({ do: 'inputLost', bytes: lost, why: 'stdinClosed' })
-    if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })
-    this.#isWriterWaiting = false
-  }
-
-  #takeRole(role: Role, input: { at: number; seq: number }): void {
-    const isNarrower = role === 'viewer' || (role === 'collaborator' && this.#role === 'driver')
-    this.#role = role
-    if (role === 'collaborator') this.#sendLog.dropQueuedControls()
-    if (isNarrower) {
-      this.#sizeSent = undefined
-      const lost = this.#sendLog.discard(input.at, input.seq)
-      if (lost > 0) this.#effects.push({ do: 'inputLost', bytes: lost, why: 'role' })
-      if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })
-      this.#isWriterWaiting = false
-    }
-    this.#syncSize()
+  #ack(output: number | undefined): void {
+    if (output !== undefined) this.#connection.send({ type: 'ack', output })
   }
 
   #roleChanged(message: Extract<ServerMessage, { type: 'role' }>): void {
-    this.#takeRole(message.role, message.input)
-    this.#send({ type: 'roleSeen', epoch: message.epoch })
-    if (this.#session !== undefined)
-      this.#status({ is: 'attached', session: this.#session, role: message.role })
-  }
-
-  /** A driver's terminal decides the size. */
-  #syncSize(): void {
-    const { cols, rows } = this.#size
-    if (this.#role !== 'driver' || (this.#sizeSent?.cols === cols && this.#sizeSent.rows === rows)) return
-    this.#sizeSent = { cols, rows }
-    this.#sendLog.control({ type: 'resize', cols, rows })
+    this.#outlet.takeRole(message.role, message.input)
+    this.#connection.send({ type: 'roleSeen', epoch: message.epoch })
+    if (this.session !== undefined) {
+      this.#connection.status({ is: 'attached', session: this.session, role: message.role })
+    }
   }
 
   #error(message: Extract<ServerMessage, { type: 'error' }>, nowMs: number): void {
@@ -484,13 +273,10 @@ export class ClientSession {
   }
 
   #exited(exit: Exit): void {
-    if (exit.outputEnd !== this.#received) {
-      this.#fail(
-        new SandwireError(
-          'desync',
-          `The process ended at ${exit.outputEnd}, but ${this.#received} was received`,
-        ),
-      )
+    const { received } = this.#intake
+    if (exit.outputEnd !== received) {
+      const message = `The process ended at ${exit.outputEnd}, but ${received} was received`
+      this.#fail(new SandwireError('desync', message))
       return
     }
     this.#exit = exit
@@ -499,47 +285,23 @@ export class ClientSession {
 
   /** The exit is told once every byte before it has been consumed. */
   #finishWhenDone(): void {
-    if (this.#exit === undefined || this.#consumed < this.#received || this.#phase.is === 'over') return
-    if (this.#phase.is === 'attached') this.#ack()
+    if (this.#exit === undefined || !this.#intake.isConsumed) return
+    if (this.#connection.is === 'attached') this.#ack(this.#intake.takeAck())
     this.#end({ is: 'exited', exit: this.#exit })
   }
 
-  #beat(nowMs: number): void {
-    const beat = this.#heartbeat.beat(nowMs)
-    if (beat === 'dead')
-      this.#lost({ code: 'link_lost', message: 'Nothing was heard from the server' }, nowMs)
-    else if (beat !== undefined) this.#send({ type: 'ping', id: beat })
+  #lost(why: Loss, nowMs: number): void {
+    if (this.#connection.is === 'over') return
+    this.#intake.stop()
+    // Once everything has arrived, no connection is needed to finish.
+    if (this.#exit !== undefined) this.#connection.finish()
+    else this.#connection.lose(why, this.jitter(), nowMs)
+    if (this.#connection.is === 'over') this.#outlet.releaseWriter()
   }
 
-  #lost(refusal: { code: ErrorCode; message: string } | undefined, nowMs: number): void {
-    const why = refusal ?? { code: 'link_lost', message: 'The connection was lost' }
-    if (this.#phase.is === 'over') return
-    if (this.#exit !== undefined) {
-      // Everything has arrived; the connection is not needed to finish.
-      this.#closeAttempt()
-      this.#phase = { is: 'finishing' }
-      this.#ackDueMs = undefined
-      this.#attemptDeadlineMs = undefined
-      return
-    }
-    if (!ERRORS[why.code].retryable) {
-      this.#fail(new SandwireError(why.code, why.message))
-      return
-    }
-    if (this.#failures === 0 && this.#session !== undefined)
-      this.#giveUpAtMs = nowMs + this.#options.retryForMs
-    this.#closeAttempt()
-    this.#failures += 1
-    this.#ackDueMs = undefined
-    this.#attemptDeadlineMs = undefined
-    const untilMs =
-      nowMs + backOffMs(this.#failures, this.jitter(), this.#options.backOff ?? DEFAULT_BACK_OFF)
-    if (untilMs > this.#giveUpAtMs) {
-      this.#fail(new SandwireError(why.code, why.message))
-      return
-    }
-    this.#phase = { is: 'waiting', untilMs }
-    this.#status({ is: 'reconnecting', attempt: this.#failures, atMs: untilMs, why: why.message })
+  #failIf(error: SandwireError | undefined): boolean {
+    if (error !== undefined) this.#fail(error)
+    return error !== undefined
   }
 
   #fail(error: SandwireError): void {
@@ -547,46 +309,17 @@ export class ClientSession {
   }
 
   #end(status: ClientStatus): void {
-    if (this.#phase.is === 'over') return
-    this.#closeAttempt()
-    this.#phase = { is: 'over' }
-    this.#ackDueMs = undefined
-    this.#attemptDeadlineMs = undefined
-    this.#status(status)
-    if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })
-  }
-
-  #closeAttempt(): void {
-    const phase = this.#phase
-    if (phase.is === 'connecting' || phase.is === 'greeting' || phase.is === 'attached') {
-      this.#effects.push({ do: 'close', attempt: phase.attempt })
-    }
+    if (this.#connection.is === 'over') return
+    this.#intake.stop()
+    this.#connection.end(status)
+    this.#outlet.releaseWriter()
   }
 
   /** Sends what waits, as far as role and credit allow. */
   #flush(): void {
-    if (this.#phase.is !== 'attached' || this.#role === 'viewer') return
-    let next = this.#sendLog.next(this.#inputLimit)
-    while (next !== undefined) {
-      this.#send(next)
-      next = this.#sendLog.next(this.#inputLimit)
+    if (this.#connection.is !== 'attached') return
+    for (let next = this.#outlet.next(); next !== undefined; next = this.#outlet.next()) {
+      this.#connection.send(next)
     }
-  }
-
-  #send(frame: Uint8Array | ClientMessage): void {
-    const phase = this.#phase
-    if (phase.is !== 'greeting' && phase.is !== 'attached') return
-    const data = frame instanceof Uint8Array ? frame : encode(frame)
-    this.#effects.push({ do: 'send', attempt: phase.attempt, data })
-  }
-
-  #status(status: ClientStatus): void {
-    this.#effects.push({ do: 'status', status })
-  }
-
-  #take(): readonly ClientEffect[] {
-    const effects = this.#effects
-    this.#effects = []
-    return effects
   }
 }

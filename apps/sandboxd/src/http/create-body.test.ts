@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test'
+import { parseCreateBody } from './create-body.ts'
+
+const createId = '00112233445566778899aabbccddeeff'
+
+test('parseCreateBody reads everything a process needs', () => {
+  expect(
+    parseCreateBody({ createId, cmd: 'sh', args: ['-c', 'true'], mode: 'pty', cwd: 'src', env: { A: 'b' }, cols: 100, rows: 30, keep: 5, overflow: 'block' }),
+  ).toEqual({
+    createId,
+    env: { A: 'b' },
+    cols: 100,
+    rows: 30,
+    create: { argv: ['sh', '-c', 'true'], mode: 'pty', cwd: 'src', keepSeconds: 5, overflow: 'block' },
+  })
+})
+
+const REFUSED: readonly unknown[] = [
+  null,
+  [],
+  'text',
+  {},
+  { createId: 'x' },
+  { createId, cmd: '' },
+  { createId, cmd: ['sh'] },
+  { createId, cmd: 'a\0' },
+  { createId, args: ['x'] },
+  { createId, cmd: 'sh', args: [1] },
+  { createId, cmd: 'sh', args: 'x' },
+  { createId, mode: 'tty' },
+  { createId, cwd: 1 },
+  { createId, env: [] },
+  { createId, env: { 'A B': 'x' } },
+  { createId, env: { A: 1 } },
+  { createId, cols: 0 },
+  { createId, cols: '80' },
+  { createId, rows: 1e9 },
+  { createId, keep: 0 },
+  { createId, keep: 1.5 },
+  { createId, unknown: 1 },
+  JSON.parse(`{"createId":"${createId}","__proto__":{"mode":"pty"}}`),
+]
+
+test.each(REFUSED.map((body) => [JSON.stringify(body), body]))('parseCreateBody refuses %s', (_, body) => {
+  expect(() => parseCreateBody(body)).toThrow('Cannot')
+})

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'bun:test'
+import { DEFAULT_LIMITS, decodeServer, encode, type FromServer, type ServerMessage } from '@sandwire/protocol'
+import { createLog } from '../log.ts'
+import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
+import { type HostLink, SessionHost } from './session-host.ts'
+import type { SendOutcome } from './socket-link.ts'
+
+/** A process in the test's hand. */
+class HandProcess implements RunningProcess {
+  readonly pid = 4242
+  readonly spec: ProcessSpec
+  readonly events: ProcessEvents
+  readonly calls: string[] = []
+  /** Run inside `resume`, as a process does that held a chunk back. */
+  onResume: () => void = () => {}
+
+  constructor(spec: ProcessSpec, events: ProcessEvents) {
+    this.spec = spec
+    this.events = events
+  }
+
+  write(chunk: Uint8Array): void {
+    this.calls.push(`write ${chunk.byteLength}`)
+    this.events.inputSettled(chunk.byteLength)
+  }
+  closeInput(): void {
+    this.calls.push('closeInput')
+  }
+  resize(cols: number, rows: number): void {
+    this.calls.push(`resize ${cols}x${rows}`)
+  }
+  signal(name: string): void {
+    this.calls.push(`signal ${name}`)
+  }
+  pause(): void {
+    this.calls.push('pause')
+  }
+  resume(): void {
+    this.calls.push('resume')
+    this.onResume()
+  }
+  async terminate(): Promise<void> {
+    this.calls.push('terminate')
+  }
+}
+
+/** A connection that remembers what it was given. */
+class HandLink implements HostLink {
+  readonly received: FromServer<ServerMessage>[] = []
+  outcome: SendOutcome = 'sent'
+  closed: number | undefined
+  isTerminated = false
+
+  send(data: string | Uint8Array): SendOutcome {
+    const frame = decodeServer(data)
+    if (frame === undefined) throw new Error('undecodable frame')
+    if (this.outcome !== 'lost') this.received.push(frame)
+    return this.outcome
+  }
+  close(code: number): void {
+    this.closed = code
+  }
+  terminate(): void {
+    this.isTerminated = true
+  }
+
+  /** Output bytes so far, as text. */
+  get text(): string {
+    return this.received.map((frame) => (frame.kind === 'data' ? new TextDecoder().decode(frame.payload) : '')).join('')
+  }
+}
+
+const HELLO = encode({ type: 'hello', version: 1, identity: '0'.repeat(32), resuming: false, received: 0, window: 1_000_000, cols: 80, rows: 24 })
+const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false } as const
+const START = { env: {}, cols: 80, rows: 24 }
+
+function setUp(windowBytes = 8) {
+  const processes: HandProcess[] = []
+  const gone: boolean[] = []
+  const host = new SessionHost(
+    {
+      id: 's1',
+      mode: 'pipe',
+      overflow: 'block',
+      keepSeconds: 60,
+      limits: { ...DEFAULT_LIMITS, window: { startBytes: windowBytes, minBytes: 1, maxBytes: windowBytes } },
+    },
+    { argv: ['cat'], cwd: '/', baseEnv: { PATH: '/bin' } },
+    {
+      startProcess: (spec, events) => {
+        const process = new HandProcess(spec, events)
+        processes.push(process)
+        return process
+      },
+      createScreen: () => {
+        throw new Error('a pipe has no screen')
+      },
+      log: createLog(() => {}, () => new Date(0)),
+      now: () => performance.now(),
+      onExit: () => {},
+      onGone: (_, wasStarted) => gone.push(wasStarted),
+      countOutput: () => {},
+      countInput: () => {},
+    },
+  )
+  const link = new HandLink()
+  host.connected(1, link, RIGHTS, START)
+  host.received(1, HELLO)
+  const process = processes[0]
+  if (process === undefined) throw new Error('no process')
+  return { host, link, process, gone }
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+describe('SessionHost', () => {
+  test('starts the process with the base environment and the size of the hello', () => {
+    const { process } = setUp()
+    expect(process.spec).toMatchObject({ argv: ['cat'], cwd: '/', cols: 80, rows: 24, mode: 'pipe' })
+    expect(process.spec.env).toEqual({ PATH: '/bin' })
+  })
+
+  test('keeps output in order when resuming the process delivers at once', () => {
+    const { host, link, process } = setUp()
+    process.events.output('stdout', bytes('aaaaaaaa'))
+    expect(process.calls).toEqual(['pause'])
+    process.onResume = () => process.events.output('stdout', bytes('cc'))
+    process.events.output('stdout', bytes('bbbb'))
+    host.received(1, encode({ type: 'ack', output: 8 }))
+    expect(process.calls).toEqual(['pause', 'resume'])
+    expect(link.text).toBe('aaaaaaaabbbbcc')
+    host.end()
+  })
+
+  test('stops sending when the socket is full and goes on when it drains', () => {
+    const { host, link, process } = setUp(1_000)
+    link.outcome = 'full'
+    process.events.output('stdout', bytes('one'))
+    link.outcome = 'sent'
+    process.events.output('stdout', bytes('two'))
+    expect(link.text).toBe('one')
+    host.drained(1)
+    expect(link.text).toBe('onetwo')
+    host.end()
+  })
+
+  test('cuts a connection that lost a frame, so that the client resumes without a hole', () => {
+    const { host, link, process } = setUp(1_000)
+    link.outcome = 'lost'
+    process.events.output('stdout', bytes('one'))
+    expect(link.isTerminated).toBe(true)
+    expect(host.session.roster.attachedCount).toBe(0)
+    link.outcome = 'sent'
+    process.events.output('stdout', bytes('two'))
+    expect(link.text).toBe('')
+    const again = new HandLink()
+    host.connected(2, again, RIGHTS, START)
+    host.received(2, encode({ type: 'hello', version: 1, identity: '0'.repeat(32), resuming: true, received: 0, window: 1_000_000, cols: 80, rows: 24 }))
+    expect(again.text).toBe('onetwo')
+    host.end()
+  })
+
+  test('sends the exit after the last byte and is gone when ended', () => {
+    const { host, link, process, gone } = setUp(1_000)
+    process.events.output('stdout', bytes('bye'))
+    process.events.ended({ code: 3, signal: null, truncated: false })
+    const last = link.received.at(-1)
+    expect(last).toEqual({ kind: 'control', message: { type: 'exit', code: 3, signal: null, truncated: false, outputEnd: 3 } })
+    host.received(1, encode({ type: 'ack', output: 3 }))
+    expect(link.closed).toBe(1000)
+    host.disconnected(1)
+    host.end()
+    expect(gone).toEqual([true])
+    expect(process.calls).toContain('terminate')
+  })
+})

@@ -1,0 +1,166 @@
+import type { ClientMessage } from '../client-frames.ts'
+import { encode } from '../codec.ts'
+import { ERRORS, type ErrorCode, SandwireError } from '../errors.ts'
+import type { EffectList } from './effect-list.ts'
+import type { AttemptId, ClientStatus } from './effects.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { type Patience, Reconnection } from './reconnection.ts'
+
+/** Where the conversation is. */
+type Phase =
+  | { readonly is: 'idle' }
+  /** The connection is being opened. */
+  | { readonly is: 'connecting'; readonly attempt: AttemptId }
+  /** Open, hello sent, welcome awaited. */
+  | { readonly is: 'greeting'; readonly attempt: AttemptId }
+  | { readonly is: 'attached'; readonly attempt: AttemptId }
+  | { readonly is: 'waiting'; readonly untilMs: number }
+  /** Everything has arrived but is not consumed; no connection is needed any more. */
+  | { readonly is: 'finishing' }
+  | { readonly is: 'over' }
+
+/** Why a connection ended. */
+export interface Loss {
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/** The connection of a client: one at a time, opened again after a cut until patience or the table of errors ends it. */
+export class Connection {
+  readonly #effects: EffectList
+  readonly #reconnection: Reconnection
+  readonly #heartbeat: Heartbeat
+  #phase: Phase = { is: 'idle' }
+  /** Known from the first welcome on. */
+  #session: string | undefined
+
+  constructor(effects: EffectList, options: Patience & { heartbeatMs: number; windowBytes: number }) {
+    this.#effects = effects
+    this.#reconnection = new Reconnection(options)
+    this.#heartbeat = new Heartbeat(options.heartbeatMs, options.windowBytes)
+  }
+
+  get is(): Phase['is'] {
+    return this.#phase.is
+  }
+
+  get session(): string | undefined {
+    return this.#session
+  }
+
+  /** True for the attempt whose events count. */
+  isCurrent(attempt: AttemptId): boolean {
+    return 'attempt' in this.#phase && this.#phase.attempt === attempt
+  }
+
+  start(nowMs: number): void {
+    this.#reconnection.start(nowMs)
+    this.#connect(nowMs)
+  }
+
+  /** The connection is open; false when it is not the one awaited. */
+  open(attempt: AttemptId, nowMs: number): boolean {
+    if (this.#phase.is !== 'connecting' || this.#phase.attempt !== attempt) return false
+    this.#phase = { is: 'greeting', attempt }
+    this.#heartbeat.opened(nowMs)
+    return true
+  }
+
+  /** The server accepted the hello. */
+  welcome(session: string, nowMs: number): void {
+    if (this.#phase.is !== 'greeting') return
+    this.#phase = { is: 'attached', attempt: this.#phase.attempt }
+    this.#session = session
+    this.#reconnection.succeed()
+    this.#heartbeat.welcomed(nowMs)
+  }
+
+  heard(bytes: number, nowMs: number): void {
+    this.#heartbeat.heard(bytes, nowMs)
+  }
+
+  pong(id: number, nowMs: number): void {
+    const ms = this.#heartbeat.pong(id, nowMs)
+    if (ms !== undefined) this.#effects.push({ do: 'roundTrip', ms })
+  }
+
+  send(frame: Uint8Array | ClientMessage): void {
+    const phase = this.#phase
+    if (phase.is !== 'greeting' && phase.is !== 'attached') return
+    const data = frame instanceof Uint8Array ? frame : encode(frame)
+    this.#effects.push({ do: 'send', attempt: phase.attempt, data })
+  }
+
+  /** Acts on the clocks; returns why the connection counts as lost, if it does. */
+  tick(nowMs: number): Loss | undefined {
+    if (this.#phase.is === 'waiting' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
+    const { deadlineMs } = this.#reconnection
+    if (deadlineMs !== undefined && nowMs >= deadlineMs) {
+      return { code: 'link_lost', message: 'The connection did not open in time' }
+    }
+    if (this.#phase.is !== 'attached') return undefined
+    const beat = this.#heartbeat.beat(nowMs)
+    if (beat === 'dead') return { code: 'link_lost', message: 'Nothing was heard from the server' }
+    if (beat !== undefined) this.send({ type: 'ping', id: beat })
+    return undefined
+  }
+
+  /** When `tick` is next needed. */
+  nextTickMs(): number | undefined {
+    switch (this.#phase.is) {
+      case 'waiting':
+        return this.#phase.untilMs
+      case 'attached':
+        return this.#heartbeat.nextMs
+      case 'connecting':
+      case 'greeting':
+        return this.#reconnection.deadlineMs
+      case 'idle':
+      case 'finishing':
+      case 'over':
+        return undefined
+    }
+  }
+
+  /** The connection is lost: waits for the next attempt, or ends with the reason. `random` is in [0, 1). */
+  lose(why: Loss, random: number, nowMs: number): void {
+    const untilMs = ERRORS[why.code].retryable
+      ? this.#reconnection.fail(this.#session !== undefined, random, nowMs)
+      : undefined
+    if (untilMs === undefined) {
+      this.end({ is: 'failed', error: new SandwireError(why.code, why.message) })
+      return
+    }
+    this.#close({ is: 'waiting', untilMs })
+    const attempt = this.#reconnection.failures
+    this.status({ is: 'reconnecting', attempt, atMs: untilMs, why: why.message })
+  }
+
+  /** Goes on without a connection. */
+  finish(): void {
+    this.#close({ is: 'finishing' })
+  }
+
+  end(status: ClientStatus): void {
+    this.#close({ is: 'over' })
+    this.status(status)
+  }
+
+  status(status: ClientStatus): void {
+    this.#effects.push({ do: 'status', status })
+  }
+
+  #connect(nowMs: number): void {
+    const attempt = this.#reconnection.begin(nowMs)
+    this.#phase = { is: 'connecting', attempt }
+    const isNew = this.#session === undefined
+    if (isNew) this.status({ is: 'connecting', attempt: this.#reconnection.failures + 1 })
+    this.#effects.push({ do: 'connect', attempt, session: this.#session })
+  }
+
+  #close(next: Phase): void {
+    if ('attempt' in this.#phase) this.#effects.push({ do: 'close', attempt: this.#phase.attempt })
+    this.#reconnection.stop()
+    this.#phase = next
+  }
+}

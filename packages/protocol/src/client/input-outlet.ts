@@ -1,0 +1,141 @@
+import type { Role } from '../client-frames.ts'
+import { SandwireError } from '../errors.ts'
+import type { EffectList } from './effect-list.ts'
+import { type Outgoing, SendLog, type UnplacedMessage } from './send-log.ts'
+
+/** How far the server has taken an attachment's input. */
+interface InputPlace {
+  readonly at: number
+  readonly seq: number
+}
+
+/** Input on its way to the process: as far as role and credit allow, and back again after a cut. */
+export class InputOutlet {
+  readonly #effects: EffectList
+  readonly #maxBytes: number
+  readonly #log = new SendLog()
+  #role: Role = 'viewer'
+  /** Size of this client's terminal. */
+  #size: { cols: number; rows: number }
+  /** Size the server last confirmed or was sent; a driver keeps it equal to `#size`. */
+  #sizeSent: { cols: number; rows: number } | undefined
+  /** Input may be sent up to this offset. */
+  #limit = 0
+  #windowBytes = 0
+  /** Nobody reads input any more. */
+  #isClosed = false
+  /** Set when a write was turned away; cleared by the effect `writable`. */
+  #isWriterWaiting = false
+
+  constructor(effects: EffectList, maxBytes: number, size: { cols: number; rows: number }) {
+    this.#effects = effects
+    this.#maxBytes = maxBytes
+    this.#size = size
+  }
+
+  get role(): Role {
+    return this.#role
+  }
+
+  get size(): { cols: number; rows: number } {
+    return this.#size
+  }
+
+  get heldBytes(): number {
+    return this.#log.heldBytes
+  }
+
+  get isEmpty(): boolean {
+    return this.#log.isEmpty
+  }
+
+  get canWrite(): boolean {
+    return this.#log.heldBytes < this.#maxBytes
+  }
+
+  /** Takes input; before the first welcome it waits for the role to be known. */
+  write(bytes: Uint8Array, isAttached: boolean): void {
+    const isRefused = isAttached && this.#role === 'viewer'
+    if (this.#isClosed) this.#lose(bytes.byteLength, 'stdinClosed')
+    else if (isRefused) this.#lose(bytes.byteLength, 'role')
+    else this.#log.write(bytes)
+    this.#isWriterWaiting = !this.canWrite
+  }
+
+  control(message: UnplacedMessage, isAttached: boolean): void {
+    if (message.type === 'resize') {
+      this.#size = { cols: message.cols, rows: message.rows }
+      this.#syncSize()
+    } else if (!isAttached || this.#role === 'driver') this.#log.control(message)
+  }
+
+  /** Continues on a new connection; an error means the two sides disagree. */
+  welcome(welcome: {
+    role: Role
+    input: InputPlace
+    inputWindow: number
+    isResume: boolean
+  }): SandwireError | undefined {
+    const { role, input, inputWindow, isResume } = welcome
+    this.#windowBytes = inputWindow
+    this.#limit = input.at
+    if (!isResume) this.#sizeSent = { ...this.#size }
+    this.takeRole(role, input)
+    if (this.#log.rewind(input.at, input.seq)) return undefined
+    return new SandwireError('desync', `Cannot resume input: the server has taken ${input.at}`)
+  }
+
+  /** The server settled input, which gives credit for more. */
+  acked(at: number, seq: number): SandwireError | undefined {
+    if (!this.#log.confirm(at, seq)) {
+      return new SandwireError('desync', `The server acknowledged input ${at} that was not sent`)
+    }
+    this.#limit = Math.max(this.#limit, at + this.#windowBytes)
+    if (this.canWrite) this.releaseWriter()
+    return undefined
+  }
+
+  /** Nobody reads input from `at` on. */
+  close(at: number): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#lose(Math.max(0, this.#log.sentAt - at) + this.#log.dropQueuedBytes(), 'stdinClosed')
+    this.releaseWriter()
+  }
+
+  /** The role is now this; a narrower one gives up what the server has not accepted. */
+  takeRole(role: Role, input: InputPlace): void {
+    const isNarrower = role === 'viewer' || (role === 'collaborator' && this.#role === 'driver')
+    this.#role = role
+    if (role === 'collaborator') this.#log.dropQueuedControls()
+    if (isNarrower) {
+      this.#sizeSent = undefined
+      this.#lose(this.#log.discard(input.at, input.seq), 'role')
+      this.releaseWriter()
+    }
+    this.#syncSize()
+  }
+
+  /** Tells a writer that waits to go on. */
+  releaseWriter(): void {
+    if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })
+    this.#isWriterWaiting = false
+  }
+
+  /** The next frame to send, as far as role and credit allow. */
+  next(): Outgoing | undefined {
+    return this.#role === 'viewer' ? undefined : this.#log.next(this.#limit)
+  }
+
+  #lose(bytes: number, why: 'role' | 'stdinClosed'): void {
+    if (bytes > 0) this.#effects.push({ do: 'inputLost', bytes, why })
+  }
+
+  /** A driver's terminal decides the size. */
+  #syncSize(): void {
+    const { cols, rows } = this.#size
+    if (this.#role !== 'driver' || (this.#sizeSent?.cols === cols && this.#sizeSent.rows === rows)) return
+    this.#sizeSent = { cols, rows }
+    this.#log.control({ type: 'resize', cols, rows })
+  }
+}

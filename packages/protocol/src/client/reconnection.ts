@@ -1,0 +1,67 @@
+import { backOffMs, type BackOffBounds, DEFAULT_BACK_OFF } from '../back-off.ts'
+import type { AttemptId } from './effects.ts'
+
+/** How long a connection may take to open and be welcomed. */
+const ATTEMPT_MS = 15_000
+
+/** How long a client keeps trying. */
+export interface Patience {
+  /** How long to try before the first welcome. */
+  readonly connectForMs: number
+  /** How long to try to come back after a cut. */
+  readonly retryForMs: number
+  readonly backOff?: BackOffBounds
+}
+
+/** Attempts to connect: their numbers, their deadlines, and when it is enough. */
+export class Reconnection {
+  readonly #patience: Patience
+  #attempts = 0
+  /** Attempts since the last welcome. */
+  #failures = 0
+  #giveUpAtMs = 0
+  #deadlineMs: number | undefined
+
+  constructor(patience: Patience) {
+    this.#patience = patience
+  }
+
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** When the attempt in progress has taken too long. */
+  get deadlineMs(): number | undefined {
+    return this.#deadlineMs
+  }
+
+  start(nowMs: number): void {
+    this.#giveUpAtMs = nowMs + this.#patience.connectForMs
+  }
+
+  /** Begins an attempt. */
+  begin(nowMs: number): AttemptId {
+    this.#attempts += 1
+    this.#deadlineMs = nowMs + ATTEMPT_MS
+    return this.#attempts
+  }
+
+  /** The attempt was welcomed. */
+  succeed(): void {
+    this.#failures = 0
+    this.#deadlineMs = undefined
+  }
+
+  /** The attempt is over, one way or another. */
+  stop(): void {
+    this.#deadlineMs = undefined
+  }
+
+  /** The connection is lost: when to try again, or undefined to give up. `random` is in [0, 1). */
+  fail(wasWelcomed: boolean, random: number, nowMs: number): number | undefined {
+    if (this.#failures === 0 && wasWelcomed) this.#giveUpAtMs = nowMs + this.#patience.retryForMs
+    this.#failures += 1
+    const untilMs = nowMs + backOffMs(this.#failures, random, this.#patience.backOff ?? DEFAULT_BACK_OFF)
+    return untilMs > this.#giveUpAtMs ? undefined : untilMs
+  }
+}
