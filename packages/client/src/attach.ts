@@ -62,6 +62,8 @@ export interface AttachOptions {
   readonly connectForMs?: number
   /** How long to try to come back after a cut. */
   readonly retryForMs?: number
+  /** How often a silent connection is asked whether it is alive; for tests of dead links. */
+  readonly heartbeatMs?: number
   /** Detaches when aborted. */
   readonly signal?: AbortSignal
   readonly openSocket?: OpenSocket
@@ -133,6 +135,7 @@ class Attachment implements AttachHandle {
       retryForMs: options.retryForMs ?? DEFAULT_RETRY_FOR_MS,
       ...(options.name === undefined ? {} : { name: options.name }),
       ...(options.env === undefined ? {} : { env: options.env }),
+      ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
     })
     this.#session.jitter = () => Math.random()
     this.#consumption = new Consumption((end) => this.#run(this.#session.consumed(end, this.#now())))

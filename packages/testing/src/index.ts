@@ -15,7 +15,7 @@ export {
   type PlainClient,
   type PlainClientOptions,
   type PlainClose,
-  type ReceivedStream,
+  ReceivedStream,
   UpgradeRefused,
 } from './plain-client.ts'
 export {

@@ -295,8 +295,7 @@ export class ClientSession {
     this.#intake.stop()
     // Once everything has arrived, no connection is needed to finish.
     if (this.#exit !== undefined) this.#connection.finish()
-    else this.#connection.lose(why, this.jitter(), nowMs)
-    if (this.#connection.is === 'over') this.#outlet.releaseWriter()
+    else if (!this.#connection.lose(why, this.jitter(), nowMs)) this.#outlet.releaseWriter()
   }
 
   #failIf(error: SandwireError | undefined): boolean {

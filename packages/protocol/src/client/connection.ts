@@ -122,18 +122,19 @@ export class Connection {
     }
   }
 
-  /** The connection is lost: waits for the next attempt, or ends with the reason. `random` is in [0, 1). */
-  lose(why: Loss, random: number, nowMs: number): void {
+  /** The connection is lost: waits for the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
+  lose(why: Loss, random: number, nowMs: number): boolean {
     const untilMs = ERRORS[why.code].retryable
       ? this.#reconnection.fail(this.#session !== undefined, random, nowMs)
       : undefined
     if (untilMs === undefined) {
       this.end({ is: 'failed', error: new SandwireError(why.code, why.message) })
-      return
+      return false
     }
     this.#close({ is: 'waiting', untilMs })
     const attempt = this.#reconnection.failures
     this.status({ is: 'reconnecting', attempt, atMs: untilMs, why: why.message })
+    return true
   }
 
   /** Goes on without a connection. */

@@ -1,0 +1,173 @@
+import { attach, type AttachHandle, type AttachOptions, type Screen } from '@sandwire/client'
+import { eventually, type OutputMode, ReceivedStream } from '@sandwire/testing'
+import type { RunningSandboxd } from './sandboxd.ts'
+
+type Presence = Parameters<NonNullable<AttachOptions['onPresence']>>[0]
+type Exit = Awaited<AttachHandle['exit']>
+
+export interface AttachedOptions extends Partial<AttachOptions> {
+  /** Default `bytes`; `digest` holds nothing. */
+  readonly output?: OutputMode
+  /** Port of a proxy to go through; sandboxd is still asked for by its own name. */
+  readonly port?: number
+  /** Consumes nothing until `thaw`. */
+  readonly isFrozen?: boolean
+}
+
+/** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
+const WAIT_MS = 20_000
+
+function toBytes(input: Uint8Array | string): Uint8Array {
+  return typeof input === 'string' ? new TextEncoder().encode(input) : input
+}
+
+/** An attachment by the client library that records what it is told and can stop consuming. */
+export class Attached implements AsyncDisposable {
+  readonly handle: AttachHandle
+  readonly stdout: ReceivedStream
+  readonly stderr: ReceivedStream
+  readonly screens: Screen[] = []
+  readonly gaps: { readonly from: number; readonly to: number }[] = []
+  readonly warnings: string[] = []
+  readonly inputLost: { readonly bytes: number; readonly why: 'role' | 'stdinClosed' }[] = []
+  readonly presences: Presence[] = []
+  readonly sizes: { readonly cols: number; readonly rows: number }[] = []
+  readonly asked: string[] = []
+  /** What came, in order, for tests that rebuild a screen. */
+  readonly events: (
+    | { readonly kind: 'output'; readonly bytes: Uint8Array }
+    | { readonly kind: 'screen'; readonly screen: Screen }
+    | { readonly kind: 'resized'; readonly cols: number; readonly rows: number }
+  )[] = []
+  /** Times the connection was lost and is being opened again. */
+  reconnections = 0
+  readonly #sandboxd: RunningSandboxd
+  readonly #keepsEvents: boolean
+  #isFrozen: boolean
+  readonly #held: (() => void)[] = []
+
+  constructor(
+    sandboxd: RunningSandboxd,
+    request: AttachOptions['request'],
+    { output = 'bytes', port, isFrozen = false, ...options }: AttachedOptions = {},
+  ) {
+    this.#sandboxd = sandboxd
+    this.#isFrozen = isFrozen
+    this.#keepsEvents = output === 'bytes'
+    this.stdout = new ReceivedStream(output)
+    this.stderr = new ReceivedStream(output)
+    const headers = { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` }
+    this.handle = attach({
+      url: `http://127.0.0.1:${port ?? sandboxd.port}`,
+      request,
+      credentials: async () => ({ headers }),
+      onOutput: (stream, bytes, done) =>
+        this.#consume(() => {
+          this[stream].push(bytes)
+          if (this.#keepsEvents) this.events.push({ kind: 'output', bytes })
+          done()
+        }),
+      onScreen: (screen, done) =>
+        this.#consume(() => {
+          this.screens.push(screen)
+          if (this.#keepsEvents) this.events.push({ kind: 'screen', screen })
+          done()
+        }),
+      onResized: (cols, rows) => {
+        this.sizes.push({ cols, rows })
+        this.events.push({ kind: 'resized', cols, rows })
+      },
+      onGap: (from, to) => this.gaps.push({ from, to }),
+      onWarning: (code) => this.warnings.push(code),
+      onInputLost: (bytes, why) => this.inputLost.push({ bytes, why }),
+      onPresence: (presence) => this.presences.push(presence),
+      onAsked: (by) => this.asked.push(by),
+      ...options,
+    })
+    this.handle.status.subscribe((status) => {
+      if (status.is === 'reconnecting') this.reconnections++
+    })
+  }
+
+  get exit(): Promise<Exit> {
+    return this.handle.exit
+  }
+
+  /** Id of the session; throws before the first welcome. */
+  get session(): string {
+    const { session } = this.handle
+    if (session === undefined) throw new Error('Cannot name the session: not attached yet')
+    return session
+  }
+
+  /** All of stdout so far. */
+  get text(): string {
+    return this.stdout.text
+  }
+
+  freeze(): void {
+    this.#isFrozen = true
+  }
+
+  /** Consumes what was held back, and everything from now on. */
+  thaw(): void {
+    this.#isFrozen = false
+    for (const deliver of this.#held.splice(0)) deliver()
+  }
+
+  send(input: Uint8Array | string): Promise<void> {
+    return this.handle.write(toBytes(input))
+  }
+
+  /** Writes input piece by piece, waiting as long as the process takes none. */
+  async sendInBlocks(input: Uint8Array, blockBytes: number): Promise<void> {
+    for (let from = 0; from < input.byteLength; from += blockBytes) {
+      await this.handle.write(input.subarray(from, from + blockBytes))
+    }
+  }
+
+  async isAttached(): Promise<this> {
+    await eventually(() => this.handle.status.get().is === 'attached', {
+      what: 'the attachment',
+      timeoutMs: WAIT_MS,
+    })
+    return this
+  }
+
+  /** Waits until stdout holds this text. */
+  async waitFor(text: string, timeoutMs = WAIT_MS): Promise<void> {
+    const sought = Buffer.from(text)
+    await eventually(() => Buffer.from(this.stdout.bytes).includes(sought), { what: `"${text}"`, timeoutMs })
+  }
+
+  /** Ends the session as well, so that nothing of it is left for the next test. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { session } = this.handle
+    this.handle.detach()
+    if (session !== undefined) await endSession(this.#sandboxd, session)
+  }
+
+  #consume(deliver: () => void): void {
+    if (this.#isFrozen) this.#held.push(deliver)
+    else deliver()
+  }
+}
+
+/** Ends a session, if there is still one. */
+export async function endSession(sandboxd: RunningSandboxd, session: string): Promise<void> {
+  const response = await sandboxd.fetch(`/sessions/${session}`, { method: 'DELETE' }).catch(() => undefined)
+  await response?.body?.cancel()
+}
+
+export interface ShellOptions extends AttachedOptions {
+  readonly mode?: 'pipe' | 'pty'
+  readonly keepSeconds?: number
+  readonly overflow?: 'block' | 'trim'
+}
+
+/** Attaches to a new process that a shell runs. */
+export function runShell(sandboxd: RunningSandboxd, script: string, options: ShellOptions = {}): Attached {
+  const { mode = 'pipe', keepSeconds = 60, overflow, ...rest } = options
+  const request = { cmd: 'sh', args: ['-c', script], mode, keepSeconds }
+  return new Attached(sandboxd, overflow === undefined ? request : { ...request, overflow }, rest)
+}
