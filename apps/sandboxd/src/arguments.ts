@@ -1,6 +1,11 @@
 import { parseArgs } from 'node:util'
 import type { ListenAddress } from './server.ts'
-import { DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_MAX_SESSIONS, DEFAULT_REQUESTS_PER_SECOND, DEFAULT_SESSION_LIMITS } from './settings.ts'
+import {
+  DEFAULT_MAX_MESSAGE_BYTES,
+  DEFAULT_MAX_SESSIONS,
+  DEFAULT_REQUESTS_PER_SECOND,
+  DEFAULT_SESSION_LIMITS,
+} from './settings.ts'
 import type { SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them
@@ -23,6 +28,8 @@ Limits
   --messages-per-second N   messages from one connection (${DEFAULT_SESSION_LIMITS.messagesPerSecond})
   --requests-per-second N   HTTP requests and upgrades (${DEFAULT_REQUESTS_PER_SECOND})
   --output-bytes-per-second N   output to one attachment (0: no limit)
+  --grace-seconds N         how long a session without its driver blocks rather than trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
+  --stall-seconds N         how long a driver that consumes nothing may hold a trimming session back (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
 
   --help, --version
 `
@@ -90,6 +97,8 @@ function read(argv: readonly string[]): Arguments {
       'messages-per-second': { type: 'string' },
       'requests-per-second': { type: 'string' },
       'output-bytes-per-second': { type: 'string' },
+      'grace-seconds': { type: 'string' },
+      'stall-seconds': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
       version: { type: 'boolean', default: false },
     },
@@ -100,9 +109,13 @@ function read(argv: readonly string[]): Arguments {
   if (listen === undefined) throw new Wrong('--listen takes HOST:PORT or unix:PATH')
   const secretFile = values['secret-file']
   if (secretFile === undefined && !values.insecure) throw new Wrong('no secret: give --secret-file FILE')
-  if (secretFile !== undefined && values.insecure) throw new Wrong('--secret-file and --insecure exclude each other')
-  if (values.insecure && listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname)) throw new Wrong('--insecure works only on a loopback address or a unix socket')
-  for (const origin of values.origin) if (!isOrigin(origin)) throw new Wrong(`--origin takes an origin such as https://app.example, not "${origin}"`)
+  if (secretFile !== undefined && values.insecure)
+    throw new Wrong('--secret-file and --insecure exclude each other')
+  if (values.insecure && listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname))
+    throw new Wrong('--insecure works only on a loopback address or a unix socket')
+  for (const origin of values.origin)
+    if (!isOrigin(origin))
+      throw new Wrong(`--origin takes an origin such as https://app.example, not "${origin}"`)
   const defaults = DEFAULT_SESSION_LIMITS
   const logBytes = whole('log-bytes', values['log-bytes'], { min: 65_536, fallback: defaults.logBytes })
   return {
@@ -115,15 +128,34 @@ function read(argv: readonly string[]): Arguments {
     hosts: values.host,
     shell: values.shell,
     maxSessions: whole('max-sessions', values['max-sessions'], { min: 1, fallback: DEFAULT_MAX_SESSIONS }),
-    requestsPerSecond: whole('requests-per-second', values['requests-per-second'], { min: 1, fallback: DEFAULT_REQUESTS_PER_SECOND }),
-    maxMessageBytes: whole('max-message-bytes', values['max-message-bytes'], { min: 1024, fallback: DEFAULT_MAX_MESSAGE_BYTES }),
+    requestsPerSecond: whole('requests-per-second', values['requests-per-second'], {
+      min: 1,
+      fallback: DEFAULT_REQUESTS_PER_SECOND,
+    }),
+    maxMessageBytes: whole('max-message-bytes', values['max-message-bytes'], {
+      min: 1024,
+      fallback: DEFAULT_MAX_MESSAGE_BYTES,
+    }),
     session: {
       ...defaults,
       logBytes,
       window: { ...defaults.window, maxBytes: Math.min(defaults.window.maxBytes, logBytes >> 1) },
-      maxAttachments: whole('max-attachments', values['max-attachments'], { min: 1, fallback: defaults.maxAttachments }),
-      messagesPerSecond: whole('messages-per-second', values['messages-per-second'], { min: 1, fallback: defaults.messagesPerSecond }),
-      outputBytesPerSecond: whole('output-bytes-per-second', values['output-bytes-per-second'], { min: 0, fallback: 0 }),
+      maxAttachments: whole('max-attachments', values['max-attachments'], {
+        min: 1,
+        fallback: defaults.maxAttachments,
+      }),
+      messagesPerSecond: whole('messages-per-second', values['messages-per-second'], {
+        min: 1,
+        fallback: defaults.messagesPerSecond,
+      }),
+      outputBytesPerSecond: whole('output-bytes-per-second', values['output-bytes-per-second'], {
+        min: 0,
+        fallback: 0,
+      }),
+      graceMs:
+        1000 * whole('grace-seconds', values['grace-seconds'], { min: 1, fallback: defaults.graceMs / 1000 }),
+      stallMs:
+        1000 * whole('stall-seconds', values['stall-seconds'], { min: 1, fallback: defaults.stallMs / 1000 }),
     },
   }
 }
@@ -133,6 +165,9 @@ export function parseArguments(argv: readonly string[]): Arguments {
   try {
     return read(argv)
   } catch (error) {
-    return { kind: 'wrong', message: error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'wrong usage' }
+    return {
+      kind: 'wrong',
+      message: error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'wrong usage',
+    }
   }
 }

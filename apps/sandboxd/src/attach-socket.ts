@@ -79,7 +79,11 @@ export function createSocketHandlers(now: () => number): {
  * Plain clients send no heartbeat, so they are pinged. One that has output waiting is slow, not dead, and is left to
  * TCP; one that has none and stays silent is gone.
  */
-function watchPlain(socket: ServerWebSocket<SocketData>, data: Extract<SocketData, { kind: 'attach' }>, now: () => number): ReturnType<typeof setInterval> {
+function watchPlain(
+  socket: ServerWebSocket<SocketData>,
+  data: Extract<SocketData, { kind: 'attach' }>,
+  now: () => number,
+): ReturnType<typeof setInterval> {
   return setInterval(() => {
     if (socket.getBufferedAmount() > 0) data.liveness.heardMs = now()
     else if (now() > data.liveness.heardMs + PLAIN_SILENCE_MS) socket.terminate()

@@ -3,10 +3,18 @@ import { createLog } from './log.ts'
 
 test('createLog writes one JSON object a line, whatever the fields hold', () => {
   const lines: string[] = []
-  const log = createLog((line) => lines.push(line), () => new Date(0))
+  const log = createLog(
+    (line) => lines.push(line),
+    () => new Date(0),
+  )
   log.warn('refused', { code: 'x\n\u001b[31m"y"' })
   expect(lines).toHaveLength(1)
   expect(lines[0]?.trimEnd()).not.toContain('\n')
   expect(lines[0]).not.toContain('\u001b')
-  expect(JSON.parse(lines[0] ?? '')).toEqual({ time: '1970-01-01T00:00:00.000Z', level: 'warn', event: 'refused', code: 'x\n\u001b[31m"y"' })
+  expect(JSON.parse(lines[0] ?? '')).toEqual({
+    time: '1970-01-01T00:00:00.000Z',
+    level: 'warn',
+    event: 'refused',
+    code: 'x\n\u001b[31m"y"',
+  })
 })

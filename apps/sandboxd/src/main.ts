@@ -26,9 +26,13 @@ function takeSecret(file: string): string {
     secret = readFileSync(file, 'utf8').trim()
     unlinkSync(file)
   } catch (error) {
-    return fail(`cannot take the secret from "${file}": ${error instanceof Error && 'code' in error ? String(error.code) : 'failed'}`, 'the file must be readable and removable')
+    return fail(
+      `cannot take the secret from "${file}": ${error instanceof Error && 'code' in error ? String(error.code) : 'failed'}`,
+      'the file must be readable and removable',
+    )
   }
-  if (secret.length < MIN_SECRET_CHARS || !/^[\x21-\x7e]+$/.test(secret)) fail('the secret is too short or not printable', `use at least ${MIN_SECRET_CHARS} random characters`)
+  if (secret.length < MIN_SECRET_CHARS || !/^[\x21-\x7e]+$/.test(secret))
+    fail('the secret is too short or not printable', `use at least ${MIN_SECRET_CHARS} random characters`)
   return secret
 }
 
@@ -39,14 +43,18 @@ function findWorkspace(directory: string): string {
   } catch {
     // Told below, like a file in its place.
   }
-  return fail(`cannot use workspace "${directory}": no such directory`, 'give an existing folder with --workspace DIR')
+  return fail(
+    `cannot use workspace "${directory}": no such directory`,
+    'give an existing folder with --workspace DIR',
+  )
 }
 
 /** A socket left by an earlier run makes way; anything else is not ours to remove. */
 function removeOldSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return
-  if (!found.isSocket()) fail(`cannot listen on "${path}": it exists and is not a socket`, 'choose another path')
+  if (!found.isSocket())
+    fail(`cannot listen on "${path}": it exists and is not a socket`, 'choose another path')
   unlinkSync(path)
 }
 
@@ -65,8 +73,12 @@ function main(): void {
     return
   }
   if (parsed.kind === 'wrong') fail(parsed.message, 'sandboxd --help')
-  const log = createLog((line) => process.stderr.write(line), () => new Date())
-  if (!forbidDumps()) log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
+  const log = createLog(
+    (line) => process.stderr.write(line),
+    () => new Date(),
+  )
+  if (!forbidDumps())
+    log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
   const workspace = findWorkspace(parsed.workspace)
   const secret = parsed.secretFile === undefined ? null : takeSecret(parsed.secretFile)
   if (secret === null) log.warn('insecure', { message: 'Anybody who reaches this address can run commands' })
@@ -85,7 +97,9 @@ function main(): void {
     session: parsed.session,
   }
   const now = (): number => performance.now()
-  const renderer = new ScreenRenderer(() => new Worker(new URL('./sessions/screen-worker.ts', import.meta.url).href))
+  const renderer = new ScreenRenderer(
+    () => new Worker(new URL('./sessions/screen-worker.ts', import.meta.url).href),
+  )
   const registry = new SessionRegistry(
     settings,
     {
@@ -98,8 +112,18 @@ function main(): void {
   )
   const { listen: address } = parsed
   if (address.kind === 'unix') removeOldSocket(address.path)
-  const server = listen(address, { settings, registry, log, mintRequestId: () => randomText(8), now, epochMs: performance.timeOrigin })
-  const url = address.kind === 'unix' ? `unix:${address.path}` : `http://${address.hostname.includes(':') ? `[${address.hostname}]` : address.hostname}:${server.port}`
+  const server = listen(address, {
+    settings,
+    registry,
+    log,
+    mintRequestId: () => randomText(8),
+    now,
+    epochMs: performance.timeOrigin,
+  })
+  const url =
+    address.kind === 'unix'
+      ? `unix:${address.path}`
+      : `http://${address.hostname.includes(':') ? `[${address.hostname}]` : address.hostname}:${server.port}`
   process.stdout.write(`${JSON.stringify({ type: 'ready', url, version: SOFTWARE_VERSION })}\n`)
 
   let isStopping = false

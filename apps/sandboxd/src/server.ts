@@ -1,19 +1,19 @@
 import type { Server } from 'bun'
-import { type ErrorCode, SandwireError, SUBPROTOCOL, COMPATIBLE_FROM, PROTOCOL_VERSION, TokenBucket } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, SUBPROTOCOL, TokenBucket } from '@sandwire/protocol'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
+import { Api } from './http/api.ts'
 import { parseAttach } from './http/attach-parameters.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
-import { renderMetrics } from './http/metrics.ts'
 import { respondError, respondJson } from './http/respond.ts'
-import { createSession, endSession, listSessions, readOutput, showSession, signalSession } from './http/session-routes.ts'
-import { viewSession } from './http/session-view.ts'
 import type { Log } from './log.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
 import type { Settings } from './settings.ts'
 
 /** Where to listen. */
-export type ListenAddress = { readonly kind: 'tcp'; readonly hostname: string; readonly port: number } | { readonly kind: 'unix'; readonly path: string }
+export type ListenAddress =
+  | { readonly kind: 'tcp'; readonly hostname: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
 
 export interface ServerDependencies {
   readonly settings: Settings
@@ -34,9 +34,11 @@ const MAX_REQUEST_BYTES = 1024 * 1024
 function hostNames(address: ListenAddress, port: number, extra: readonly string[]): Set<string> {
   const names = new Set(extra.map((name) => name.toLowerCase()))
   if (address.kind === 'unix') return names.add('localhost')
-  const isLoopback = address.hostname === '127.0.0.1' || address.hostname === 'localhost' || address.hostname === '::1'
+  const isLoopback =
+    address.hostname === '127.0.0.1' || address.hostname === 'localhost' || address.hostname === '::1'
   const own = address.hostname.includes(':') ? `[${address.hostname}]` : address.hostname
-  for (const name of isLoopback ? [own, 'localhost', '127.0.0.1', '[::1]'] : [own]) names.add(`${name}:${port}`.toLowerCase())
+  for (const name of isLoopback ? [own, 'localhost', '127.0.0.1', '[::1]'] : [own])
+    names.add(`${name}:${port}`.toLowerCase())
   return names
 }
 
@@ -73,6 +75,7 @@ class App {
   readonly #deps: ServerDependencies
   readonly #requests: TokenBucket
   readonly #refusals = new Map<string, number>()
+  readonly #api: Api
   #gatekeeper: Gatekeeper | undefined
   #links = 0
 
@@ -80,6 +83,8 @@ class App {
     this.#deps = deps
     const { requestsPerSecond } = deps.settings
     this.#requests = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
+    const { registry, epochMs, settings } = deps
+    this.#api = new Api({ registry, epochMs, version: settings.version, refusals: this.#refusals })
   }
 
   open(hosts: ReadonlySet<string>): void {
@@ -93,7 +98,8 @@ class App {
       return await this.#route(request, server, requestId)
     } catch (caught) {
       const error = SandwireError.from(caught)
-      if (error.code === 'internal') this.#deps.log.error('request_failed', { request_id: requestId, message: String(error.cause) })
+      if (error.code === 'internal')
+        this.#deps.log.error('request_failed', { request_id: requestId, message: String(error.cause) })
       return this.#refuse(error, requestId)
     }
   }
@@ -113,74 +119,33 @@ class App {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
   }
 
-  async #route(request: Request, server: Server<SocketData>, requestId: string): Promise<Response | undefined> {
-    if (!this.#requests.take(1, this.#deps.now())) throw new SandwireError('rate_limited', 'Cannot take more requests now')
-    const wrongSource = this.#gatekeeper === undefined ? new SandwireError('shutting_down', 'Not ready') : this.#gatekeeper.checkSource(request.headers)
+  async #route(
+    request: Request,
+    server: Server<SocketData>,
+    requestId: string,
+  ): Promise<Response | undefined> {
+    if (!this.#requests.take(1, this.#deps.now()))
+      throw new SandwireError('rate_limited', 'Cannot take more requests now')
+    const wrongSource =
+      this.#gatekeeper === undefined
+        ? new SandwireError('shutting_down', 'Not ready')
+        : this.#gatekeeper.checkSource(request.headers)
     if (wrongSource !== undefined) throw wrongSource
     const url = new URL(request.url)
     if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
     const unauthorized = this.#gatekeeper?.checkSecret(request.headers)
     if (unauthorized !== undefined) throw unauthorized
     if (url.pathname === '/attach') return this.#attach(request, server, url, requestId)
-    return this.#api(request, url)
-  }
-
-  async #api(request: Request, url: URL): Promise<Response> {
-    const { registry, epochMs, settings } = this.#deps
-    const routes = { registry, epochMs }
-    const [, first, id, action, ...rest] = url.pathname.split('/')
-    const route = rest.length > 0 ? '' : `${request.method} /${first ?? ''}${id === undefined ? '' : '/:'}${action === undefined ? '' : `/${action}`}`
-    if (url.pathname === '/__meta/version') return this.#version()
-    switch (route) {
-      case 'GET /activity':
-        return this.#activity()
-      case 'GET /metrics':
-        return new Response(renderMetrics(registry, this.#refusals, settings.version), { headers: { 'content-type': 'text/plain; version=0.0.4' } })
-      case 'GET /sessions':
-        return listSessions(routes)
-      case 'POST /sessions':
-        return createSession(request, PRINCIPAL, routes)
-      case 'GET /sessions/:':
-        return showSession(id ?? '', routes)
-      case 'DELETE /sessions/:':
-        return endSession(id ?? '', routes)
-      case 'POST /sessions/:/signal':
-        return signalSession(request, id ?? '', routes)
-      case 'GET /sessions/:/output':
-        return readOutput(id ?? '', url.searchParams, routes)
-      default: {
-        const isKnownPath = ['activity', 'metrics', 'sessions'].includes(first ?? '') && rest.length === 0
-        throw isKnownPath
-          ? new SandwireError('method_not_allowed', 'Cannot use this method here')
-          : new SandwireError('not_found', 'No such route')
-      }
-    }
-  }
-
-  #version(): Response {
-    return respondJson({ name: 'sandboxd', version: this.#deps.settings.version, protocol: PROTOCOL_VERSION, compatible_from: COMPATIBLE_FROM })
-  }
-
-  #activity(): Response {
-    const { registry, epochMs } = this.#deps
-    const sessions = [...registry.all()].map((host) => viewSession(host, epochMs))
-    const latest = (times: readonly (number | null)[]): number | null => {
-      const known = times.filter((time) => time !== null)
-      return known.length === 0 ? null : Math.max(...known)
-    }
-    return respondJson({
-      attachments: sessions.reduce((sum, session) => sum + session.attachments, 0),
-      lastInputMs: latest(sessions.map((session) => session.lastInputMs)),
-      lastOutputMs: latest(sessions.map((session) => session.lastOutputMs)),
-      sessions,
-      exits: registry.exits,
-    })
+    return this.#api.handle(request, url, PRINCIPAL)
   }
 
   #attach(request: Request, server: Server<SocketData>, url: URL, requestId: string): Response | undefined {
-    const offered = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim())
+    const offered = (request.headers.get('sec-websocket-protocol') ?? '')
+      .split(',')
+      .map((name) => name.trim())
     const dialect = offered.includes(SUBPROTOCOL) ? 'v1' : 'plain'
-    const isUpgrade = request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket'
+    const isUpgrade =
+      request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket'
     let data: SocketData
     try {
       data = this.#admit(url, dialect, isUpgrade)

@@ -9,21 +9,23 @@ export interface LogSlice {
   readonly end: number
 }
 
-/** Bytes of one stream in a row, kept as the frame they are sent as. */
-interface Chunk {
-  readonly stream: OutputStream
+/** Runs of output, each stored as the frame it is sent as: the stream's byte, then its payload. */
+interface Block {
   /** Offset of the first payload byte. */
   readonly start: number
-  /** Stream byte and payload; room behind `length` is spare. */
-  frame: Uint8Array
-  /** Payload bytes in use. */
-  length: number
+  bytes: Uint8Array
+  /** Bytes in use; what is behind them is spare. */
+  used: number
+  /** Where each run begins in `bytes`. Every run adds one byte, so run `r` starts at offset `start + runs[r] - r`. */
+  readonly runs: number[]
 }
 
-/** Chunks start this large and double, so a shell prompt costs little and a flood is stored in whole frames. */
-const FIRST_CHUNK_BYTES = 256
-/** Dead chunks at the front are dropped from the array in batches of this many. */
-const COMPACT_CHUNKS = 64
+/** A full block is one whole frame; a stream that changes every byte costs ten times its size, not hundreds. */
+const BLOCK_BYTES = 1 + MAX_DATA_BYTES
+/** Blocks start this large and double, so a shell prompt costs little and a flood is stored in whole frames. */
+const FIRST_BLOCK_BYTES = 256
+/** Dead blocks at the front are dropped from the array in batches of this many. */
+const COMPACT_BLOCKS = 64
 
 /**
  * Output of a process, addressed by offset and bounded in bytes.
@@ -31,8 +33,8 @@ const COMPACT_CHUNKS = 64
  */
 export class OutputLog {
   readonly #limitBytes: number
-  readonly #chunks: Chunk[] = []
-  /** Index of the first live chunk. */
+  readonly #blocks: Block[] = []
+  /** Index of the first live block. */
   #head = 0
   #start = 0
   #end = 0
@@ -55,15 +57,21 @@ export class OutputLog {
     return this.#limitBytes
   }
 
+  /** Memory in use for payload and its frames. */
+  get allocatedBytes(): number {
+    let bytes = 0
+    for (const block of this.#blocks.slice(this.#head)) bytes += block.bytes.byteLength + 8 * block.runs.length
+    return bytes
+  }
+
   /** Adds bytes at the end. Does not trim: the owner decides what may go. */
   append(stream: OutputStream, bytes: Uint8Array): void {
     let taken = 0
     while (taken < bytes.byteLength) {
-      const chunk = this.#chunkWithRoom(stream, bytes.byteLength - taken)
-      const room = chunk.frame.byteLength - 1 - chunk.length
-      const piece = bytes.subarray(taken, taken + room)
-      chunk.frame.set(piece, 1 + chunk.length)
-      chunk.length += piece.byteLength
+      const block = this.#blockWithRoom(stream, bytes.byteLength - taken)
+      const piece = bytes.subarray(taken, taken + block.bytes.byteLength - block.used)
+      block.bytes.set(piece, block.used)
+      block.used += piece.byteLength
       this.#end += piece.byteLength
       taken += piece.byteLength
     }
@@ -74,61 +82,94 @@ export class OutputLog {
     const target = Math.min(this.#end - this.#limitBytes, keepFrom)
     if (target <= this.#start) return
     this.#start = target
-    let chunk = this.#chunks[this.#head]
-    while (chunk !== undefined && chunk.start + chunk.length <= target) {
+    let block = this.#blocks[this.#head]
+    while (block !== undefined && endOf(block) <= target) {
       this.#head += 1
-      chunk = this.#chunks[this.#head]
+      block = this.#blocks[this.#head]
     }
-    if (this.#head < COMPACT_CHUNKS) return
-    this.#chunks.splice(0, this.#head)
+    if (this.#head < COMPACT_BLOCKS) return
+    this.#blocks.splice(0, this.#head)
     this.#head = 0
   }
 
   /** The frame that continues at `from` with at most `maxBytes` of payload, or `undefined` when there is none. */
   read(from: number, maxBytes: number): LogSlice | undefined {
     if (from < this.#start || from >= this.#end || maxBytes <= 0) return undefined
-    const chunk = this.#find(from)
-    if (chunk === undefined) return undefined
-    const skip = from - chunk.start
-    const length = Math.min(chunk.length - skip, maxBytes, MAX_DATA_BYTES)
-    if (skip === 0) return { frame: chunk.frame.subarray(0, 1 + length), end: from + length }
+    const block = this.#find(from)
+    if (block === undefined) return undefined
+    const run = findRun(block, from - block.start)
+    const at = block.runs[run] ?? 0
+    const skip = from - block.start - (at - run)
+    const length = Math.min((block.runs[run + 1] ?? block.used) - at - 1 - skip, maxBytes)
+    if (skip === 0) return { frame: block.bytes.subarray(at, at + 1 + length), end: from + length }
     const frame = new Uint8Array(1 + length)
-    frame[0] = STREAM[chunk.stream]
-    frame.set(chunk.frame.subarray(1 + skip, 1 + skip + length), 1)
+    frame[0] = block.bytes[at] ?? 0
+    frame.set(block.bytes.subarray(at + 1 + skip, at + 1 + skip + length), 1)
     return { frame, end: from + length }
   }
 
-  #chunkWithRoom(stream: OutputStream, wanted: number): Chunk {
-    const last = this.#chunks.at(-1)
-    const live = this.#head < this.#chunks.length ? last : undefined
-    if (live !== undefined && live.stream === stream && live.length < MAX_DATA_BYTES) {
-      const capacity = live.frame.byteLength - 1
-      if (live.length < capacity) return live
-      const grown = new Uint8Array(1 + Math.min(MAX_DATA_BYTES, Math.max(capacity * 2, live.length + wanted)))
-      grown.set(live.frame)
-      live.frame = grown
-      return live
+  /** The block to append to, in a run of this stream, with room for at least one byte. */
+  #blockWithRoom(stream: OutputStream, wanted: number): Block {
+    const last = this.#head < this.#blocks.length ? this.#blocks.at(-1) : undefined
+    if (last !== undefined) {
+      const isNewRun = last.bytes[last.runs.at(-1) ?? 0] !== STREAM[stream]
+      if (last.used + (isNewRun ? 1 : 0) < BLOCK_BYTES) {
+        reserve(last, wanted + 1)
+        if (isNewRun) beginRun(last, stream)
+        return last
+      }
     }
-    const capacity = Math.min(MAX_DATA_BYTES, Math.max(FIRST_CHUNK_BYTES, wanted))
-    const frame = new Uint8Array(1 + capacity)
-    frame[0] = STREAM[stream]
-    const chunk: Chunk = { stream, start: this.#end, frame, length: 0 }
-    this.#chunks.push(chunk)
-    return chunk
+    const block: Block = { start: this.#end, bytes: new Uint8Array(0), used: 0, runs: [] }
+    reserve(block, wanted + 1)
+    beginRun(block, stream)
+    this.#blocks.push(block)
+    return block
   }
 
-  /** Binary search over the live chunks. */
-  #find(offset: number): Chunk | undefined {
+  /** Binary search over the live blocks. */
+  #find(offset: number): Block | undefined {
     let low = this.#head
-    let high = this.#chunks.length - 1
+    let high = this.#blocks.length - 1
     while (low <= high) {
       const middle = (low + high) >> 1
-      const chunk = this.#chunks[middle]
-      if (chunk === undefined) return undefined
-      if (offset < chunk.start) high = middle - 1
-      else if (offset >= chunk.start + chunk.length) low = middle + 1
-      else return chunk
+      const block = this.#blocks[middle]
+      if (block === undefined) return undefined
+      if (offset < block.start) high = middle - 1
+      else if (offset >= endOf(block)) low = middle + 1
+      else return block
     }
     return undefined
   }
+}
+
+function endOf(block: Block): number {
+  return block.start + block.used - block.runs.length
+}
+
+/** Index of the run that holds the payload byte `offset` of the block. */
+function findRun(block: Block, offset: number): number {
+  let low = 0
+  let high = block.runs.length - 1
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((block.runs[middle] ?? 0) - middle <= offset) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function beginRun(block: Block, stream: OutputStream): void {
+  block.runs.push(block.used)
+  block.bytes[block.used] = STREAM[stream]
+  block.used += 1
+}
+
+/** Grows a block so that `wanted` more bytes fit, or as many as a block may have. */
+function reserve(block: Block, wanted: number): void {
+  const capacity = block.bytes.byteLength
+  const needed = Math.min(BLOCK_BYTES, block.used + wanted)
+  if (needed <= capacity) return
+  const grown = new Uint8Array(Math.min(BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, capacity * 2, needed)))
+  grown.set(block.bytes.subarray(0, block.used))
+  block.bytes = grown
 }

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { checkSessionId, parseAttach } from './attach-parameters.ts'
 
-const parse = (query: string, dialect: 'plain' | 'v1' = 'v1') => parseAttach(new URLSearchParams(query), dialect)
+const parse = (query: string, dialect: 'plain' | 'v1' = 'v1') =>
+  parseAttach(new URLSearchParams(query), dialect)
 
 function codeOf(run: () => unknown): string | undefined {
   try {
@@ -39,12 +40,16 @@ describe('parseAttach', () => {
     })
   })
 
-  test.each(['session=a', 'role=viewer', 'keep=5', 'createId=00112233445566778899aabbccddeeff', 'take=1', 'overflow=trim'])(
-    'refuses %s from a plain client',
-    (query) => {
-      expect(codeOf(() => parse(query, 'plain'))).toBe('needs_v1')
-    },
-  )
+  test.each([
+    'session=a',
+    'role=viewer',
+    'keep=5',
+    'createId=00112233445566778899aabbccddeeff',
+    'take=1',
+    'overflow=trim',
+  ])('refuses %s from a plain client', (query) => {
+    expect(codeOf(() => parse(query, 'plain'))).toBe('needs_v1')
+  })
 
   test.each([
     'mode=tty',
@@ -86,6 +91,9 @@ describe('parseAttach', () => {
   })
 })
 
-test.each(['', '..', 'a/b', 'a%2fb', 'a\0b', 'é', '-a', ' a', 'a'.repeat(129)])('checkSessionId refuses %j', (id) => {
-  expect(codeOf(() => checkSessionId(id))).toBe('session_not_found')
-})
+test.each(['', '..', 'a/b', 'a%2fb', 'a\0b', 'é', '-a', ' a', 'a'.repeat(129)])(
+  'checkSessionId refuses %j',
+  (id) => {
+    expect(codeOf(() => checkSessionId(id))).toBe('session_not_found')
+  },
+)

@@ -12,7 +12,12 @@ export interface CreateParameters {
 
 /** What an upgrade asks for. */
 export type AttachParameters =
-  | { readonly kind: 'create'; readonly createId: string | undefined; readonly create: CreateParameters; readonly rights: AttachRights }
+  | {
+      readonly kind: 'create'
+      readonly createId: string | undefined
+      readonly create: CreateParameters
+      readonly rights: AttachRights
+    }
   | { readonly kind: 'join'; readonly session: string; readonly rights: AttachRights }
 
 export interface AttachRights {
@@ -22,7 +27,20 @@ export interface AttachRights {
   readonly rows: number
 }
 
-const SINGLE = ['sandbox', 'cmd', 'mode', 'cwd', 'cols', 'rows', 'createId', 'session', 'role', 'take', 'keep', 'overflow'] as const
+const SINGLE = [
+  'sandbox',
+  'cmd',
+  'mode',
+  'cwd',
+  'cols',
+  'rows',
+  'createId',
+  'session',
+  'role',
+  'take',
+  'keep',
+  'overflow',
+] as const
 type SingleName = (typeof SINGLE)[number]
 /** Meaningless or impossible without `sandwire.v1`. */
 const V1_ONLY: readonly SingleName[] = ['createId', 'session', 'role', 'take', 'keep', 'overflow']
@@ -41,14 +59,23 @@ function readSingles(query: URLSearchParams): Map<SingleName, string> {
   for (const [name, value] of query) {
     if (name === 'arg') continue
     const known = SINGLE.find((single) => single === name)
-    if (known === undefined) throw bad(name.replace(/\p{C}/gu, '').slice(0, 40), name === 'token' ? 'a token travels in the Authorization header' : 'unknown')
+    if (known === undefined)
+      throw bad(
+        name.replace(/\p{C}/gu, '').slice(0, 40),
+        name === 'token' ? 'a token travels in the Authorization header' : 'unknown',
+      )
     if (values.has(known)) throw bad(known, 'given twice')
     values.set(known, value)
   }
   return values
 }
 
-function oneOf<const T extends string>(name: string, value: string | undefined, options: readonly T[], fallback: T): T {
+function oneOf<const T extends string>(
+  name: string,
+  value: string | undefined,
+  options: readonly T[],
+  fallback: T,
+): T {
   if (value === undefined) return fallback
   const found = options.find((option) => option === value)
   if (found === undefined) throw bad(name, `expected ${options.join(' or ')}`)
@@ -56,10 +83,15 @@ function oneOf<const T extends string>(name: string, value: string | undefined, 
 }
 
 /** A whole number in plain decimal digits, so that no two spellings mean the same. */
-function whole(name: string, value: string | undefined, range: { min: number; max: number; fallback: number }): number {
+function whole(
+  name: string,
+  value: string | undefined,
+  range: { min: number; max: number; fallback: number },
+): number {
   if (value === undefined) return range.fallback
   const number = /^(0|[1-9][0-9]{0,8})$/.test(value) ? Number(value) : Number.NaN
-  if (!(number >= range.min && number <= range.max)) throw bad(name, `expected a whole number from ${range.min} to ${range.max}`)
+  if (!(number >= range.min && number <= range.max))
+    throw bad(name, `expected a whole number from ${range.min} to ${range.max}`)
   return number
 }
 
@@ -80,7 +112,11 @@ export function parseAttach(query: URLSearchParams, dialect: 'plain' | 'v1'): At
   const values = readSingles(query)
   if (dialect === 'plain') {
     const refused = V1_ONLY.find((name) => values.has(name))
-    if (refused !== undefined) throw new SandwireError('needs_v1', `Cannot use parameter "${refused}" without the sandwire.v1 subprotocol`)
+    if (refused !== undefined)
+      throw new SandwireError(
+        'needs_v1',
+        `Cannot use parameter "${refused}" without the sandwire.v1 subprotocol`,
+      )
   }
   const cells = { min: 1, max: limits.MAX_CELLS }
   const rights: AttachRights = {
@@ -96,7 +132,8 @@ export function parseAttach(query: URLSearchParams, dialect: 'plain' | 'v1'): At
     return { kind: 'join', session: checkSessionId(session), rights }
   }
   const createId = values.get('createId')
-  if (createId !== undefined && !/^[0-9a-f]{32}$/.test(createId)) throw bad('createId', 'expected 32 lower-case hex digits')
+  if (createId !== undefined && !/^[0-9a-f]{32}$/.test(createId))
+    throw bad('createId', 'expected 32 lower-case hex digits')
   const mode = oneOf('mode', values.get('mode'), ['pipe', 'pty'], 'pipe')
   return {
     kind: 'create',
@@ -107,7 +144,12 @@ export function parseAttach(query: URLSearchParams, dialect: 'plain' | 'v1'): At
       mode,
       cwd: values.get('cwd'),
       keepSeconds: readKeep(values.get('keep'), dialect),
-      overflow: oneOf('overflow', values.get('overflow'), ['block', 'trim'], mode === 'pty' ? 'trim' : 'block'),
+      overflow: oneOf(
+        'overflow',
+        values.get('overflow'),
+        ['block', 'trim'],
+        mode === 'pty' ? 'trim' : 'block',
+      ),
     },
   }
 }
@@ -119,6 +161,7 @@ function readKeep(value: string | undefined, dialect: 'plain' | 'v1'): number {
 
 /** Ids are compared as they are, so only their one canonical spelling is let through. */
 export function checkSessionId(session: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(session)) throw new SandwireError('session_not_found', 'No session has this id')
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(session))
+    throw new SandwireError('session_not_found', 'No session has this id')
   return session
 }

@@ -5,7 +5,18 @@ const createId = '00112233445566778899aabbccddeeff'
 
 test('parseCreateBody reads everything a process needs', () => {
   expect(
-    parseCreateBody({ createId, cmd: 'sh', args: ['-c', 'true'], mode: 'pty', cwd: 'src', env: { A: 'b' }, cols: 100, rows: 30, keep: 5, overflow: 'block' }),
+    parseCreateBody({
+      createId,
+      cmd: 'sh',
+      args: ['-c', 'true'],
+      mode: 'pty',
+      cwd: 'src',
+      env: { A: 'b' },
+      cols: 100,
+      rows: 30,
+      keep: 5,
+      overflow: 'block',
+    }),
   ).toEqual({
     createId,
     env: { A: 'b' },

@@ -20,7 +20,11 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0')
 }
 
-function readWhole(fields: Readonly<Record<string, unknown>>, name: string, range: { min: number; max: number; fallback: number }): number {
+function readWhole(
+  fields: Readonly<Record<string, unknown>>,
+  name: string,
+  range: { min: number; max: number; fallback: number },
+): number {
   const value = fields[name]
   if (value === undefined) return range.fallback
   if (typeof value !== 'number' || !Number.isInteger(value) || value < range.min || value > range.max) {
@@ -29,7 +33,12 @@ function readWhole(fields: Readonly<Record<string, unknown>>, name: string, rang
   return value
 }
 
-function readChoice<const T extends string>(fields: Readonly<Record<string, unknown>>, name: string, options: readonly T[], fallback: T): T {
+function readChoice<const T extends string>(
+  fields: Readonly<Record<string, unknown>>,
+  name: string,
+  options: readonly T[],
+  fallback: T,
+): T {
   const value = fields[name]
   if (value === undefined) return fallback
   const found = options.find((option) => option === value)
@@ -45,18 +54,21 @@ function readArgv(fields: Readonly<Record<string, unknown>>): string[] {
   }
   if (!isText(cmd) || cmd === '') throw bad('cmd', 'expected a text')
   if (args === undefined) return [cmd]
-  if (!Array.isArray(args) || args.length > 1023 || !args.every(isText)) throw bad('args', 'expected a list of texts')
+  if (!Array.isArray(args) || args.length > 1023 || !args.every(isText))
+    throw bad('args', 'expected a list of texts')
   return [cmd, ...args]
 }
 
 function readEnv(value: unknown): Readonly<Record<string, string>> {
   if (value === undefined) return {}
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('env', 'expected an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw bad('env', 'expected an object')
   const env: Record<string, string> = {}
   const entries: [string, unknown][] = Object.entries(value)
   if (entries.length > limits.MAX_ENV_ENTRIES) throw bad('env', 'too many entries')
   for (const [name, text] of entries) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name) || !isText(text)) throw bad('env', 'expected texts under plain names')
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name) || !isText(text))
+      throw bad('env', 'expected texts under plain names')
     env[name] = text
   }
   return env
@@ -64,11 +76,14 @@ function readEnv(value: unknown): Readonly<Record<string, string>> {
 
 /** Decodes the body; throws `bad_request`. */
 export function parseCreateBody(body: unknown): CreateBody {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SandwireError('bad_request', 'Cannot read the body: expected a JSON object')
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new SandwireError('bad_request', 'Cannot read the body: expected a JSON object')
   const fields = body as Readonly<Record<string, unknown>>
-  for (const name of Object.keys(fields)) if (!FIELDS.has(name)) throw bad(name.replace(/\p{C}/gu, '').slice(0, 40), 'unknown')
+  for (const name of Object.keys(fields))
+    if (!FIELDS.has(name)) throw bad(name.replace(/\p{C}/gu, '').slice(0, 40), 'unknown')
   const { createId, cwd } = fields
-  if (typeof createId !== 'string' || !/^[0-9a-f]{32}$/.test(createId)) throw bad('createId', 'expected 32 lower-case hex digits')
+  if (typeof createId !== 'string' || !/^[0-9a-f]{32}$/.test(createId))
+    throw bad('createId', 'expected 32 lower-case hex digits')
   if (cwd !== undefined && !isText(cwd)) throw bad('cwd', 'expected a text')
   const mode = readChoice(fields, 'mode', ['pipe', 'pty'], 'pipe')
   const cells = { min: 1, max: limits.MAX_CELLS }
@@ -81,7 +96,11 @@ export function parseCreateBody(body: unknown): CreateBody {
       argv: readArgv(fields),
       mode,
       cwd,
-      keepSeconds: readWhole(fields, 'keep', { min: 1, max: limits.MAX_KEEP_SECONDS, fallback: limits.KEEP_SECONDS }),
+      keepSeconds: readWhole(fields, 'keep', {
+        min: 1,
+        max: limits.MAX_KEEP_SECONDS,
+        fallback: limits.KEEP_SECONDS,
+      }),
       overflow: readChoice(fields, 'overflow', ['block', 'trim'], mode === 'pty' ? 'trim' : 'block'),
     },
   }

@@ -1,7 +1,11 @@
 import { expect, test } from 'bun:test'
 import { Gatekeeper } from './gatekeeper.ts'
 
-const gate = new Gatekeeper({ secret: 'correct-horse-battery', origins: ['https://app.example'], hosts: new Set(['127.0.0.1:8080']) })
+const gate = new Gatekeeper({
+  secret: 'correct-horse-battery',
+  origins: ['https://app.example'],
+  hosts: new Set(['127.0.0.1:8080']),
+})
 const headers = (init: Record<string, string>): Headers => new Headers({ host: '127.0.0.1:8080', ...init })
 
 test('checkSource lets the listening address in, with a listed origin or none', () => {
@@ -26,12 +30,18 @@ test.each([
   expect(gate.checkSource(headers({ origin }))?.code).toBe('origin_refused')
 })
 
-test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io', '[::1]:9999', '127.0.0.1:80', '127.0.0.1', '127.0.0.1:8080, evil', ''])(
-  'checkSource refuses host %j',
-  (host) => {
-    expect(gate.checkSource(headers({ host }))?.code).toBe('host_refused')
-  },
-)
+test.each([
+  'evil.example',
+  'localhost.evil.example',
+  '127.0.0.1.nip.io',
+  '[::1]:9999',
+  '127.0.0.1:80',
+  '127.0.0.1',
+  '127.0.0.1:8080, evil',
+  '',
+])('checkSource refuses host %j', (host) => {
+  expect(gate.checkSource(headers({ host }))?.code).toBe('host_refused')
+})
 
 test('checkSource refuses a request without a host', () => {
   expect(gate.checkSource(new Headers())?.code).toBe('host_refused')
@@ -39,7 +49,16 @@ test('checkSource refuses a request without a host', () => {
 
 test('checkSecret takes the secret and nothing else', () => {
   expect(gate.checkSecret(headers({ authorization: 'Bearer correct-horse-battery' }))).toBeUndefined()
-  for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer wrong', 'Basic correct-horse-battery', 'correct-horse-battery', 'Bearer correct-horse-battery x', 'Bearer correct-horse-batter']) {
+  for (const authorization of [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer wrong',
+    'Basic correct-horse-battery',
+    'correct-horse-battery',
+    'Bearer correct-horse-battery x',
+    'Bearer correct-horse-batter',
+  ]) {
     expect(gate.checkSecret(headers({ authorization }))?.code).toBe('unauthorized')
   }
   expect(gate.checkSecret(headers({}))?.code).toBe('unauthorized')

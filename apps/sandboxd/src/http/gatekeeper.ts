@@ -43,6 +43,11 @@ export class Gatekeeper {
     if (this.#secretDigest === undefined) return undefined
     const given = /^Bearer ([\x21-\x7e]+)$/i.exec(headers.get('authorization') ?? '')?.[1]
     if (given !== undefined && timingSafeEqual(digest(given), this.#secretDigest)) return undefined
-    return new SandwireError('unauthorized', given === undefined ? 'Cannot authenticate: no bearer token was sent' : 'Cannot authenticate: the token is not accepted')
+    return new SandwireError(
+      'unauthorized',
+      given === undefined
+        ? 'Cannot authenticate: no bearer token was sent'
+        : 'Cannot authenticate: the token is not accepted',
+    )
   }
 }

@@ -1,7 +1,11 @@
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
 /** The state of the sandbox as Prometheus text. */
-export function renderMetrics(registry: SessionRegistry, refusals: ReadonlyMap<string, number>, version: string): string {
+export function renderMetrics(
+  registry: SessionRegistry,
+  refusals: ReadonlyMap<string, number>,
+  version: string,
+): string {
   let attachments = 0
   let paused = 0
   let logBytes = 0
@@ -12,7 +16,12 @@ export function renderMetrics(registry: SessionRegistry, refusals: ReadonlyMap<s
   }
   const { counters } = registry
   const lines: string[] = []
-  const add = (name: string, type: 'gauge' | 'counter', help: string, rows: readonly (readonly [string, number])[]): void => {
+  const add = (
+    name: string,
+    type: 'gauge' | 'counter',
+    help: string,
+    rows: readonly (readonly [string, number])[],
+  ): void => {
     lines.push(`# HELP sandwire_${name} ${help}`, `# TYPE sandwire_${name} ${type}`)
     for (const [labels, value] of rows) lines.push(`sandwire_${name}${labels} ${value}`)
   }
@@ -25,7 +34,12 @@ export function renderMetrics(registry: SessionRegistry, refusals: ReadonlyMap<s
   add('processes_ended_total', 'counter', 'Processes that ended.', [['', counters.ended]])
   add('output_bytes_total', 'counter', 'Bytes read from processes.', [['', counters.outputBytes]])
   add('input_bytes_total', 'counter', 'Bytes received for processes.', [['', counters.inputBytes]])
-  add('refused_total', 'counter', 'Requests and connections refused.', [...refusals].map(([code, count]) => [`{code="${code}"}`, count]))
+  add(
+    'refused_total',
+    'counter',
+    'Requests and connections refused.',
+    [...refusals].map(([code, count]) => [`{code="${code}"}`, count]),
+  )
   add('resident_memory_bytes', 'gauge', 'Resident memory of sandboxd.', [['', process.memoryUsage.rss()]])
   return `${lines.join('\n')}\n`
 }

@@ -2,7 +2,10 @@ import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
 
 const COMMON = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
-export function respondJson(body: unknown, init: { status?: number; headers?: Record<string, string> } = {}): Response {
+export function respondJson(
+  body: unknown,
+  init: { status?: number; headers?: Record<string, string> } = {},
+): Response {
   return Response.json(body, { status: init.status ?? 200, headers: { ...COMMON, ...init.headers } })
 }
 

@@ -17,9 +17,11 @@ export interface SessionRouteDependencies {
 
 async function readJson(request: Request): Promise<unknown> {
   const declared = Number(request.headers.get('content-length') ?? 0)
-  if (declared > MAX_BODY_BYTES) refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
+  if (declared > MAX_BODY_BYTES)
+    refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
   const bytes = await request.bytes()
-  if (bytes.byteLength > MAX_BODY_BYTES) refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
+  if (bytes.byteLength > MAX_BODY_BYTES)
+    refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
@@ -33,7 +35,11 @@ export function listSessions({ registry, epochMs }: SessionRouteDependencies): R
 }
 
 /** `POST /sessions`: starts a process without attaching to it. */
-export async function createSession(request: Request, principal: string, deps: SessionRouteDependencies): Promise<Response> {
+export async function createSession(
+  request: Request,
+  principal: string,
+  deps: SessionRouteDependencies,
+): Promise<Response> {
   const body = parseCreateBody(await readJson(request))
   const { host, isNew } = deps.registry.create(principal, body.createId, body.create)
   if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
@@ -53,12 +59,19 @@ export function endSession(id: string, deps: SessionRouteDependencies): Response
 }
 
 /** `POST /sessions/:id/signal` */
-export async function signalSession(request: Request, id: string, deps: SessionRouteDependencies): Promise<Response> {
+export async function signalSession(
+  request: Request,
+  id: string,
+  deps: SessionRouteDependencies,
+): Promise<Response> {
   const host = deps.registry.find(checkSessionId(id))
   const body = await readJson(request)
-  const signal: unknown = typeof body === 'object' && body !== null && 'signal' in body ? body.signal : undefined
-  if (typeof signal !== 'string' || signalNumber(signal) === undefined) refuse('bad_request', 'Cannot send the signal: expected a name such as "SIGTERM"')
-  if (host.session.state.is !== 'running') refuse('session_gone', 'Cannot send the signal: the process has ended')
+  const signal: unknown =
+    typeof body === 'object' && body !== null && 'signal' in body ? body.signal : undefined
+  if (typeof signal !== 'string' || signalNumber(signal) === undefined)
+    refuse('bad_request', 'Cannot send the signal: expected a name such as "SIGTERM"')
+  if (host.session.state.is !== 'running')
+    refuse('session_gone', 'Cannot send the signal: the process has ended')
   host.signal(signal)
   return respondJson({ sent: signal })
 }
@@ -67,7 +80,8 @@ export async function signalSession(request: Request, id: string, deps: SessionR
 export function readOutput(id: string, query: URLSearchParams, deps: SessionRouteDependencies): Response {
   const { log, state } = deps.registry.find(checkSessionId(id)).session
   const text = query.get('from') ?? '0'
-  if (!/^(0|[1-9][0-9]{0,15})$/.test(text)) refuse('bad_request', 'Cannot use parameter "from": expected an offset')
+  if (!/^(0|[1-9][0-9]{0,15})$/.test(text))
+    refuse('bad_request', 'Cannot use parameter "from": expected an offset')
   const asked = Number(text)
   if (asked > log.end) refuse('bad_request', `Cannot read from ${asked}: the output ends at ${log.end}`)
   const from = Math.max(asked, log.start)

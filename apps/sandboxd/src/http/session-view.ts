@@ -14,7 +14,11 @@ export interface SessionView {
   readonly lastOutputMs: number | null
   readonly keepSeconds: number
   readonly overflow: 'block' | 'trim'
-  readonly exit: { readonly code: number | null; readonly signal: string | null; readonly truncated: boolean } | null
+  readonly exit: {
+    readonly code: number | null
+    readonly signal: string | null
+    readonly truncated: boolean
+  } | null
 }
 
 /** `epochMs` is when the monotonic clock read zero. */

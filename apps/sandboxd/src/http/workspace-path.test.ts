@@ -30,9 +30,18 @@ test('resolveCwd finds directories inside the workspace', () => {
   expect(resolveCwd(workspace, 'src/..deep')).toBe(join(workspace, 'src', '..deep'))
 })
 
-test.each(['..', '../work-evil', '/', '/etc', 'out', 'out/ssl', 'src/../../work-evil', 'missing', 'file', 'loop', 'a\0b'])(
-  'resolveCwd refuses %j',
-  (cwd) => {
-    expect(() => resolveCwd(workspace, cwd)).toThrow('Cannot use cwd')
-  },
-)
+test.each([
+  '..',
+  '../work-evil',
+  '/',
+  '/etc',
+  'out',
+  'out/ssl',
+  'src/../../work-evil',
+  'missing',
+  'file',
+  'loop',
+  'a\0b',
+])('resolveCwd refuses %j', (cwd) => {
+  expect(() => resolveCwd(workspace, cwd)).toThrow('Cannot use cwd')
+})

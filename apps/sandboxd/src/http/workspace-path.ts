@@ -19,7 +19,9 @@ export function resolveCwd(workspace: string, cwd: string | undefined): string {
   if (inside.startsWith('..') && (inside === '..' || inside.startsWith('../'))) {
     throw new SandwireError('bad_request', `Cannot use cwd ${shown}: outside the workspace`)
   }
-  if (isAbsolute(inside)) throw new SandwireError('bad_request', `Cannot use cwd ${shown}: outside the workspace`)
-  if (!statSync(real).isDirectory()) throw new SandwireError('bad_request', `Cannot use cwd ${shown}: not a directory`)
+  if (isAbsolute(inside))
+    throw new SandwireError('bad_request', `Cannot use cwd ${shown}: outside the workspace`)
+  if (!statSync(real).isDirectory())
+    throw new SandwireError('bad_request', `Cannot use cwd ${shown}: not a directory`)
   return real
 }

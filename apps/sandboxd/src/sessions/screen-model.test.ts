@@ -17,7 +17,13 @@ afterAll(() => {
 let minted = 0
 function open(logBytes = DEFAULT_LIMITS.logBytes): { session: ServerSession; model: ScreenModel } {
   minted += 1
-  const options = { id: `s${minted}`, mode: 'pty', overflow: 'trim', keepSeconds: 60, limits: { ...DEFAULT_LIMITS, logBytes, graceMs: 0 } } as const
+  const options = {
+    id: `s${minted}`,
+    mode: 'pty',
+    overflow: 'trim',
+    keepSeconds: 60,
+    limits: { ...DEFAULT_LIMITS, logBytes, graceMs: 0 },
+  } as const
   const session = new ServerSession(options, 0)
   session.start({ env: {}, cols: 20, rows: 4 }, 0)
   return { session, model: new ScreenModel(session, renderer) }
@@ -33,7 +39,10 @@ async function linesOf(data: Uint8Array | string, cols = 20, rows = 4): Promise<
   const terminal = new Terminal({ cols, rows, allowProposedApi: true })
   await new Promise<void>((resolve) => terminal.write(data, resolve))
   const { active } = terminal.buffer
-  return Array.from({ length: rows }, (_, row) => active.getLine(active.viewportY + row)?.translateToString(true) ?? '')
+  return Array.from(
+    { length: rows },
+    (_, row) => active.getLine(active.viewportY + row)?.translateToString(true) ?? '',
+  )
 }
 
 describe('ScreenModel', () => {
@@ -59,13 +68,15 @@ describe('ScreenModel', () => {
   test('stays exact when the log trims what was fed before', async () => {
     const target = open(65_536)
     write(target, '\u001b[?1049h\u001b[Htop')
-    for (let index = 0; index < 40; index += 1) write(target, `\u001b[2;1H${'x'.repeat(4_000)}\u001b[2;1Hline ${index}   `)
+    for (let index = 0; index < 40; index += 1)
+      write(target, `\u001b[2;1H${'x'.repeat(4_000)}\u001b[2;1Hline ${index}   `)
     expect(target.session.log.start).toBeGreaterThan(0)
     const snapshot = await target.model.render()
     expect(snapshot.exact).toBe(true)
     const reference = open()
     write(reference, '\u001b[?1049h\u001b[Htop')
-    for (let index = 0; index < 40; index += 1) write(reference, `\u001b[2;1H${'x'.repeat(4_000)}\u001b[2;1Hline ${index}   `)
+    for (let index = 0; index < 40; index += 1)
+      write(reference, `\u001b[2;1H${'x'.repeat(4_000)}\u001b[2;1Hline ${index}   `)
     expect(await linesOf(snapshot.data)).toEqual(await linesOf((await reference.model.render()).data))
   })
 

@@ -26,7 +26,10 @@ function open(cols: number, rows: number): Screen {
 /** The bytes that draw the screen; without its scrollback when that would be too much. */
 function serialize({ serializer }: Screen): Uint8Array {
   const full = encoder.encode(serializer.serialize({ scrollback: SCROLLBACK_LINES }))
-  const fitting = full.byteLength <= limits.MAX_SNAPSHOT_BYTES ? full : encoder.encode(serializer.serialize({ scrollback: 0 }))
+  const fitting =
+    full.byteLength <= limits.MAX_SNAPSHOT_BYTES
+      ? full
+      : encoder.encode(serializer.serialize({ scrollback: 0 }))
   return fitting.byteLength <= limits.MAX_SNAPSHOT_BYTES ? fitting : new Uint8Array(0)
 }
 

@@ -66,11 +66,22 @@ class HandLink implements HostLink {
 
   /** Output bytes so far, as text. */
   get text(): string {
-    return this.received.map((frame) => (frame.kind === 'data' ? new TextDecoder().decode(frame.payload) : '')).join('')
+    return this.received
+      .map((frame) => (frame.kind === 'data' ? new TextDecoder().decode(frame.payload) : ''))
+      .join('')
   }
 }
 
-const HELLO = encode({ type: 'hello', version: 1, identity: '0'.repeat(32), resuming: false, received: 0, window: 1_000_000, cols: 80, rows: 24 })
+const HELLO = encode({
+  type: 'hello',
+  version: 1,
+  identity: '0'.repeat(32),
+  resuming: false,
+  received: 0,
+  window: 1_000_000,
+  cols: 80,
+  rows: 24,
+})
 const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false } as const
 const START = { env: {}, cols: 80, rows: 24 }
 
@@ -95,7 +106,10 @@ function setUp(windowBytes = 8) {
       createScreen: () => {
         throw new Error('a pipe has no screen')
       },
-      log: createLog(() => {}, () => new Date(0)),
+      log: createLog(
+        () => {},
+        () => new Date(0),
+      ),
       now: () => performance.now(),
       onExit: () => {},
       onGone: (_, wasStarted) => gone.push(wasStarted),
@@ -155,7 +169,19 @@ describe('SessionHost', () => {
     expect(link.text).toBe('')
     const again = new HandLink()
     host.connected(2, again, RIGHTS, START)
-    host.received(2, encode({ type: 'hello', version: 1, identity: '0'.repeat(32), resuming: true, received: 0, window: 1_000_000, cols: 80, rows: 24 }))
+    host.received(
+      2,
+      encode({
+        type: 'hello',
+        version: 1,
+        identity: '0'.repeat(32),
+        resuming: true,
+        received: 0,
+        window: 1_000_000,
+        cols: 80,
+        rows: 24,
+      }),
+    )
     expect(again.text).toBe('onetwo')
     host.end()
   })
@@ -165,7 +191,10 @@ describe('SessionHost', () => {
     process.events.output('stdout', bytes('bye'))
     process.events.ended({ code: 3, signal: null, truncated: false })
     const last = link.received.at(-1)
-    expect(last).toEqual({ kind: 'control', message: { type: 'exit', code: 3, signal: null, truncated: false, outputEnd: 3 } })
+    expect(last).toEqual({
+      kind: 'control',
+      message: { type: 'exit', code: 3, signal: null, truncated: false, outputEnd: 3 },
+    })
     host.received(1, encode({ type: 'ack', output: 3 }))
     expect(link.closed).toBe(1000)
     host.disconnected(1)

@@ -111,7 +111,9 @@ export class SessionHost {
 
   /** Ends every connection so that clients come back, and the process. Resolves when nothing of it is left. */
   async shutDown(): Promise<void> {
-    this.#run(this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()))
+    this.#run(
+      this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()),
+    )
     await this.#process?.terminate()
   }
 
@@ -120,7 +122,8 @@ export class SessionHost {
     if (this.#isPerforming) return
     this.#isPerforming = true
     try {
-      for (let effect = this.#queue.shift(); effect !== undefined; effect = this.#queue.shift()) this.#perform(effect)
+      for (let effect = this.#queue.shift(); effect !== undefined; effect = this.#queue.shift())
+        this.#perform(effect)
     } finally {
       this.#isPerforming = false
     }
@@ -178,22 +181,36 @@ export class SessionHost {
     const { argv, cwd, baseEnv } = this.command
     const { mode, id } = this.session.options
     const { now, log, countOutput } = this.#deps
-    const env = { ...baseEnv, ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}), ...start.env }
-    const started = this.#deps.startProcess({ argv, cwd, env, mode, cols: start.cols, rows: start.rows }, {
-      output: (stream, chunk) => {
-        countOutput(chunk.byteLength)
-        this.#run(this.session.output(stream, chunk, now()))
-        this.#screen?.outputArrived()
+    const env = {
+      ...baseEnv,
+      ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}),
+      ...start.env,
+    }
+    const started = this.#deps.startProcess(
+      { argv, cwd, env, mode, cols: start.cols, rows: start.rows },
+      {
+        output: (stream, chunk) => {
+          countOutput(chunk.byteLength)
+          this.#run(this.session.output(stream, chunk, now()))
+          this.#screen?.outputArrived()
+        },
+        inputSettled: (bytes) => this.#run(this.session.inputSettled(bytes, now())),
+        inputRefused: (reason) =>
+          this.#run(
+            this.session.inputRefused({
+              code: reason,
+              message: 'Cannot type this line: it is longer than 4,095 bytes in canonical mode',
+            }),
+          ),
+        inputClosed: () => this.#run(this.session.inputClosed(now())),
+        ended: (end) => this.#ended(end),
       },
-      inputSettled: (bytes) => this.#run(this.session.inputSettled(bytes, now())),
-      inputRefused: (reason) =>
-        this.#run(this.session.inputRefused({ code: reason, message: 'Cannot type this line: it is longer than 4,095 bytes in canonical mode' })),
-      inputClosed: () => this.#run(this.session.inputClosed(now())),
-      ended: (end) => this.#ended(end),
-    })
+    )
     if (isFailure(started)) {
       log.info('start_failed', { session: id, code: SPAWN_CODES[started.failure] })
-      this.#run(this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()))
+      this.#run(
+        this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()),
+      )
       return
     }
     this.#process = started
@@ -252,10 +269,13 @@ export class SessionHost {
     if (this.#timer !== undefined) clearTimeout(this.#timer.id)
     this.#timer = undefined
     if (atMs === undefined) return
-    const id = setTimeout(() => {
-      this.#timer = undefined
-      this.#run(this.session.tick(this.#deps.now()))
-    }, Math.max(0, Math.ceil(atMs - this.#deps.now())))
+    const id = setTimeout(
+      () => {
+        this.#timer = undefined
+        this.#run(this.session.tick(this.#deps.now()))
+      },
+      Math.max(0, Math.ceil(atMs - this.#deps.now())),
+    )
     this.#timer = { id, atMs }
   }
 }

@@ -37,7 +37,11 @@ export class SessionRegistry {
   readonly #ledger = new CreateLedger()
   readonly #exits: PastExit[] = []
 
-  constructor(settings: Settings, parts: HostParts, random: { mintId: () => string; wallClock: () => number }) {
+  constructor(
+    settings: Settings,
+    parts: HostParts,
+    random: { mintId: () => string; wallClock: () => number },
+  ) {
     this.#settings = settings
     this.#parts = parts
     this.#mintId = random.mintId
@@ -63,17 +67,30 @@ export class SessionRegistry {
   }
 
   /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `bad_request`. */
-  create(principal: string, createId: string | undefined, parameters: CreateParameters): { host: SessionHost; isNew: boolean } {
+  create(
+    principal: string,
+    createId: string | undefined,
+    parameters: CreateParameters,
+  ): { host: SessionHost; isNew: boolean } {
     const id = this.#mintId()
     const cwd = resolveCwd(this.#settings.workspace, parameters.cwd)
     if (createId !== undefined) {
-      const fingerprint = JSON.stringify([parameters.argv, parameters.mode, cwd, parameters.keepSeconds, parameters.overflow])
+      const fingerprint = JSON.stringify([
+        parameters.argv,
+        parameters.mode,
+        cwd,
+        parameters.keepSeconds,
+        parameters.overflow,
+      ])
       const existing = this.#claim({ principal, createId, fingerprint, session: id })
       if (existing !== undefined) return { host: existing, isNew: false }
     }
     if (this.#hosts.size >= this.#settings.maxSessions) {
       this.#ledger.release(id)
-      throw new SandwireError('too_many_sessions', `Cannot start a process: ${this.#hosts.size} sessions are running`)
+      throw new SandwireError(
+        'too_many_sessions',
+        `Cannot start a process: ${this.#hosts.size} sessions are running`,
+      )
     }
     return { host: this.#host(id, parameters, cwd), isNew: true }
   }
@@ -83,7 +100,12 @@ export class SessionRegistry {
     await Promise.all([...this.#hosts.values()].map((host) => host.shutDown()))
   }
 
-  #claim(claim: { principal: string; createId: string; fingerprint: string; session: string }): SessionHost | undefined {
+  #claim(claim: {
+    principal: string
+    createId: string
+    fingerprint: string
+    session: string
+  }): SessionHost | undefined {
     const answer = this.#ledger.claim(claim)
     switch (answer.kind) {
       case 'new':
@@ -107,13 +129,17 @@ export class SessionRegistry {
       limits: this.#settings.session,
     }
     const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
-    const host = new SessionHost(options, { argv, cwd, baseEnv: this.#settings.baseEnv }, {
-      ...this.#parts,
-      onExit: (session, end) => this.#exited(session, end),
-      onGone: (session, wasStarted) => this.#gone(session, wasStarted),
-      countOutput: (bytes) => (this.counters.outputBytes += bytes),
-      countInput: (bytes) => (this.counters.inputBytes += bytes),
-    })
+    const host = new SessionHost(
+      options,
+      { argv, cwd, baseEnv: this.#settings.baseEnv },
+      {
+        ...this.#parts,
+        onExit: (session, end) => this.#exited(session, end),
+        onGone: (session, wasStarted) => this.#gone(session, wasStarted),
+        countOutput: (bytes) => (this.counters.outputBytes += bytes),
+        countInput: (bytes) => (this.counters.inputBytes += bytes),
+      },
+    )
     this.counters.started += 1
     this.#hosts.set(id, host)
     return host

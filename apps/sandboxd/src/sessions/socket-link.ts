@@ -13,7 +13,7 @@ export const MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 
 /** Reads what Bun's `send` returns: -1 is taken with back-pressure, 0 is dropped, more is the number of bytes sent. */
 export function sendFrame<T>(socket: ServerWebSocket<T>, data: string | Uint8Array): SendOutcome {
-  const result = typeof data === 'string' ? socket.sendText(data) : socket.sendBinary(data as Uint8Array<ArrayBuffer>)
+  const result = typeof data === 'string' ? socket.sendText(data) : socket.sendBinary(data)
   if (result === 0) return 'lost'
   if (result > 0) return 'sent'
   return socket.getBufferedAmount() > MAX_BUFFERED_BYTES ? 'lost' : 'full'
