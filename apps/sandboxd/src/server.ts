@@ -1,11 +1,13 @@
 import type { Server } from 'bun'
-import { type ErrorCode, SandwireError, SUBPROTOCOL, TokenBucket } from '@sandwire/protocol'
+import { type Dialect, type ErrorCode, SandwireError, SUBPROTOCOL, TokenBucket } from '@sandwire/protocol'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api } from './http/api.ts'
 import { parseAttach } from './http/attach-parameters.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
 import { respondError, respondJson } from './http/respond.ts'
+import { readUpgrade } from './http/upgrade.ts'
 import type { Log } from './log.ts'
+import type { SessionHost } from './sessions/session-host.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
 import type { Settings } from './settings.ts'
@@ -29,6 +31,13 @@ export interface ServerDependencies {
 const PRINCIPAL = 'bearer'
 /** Largest request body Bun accepts; routes have smaller ones of their own. */
 const MAX_REQUEST_BYTES = 1024 * 1024
+
+/** An upgrade that may go ahead. */
+interface Admitted {
+  readonly data: SocketData
+  /** The session made for it, which ends again when the handshake fails. */
+  readonly created: SessionHost | undefined
+}
 
 /** Host headers that mean this server. */
 function hostNames(address: ListenAddress, port: number, extra: readonly string[]): Set<string> {
@@ -140,45 +149,46 @@ class App {
   }
 
   #attach(request: Request, server: Server<SocketData>, url: URL, requestId: string): Response | undefined {
-    const offered = (request.headers.get('sec-websocket-protocol') ?? '')
-      .split(',')
-      .map((name) => name.trim())
-    const dialect = offered.includes(SUBPROTOCOL) ? 'v1' : 'plain'
-    const isUpgrade =
-      request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket'
-    let data: SocketData
+    const { dialect, isUpgrade, hasBody } = readUpgrade(request)
+    if (hasBody) throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
+    let admitted: Admitted
     try {
-      data = this.#admit(url, dialect, isUpgrade)
+      admitted = this.#admit(url, dialect, isUpgrade)
     } catch (caught) {
       const error = SandwireError.from(caught)
       if (dialect === 'plain' || !isUpgrade || error.code === 'internal') throw error
       this.#count(error.code)
       this.#deps.log.info('refused', { request_id: requestId, code: error.code })
-      data = { kind: 'refuse', error }
+      admitted = { data: { kind: 'refuse', error }, created: undefined }
     }
-    const headers = dialect === 'v1' ? { 'sec-websocket-protocol': SUBPROTOCOL } : undefined
-    if (server.upgrade(request, headers === undefined ? { data } : { data, headers })) return undefined
+    // Empty, because Bun would answer a missing one with the first subprotocol the client offered.
+    const headers = { 'sec-websocket-protocol': dialect === 'v1' ? SUBPROTOCOL : '' }
+    if (server.upgrade(request, { data: admitted.data, headers })) return undefined
+    admitted.created?.end()
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
   }
 
   /** Finds or creates the session that an upgrade names. Nothing is created for a request that is no upgrade. */
-  #admit(url: URL, dialect: 'plain' | 'v1', isUpgrade: boolean): SocketData {
+  #admit(url: URL, dialect: Dialect, isUpgrade: boolean): Admitted {
     const parameters = parseAttach(url.searchParams, dialect)
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
     const { registry, now } = this.#deps
     const { role, take, cols, rows } = parameters.rights
-    const host =
+    const { host, isNew } =
       parameters.kind === 'join'
-        ? registry.find(parameters.session)
-        : registry.create(PRINCIPAL, parameters.createId, parameters.create).host
+        ? { host: registry.find(parameters.session), isNew: false }
+        : registry.create(PRINCIPAL, parameters.createId, parameters.create)
     this.#links += 1
     return {
-      kind: 'attach',
-      link: this.#links,
-      host,
-      rights: { principal: PRINCIPAL, authority: role, dialect, take },
-      start: { env: {}, cols, rows },
-      liveness: { heardMs: now(), timer: undefined },
+      created: isNew ? host : undefined,
+      data: {
+        kind: 'attach',
+        link: this.#links,
+        host,
+        rights: { principal: PRINCIPAL, authority: role, dialect, take },
+        start: { env: {}, cols, rows },
+        liveness: { heardMs: now(), timer: undefined },
+      },
     }
   }
 }

@@ -6,7 +6,9 @@ const GROW_BELOW_MS = 50
 const SHRINK_ABOVE_MS = 100
 /** How long a minimum ack delay is believed; a path may change. */
 const MINIMUM_LIFE_MS = 30_000
-/** Frames in flight whose sending time is remembered; older ones are merged into the newest. */
+/** While the minimum is measured anew, the window is this part of itself, so that it does not measure its own queue. */
+const PROBE_SHIFT = 3
+/** Frames in flight whose sending time is remembered; later ones are merged into the newest. */
 const MAX_SAMPLES = 256
 
 /** The bounds of one attachment's window. */
@@ -22,10 +24,17 @@ export const DEFAULT_WINDOW: WindowBounds = {
   maxBytes: MAX_WINDOW_BYTES,
 }
 
+/** The smallest delay is being measured anew. */
+interface Probe {
+  /** Sends behind this offset were made under the small window. */
+  readonly from: number
+  minimumMs: number
+}
+
 /**
  * How many output bytes may be unacknowledged, aiming at a bounded queueing delay rather than a bounded queue.
- * The delay of an ack minus the smallest delay seen is what the bytes in flight wait for each other;
- * the window doubles per round trip while that is short and halves when it is long.
+ * The delay of an ack minus the smallest delay seen is what the bytes in flight wait for each other; the window
+ * doubles per round trip while that is nothing, grows slower the nearer it comes to the bound, and halves above.
  */
 export class AckWindow {
   readonly #bounds: WindowBounds
@@ -36,6 +45,7 @@ export class AckWindow {
   #minimumAtMs = 0
   /** The next shrink waits until everything sent before the last one is acknowledged. */
   #shrinkAfter = 0
+  #probe: Probe | undefined
 
   constructor(bounds: WindowBounds) {
     this.#bounds = bounds
@@ -43,13 +53,14 @@ export class AckWindow {
   }
 
   get sizeBytes(): number {
-    return this.#sizeBytes
+    if (this.#probe === undefined) return this.#sizeBytes
+    return Math.max(Math.min(this.#bounds.minBytes, this.#sizeBytes), this.#sizeBytes >> PROBE_SHIFT)
   }
 
   /** Bytes up to `end` were handed to the connection. */
   sent(end: number, nowMs: number): void {
     const last = this.#samples.at(-1)
-    if (last !== undefined && (last.sentMs === nowMs || this.#samples.length >= MAX_SAMPLES)) last.end = end
+    if (last !== undefined && this.#samples.length >= MAX_SAMPLES) last.end = end
     else this.#samples.push({ end, sentMs: nowMs })
   }
 
@@ -57,29 +68,53 @@ export class AckWindow {
   acked(offset: number, ackedBytes: number, nowMs: number, limited: boolean): void {
     const delayMs = this.#takeDelay(offset, nowMs)
     if (delayMs === undefined) return
-    if (delayMs <= this.#minimumMs || nowMs - this.#minimumAtMs > MINIMUM_LIFE_MS) {
-      this.#minimumMs = delayMs
-      this.#minimumAtMs = nowMs
+    if (this.#probe !== undefined) {
+      this.#measure(this.#probe, delayMs, offset, nowMs)
+      return
     }
-    const queueingMs = delayMs - this.#minimumMs
-    if (queueingMs > SHRINK_ABOVE_MS) this.#shrink(offset)
-    else if (queueingMs < GROW_BELOW_MS && limited) {
-      this.#sizeBytes = Math.min(this.#bounds.maxBytes, this.#sizeBytes + ackedBytes)
-    }
+    if (delayMs <= this.#minimumMs) this.#believe(delayMs, nowMs)
+    else if (nowMs - this.#minimumAtMs > MINIMUM_LIFE_MS) this.#renew(delayMs, limited, nowMs)
+    this.#adapt(delayMs - this.#minimumMs, { offset, ackedBytes, limited })
   }
 
-  /** Forgets what was in flight, after a cut. The size is kept: the path is probably the same. */
+  /** Forgets what was in flight, after a cut. */
   restart(): void {
     this.#samples = []
     this.#minimumMs = Number.POSITIVE_INFINITY
     this.#shrinkAfter = 0
+    this.#probe = undefined
     this.#sizeBytes = Math.min(this.#sizeBytes, this.#bounds.startBytes)
   }
 
-  #shrink(offset: number): void {
-    if (offset < this.#shrinkAfter) return
-    this.#sizeBytes = Math.max(this.#bounds.minBytes, this.#sizeBytes >> 1, 1)
-    this.#shrinkAfter = this.#samples.at(-1)?.end ?? offset
+  #adapt(queueingMs: number, ack: { offset: number; ackedBytes: number; limited: boolean }): void {
+    if (queueingMs > SHRINK_ABOVE_MS) {
+      if (ack.offset < this.#shrinkAfter) return
+      this.#sizeBytes = Math.max(this.#bounds.minBytes, this.#sizeBytes >> 1, 1)
+      this.#shrinkAfter = this.#samples.at(-1)?.end ?? ack.offset
+    } else if (queueingMs < GROW_BELOW_MS && ack.limited) {
+      // A gap is acknowledged at once and says nothing about the path, so it counts as one window at most.
+      const bytes = Math.min(ack.ackedBytes, this.#sizeBytes) * (1 - queueingMs / GROW_BELOW_MS)
+      this.#sizeBytes = Math.min(this.#bounds.maxBytes, this.#sizeBytes + Math.ceil(bytes))
+    }
+  }
+
+  #believe(minimumMs: number, nowMs: number): void {
+    this.#minimumMs = minimumMs
+    this.#minimumAtMs = nowMs
+  }
+
+  /** An old minimum is replaced: by this delay when nothing queues, else by a probe, which drains the queue first. */
+  #renew(delayMs: number, limited: boolean, nowMs: number): void {
+    if (limited) this.#probe = { from: this.#samples.at(-1)?.end ?? 0, minimumMs: delayMs }
+    else this.#believe(delayMs, nowMs)
+  }
+
+  /** Takes a delay during a probe; a full small window behind its start is enough. */
+  #measure(probe: Probe, delayMs: number, offset: number, nowMs: number): void {
+    probe.minimumMs = Math.min(probe.minimumMs, delayMs)
+    if (offset < probe.from + 2 * this.sizeBytes) return
+    this.#probe = undefined
+    this.#believe(probe.minimumMs, nowMs)
   }
 
   /** Age of the newest send that `offset` covers. */

@@ -33,7 +33,12 @@ const SIGNALS: Readonly<Record<string, number>> = {
   SIGSYS: 31,
 }
 
+/** Real-time signals have no names of their own: `SIG34` to `SIG64`. */
+const REAL_TIME = /^SIG(3[2-9]|[45][0-9]|6[0-4])$/
+
 /** The number of a signal, or `undefined` when the name is not one. */
 export function signalNumber(name: string): number | undefined {
-  return Object.hasOwn(SIGNALS, name) ? SIGNALS[name] : undefined
+  if (Object.hasOwn(SIGNALS, name)) return SIGNALS[name]
+  const realTime = REAL_TIME.exec(name)?.[1]
+  return realTime === undefined ? undefined : Number(realTime)
 }

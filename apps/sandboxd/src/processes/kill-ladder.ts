@@ -1,5 +1,5 @@
+import { constants } from 'node:os'
 import { type Family, findFamily, isAlive, type ProcessEntry, signalProcess } from './process-tree.ts'
-import { signalNumber } from './signals.ts'
 
 export interface KillLadderLimits {
   /** From HUP to TERM. */
@@ -47,9 +47,9 @@ function signalOnce(member: ProcessEntry, signal: Rung['signal'], signalled: Set
   const identity = `${member.pid}:${member.startTicks}`
   if (signalled.has(identity)) return
   signalled.add(identity)
-  signalProcess(member, signalNumber(signal))
+  signalProcess(member, constants.signals[signal])
   // A stopped process keeps every signal but KILL pending until it continues.
-  signalProcess(member, signalNumber('SIGCONT'))
+  signalProcess(member, constants.signals.SIGCONT)
 }
 
 /** Waits until a member has gone, so the table is read again only when it has changed; false at the deadline. */

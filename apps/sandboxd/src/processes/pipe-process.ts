@@ -1,3 +1,4 @@
+import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from './child.ts'
 import { DrainTimer } from './drain-timer.ts'
 import { closeFd, readableBytes } from './libc.ts'
@@ -6,7 +7,6 @@ import { PipeInput } from './pipe-input.ts'
 import { openPipes, type Pipes } from './pipes.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from './process.ts'
 import { fail, isFailure, type ResolvedCommand } from './resolve-command.ts'
-import { isSignalName, signalNumber } from './signals.ts'
 import type { StartOptions } from './start-options.ts'
 
 /** Starts a process on three real pipes. */
@@ -84,7 +84,8 @@ class PipeProcess implements RunningProcess {
   resize(): void {}
 
   signal(name: string): void {
-    if (!this.#hasEnded && isSignalName(name)) this.#child.signalGroup(signalNumber(name))
+    const signal = signalNumber(name)
+    if (!this.#hasEnded && signal !== undefined) this.#child.signalGroup(signal)
   }
 
   pause(): void {

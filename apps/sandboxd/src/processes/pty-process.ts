@@ -1,3 +1,4 @@
+import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from './child.ts'
 import { DrainTimer } from './drain-timer.ts'
 import { closeFd, EAGAIN, EINTR, kill, readFd } from './libc.ts'
@@ -6,7 +7,7 @@ import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from '.
 import { foregroundGroup, openPty, openSlave, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
 import { PtyInput } from './pty-input.ts'
 import { fail, isFailure, type ResolvedCommand } from './resolve-command.ts'
-import { isSignalName, isTerminalSignal, signalNumber } from './signals.ts'
+import { isTerminalSignal } from './signals.ts'
 import type { StartOptions } from './start-options.ts'
 
 /** How often a terminal that descendants hold after the leader's exit is asked whether they have let go. */
@@ -104,8 +105,8 @@ class PtyProcess implements RunningProcess {
   }
 
   signal(name: string): void {
-    if (this.#hasEnded || !isSignalName(name)) return
     const signal = signalNumber(name)
+    if (this.#hasEnded || signal === undefined) return
     const foreground = foregroundGroup(this.#masterFd)
     if (foreground > 0 && isTerminalSignal(name) && raiseTerminalSignal(this.#masterFd, signal)) return
     if (foreground > 0 && foreground !== this.pid) kill(-foreground, signal)

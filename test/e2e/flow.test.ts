@@ -1,0 +1,292 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connectPlain, eventually, openFaultProxy, patternAt, verifyPattern } from '@sandwire/testing'
+import { Attached, runShell } from './support/attached.ts'
+import { readResidentBytes, traceMemory } from './support/memory.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const MIB = 1024 * 1024
+/** Output held for a reader that stalls, by the largest window. */
+const WINDOW_BYTES = 1 * MIB
+/** What a stalled session may cost besides its window. */
+const ALLOWANCE_BYTES = 8 * MIB
+const SEED = 4711
+const FILE_BYTES = 64 * MIB
+const WAIT = { timeoutMs: 30_000 }
+
+let directory = ''
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sandwire-flow-'))
+  await Bun.write(join(directory, 'pattern'), patternAt(SEED, 0, FILE_BYTES))
+  sandboxd = await startSandboxd({ workspace: directory })
+})
+afterAll(async () => {
+  await sandboxd.stop()
+  await rm(directory, { recursive: true })
+})
+
+interface View {
+  readonly output: { readonly end: number }
+  readonly pid: number
+  readonly state: string
+}
+
+async function view(daemon: RunningSandboxd, session: string): Promise<View> {
+  return (await (await daemon.fetch(`/sessions/${session}`)).json()) as View
+}
+
+async function onlySession(daemon: RunningSandboxd): Promise<View & { id: string }> {
+  const { sessions } = (await (await daemon.fetch('/sessions')).json()) as { sessions: (View & { id: string })[] }
+  const [session] = sessions
+  if (session === undefined || sessions.length !== 1) throw new Error(`${sessions.length} sessions`)
+  return session
+}
+
+/** Waits until the output of a session stands still, and returns where. */
+async function standsStill(daemon: RunningSandboxd, session: string): Promise<number> {
+  let last = -1
+  let same = 0
+  return eventually(async () => {
+    const { end } = (await view(daemon, session)).output
+    same = end === last && end > 0 ? same + 1 : 0
+    last = end
+    return same >= 40 ? end : undefined
+  }, { what: 'the output to stand still', ...WAIT })
+}
+
+/** A sandboxd of its own that has seen as much output as the test is about to make, so that its heap is warm. */
+async function startWarm(mode: 'pipe' | 'pty'): Promise<RunningSandboxd> {
+  const daemon = await startSandboxd({ workspace: directory })
+  for (let round = 0; round < 3; round++) {
+    const warm = runShell(daemon, `stty raw -echo 2>/dev/null; cat pattern`, { mode, output: 'digest', keepSeconds: 0 })
+    await warm.exit
+  }
+  return daemon
+}
+
+describe('a reader that stalls', () => {
+  for (const mode of ['pipe', 'pty'] as const) {
+    const script = 'stty raw -echo 2>/dev/null; cat pattern'
+    test.concurrent(`holds the process, costs little memory and loses nothing (v1, ${mode})`, async () => {
+      await using daemon = await startWarm(mode)
+      const before = readResidentBytes(daemon.pid)
+      await using client = runShell(daemon, script, { mode, isFrozen: true })
+      await client.isAttached()
+      const end = await standsStill(daemon, client.session)
+      expect(end).toBeLessThan(3 * MIB)
+      const trace = await traceMemory(daemon.pid, 8_000)
+      expect(trace.highest - before).toBeLessThan(WINDOW_BYTES + ALLOWANCE_BYTES)
+      expect(trace.lateGrowth).toBeLessThan(MIB)
+      expect((await view(daemon, client.session)).output.end).toBe(end)
+      client.thaw()
+      expect(await client.exit).toMatchObject({ code: 0, outputEnd: FILE_BYTES })
+      expect(verifyPattern(SEED, 0, client.stdout.bytes)).toBeUndefined()
+      expect(client.stdout.length).toBe(FILE_BYTES)
+    })
+
+    test.concurrent(`holds the process, costs little memory and loses nothing (plain, ${mode})`, async () => {
+      await using daemon = await startWarm(mode)
+      const before = readResidentBytes(daemon.pid)
+      const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', mode]])
+      await using client = await connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
+      client.pause()
+      const { id } = await onlySession(daemon)
+      const end = await standsStill(daemon, id)
+      // The kernel's own socket buffers count too.
+      expect(end).toBeLessThan(16 * MIB)
+      const trace = await traceMemory(daemon.pid, 8_000)
+      expect(trace.highest - before).toBeLessThan(WINDOW_BYTES + ALLOWANCE_BYTES)
+      expect(trace.lateGrowth).toBeLessThan(MIB)
+      expect((await view(daemon, id)).output.end).toBe(end)
+      client.resume()
+      expect(await client.closed).toEqual({ code: 1000, reason: '' })
+      expect(client.exit).toEqual({ type: 'exit', code: 0 })
+      expect(client.stdout.length).toBe(FILE_BYTES)
+      expect(verifyPattern(SEED, 0, client.stdout.bytes)).toBeUndefined()
+    })
+  }
+
+  test('blocks an endless writer for good, which then uses no time', async () => {
+    await using client = runShell(sandboxd, 'exec yes', { isFrozen: true })
+    await client.isAttached()
+    await standsStill(sandboxd, client.session)
+    const { pid } = await view(sandboxd, client.session)
+    const ticks = async () => (await Bun.file(`/proc/${pid}/stat`).text()).split(' ').slice(13, 15).join(' ')
+    const before = await ticks()
+    await traceMemory(sandboxd.pid, 1_000)
+    expect(await ticks()).toBe(before)
+    expect((await Bun.file(`/proc/${pid}/wchan`).text()) || 'pipe_write').toMatch(/pipe/)
+  })
+})
+
+describe('a process that does not read', () => {
+  const total = 32 * MIB
+  const digest = () => createHash('sha256').update(patternAt(SEED, 0, total)).digest('hex')
+
+  for (const mode of ['pipe', 'pty'] as const) {
+    test(`holds the writer back and gets every byte in the end (v1, ${mode})`, async () => {
+      const size = mode === 'pipe' ? total : 4 * MIB
+      const script = `stty raw -echo 2>/dev/null; printf '<ready>'; kill -STOP $$; head -c ${size} | sha256sum`
+      await using client = runShell(sandboxd, script, { mode })
+      await client.waitFor('<ready>')
+      const before = readResidentBytes(sandboxd.pid)
+      let accepted = 0
+      const writing = (async () => {
+        for (let from = 0; from < size; from += 32 * 1024) {
+          await client.send(patternAt(SEED, from, Math.min(32 * 1024, size - from)))
+          accepted = from
+        }
+      })()
+      let last = -1
+      let same = 0
+      await eventually(() => {
+        same = accepted === last ? same + 1 : 0
+        last = accepted
+        return same > 100
+      }, { what: 'the writer to wait', ...WAIT })
+      expect(accepted).toBeLessThan(2 * MIB)
+      expect(readResidentBytes(sandboxd.pid) - before).toBeLessThan(ALLOWANCE_BYTES)
+      client.handle.signal('SIGCONT')
+      await writing
+      expect(await client.exit).toMatchObject({ code: 0 })
+      const wanted = createHash('sha256').update(patternAt(SEED, 0, size)).digest('hex')
+      expect(client.text).toContain(wanted)
+    })
+  }
+
+  test('holds a plain client back, costs little memory and gets every byte in the end', async () => {
+    await using daemon = await startWarm('pipe')
+    const script = `until [ -e go ]; do sleep 0.05; done; head -c ${total} | sha256sum`
+    const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', script]])
+    await rm(join(directory, 'go'), { force: true })
+    await using client = await connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
+    const before = readResidentBytes(daemon.pid)
+    const writing = (async () => {
+      for (let from = 0; from < total; from += 256 * 1024) await client.sendInput(patternAt(SEED, from, 256 * 1024))
+    })()
+    const trace = await traceMemory(daemon.pid, 3_000)
+    expect(trace.highest - before).toBeLessThan(ALLOWANCE_BYTES)
+    expect(trace.lateGrowth).toBeLessThan(MIB)
+    await Bun.write(join(directory, 'go'), '')
+    await writing
+    await client.closed
+    expect(client.stdout.text).toContain(digest())
+  })
+})
+
+describe('Ctrl-C during a flood on a slow link', () => {
+  test.each(['pipe', 'pty'] as const)('takes effect while little is in flight (%s)', async (mode) => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    proxy.setFaults({ toClient: { rateBytesPerSecond: 1_000_000 } })
+    const script = `trap 'echo "<stopped>"; exit 5' INT; yes 0123456789012345678901234567890123456789`
+    await using client = runShell(sandboxd, script, { mode, port: proxy.port })
+    await eventually(() => client.stdout.length > 2_000_000, { what: 'the flood', ...WAIT })
+    const receivedBefore = client.stdout.length
+    if (mode === 'pty') await client.send('\x03')
+    else client.handle.signal('SIGINT')
+    const { code, outputEnd } = await client.exit
+    expect(code).toBe(5)
+    expect(client.text.trimEnd()).toEndWith('<stopped>')
+    expect(outputEnd - receivedBefore).toBeLessThan(200 * 1024)
+  })
+})
+
+describe('a frozen viewer', () => {
+  test('never slows the driver of a pipe, and is told what it missed', async () => {
+    const total = 100 * MIB
+    const script = `cat pattern; head -c ${total - FILE_BYTES} pattern`
+    await using driver = runShell(sandboxd, `read go; ${script}`, { output: 'digest' })
+    await driver.isAttached()
+    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' }, { isFrozen: true, output: 'digest' })
+    await viewer.isAttached()
+    await driver.send('\n')
+    expect(await driver.exit).toMatchObject({ code: 0, outputEnd: total })
+    const wanted = createHash('sha256').update(patternAt(SEED, 0, FILE_BYTES)).update(patternAt(SEED, 0, total - FILE_BYTES))
+    expect(driver.stdout.sha256).toBe(wanted.digest('hex'))
+    viewer.thaw()
+    expect(await viewer.exit).toMatchObject({ code: 0, outputEnd: total })
+    const missed = viewer.gaps.reduce((sum, { from, to }) => sum + to - from, 0)
+    expect(missed).toBeGreaterThan(90 * MIB)
+    expect(viewer.stdout.length + missed).toBe(total)
+  })
+
+  test('never slows the driver of a terminal, and gets a screen', async () => {
+    const total = 24 * MIB
+    const script = `stty raw -echo; printf R; read go; head -c ${total} pattern | base64 -w 60; printf '<end>'`
+    await using driver = runShell(sandboxd, script.replace('read go', 'head -c 1 >/dev/null'), { mode: 'pty', output: 'digest' })
+    await driver.isAttached()
+    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' }, { isFrozen: true })
+    await viewer.isAttached()
+    await eventually(() => driver.stdout.length > 0, { what: 'the program to be ready', ...WAIT })
+    await driver.send('x')
+    const { outputEnd } = await driver.exit
+    expect(driver.stdout.length).toBe(outputEnd)
+    viewer.thaw()
+    expect(await viewer.exit).toMatchObject({ code: 0, outputEnd })
+    expect(viewer.stdout.length).toBeLessThan(outputEnd)
+    expect(viewer.screens.length).toBeGreaterThan(0)
+  })
+})
+
+describe('a frozen driver', () => {
+  /** Far more than log and window hold. */
+  const build = 'head -c 20000000 /dev/zero | tr "\\0" "x"; touch built'
+
+  test('lets the program of a trimming terminal finish after the stall time', async () => {
+    await using daemon = await startSandboxd({ args: ['--stall-seconds', '1'] })
+    await using driver = runShell(daemon, build, { mode: 'pty', isFrozen: true })
+    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), { what: 'the build to finish', ...WAIT })
+    driver.thaw()
+    expect(await driver.exit).toMatchObject({ code: 0, outputEnd: 20_000_000 })
+    expect(driver.stdout.length).toBeLessThan(20_000_000)
+    expect(driver.screens.length + driver.gaps.length).toBeGreaterThan(0)
+  })
+
+  test('holds the program of a blocking session for as long as it takes', async () => {
+    await using daemon = await startSandboxd({ args: ['--stall-seconds', '1', '--grace-seconds', '1'] })
+    await using driver = runShell(daemon, build, { mode: 'pty', overflow: 'block', isFrozen: true })
+    await driver.isAttached()
+    const end = await standsStill(daemon, driver.session)
+    await traceMemory(daemon.pid, 3_000)
+    expect((await view(daemon, driver.session)).output.end).toBe(end)
+    expect(await Bun.file(join(daemon.workspace, 'built')).exists()).toBe(false)
+    driver.thaw()
+    expect(await driver.exit).toMatchObject({ code: 0, outputEnd: 20_000_000 })
+    expect(driver.stdout.length).toBe(20_000_000)
+    expect(driver.gaps).toEqual([])
+  })
+
+  test('that was cut off holds a trimming session for the grace only', async () => {
+    await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
+    await using proxy = openFaultProxy({ target: { port: daemon.port } })
+    await using driver = runShell(daemon, `read go; ${build}`, { mode: 'pty', port: proxy.port })
+    await driver.isAttached()
+    await driver.send('\n')
+    await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+    proxy.setFaults({ newConnections: 'refuse' })
+    proxy.cutAll('reset')
+    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), { what: 'the build to finish', ...WAIT })
+    proxy.setFaults({ newConnections: 'accept' })
+    expect((await driver.exit).code).toBe(0)
+  })
+
+  test('that was cut off holds a blocking session until it is back', async () => {
+    await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
+    await using proxy = openFaultProxy({ target: { port: daemon.port } })
+    await using driver = runShell(daemon, build, { port: proxy.port })
+    await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+    proxy.setFaults({ newConnections: 'refuse' })
+    proxy.cutAll('reset')
+    const end = await standsStill(daemon, driver.session)
+    await traceMemory(daemon.pid, 2_500)
+    expect((await view(daemon, driver.session)).output.end).toBe(end)
+    proxy.setFaults({ newConnections: 'accept' })
+    expect(await driver.exit).toMatchObject({ code: 0, outputEnd: 20_000_000 })
+    expect(driver.stdout.length).toBe(20_000_000)
+  })
+})
