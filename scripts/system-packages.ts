@@ -18,6 +18,7 @@ const systemPackages: readonly SystemPackage[] = [
     tests: 'a foreign WebSocket client',
   },
   { name: 'util-linux', probe: ['script', '--version'], tests: 'the command line in a terminal' },
+  { name: 'chromium', probe: ['/usr/bin/chromium', '--version'], tests: 'the client library in a browser' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },
 ]
 
