@@ -4,16 +4,22 @@ import path from 'node:path'
 
 const root = path.dirname(import.meta.dir)
 
+/** Workers are entry points of their own: the executable finds them by their path beside the program's. */
 const programs = [
-  { name: 'sbx-stdio', entry: 'apps/cli/src/main.ts' },
-  { name: 'sandboxd', entry: 'apps/sandboxd/src/main.ts' },
+  { name: 'sbx-stdio', entry: 'apps/cli/src/main.ts', workers: [] },
+  {
+    name: 'sandboxd',
+    entry: 'apps/sandboxd/src/main.ts',
+    workers: ['apps/sandboxd/src/sessions/screen-worker.ts'],
+  },
 ]
 
-for (const [index, { name, entry }] of programs.entries()) {
+for (const [index, { name, entry, workers }] of programs.entries()) {
   console.error(`[${index + 1}/${programs.length}] ${entry} → dist/${name} …`)
   const startedMs = performance.now()
   const outfile = path.join(root, 'dist', name)
-  const argv = [process.execPath, 'build', '--compile', '--minify-syntax', '--minify-whitespace', entry]
+  const flags = ['--compile', '--minify-syntax', '--minify-whitespace']
+  const argv = [process.execPath, 'build', ...flags, entry, ...workers]
   const result = Bun.spawnSync([...argv, '--outfile', outfile], { cwd: root, stdout: 'pipe', stderr: 'pipe' })
   if (!result.success) {
     console.error(`${result.stdout.toString()}${result.stderr.toString()}`)

@@ -12,7 +12,7 @@ export type SocketData =
       readonly host: SessionHost
       readonly rights: LinkRights
       readonly start: StartParameters
-      /** Plain sockets only: when anything was last heard, and whether a ping is out. */
+      /** Plain sockets only: when anything was last heard, and the timer that looks at it. */
       liveness: { heardMs: number; timer: ReturnType<typeof setInterval> | undefined }
     }
   /** A refusal that the client can read: browsers cannot see a refused upgrade. */
@@ -20,8 +20,15 @@ export type SocketData =
 
 /** How often a plain client is asked whether it is there. */
 const PLAIN_PING_MS = 30_000
+/** How often one that is held back is pinged, since its goodbye cannot be read: the kernel of one that is gone answers with a reset. */
+const HELD_PING_MS = 1_000
 /** A plain client that owes no reading and answers no ping for this long is gone. */
 const PLAIN_SILENCE_MS = 120_000
+
+/** Input a process has not taken at which a plain client, who knows no credit, is held back by TCP. */
+const PLAIN_INPUT_HIGH_BYTES = 1024 * 1024
+/** Input left at which it may go on. */
+const PLAIN_INPUT_LOW_BYTES = 256 * 1024
 
 /** Handlers of the attach route. */
 export function createSocketHandlers(now: () => number): {
@@ -49,8 +56,19 @@ export function createSocketHandlers(now: () => number): {
         data.link,
         {
           send: (frame) => sendFrame(socket, frame),
-          close: (code, reason) => socket.close(code, reason),
+          close: (code, reason) => {
+            // The answer to a close frame is behind what the client has sent before.
+            socket.resume()
+            socket.close(code, reason)
+          },
           terminate: () => socket.terminate(),
+          inputSettled: () => {
+            if (!socket.isPaused || data.host.unsettledInput(data.link) > PLAIN_INPUT_LOW_BYTES) return
+            clearInterval(data.liveness.timer)
+            data.liveness.timer = watchPlain(socket, data, now)
+            heard(data)
+            socket.resume()
+          },
         },
         data.rights,
         data.start,
@@ -58,7 +76,14 @@ export function createSocketHandlers(now: () => number): {
     },
     message(socket, message) {
       heard(socket.data)
-      if (socket.data.kind === 'attach') socket.data.host.received(socket.data.link, message)
+      if (socket.data.kind !== 'attach') return
+      const { host, link, rights, liveness } = socket.data
+      host.received(link, message)
+      if (rights.dialect !== 'plain' || socket.isPaused) return
+      if (host.unsettledInput(link) <= PLAIN_INPUT_HIGH_BYTES) return
+      socket.pause()
+      clearInterval(liveness.timer)
+      liveness.timer = setInterval(() => socket.ping(), HELD_PING_MS)
     },
     drain(socket) {
       heard(socket.data)

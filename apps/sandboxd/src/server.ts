@@ -170,7 +170,8 @@ class App {
 
   /** Finds or creates the session that an upgrade names. Nothing is created for a request that is no upgrade. */
   #admit(url: URL, dialect: Dialect, isUpgrade: boolean): Admitted {
-    const parameters = parseAttach(url.searchParams, dialect)
+    // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
+    const parameters = parseAttach(url.searchParams, isUpgrade ? dialect : 'v1')
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
     const { registry, now } = this.#deps
     const { role, take, cols, rows } = parameters.rights
@@ -185,7 +186,8 @@ class App {
         kind: 'attach',
         link: this.#links,
         host,
-        rights: { principal: PRINCIPAL, authority: role, dialect, take },
+        // The bearer may start any command already.
+        rights: { principal: PRINCIPAL, authority: role, dialect, take, exec: true },
         start: { env: {}, cols, rows },
         liveness: { heardMs: now(), timer: undefined },
       },

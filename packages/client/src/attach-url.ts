@@ -20,7 +20,11 @@ export interface AttachRequest {
 }
 
 /** The address of an upgrade: creates under `createId`, or joins `session` once that is known. */
-export function attachUrl(base: string | URL, request: AttachRequest, known: { createId: string; session: string | undefined }): URL {
+export function attachUrl(
+  base: string | URL,
+  request: AttachRequest,
+  known: { createId: string; session: string | undefined },
+): URL {
   const url = new URL(base)
   if (url.protocol === 'http:') url.protocol = 'ws:'
   if (url.protocol === 'https:') url.protocol = 'wss:'
@@ -30,7 +34,8 @@ export function attachUrl(base: string | URL, request: AttachRequest, known: { c
   }
   set('sandbox', request.sandbox)
   set('role', request.role)
-  if (request.take === true) set('take', '1')
+  // Only on the way in: whoever lost the lease since must not take it back by reconnecting.
+  if (request.take === true && known.session === undefined) set('take', '1')
   const session = known.session ?? request.session
   if (session !== undefined) {
     set('session', session)

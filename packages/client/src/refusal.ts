@@ -8,7 +8,8 @@ export interface RefusalReason {
 
 /** The code that a close code of the table stands for. */
 export function reasonOfClose(close: number, reason: string): RefusalReason | undefined {
-  if (isErrorCode(reason) && ERRORS[reason].close === close) return { code: reason, message: `The server closed the connection: ${reason}` }
+  if (isErrorCode(reason) && ERRORS[reason].close === close)
+    return { code: reason, message: `The server closed the connection: ${reason}` }
   return undefined
 }
 
@@ -21,6 +22,15 @@ function codeOfStatus(status: number): ErrorCode | undefined {
   return undefined
 }
 
+/** Why a request could not be made, in words where the platform says it. */
+function faultOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+  if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host'
+  if (/CERT|SSL|TLS|SELF_SIGNED/.test(code)) return `the certificate is not trusted (${printable(code)})`
+  return 'no answer'
+}
+
 /** Text from a server that is about to be shown: one line of printable characters. */
 function printable(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500)
@@ -28,7 +38,7 @@ function printable(text: string): string {
 
 /**
  * Asks over HTTP why an upgrade was refused, because a WebSocket cannot tell. Undefined when the server has no
- * objection, or cannot be reached either.
+ * objection. A server that cannot be reached, or that answers something else, is a lost link with a reason.
  */
 export async function explainRefusal(
   request: { url: URL; headers: Readonly<Record<string, string>> },
@@ -37,17 +47,26 @@ export async function explainRefusal(
   const url = new URL(request.url)
   url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:'
   try {
-    const response = await fetchLike(url.href, { headers: request.headers, redirect: 'manual', signal: AbortSignal.timeout(5_000) })
+    const response = await fetchLike(url.href, {
+      headers: request.headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(5_000),
+    })
     const body: unknown = await response.json().catch(() => undefined)
     const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-    const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
+    const message =
+      typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
     if (code === 'upgrade_required') return undefined
     const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(response.status)
-    if (known === undefined) return undefined
-    return { code: known, message: typeof message === 'string' ? printable(message) : `The server answered ${response.status}` }
-  } catch {
-    // Unreachable over HTTP as well: the link is at fault, not the request.
-    return undefined
+    if (known === undefined) {
+      return { code: 'link_lost', message: `The server answered ${response.status} instead of an upgrade` }
+    }
+    return {
+      code: known,
+      message: typeof message === 'string' ? printable(message) : `The server answered ${response.status}`,
+    }
+  } catch (error) {
+    return { code: 'link_lost', message: `The server cannot be reached: ${faultOf(error)}` }
   }
 }

@@ -33,7 +33,10 @@ export const openWebSocket: OpenSocket = (request, events) => {
   const protocols = [...request.protocols]
   const hasHeaders = Object.keys(request.headers).length > 0
   const socket = hasHeaders
-    ? new (WebSocket as unknown as WebSocketWithHeaders)(request.url.href, { protocols, headers: request.headers })
+    ? new (WebSocket as unknown as WebSocketWithHeaders)(request.url.href, {
+        protocols,
+        headers: request.headers,
+      })
     : new WebSocket(request.url.href, protocols)
   socket.binaryType = 'arraybuffer'
   socket.addEventListener('open', () => events.opened())

@@ -38,6 +38,8 @@ interface Probe {
  */
 export class AckWindow {
   readonly #bounds: WindowBounds
+  /** The lesser of the bound and what the client wants. */
+  #maxBytes: number
   #sizeBytes: number
   /** Send times of offsets in flight, oldest first. */
   #samples: { end: number; sentMs: number }[] = []
@@ -47,14 +49,16 @@ export class AckWindow {
   #shrinkAfter = 0
   #probe: Probe | undefined
 
-  constructor(bounds: WindowBounds) {
+  /** `wantedBytes` is the most the client wants in flight. */
+  constructor(bounds: WindowBounds, wantedBytes: number = bounds.maxBytes) {
     this.#bounds = bounds
-    this.#sizeBytes = Math.min(bounds.startBytes, bounds.maxBytes)
+    this.#maxBytes = Math.max(1, Math.min(bounds.maxBytes, wantedBytes))
+    this.#sizeBytes = Math.min(bounds.startBytes, this.#maxBytes)
   }
 
   get sizeBytes(): number {
     if (this.#probe === undefined) return this.#sizeBytes
-    return Math.max(Math.min(this.#bounds.minBytes, this.#sizeBytes), this.#sizeBytes >> PROBE_SHIFT)
+    return Math.max(Math.min(this.#minBytes, this.#sizeBytes), this.#sizeBytes >> PROBE_SHIFT)
   }
 
   /** Bytes up to `end` were handed to the connection. */
@@ -77,24 +81,30 @@ export class AckWindow {
     this.#adapt(delayMs - this.#minimumMs, { offset, ackedBytes, limited })
   }
 
-  /** Forgets what was in flight, after a cut. */
-  restart(): void {
+  /** Forgets what was in flight, after a cut. The size is kept as far as a fresh connection may have it. */
+  restart(wantedBytes: number): void {
+    this.#maxBytes = Math.max(1, Math.min(this.#bounds.maxBytes, wantedBytes))
     this.#samples = []
     this.#minimumMs = Number.POSITIVE_INFINITY
     this.#shrinkAfter = 0
     this.#probe = undefined
-    this.#sizeBytes = Math.min(this.#sizeBytes, this.#bounds.startBytes)
+    this.#sizeBytes = Math.min(this.#sizeBytes, this.#bounds.startBytes, this.#maxBytes)
+  }
+
+  /** Never more than the most. */
+  get #minBytes(): number {
+    return Math.max(1, Math.min(this.#bounds.minBytes, this.#maxBytes))
   }
 
   #adapt(queueingMs: number, ack: { offset: number; ackedBytes: number; limited: boolean }): void {
     if (queueingMs > SHRINK_ABOVE_MS) {
       if (ack.offset < this.#shrinkAfter) return
-      this.#sizeBytes = Math.max(this.#bounds.minBytes, this.#sizeBytes >> 1, 1)
+      this.#sizeBytes = Math.max(this.#minBytes, this.#sizeBytes >> 1)
       this.#shrinkAfter = this.#samples.at(-1)?.end ?? ack.offset
     } else if (queueingMs < GROW_BELOW_MS && ack.limited) {
       // A gap is acknowledged at once and says nothing about the path, so it counts as one window at most.
       const bytes = Math.min(ack.ackedBytes, this.#sizeBytes) * (1 - queueingMs / GROW_BELOW_MS)
-      this.#sizeBytes = Math.min(this.#bounds.maxBytes, this.#sizeBytes + Math.ceil(bytes))
+      this.#sizeBytes = Math.min(this.#maxBytes, this.#sizeBytes + Math.ceil(bytes))
     }
   }
 
@@ -109,10 +119,11 @@ export class AckWindow {
     else this.#believe(delayMs, nowMs)
   }
 
-  /** Takes a delay during a probe; a full small window behind its start is enough. */
+  /** Takes a delay during a probe, which ends when everything sent before it is long gone, or nothing is in flight. */
   #measure(probe: Probe, delayMs: number, offset: number, nowMs: number): void {
     probe.minimumMs = Math.min(probe.minimumMs, delayMs)
-    if (offset < probe.from + 2 * this.sizeBytes) return
+    const isDrained = offset >= probe.from && this.#samples.length === 0
+    if (!isDrained && offset < probe.from + 2 * this.sizeBytes) return
     this.#probe = undefined
     this.#believe(probe.minimumMs, nowMs)
   }

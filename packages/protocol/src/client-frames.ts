@@ -42,6 +42,8 @@ export const clientMessage = tagged({
     version: whole(1, 1000),
     /** Secret of the attachment, minted by the client; presenting it again is how it resumes. */
     identity: text(32, /^[0-9a-f]{32}$/),
+    /** Counts the attachment's connections: with it, a hello that is late cannot replace a newer connection. */
+    attempt: optional(whole(1, Number.MAX_SAFE_INTEGER)),
     /** True once a welcome has been received: the server must then know the identity. */
     resuming: bool,
     /** Output bytes received so far. */

@@ -68,6 +68,8 @@ export const ERRORS = {
   line_too_long: final(413, 4443),
   /** A frame or body is larger than the limit. */
   frame_too_large: final(413, 1009),
+  /** A plain client sent input much faster than the process reads it. */
+  input_overflow: final(413, 4444),
   /** The sandbox runs as many sessions as it may. */
   too_many_sessions: final(429, 4450),
   /** The session has as many attachments as it may. */

@@ -1,5 +1,7 @@
 /** Bytes of payload in one data frame; relays on the way stay comfortable with it. */
 export const MAX_DATA_BYTES = 64 * 1024
+/** Bytes of input in one frame. Small, because a frame is a sign of life only once it is whole: 16 s at 1 KB/s. */
+export const MAX_INPUT_FRAME_BYTES = 16 * 1024
 /** Bytes of one inbound WebSocket message, control or data; larger ones end the connection. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024
 /** Characters of one control message; hello carries the environment and is the largest. */
@@ -20,6 +22,8 @@ export const MIN_WINDOW_BYTES = 2 * 1024
 export const MAX_WINDOW_BYTES = 1024 * 1024
 /** Input bytes one attachment may have unsettled. */
 export const INPUT_WINDOW_BYTES = 256 * 1024
+/** Input bytes of a plain client, which knows no credit, that may be unsettled. */
+export const PLAIN_INPUT_BYTES = 16 * 1024 * 1024
 /** Output kept per session for resume and late attachers. */
 export const LOG_BYTES = 2 * 1024 * 1024
 /** Output handed to sockets for one session in one turn of the event loop. */
@@ -42,6 +46,12 @@ export const SILENCE_MS = 50_000
 export const MAX_ATTACHMENTS = 64
 /** Inbound messages per second per connection, over a burst of twice that. */
 export const MESSAGES_PER_SECOND = 5_000
+/** Changes and wishes of the lease per second per attachment, over a burst of twice that. */
+export const LEASE_MOVES_PER_SECOND = 20
+/** Least time between two presence messages to one attachment; the later one tells the newest state. */
+export const PRESENCE_MS = 50
+/** Characters of the text in an error message; longer ones are cut. */
+export const MAX_ERROR_CHARS = 2048
 /** How long a small settled input or consumed output may wait for its ack. */
 export const ACK_DELAY_MS = 10
 /** Consumed output that is acknowledged at once. */

@@ -60,7 +60,8 @@ export class OutputLog {
   /** Memory in use for payload and its frames. */
   get allocatedBytes(): number {
     let bytes = 0
-    for (const block of this.#blocks.slice(this.#head)) bytes += block.bytes.byteLength + 8 * block.runs.length
+    for (const block of this.#blocks.slice(this.#head))
+      bytes += block.bytes.byteLength + 8 * block.runs.length
     return bytes
   }
 

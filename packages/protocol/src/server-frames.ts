@@ -1,5 +1,5 @@
 import { ROLES } from './client-frames.ts'
-import { MAX_ATTACHMENTS, MAX_CELLS, MAX_NAME_CHARS, MAX_SNAPSHOT_BYTES } from './limits.ts'
+import { MAX_ATTACHMENTS, MAX_CELLS, MAX_ERROR_CHARS, MAX_NAME_CHARS, MAX_SNAPSHOT_BYTES } from './limits.ts'
 import {
   bool,
   type Decoded,
@@ -18,7 +18,7 @@ import {
 const cells = whole(1, MAX_CELLS)
 const role = oneOf(ROLES)
 const attachmentId = text(16, /^a[0-9]+$/)
-const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(2048) }
+const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(MAX_ERROR_CHARS) }
 
 /** How far the server has taken an attachment's input. */
 const inputPlace = record({ at: offset, seq: offset })
@@ -57,9 +57,12 @@ export const serverMessage = tagged({
   }),
   /** Input up to `input` was written to the process; control messages up to `seq` were applied. */
   ack: record({ type: literal('ack'), input: offset, seq: offset }),
-  /** Output from..to is no longer available; the stream continues at `to`. */
+  /** Output from..to is no longer available; the stream continues at `to`. Of a terminal, a snapshot says the same. */
   gap: record({ type: literal('gap'), from: offset, to: offset }),
-  /** The screen at offset `at`, as `bytes` bytes in snapshot data frames; the stream continues at `at`. */
+  /**
+   * The screen at offset `at`, as `bytes` bytes in snapshot data frames; the stream continues at `at`.
+   * What lies between the last byte received and `at` is no longer available.
+   */
   snapshot: record({
     type: literal('snapshot'),
     at: offset,

@@ -44,10 +44,14 @@ export const bool: Shape<boolean> = {
   describe: 'bool',
 }
 
+/** A text of Unicode characters: a lone surrogate has no bytes, so it cannot be passed on. */
 export function text(maxChars: number, pattern?: RegExp): Shape<string> {
   return {
     decode: (value) =>
-      typeof value === 'string' && value.length <= maxChars && (pattern === undefined || pattern.test(value))
+      typeof value === 'string' &&
+      value.length <= maxChars &&
+      value.isWellFormed() &&
+      (pattern === undefined || pattern.test(value))
         ? value
         : undefined,
     describe: `text(${maxChars}${pattern === undefined ? '' : `,${pattern.source}`})`,

@@ -17,6 +17,10 @@ export class ScreenModel {
   /** Nothing was lost before it could be fed. */
   #isExact = true
   #isOpen = false
+  /** Serial number of the last resize the renderer knows; one may come at an offset that was fed before. */
+  #resizeSerial = 0
+  /** Screens asked for and not answered. */
+  #rendering = 0
 
   constructor(session: ServerSession, renderer: ScreenRenderer) {
     this.#session = session
@@ -37,9 +41,11 @@ export class ScreenModel {
     const at = this.#fed
     const isExact = this.#isExact
     const { cols, rows } = resizes.sizeAt(at)
+    this.#rendering += 1
     const data = await this.#renderer.render(id)
+    this.#rendering -= 1
     // The whole output is still in the log, so the model can be built again when it is needed.
-    if (this.#session.log.start === 0) this.#close()
+    if (this.#session.log.start === 0 && this.#rendering === 0) this.#close()
     return { at, cols, rows, data: data ?? new Uint8Array(0), exact: isExact && data !== undefined }
   }
 
@@ -58,16 +64,20 @@ export class ScreenModel {
     const { id, log, resizes } = this.#session
     if (!this.#isOpen) {
       this.#isOpen = true
-      const { cols, rows } = resizes.sizeAt(0)
+      const { serial, cols, rows } = resizes.sizeAt(0)
+      this.#resizeSerial = serial
       this.#renderer.open(id, cols, rows)
     }
     if (this.#fed < log.start) {
       this.#isExact = false
       this.#fed = log.start
     }
-    for (const resize of resizes.between(this.#fed, log.end)) {
+    let resize = resizes.after(this.#resizeSerial)
+    while (resize !== undefined) {
       this.#feedUpTo(resize.at)
+      this.#resizeSerial = resize.serial
       this.#renderer.resize(id, resize.cols, resize.rows)
+      resize = resizes.after(this.#resizeSerial)
     }
     this.#feedUpTo(log.end)
   }

@@ -1,6 +1,7 @@
 import { SerializeAddon } from '@xterm/addon-serialize'
 import { Terminal } from '@xterm/headless'
 import { limits } from '@sandwire/protocol'
+import { ScreenModes } from './screen-modes.ts'
 import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
 
 declare const self: Worker
@@ -11,6 +12,7 @@ const SCROLLBACK_LINES = 1_000
 interface Screen {
   readonly terminal: Terminal
   readonly serializer: SerializeAddon
+  readonly modes: ScreenModes
 }
 
 const screens = new Map<string, Screen>()
@@ -20,16 +22,15 @@ function open(cols: number, rows: number): Screen {
   const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
   const serializer = new SerializeAddon()
   terminal.loadAddon(serializer)
-  return { terminal, serializer }
+  return { terminal, serializer, modes: new ScreenModes(terminal) }
 }
 
 /** The bytes that draw the screen; without its scrollback when that would be too much. */
-function serialize({ serializer }: Screen): Uint8Array {
-  const full = encoder.encode(serializer.serialize({ scrollback: SCROLLBACK_LINES }))
-  const fitting =
-    full.byteLength <= limits.MAX_SNAPSHOT_BYTES
-      ? full
-      : encoder.encode(serializer.serialize({ scrollback: 0 }))
+function serialize({ serializer, modes }: Screen): Uint8Array {
+  const draw = (scrollback: number): Uint8Array =>
+    encoder.encode(serializer.serialize({ scrollback }) + modes.serialize())
+  const full = draw(SCROLLBACK_LINES)
+  const fitting = full.byteLength <= limits.MAX_SNAPSHOT_BYTES ? full : draw(0)
   return fitting.byteLength <= limits.MAX_SNAPSHOT_BYTES ? fitting : new Uint8Array(0)
 }
 

@@ -63,6 +63,7 @@ class HandLink implements HostLink {
   terminate(): void {
     this.isTerminated = true
   }
+  inputSettled(): void {}
 
   /** Output bytes so far, as text. */
   get text(): string {

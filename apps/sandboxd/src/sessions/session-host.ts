@@ -17,6 +17,8 @@ export interface HostLink {
   close(code: number, reason: string): void
   /** Cuts the connection without a goodbye. */
   terminate(): void
+  /** The process took input; one that was held back because of it may go on. */
+  inputSettled(): void
 }
 
 /** What to run when the session starts; environment and size come with the first hello. */
@@ -90,6 +92,12 @@ export class SessionHost {
   received(id: LinkId, data: string | Uint8Array): void {
     if (typeof data !== 'string') this.#deps.countInput(data.byteLength)
     this.#run(this.session.received(id, data, this.#deps.now()))
+  }
+
+  /** Input of a connection that the process has not taken. */
+  unsettledInput(id: LinkId): number {
+    const attachment = this.session.roster.ofLink(id)
+    return attachment === undefined ? 0 : attachment.inputAccepted - attachment.inputSettled
   }
 
   drained(id: LinkId): void {
@@ -194,7 +202,10 @@ export class SessionHost {
           this.#run(this.session.output(stream, chunk, now()))
           this.#screen?.outputArrived()
         },
-        inputSettled: (bytes) => this.#run(this.session.inputSettled(bytes, now())),
+        inputSettled: (bytes) => {
+          this.#run(this.session.inputSettled(bytes, now()))
+          for (const link of this.#links.values()) link.inputSettled()
+        },
         inputRefused: (reason) =>
           this.#run(
             this.session.inputRefused({

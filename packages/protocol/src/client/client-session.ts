@@ -78,14 +78,14 @@ export class ClientSession {
 
   /** The connection is open. */
   opened(attempt: AttemptId, nowMs: number): readonly ClientEffect[] {
-    if (this.#connection.open(attempt, nowMs)) this.#hello()
+    if (this.#connection.open(attempt, nowMs)) this.#hello(attempt)
     return this.#effects.take()
   }
 
   /** A message came in. */
   receive(attempt: AttemptId, wire: WireMessage, nowMs: number): readonly ClientEffect[] {
     if (!this.#connection.isCurrent(attempt)) return []
-    this.#connection.heard(wire.length, nowMs)
+    this.#connection.heard(nowMs)
     const frame = decodeServer(wire)
     if (frame === undefined) this.#fail(new SandwireError('bad_frame', 'Cannot decode what the server sent'))
     else if (frame.kind === 'data') this.#data(frame.stream, frame.payload, nowMs)
@@ -160,13 +160,14 @@ export class ClientSession {
   /** Randomness for the next delay, in [0, 1); set by the driver so that the core has none of its own. */
   jitter: () => number = () => 0.5
 
-  #hello(): void {
+  #hello(attempt: AttemptId): void {
     const { identity, windowBytes, role, name, env } = this.#options
     const isNew = this.session === undefined
     this.#connection.send({
       type: 'hello',
       version: PROTOCOL_VERSION,
       identity,
+      attempt,
       resuming: !isNew,
       received: this.#intake.received,
       window: windowBytes,
@@ -194,7 +195,7 @@ export class ClientSession {
         this.#considerAck(nowMs)
         return
       case 'snapshot':
-        this.#intake.snapshotHead(message)
+        this.#failIf(this.#intake.snapshotHead(message))
         return
       case 'resized':
         this.#effects.push({ do: 'resized', cols: message.cols, rows: message.rows })
@@ -233,7 +234,8 @@ export class ClientSession {
       return
     }
     this.#connection.welcome(welcome.session, nowMs)
-    this.#intake.continueAt(welcome.output)
+    if (isResume) this.#intake.continue()
+    else this.#intake.beginAt(welcome.output)
     const { role, input, inputWindow } = welcome
     if (this.#failIf(this.#outlet.welcome({ role, input, inputWindow, isResume }))) return
     this.#connection.status({ is: 'attached', session: welcome.session, role })

@@ -34,10 +34,10 @@ export class Connection {
   /** Known from the first welcome on. */
   #session: string | undefined
 
-  constructor(effects: EffectList, options: Patience & { heartbeatMs: number; windowBytes: number }) {
+  constructor(effects: EffectList, options: Patience & { heartbeatMs: number }) {
     this.#effects = effects
     this.#reconnection = new Reconnection(options)
-    this.#heartbeat = new Heartbeat(options.heartbeatMs, options.windowBytes)
+    this.#heartbeat = new Heartbeat(options.heartbeatMs)
   }
 
   get is(): Phase['is'] {
@@ -75,8 +75,8 @@ export class Connection {
     this.#heartbeat.welcomed(nowMs)
   }
 
-  heard(bytes: number, nowMs: number): void {
-    this.#heartbeat.heard(bytes, nowMs)
+  heard(nowMs: number): void {
+    this.#heartbeat.heard(nowMs)
   }
 
   pong(id: number, nowMs: number): void {

@@ -1,40 +1,40 @@
-/** Least time a ping may go unanswered in silence before the connection counts as dead. */
+/** Silence after a ping that any connection is forgiven. */
 const MIN_DEADLINE_MS = 10_000
-/** Longest silence that any rate can excuse. */
+/** Silence forgiven before anything is known of the path: one frame of a fresh window at 1 KB/s takes 16 s. */
+const UNKNOWN_DEADLINE_MS = 30_000
+/** Longest silence that any slowness can excuse. */
 const MAX_DEADLINE_MS = 120_000
-/** A pong may wait behind one window; this many times the time that takes is allowed. */
+/** How many times the longest silence seen before is forgiven. */
 const PATIENCE = 4
-/** Rate is measured over spans of at least this. */
-const RATE_SPAN_MS = 1_000
 
 /**
- * Tells a slow connection from a dead one. Any byte is a sign of life, so only silence counts; and because a pong
- * queues behind at most one window of output, the silence allowed follows from the rate that was measured.
+ * Tells a slow connection from a dead one. Any frame is a sign of life, so only silence counts, and only while a ping
+ * is unanswered. On a slow path the pong queues behind a window of output, whose frames arrive in proportion to the
+ * rate; the silences between them are what the path is measured by.
  */
 export class Heartbeat {
   readonly #intervalMs: number
-  readonly #windowBytes: number
   #lastHeardMs = 0
   #lastPingMs = 0
   #pingId = 0
   /** When the unanswered ping was sent. */
   #unansweredMs: number | undefined
-  /** Bytes heard since `#spanMs`, and the slowest recent rate. */
-  #spanBytes = 0
-  #spanMs = 0
-  #bytesPerMs: number | undefined
+  /** Longest silence while this ping waits for its answer. */
+  #silenceMs = 0
+  /** The same of earlier pings, halved with each answer, so that a path that recovers is believed; undefined at first. */
+  #pastSilenceMs: number | undefined
 
-  constructor(intervalMs: number, windowBytes: number) {
+  constructor(intervalMs: number) {
     this.#intervalMs = intervalMs
-    this.#windowBytes = windowBytes
   }
 
+  /** A connection is open; nothing is known of its path. */
   opened(nowMs: number): void {
     this.#lastHeardMs = nowMs
     this.#lastPingMs = nowMs
     this.#unansweredMs = undefined
-    this.#spanBytes = 0
-    this.#spanMs = nowMs
+    this.#silenceMs = 0
+    this.#pastSilenceMs = undefined
   }
 
   /** The first ping goes out soon, so that a round-trip time is known early. */
@@ -42,21 +42,22 @@ export class Heartbeat {
     this.#lastPingMs = nowMs - this.#intervalMs
   }
 
-  heard(bytes: number, nowMs: number): void {
+  /** A frame came in. */
+  heard(nowMs: number): void {
+    if (this.#unansweredMs !== undefined) {
+      const sinceMs = Math.max(this.#lastHeardMs, this.#unansweredMs)
+      this.#silenceMs = Math.max(this.#silenceMs, nowMs - sinceMs)
+    }
     this.#lastHeardMs = nowMs
-    this.#spanBytes += bytes
-    const spanMs = nowMs - this.#spanMs
-    if (spanMs < RATE_SPAN_MS) return
-    this.#bytesPerMs = this.#spanBytes / spanMs
-    this.#spanBytes = 0
-    this.#spanMs = nowMs
   }
 
-  /** Takes a pong; returns the round-trip time when it answers the last ping. */
+  /** Takes a pong, after `heard`; returns the round-trip time when it answers the last ping. */
   pong(id: number, nowMs: number): number | undefined {
     if (id !== this.#pingId || this.#unansweredMs === undefined) return undefined
     const ms = nowMs - this.#unansweredMs
     this.#unansweredMs = undefined
+    this.#pastSilenceMs = Math.max(this.#silenceMs, (this.#pastSilenceMs ?? 0) / 2)
+    this.#silenceMs = 0
     return ms
   }
 
@@ -72,14 +73,13 @@ export class Heartbeat {
 
   /** When `beat` next has something to say. */
   get nextMs(): number {
-    if (this.#unansweredMs !== undefined)
-      return Math.max(this.#lastHeardMs, this.#unansweredMs) + this.#deadlineMs()
-    return this.#lastPingMs + this.#intervalMs
+    if (this.#unansweredMs === undefined) return this.#lastPingMs + this.#intervalMs
+    return Math.max(this.#lastHeardMs, this.#unansweredMs) + this.#deadlineMs()
   }
 
   #deadlineMs(): number {
-    const rate = this.#bytesPerMs ?? Number.POSITIVE_INFINITY
-    const windowMs = rate > 0 ? this.#windowBytes / rate : MAX_DEADLINE_MS
-    return Math.min(MAX_DEADLINE_MS, Math.max(MIN_DEADLINE_MS, PATIENCE * windowMs))
+    const known = Math.max(this.#silenceMs, this.#pastSilenceMs ?? 0)
+    const leastMs = this.#pastSilenceMs === undefined ? UNKNOWN_DEADLINE_MS : MIN_DEADLINE_MS
+    return Math.min(MAX_DEADLINE_MS, Math.max(leastMs, PATIENCE * known))
   }
 }

@@ -48,9 +48,15 @@ export class OutputIntake {
     return this.#ackDueMs
   }
 
-  /** A connection continues at `offset`. Acks may have been lost with the old one, so the state is told anew. */
-  continueAt(offset: number): void {
+  /** The stream of a new attachment begins at `offset`. */
+  beginAt(offset: number): void {
     this.#received = offset
+    this.#consumed = offset
+    this.continue()
+  }
+
+  /** The stream goes on with a new connection. Acks may have been lost with the old one, so the state is told anew. */
+  continue(): void {
     this.#ackSent = 0
     this.#isAckUrgent = true
     this.#snapshot = undefined
@@ -84,10 +90,14 @@ export class OutputIntake {
     return undefined
   }
 
-  /** A screen is announced; its bytes follow. */
-  snapshotHead(head: SnapshotHead): void {
+  /** A screen is announced; its bytes follow. Nothing moves before it is complete. */
+  snapshotHead(head: SnapshotHead): SandwireError | undefined {
+    if (head.at < this.#received || this.#snapshot !== undefined) {
+      return new SandwireError('desync', `Cannot draw the screen at ${head.at}: ${this.#received} is next`)
+    }
     this.#snapshot = { head, bytes: new Uint8Array(head.bytes), filled: 0 }
     this.#finishSnapshot()
+    return undefined
   }
 
   snapshotData(payload: Uint8Array): SandwireError | undefined {
@@ -103,7 +113,7 @@ export class OutputIntake {
 
   /** The consumer is done with everything up to `end`. */
   consume(end: number): void {
-    this.#consumed = Math.max(this.#consumed, end)
+    this.#consumed = Math.max(this.#consumed, Math.min(end, this.#received))
     this.#passSkips()
   }
 
@@ -140,6 +150,9 @@ export class OutputIntake {
     if (arriving === undefined || arriving.filled < arriving.bytes.byteLength) return
     this.#snapshot = undefined
     const { at, cols, rows, exact } = arriving.head
+    // The very first thing an attachment gets is where it begins, not a loss.
+    if (this.#received > 0 && at > this.#received)
+      this.#effects.push({ do: 'gap', from: this.#received, to: at })
     this.#received = at
     this.#isAckUrgent = true
     this.#effects.push({ do: 'snapshot', at, cols, rows, exact, bytes: arriving.bytes })

@@ -1,5 +1,5 @@
 import type { ClientMessage } from '../client-frames.ts'
-import { MAX_DATA_BYTES } from '../limits.ts'
+import { MAX_INPUT_FRAME_BYTES } from '../limits.ts'
 
 /** A control message before it has a place in the stream. */
 export type UnplacedMessage =
@@ -15,6 +15,9 @@ type Item =
 /** A frame to put on the connection. */
 export type Outgoing = Uint8Array | ClientMessage
 
+/** Pieces smaller than this are joined, so that a megabyte written byte by byte is not a million items. */
+const JOIN_BYTES = 4096
+
 /**
  * Input of one attachment: what waits to be sent, and what was sent and may have to be sent again.
  * Bytes are counted by offset and control messages by number; both start at 0 and never repeat.
@@ -26,7 +29,7 @@ export class SendLog {
   /** Sent and not known to be accepted, oldest first; the first byte of it is at `#base`. */
   #unconfirmed: Item[] = []
   /** Offset and number behind what is confirmed. */
-  #base = { at: 0, seq: 0 }
+  readonly #base = { at: 0, seq: 0 }
   /** Offset and number behind what was sent. */
   #sent = { at: 0, seq: 0 }
 
@@ -44,9 +47,10 @@ export class SendLog {
     return this.#sent.at
   }
 
+  /** Queues bytes. They are not copied unless few, so the caller must not change them. */
   write(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return
-    this.#queue.push({ kind: 'bytes', bytes })
+    addBytes(this.#queue, bytes)
     this.#queuedBytes += bytes.byteLength
   }
 
@@ -74,13 +78,13 @@ export class SendLog {
       this.#sent = { at: this.#sent.at, seq: this.#sent.seq + 1 }
       return { ...first.message, ...this.#sent }
     }
-    const room = Math.min(limit - this.#sent.at, MAX_DATA_BYTES)
+    const room = Math.min(limit - this.#sent.at, MAX_INPUT_FRAME_BYTES)
     if (room <= 0) return undefined
     const bytes = first.bytes.subarray(0, room)
     if (bytes.byteLength === first.bytes.byteLength) this.#queue.shift()
     else this.#queue[0] = { kind: 'bytes', bytes: first.bytes.subarray(room) }
     this.#queuedBytes -= bytes.byteLength
-    this.#unconfirmed.push({ kind: 'bytes', bytes })
+    addBytes(this.#unconfirmed, bytes)
     this.#sent = { at: this.#sent.at + bytes.byteLength, seq: this.#sent.seq }
     return bytes
   }
@@ -88,21 +92,23 @@ export class SendLog {
   /** The server has accepted up to this place; it need not be sent again. False when that was never sent. */
   confirm(at: number, seq: number): boolean {
     if (at > this.#sent.at || seq > this.#sent.seq) return false
-    while (this.#unconfirmed.length > 0) {
-      const first = this.#unconfirmed[0]
-      if (first === undefined) break
-      if (first.kind === 'control') {
+    let confirmed = 0
+    for (const item of this.#unconfirmed) {
+      if (item.kind === 'control') {
         if (this.#base.seq >= seq) break
         this.#base.seq += 1
-        this.#unconfirmed.shift()
-        continue
+      } else {
+        const part = Math.min(item.bytes.byteLength, at - this.#base.at)
+        if (part <= 0) break
+        this.#base.at += part
+        if (part < item.bytes.byteLength) {
+          this.#unconfirmed[confirmed] = { kind: 'bytes', bytes: item.bytes.subarray(part) }
+          break
+        }
       }
-      const part = Math.min(first.bytes.byteLength, at - this.#base.at)
-      if (part <= 0) break
-      this.#base.at += part
-      if (part === first.bytes.byteLength) this.#unconfirmed.shift()
-      else this.#unconfirmed[0] = { kind: 'bytes', bytes: first.bytes.subarray(part) }
+      confirmed += 1
     }
+    this.#unconfirmed.splice(0, confirmed)
     return true
   }
 
@@ -138,4 +144,17 @@ export class SendLog {
   dropQueuedControls(): void {
     this.#queue = this.#queue.filter((item) => item.kind === 'bytes')
   }
+}
+
+/** Adds bytes at the end, joined with the ones before when both are few. */
+function addBytes(items: Item[], bytes: Uint8Array): void {
+  const last = items.at(-1)
+  if (last?.kind !== 'bytes' || last.bytes.byteLength + bytes.byteLength > JOIN_BYTES) {
+    items.push({ kind: 'bytes', bytes })
+    return
+  }
+  const joined = new Uint8Array(last.bytes.byteLength + bytes.byteLength)
+  joined.set(last.bytes)
+  joined.set(bytes, last.bytes.byteLength)
+  items[items.length - 1] = { kind: 'bytes', bytes: joined }
 }

@@ -1,5 +1,6 @@
 import { AckWindow } from '../ack-window.ts'
 import type { Role } from '../client-frames.ts'
+import { LEASE_MOVES_PER_SECOND } from '../limits.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import type { LinkId } from './effects.ts'
 import type { SessionLimits } from './session-options.ts'
@@ -18,6 +19,8 @@ export interface Attachment {
   readonly id: string
   /** Secret that resumes it. */
   readonly identity: string
+  /** Number of its newest connection, as the client counts them. */
+  attempt: number
   /** Whose it is; another principal cannot resume it. */
   readonly principal: string
   readonly dialect: Dialect
@@ -27,7 +30,7 @@ export interface Attachment {
   role: Role
   state: LinkState
 
-  /** Where its raw stream begins: 0, or the offset of the last screen it was sent. */
+  /** Where its raw stream begins: 0, the offset of the last screen it was sent, or infinity while it has not got one. */
   base: number
   /** Offset behind the last output byte handed to the connection. */
   sent: number
@@ -51,6 +54,12 @@ export interface Attachment {
   isStalled: boolean
   /** Present when output bandwidth is limited. */
   bandwidth: TokenBucket | undefined
+  /** Which state of the roster it was told last, and when. */
+  presence: { told: number; atMs: number }
+  /** A ping to answer once the connection takes more. */
+  pongOwed: number | undefined
+  /** How often it may still take, give or ask for the lease. */
+  readonly leaseMoves: TokenBucket
 
   /** Input bytes accepted, and how many of them reached the process. */
   inputAccepted: number
@@ -69,6 +78,7 @@ export interface Attachment {
 export function createAttachment(init: {
   id: string
   identity: string
+  attempt: number
   principal: string
   dialect: Dialect
   name: string
@@ -82,11 +92,11 @@ export function createAttachment(init: {
   nowMs: number
 }): Attachment {
   const { limits, nowMs } = init
-  const maxBytes = Math.max(1, Math.min(init.windowBytes, limits.window.maxBytes))
   const rate = limits.outputBytesPerSecond
   return {
     id: init.id,
     identity: init.identity,
+    attempt: init.attempt,
     principal: init.principal,
     dialect: init.dialect,
     name: init.name,
@@ -98,7 +108,7 @@ export function createAttachment(init: {
     sentMax: init.from,
     acked: init.from,
     ackProgressMs: nowMs,
-    window: new AckWindow({ ...limits.window, maxBytes }),
+    window: new AckWindow(limits.window, init.windowBytes),
     isBlocked: false,
     awaitsSnapshot: false,
     resizeSerial: init.resizeSerial,
@@ -106,6 +116,9 @@ export function createAttachment(init: {
     isDone: false,
     isStalled: false,
     bandwidth: rate > 0 ? new TokenBucket(rate, Math.max(rate / 4, 1), nowMs) : undefined,
+    presence: { told: 0, atMs: Number.NEGATIVE_INFINITY },
+    pongOwed: undefined,
+    leaseMoves: new TokenBucket(LEASE_MOVES_PER_SECOND, LEASE_MOVES_PER_SECOND * 2, nowMs),
     inputAccepted: 0,
     inputSettled: 0,
     controlSeq: 0,

@@ -4,7 +4,7 @@ import type { Attachment } from './attachment.ts'
 import { detach } from './departure.ts'
 import type { Refusal } from './effects.ts'
 import type { PlacedMessage } from './input-gate.ts'
-import { askForLease, giveLease, takeLease } from './lease-desk.ts'
+import { moveLease } from './lease-desk.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Acts on a control message of an attachment. A refusal ends its connection. */
@@ -22,16 +22,12 @@ export function control(
     case 'ack':
       return parts.pump.acked(attachment, message.output, parts.valve.isPaused, nowMs)
     case 'ping':
-      parts.outbox.tell(attachment, { type: 'pong', id: message.id })
+      attachment.pongOwed = message.id
       return undefined
     case 'take':
-      return takeLease(parts, attachment)
     case 'ask':
-      askForLease(parts, attachment)
-      return undefined
     case 'give':
-      giveLease(parts, attachment, message.to)
-      return undefined
+      return moveLease(parts, attachment, message, nowMs)
     case 'roleSeen':
       if (attachment.deafUntilEpoch !== undefined && message.epoch >= attachment.deafUntilEpoch) {
         attachment.deafUntilEpoch = undefined

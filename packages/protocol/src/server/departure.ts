@@ -1,5 +1,6 @@
 import type { Attachment } from './attachment.ts'
 import type { LinkId, Refusal } from './effects.ts'
+import { beginEnding } from './ending.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Says why, closes, and forgets a connection. */
@@ -12,17 +13,25 @@ export function refuseLink(parts: SessionParts, link: LinkId, refusal: Refusal, 
 
 /** Forgets a connection; its attachment, if any, waits to resume. */
 export function dropLink(parts: SessionParts, link: LinkId, nowMs: number): void {
-  const { links, roster, valve, life } = parts
+  const { links, roster, valve, life, options } = parts
   if (!links.delete(link)) return
   const attachment = roster.ofLink(link)
   if (attachment === undefined) return
   if (roster.lease.holder === attachment.id) {
-    valve.pinAt(attachment.acked)
-    roster.lease.reserve(valve.beginGrace(nowMs))
+    roster.lease.reserve(nowMs + options.limits.graceMs)
+    // One that has stalled no longer holds the program back, and does not begin to by leaving.
+    if (!attachment.isStalled) {
+      valve.pinAt(attachment.acked)
+      valve.beginGrace(nowMs)
+    }
   }
   roster.unlink(attachment, nowMs)
   attachment.awaitsSnapshot = false
-  if (attachment.dialect === 'plain') roster.forget(attachment)
+  if (attachment.dialect === 'plain') {
+    // It cannot come back, and the session was its own, whoever else is watching.
+    roster.forget(attachment)
+    beginEnding(parts, nowMs)
+  }
   if (roster.attachedCount === 0) life.vacate(nowMs)
   roster.announce()
 }

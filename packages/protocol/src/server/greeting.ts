@@ -21,6 +21,34 @@ interface Newcomer {
   readonly rights: LinkRights
 }
 
+/** Variables that a client without `exec` may set: they describe its terminal and can start nothing. */
+const TERMINAL_ENV = /^(?:TERM|COLORTERM|LANG|LC_[A-Z_]+|TZ)$/
+
+/** Why a connection cannot even say hello. */
+export function refuseConnection(
+  { life, links, options }: SessionParts,
+  rights: LinkRights,
+): Refusal | undefined {
+  if (life.state.is === 'gone')
+    return { code: 'session_gone', message: 'Cannot attach: the session has ended' }
+  if (rights.dialect === 'plain' && life.state.is !== 'pending') {
+    return { code: 'needs_v1', message: 'Cannot join a session without the subprotocol "sandwire.v1"' }
+  }
+  // As many again may be on their way to replace the ones that are there.
+  if (links.size <= 2 * options.limits.maxAttachments) return undefined
+  return { code: 'too_many_attachments', message: `Cannot attach: the session has ${links.size} connections` }
+}
+
+function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, string>>): Refusal | undefined {
+  if (rights.exec === true) return undefined
+  const name = Object.keys(env).find((key) => !TERMINAL_ENV.test(key))
+  if (name === undefined) return undefined
+  return {
+    code: 'forbidden',
+    message: `Cannot set "${name}": this connection may not choose the environment`,
+  }
+}
+
 /** Starts the process, unless that was done before. */
 export function startProcess(parts: SessionParts, start: StartParameters, nowMs: number): void {
   const { life, valve, resizes, outbox } = parts
@@ -40,7 +68,7 @@ export function greetPlain(
 ): void {
   startProcess(parts, start, nowMs)
   const identity = `plain-${newcomer.link}`
-  admit(parts, newcomer, { identity, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
+  admit(parts, newcomer, { identity, attempt: 0, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
 }
 
 /** Answers a hello: resumes the attachment it names, or admits a new one. A refusal ends the connection. */
@@ -65,7 +93,11 @@ export function greet(
   if (hello.resuming) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
   }
-  return makeRoom(parts) ?? join(parts, newcomer, hello, nowMs)
+  return (
+    refuseEnvironment(newcomer.rights, hello.env ?? {}) ??
+    makeRoom(parts, newcomer.rights) ??
+    join(parts, newcomer, hello, nowMs)
+  )
 }
 
 function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: number): undefined {
@@ -73,7 +105,12 @@ function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: numb
   const isFirst = life.state.is === 'pending'
   startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows }, nowMs)
   const role = hello.role ?? newcomer.rights.authority
-  const attachment = admit(parts, newcomer, { ...hello, name: hello.name ?? '', role }, nowMs)
+  const attachment = admit(
+    parts,
+    newcomer,
+    { ...hello, attempt: hello.attempt ?? 0, name: hello.name ?? '', role },
+    nowMs,
+  )
   if (attachment.role === 'driver' && !isFirst) resizeTo(parts, hello.cols, hello.rows)
   welcome(parts, attachment)
   if (options.mode === 'pty' && !isFirst) {
@@ -87,14 +124,16 @@ function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: numb
 function admit(
   parts: SessionParts,
   { link, rights }: Newcomer,
-  wanted: { identity: string; name: string; window: number; role: Role },
+  wanted: { identity: string; attempt: number; name: string; window: number; role: Role },
   nowMs: number,
 ): Attachment {
   const { roster, resizes, options, life } = parts
-  const drives = wanted.role === 'driver' && (rights.take || roster.lease.isClaimable(nowMs))
+  const mayTake = rights.take && roster.driver?.dialect !== 'plain'
+  const drives = wanted.role === 'driver' && (mayTake || roster.lease.isClaimable(nowMs))
   const attachment = createAttachment({
     id: roster.mintId(),
     identity: wanted.identity,
+    attempt: wanted.attempt,
     principal: rights.principal,
     dialect: rights.dialect,
     name: wanted.name,
@@ -124,6 +163,9 @@ function resume(
   if (attachment.principal !== rights.principal) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
   }
+  if (hello.attempt !== undefined && hello.attempt <= attachment.attempt) {
+    return { code: 'replaced', message: 'A newer connection of this attachment is there already' }
+  }
   if (hello.received > attachment.sentMax) {
     return {
       code: 'desync',
@@ -133,10 +175,11 @@ function resume(
   const previous = roster.relink(attachment, link)
   if (previous !== undefined) replaceLink(parts, previous)
   life.occupy()
+  attachment.attempt = hello.attempt ?? attachment.attempt
   attachment.authority = rights.authority
   const role = lesserRole(attachment.role, rights.authority)
   if (role !== attachment.role) {
-    roster.lease.free()
+    if (roster.lease.holder === attachment.id) roster.lease.free()
     attachment.role = role
   }
   attachment.deafUntilEpoch = undefined
@@ -146,10 +189,12 @@ function resume(
   attachment.isStalled = false
   attachment.ackProgressMs = nowMs
   attachment.awaitsSnapshot = false
+  attachment.pongOwed = undefined
+  attachment.presence = { told: 0, atMs: Number.NEGATIVE_INFINITY }
   attachment.sent = hello.received
   attachment.acked = Math.min(attachment.acked, hello.received)
   attachment.resizeSerial = resizes.sizeAt(hello.received).serial
-  attachment.window.restart()
+  attachment.window.restart(hello.window)
   welcome(parts, attachment)
   if (hello.received < attachment.base) pump.askSnapshot(attachment)
   gate.remind(attachment)
@@ -181,16 +226,32 @@ function welcome({ options, outbox, resizes, roster }: SessionParts, attachment:
   outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
 }
 
-/** Room for one more attachment: the longest-gone one that does not drive makes way. */
-function makeRoom({ roster, options }: SessionParts): Refusal | undefined {
-  if (roster.size < options.limits.maxAttachments) return undefined
+/**
+ * Room for one more attachment. Of those that may still resume, one makes way: the longest gone of whoever has the most
+ * attachments, so that nobody can push out the others by coming again and again. The driver's place is kept.
+ */
+function makeRoom({ roster, gate, options }: SessionParts, rights: LinkRights): Refusal | undefined {
+  const { maxAttachments } = options.limits
+  // Those that left with input under way still cost memory.
+  if (roster.size < maxAttachments && gate.countWriters() < 2 * maxAttachments) return undefined
+  const seats = new Map<string, number>([[rights.principal, 1]])
+  for (const { principal } of roster.all()) seats.set(principal, (seats.get(principal) ?? 0) + 1)
+  let leaves: { attachment: Attachment; seats: number; sinceMs: number } | undefined
   for (const attachment of roster.all()) {
     if (attachment.state.is === 'attached' || attachment.id === roster.lease.holder) continue
-    roster.forget(attachment)
-    return undefined
+    const candidate = {
+      attachment,
+      seats: seats.get(attachment.principal) ?? 0,
+      sinceMs: attachment.state.sinceMs,
+    }
+    const isWorse = leaves === undefined || candidate.seats > leaves.seats
+    if (isWorse || (candidate.seats === leaves?.seats && candidate.sinceMs < leaves.sinceMs))
+      leaves = candidate
   }
-  return {
-    code: 'too_many_attachments',
-    message: `Cannot attach: the session has ${roster.size} attachments`,
+  if (leaves === undefined || gate.countWriters() >= 2 * maxAttachments) {
+    const message = `Cannot attach: the session has ${roster.size} attachments`
+    return { code: 'too_many_attachments', message }
   }
+  roster.forget(leaves.attachment)
+  return undefined
 }

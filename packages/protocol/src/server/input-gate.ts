@@ -1,5 +1,5 @@
 import type { ClientMessage } from '../client-frames.ts'
-import { ACK_DELAY_MS } from '../limits.ts'
+import { ACK_DELAY_MS, PLAIN_INPUT_BYTES } from '../limits.ts'
 import { type Attachment, canWrite } from './attachment.ts'
 import type { Outbox } from './outbox.ts'
 import type { Refusal } from './effects.ts'
@@ -7,12 +7,17 @@ import type { Refusal } from './effects.ts'
 /** A control message with a place in the input. */
 export type PlacedMessage = Extract<ClientMessage, { type: 'resize' | 'signal' | 'eof' }>
 
+/** Settled entries are dropped from the queue in batches of this many. */
+const COMPACT_ENTRIES = 256
+
 /** Lets input through to the process: once, in order, from those who may, and no more than was granted. */
 export class InputGate {
   readonly #outbox: Outbox
   readonly #windowBytes: number
   /** Bytes handed to the process and not settled yet, by who wrote them, oldest first. */
   readonly #unsettled: { attachment: Attachment; bytes: number }[] = []
+  /** Index of the oldest of them that is not settled. */
+  #head = 0
   /** Nobody reads input any more. */
   #isClosed = false
 
@@ -28,11 +33,11 @@ export class InputGate {
       return { code: 'role_refused', message: `Cannot take input: this attachment is a ${attachment.role}` }
     }
     const unsettled = attachment.inputAccepted - attachment.inputSettled
-    if (attachment.dialect === 'v1' && unsettled + bytes.byteLength > this.#windowBytes) {
-      return {
-        code: 'bad_frame',
-        message: `Cannot take input: more than ${this.#windowBytes} bytes are unsettled`,
-      }
+    const isPlain = attachment.dialect === 'plain'
+    const grantedBytes = isPlain ? PLAIN_INPUT_BYTES : this.#windowBytes
+    if (unsettled + bytes.byteLength > grantedBytes) {
+      const message = `Cannot take input: more than ${grantedBytes} bytes are unsettled`
+      return { code: isPlain ? 'input_overflow' : 'bad_frame', message }
     }
     if (bytes.byteLength === 0) return undefined
     attachment.inputAccepted += bytes.byteLength
@@ -41,7 +46,7 @@ export class InputGate {
       this.#tellClosed(attachment, attachment.inputAccepted - bytes.byteLength)
       return undefined
     }
-    const last = this.#unsettled.at(-1)
+    const last = this.#head < this.#unsettled.length ? this.#unsettled.at(-1) : undefined
     if (last?.attachment === attachment) last.bytes += bytes.byteLength
     else this.#unsettled.push({ attachment, bytes: bytes.byteLength })
     this.#outbox.push({ do: 'write', bytes })
@@ -73,19 +78,24 @@ export class InputGate {
   settled(bytes: number, nowMs: number): void {
     let left = bytes
     while (left > 0) {
-      const first = this.#unsettled[0]
+      const first = this.#unsettled[this.#head]
       if (first === undefined) return
       const part = Math.min(left, first.bytes)
       first.bytes -= part
       left -= part
-      if (first.bytes === 0) this.#unsettled.shift()
+      if (first.bytes === 0) this.#pass()
       this.#settle(first.attachment, part, nowMs)
     }
   }
 
   /** Who wrote the oldest bytes that are not settled. */
   get oldestWriter(): Attachment | undefined {
-    return this.#unsettled[0]?.attachment
+    return this.#unsettled[this.#head]?.attachment
+  }
+
+  /** How many attachments have input that the process has not taken. */
+  countWriters(): number {
+    return new Set(this.#unsettled.slice(this.#head).map(({ attachment }) => attachment)).size
   }
 
   /** Nobody reads stdin any more: what is queued is settled, and writers are told. */
@@ -95,7 +105,9 @@ export class InputGate {
     for (const attachment of writers) {
       if (canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
     }
-    for (const { attachment, bytes } of this.#unsettled.splice(0)) this.#settle(attachment, bytes, nowMs)
+    const unsettled = this.#unsettled.splice(0).slice(this.#head)
+    this.#head = 0
+    for (const { attachment, bytes } of unsettled) this.#settle(attachment, bytes, nowMs)
   }
 
   /** Repeats to a returning writer that nobody reads. */
@@ -104,16 +116,25 @@ export class InputGate {
     if (this.#isClosed && canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
   }
 
-  /** Sends the input ack when it is due. */
+  /** Sends the input ack when it is due and the connection takes it. */
   ackIfDue(attachment: Attachment, nowMs: number): void {
+    if (attachment.isBlocked) return
     if (attachment.inputAckDueMs !== undefined && nowMs >= attachment.inputAckDueMs) this.#ack(attachment)
   }
 
   #settle(attachment: Attachment, bytes: number, nowMs: number): void {
     attachment.inputSettled += bytes
     const unacked = attachment.inputSettled - attachment.inputAckSent.at
-    if (unacked * 4 >= this.#windowBytes) this.#ack(attachment)
+    if (unacked * 4 >= this.#windowBytes && !attachment.isBlocked) this.#ack(attachment)
     else attachment.inputAckDueMs ??= nowMs + ACK_DELAY_MS
+  }
+
+  /** Drops settled entries in batches: taking them off one by one would be slow in a long queue. */
+  #pass(): void {
+    this.#head += 1
+    if (this.#head < COMPACT_ENTRIES) return
+    this.#unsettled.splice(0, this.#head)
+    this.#head = 0
   }
 
   #ack(attachment: Attachment): void {

@@ -1,34 +1,64 @@
+import type { ClientMessage } from '../client-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { Refusal } from './effects.ts'
 import type { SessionParts } from './session-parts.ts'
 
+/** Acts on a message about the lease. A refusal ends the connection. */
+export function moveLease(
+  parts: SessionParts,
+  attachment: Attachment,
+  message: Extract<ClientMessage, { type: 'take' | 'give' | 'ask' }>,
+  nowMs: number,
+): Refusal | undefined {
+  if (!attachment.leaseMoves.take(1, nowMs)) {
+    return { code: 'rate_limited', message: 'Cannot move the lease that often' }
+  }
+  switch (message.type) {
+    case 'take':
+      return take(parts, attachment, nowMs)
+    case 'give':
+      give(parts, attachment, message.to, nowMs)
+      return undefined
+    case 'ask':
+      ask(parts, attachment)
+      return undefined
+  }
+}
+
 /** An attachment takes the lease, from whoever has it. */
-export function takeLease(parts: SessionParts, attachment: Attachment): Refusal | undefined {
+function take(parts: SessionParts, attachment: Attachment, nowMs: number): Refusal | undefined {
   if (attachment.authority !== 'driver') {
     return { code: 'forbidden', message: `Cannot drive: this connection may be ${attachment.authority}` }
   }
-  if (parts.roster.lease.holder !== attachment.id) handOver(parts, attachment)
+  if (parts.roster.driver?.dialect === 'plain') {
+    return { code: 'forbidden', message: 'Cannot drive: a plain client keeps the session it created' }
+  }
+  if (parts.roster.lease.holder !== attachment.id) handOver(parts, attachment, nowMs)
   return undefined
 }
 
 /** The driver hands the lease to another attachment, if that one is there and may drive. */
-export function giveLease(parts: SessionParts, attachment: Attachment, to: string): void {
+function give(parts: SessionParts, attachment: Attachment, to: string, nowMs: number): void {
   // A giver that has just lost the lease is late, not hostile.
   if (parts.roster.lease.holder !== attachment.id) return
   const target = parts.roster.ofId(to)
   if (target === undefined || target.state.is !== 'attached' || target.authority !== 'driver') return
-  if (target !== attachment) handOver(parts, target)
+  if (target !== attachment) handOver(parts, target, nowMs)
 }
 
 /** An attachment asks the driver to hand over. */
-export function askForLease({ roster, outbox }: SessionParts, attachment: Attachment): void {
+function ask({ roster, outbox }: SessionParts, attachment: Attachment): void {
   const { driver } = roster
-  if (driver !== undefined && driver !== attachment) outbox.tell(driver, { type: 'asked', by: attachment.id })
+  if (driver !== undefined && driver !== attachment && !driver.isBlocked)
+    outbox.tell(driver, { type: 'asked', by: attachment.id })
 }
 
-function handOver({ roster, valve }: SessionParts, to: Attachment): void {
+function handOver({ roster, valve }: SessionParts, to: Attachment, nowMs: number): void {
   const { driver } = roster
   if (driver !== undefined) valve.pinAt(driver.acked)
+  // A new driver has its own time to show progress.
+  to.ackProgressMs = nowMs
+  to.isStalled = false
   roster.grantLease(to)
   roster.tellRole(to)
   roster.announce()

@@ -10,6 +10,8 @@ export interface LinkRights {
   readonly dialect: Dialect
   /** Take the lease even if somebody drives. */
   readonly take: boolean
+  /** May start any command, and so set any environment variable. Without it only those of `TERMINAL_ENV` are taken. */
+  readonly exec?: boolean
 }
 
 /** What is known of a connection, from before its hello until it is gone. */
@@ -32,6 +34,10 @@ export class LinkTable {
   add(link: LinkId, rights: LinkRights, nowMs: number): void {
     const messages = new TokenBucket(this.#messagesPerSecond, this.#messagesPerSecond * 2, nowMs)
     this.#links.set(link, { rights, sinceMs: nowMs, lastHeardMs: nowMs, messages })
+  }
+
+  get size(): number {
+    return this.#links.size
   }
 
   get(link: LinkId): Link | undefined {

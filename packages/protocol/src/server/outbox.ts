@@ -1,5 +1,6 @@
 import { encode } from '../codec.ts'
-import { ERRORS } from '../errors.ts'
+import { type ErrorCode, ERRORS } from '../errors.ts'
+import { MAX_ERROR_CHARS } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId, Refusal, ServerEffect } from './effects.ts'
@@ -29,16 +30,16 @@ export class Outbox {
   }
 
   /** Reports a fault that does not end the connection, in either dialect. */
-  warn(attachment: Attachment, { code, message }: Refusal): void {
+  warn(attachment: Attachment, refusal: Refusal): void {
     if (attachment.state.is !== 'attached') return
-    const text = { type: 'error', code, message } as const
+    const text = errorText(refusal)
     const data = encode(attachment.dialect === 'v1' ? { ...text, fatal: false } : text)
     this.push({ do: 'send', link: attachment.state.link, data })
   }
 
   /** Says why, then closes. */
   refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
-    const text = { type: 'error', code: refusal.code, message: refusal.message } as const
+    const text = errorText(refusal)
     this.push({ do: 'send', link, data: encode(dialect === 'v1' ? { ...text, fatal: true } : text) })
     this.push({ do: 'close', link, code: ERRORS[refusal.code].close, reason: refusal.code })
   }
@@ -46,4 +47,9 @@ export class Outbox {
   closeNormally(link: LinkId): void {
     this.push({ do: 'close', link, code: NORMAL_CLOSE, reason: '' })
   }
+}
+
+/** A refusal as it goes out: short enough, and without half characters, so that every client can decode it. */
+function errorText({ code, message }: Refusal): { type: 'error'; code: ErrorCode; message: string } {
+  return { type: 'error', code, message: message.slice(0, MAX_ERROR_CHARS).toWellFormed() }
 }

@@ -24,7 +24,7 @@ export class OutputPump {
   readonly #turnBytes: number
   /** Bytes that may still be sent in this turn, and when the turn began. */
   #turnLeft: number
-  #turnMs = -1
+  #turnMs = Number.NEGATIVE_INFINITY
   #isAgainAsked = false
 
   constructor(deps: {
@@ -50,11 +50,13 @@ export class OutputPump {
 
   /** Sends what the attachment may get now. */
   pump(attachment: Attachment, nowMs: number): void {
-    if (nowMs !== this.#turnMs) {
+    // A turn is rarely shorter; where the clock is finer, calls of one turn have different times.
+    if (nowMs >= this.#turnMs + 1) {
       this.#turnMs = nowMs
       this.#turnLeft = this.#turnBytes
     }
-    if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot) return
+    // What is not sent to a full connection stays in the log, so it costs nothing however long that lasts.
+    if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot || attachment.isBlocked) return
     const { link } = attachment.state
     this.#skipWhatIsGone(attachment)
     while (!attachment.awaitsSnapshot) {
@@ -62,7 +64,7 @@ export class OutputPump {
       this.#tellResizes(attachment)
       const resize = this.#resizes.after(attachment.resizeSerial)
       const untilResize = resize === undefined ? room : Math.min(room, resize.at - attachment.sent)
-      const slice = this.#log.read(attachment.sent, Math.min(untilResize, MAX_DATA_BYTES))
+      const slice = this.#log.read(attachment.sent, Math.min(untilResize, frameBytes(attachment)))
       if (slice === undefined) return
       const bytes = slice.end - attachment.sent
       attachment.bandwidth?.take(bytes, nowMs)
@@ -101,9 +103,6 @@ export class OutputPump {
     attachment.awaitsSnapshot = false
     if (attachment.state.is !== 'attached') return
     const { link } = attachment.state
-    if (attachment.sentMax > 0 && attachment.sent < snapshot.at) {
-      this.#outbox.tell(attachment, { type: 'gap', from: attachment.sent, to: snapshot.at })
-    }
     const { at, cols, rows, data, exact } = snapshot
     this.#outbox.tell(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
     for (let from = 0; from < data.byteLength; from += MAX_DATA_BYTES) {
@@ -116,12 +115,23 @@ export class OutputPump {
     attachment.base = at
     attachment.sent = at
     attachment.sentMax = Math.max(attachment.sentMax, at)
-    attachment.resizeSerial = this.#resizes.sizeAt(at).serial
+    const size = this.#resizes.sizeAt(at)
+    attachment.resizeSerial = size.serial
+    // The terminal may have been resized without any output while the screen was rendered.
+    if (size.cols === cols && size.rows === rows) return
+    this.#outbox.tell(attachment, { type: 'resized', at, cols: size.cols, rows: size.rows })
   }
 
-  /** An attachment that fell behind the log continues at what is left: with a gap, or a screen. */
+  /**
+   * An attachment that fell behind the log continues at what is left: with a gap, or a screen. It is told when its
+   * window has room, so that one which reads nothing is told once, however much is trimmed meanwhile.
+   */
   #skipWhatIsGone(attachment: Attachment): void {
-    if (attachment.sent >= this.#log.start) return
+    if (
+      attachment.sent >= this.#log.start ||
+      attachment.sent - attachment.acked >= attachment.window.sizeBytes
+    )
+      return
     if (this.#isPty && attachment.dialect === 'v1') {
       this.askSnapshot(attachment)
       return
@@ -144,7 +154,6 @@ export class OutputPump {
 
   /** Bytes the attachment may get now; asks for another turn when only the turn is used up. */
   #room(attachment: Attachment, nowMs: number): number {
-    if (attachment.isBlocked) return 0
     const inFlight = attachment.sent - attachment.acked
     const window = attachment.dialect === 'v1' ? attachment.window.sizeBytes - inFlight : MAX_DATA_BYTES
     const allowed = Math.min(window, Math.floor(attachment.bandwidth?.available(nowMs) ?? window))
@@ -155,4 +164,9 @@ export class OutputPump {
     this.#isAgainAsked = true
     return 0
   }
+}
+
+/** Payload of the next frame: a part of the window, so that a slow link delivers something often. */
+function frameBytes({ dialect, window }: Attachment): number {
+  return dialect === 'plain' ? MAX_DATA_BYTES : Math.max(1, Math.min(MAX_DATA_BYTES, window.sizeBytes >> 2))
 }

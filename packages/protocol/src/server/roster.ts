@@ -1,3 +1,5 @@
+import { MAX_ATTACHMENTS, PRESENCE_MS } from '../limits.ts'
+import type { ServerMessage } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId } from './effects.ts'
 import { Lease } from './lease.ts'
@@ -10,6 +12,10 @@ export class Roster {
   readonly #byIdentity = new Map<string, Attachment>()
   readonly #byLink = new Map<LinkId, Attachment>()
   #minted = 0
+  /** Counts what everybody is told of; attachments remember which state they know. */
+  #version = 0
+  /** The newest state as a message, once somebody was told. */
+  #presence: ServerMessage | undefined
 
   constructor(outbox: Outbox) {
     this.#outbox = outbox
@@ -99,19 +105,37 @@ export class Roster {
     })
   }
 
-  /** Tells everybody who is there. */
+  /** Something that everybody is told of has changed. */
   announce(): void {
-    const shown = [...this.#byIdentity.values()].filter(
-      (attachment) => attachment.state.is === 'attached' || attachment.id === this.lease.holder,
-    )
+    this.#version += 1
+    this.#presence = undefined
+  }
+
+  /** When an attachment is to be told who is there; undefined when it knows, or cannot be told. */
+  presenceDueMs(attachment: Attachment): number | undefined {
+    const { presence, state, isBlocked } = attachment
+    if (state.is !== 'attached' || isBlocked || presence.told === this.#version) return undefined
+    return presence.atMs + PRESENCE_MS
+  }
+
+  /** Tells an attachment who is there, if that is due. */
+  tellPresence(attachment: Attachment, nowMs: number): void {
+    const dueMs = this.presenceDueMs(attachment)
+    if (dueMs === undefined || nowMs < dueMs) return
+    attachment.presence = { told: this.#version, atMs: nowMs }
+    this.#presence ??= this.#describe()
+    this.#outbox.tell(attachment, this.#presence)
+  }
+
+  #describe(): ServerMessage {
+    const { holder } = this.lease
+    const shown = [...this.all()].filter(({ state, id }) => state.is === 'attached' || id === holder)
     const attachments = shown.map(({ id, role, name, state }) => ({
       id,
       role,
       name,
       connected: state.is === 'attached',
     }))
-    for (const attachment of shown) {
-      this.#outbox.tell(attachment, { type: 'presence', driver: this.lease.holder, attachments })
-    }
+    return { type: 'presence', driver: holder, attachments: attachments.slice(0, MAX_ATTACHMENTS) }
   }
 }

@@ -1,18 +1,20 @@
 import { decodeClient, decodePlainClient, type WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import { ERRORS } from '../errors.ts'
+import { MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import type { Attachment } from './attachment.ts'
 import { control } from './controls.ts'
 import { dropLink, refuseLink } from './departure.ts'
 import type { LinkId, Refusal, ServerEffect } from './effects.ts'
+import { beginEnding } from './ending.ts'
 import { tellExit } from './exit-teller.ts'
-import { greet, greetPlain, startProcess, type StartParameters } from './greeting.ts'
+import { greet, greetPlain, refuseConnection, startProcess, type StartParameters } from './greeting.ts'
 import type { LinkRights } from './link-table.ts'
 import type { Snapshot } from './output-pump.ts'
 import type { Roster } from './roster.ts'
-import { beginEnding, expire, nextExpiryMs, vanish } from './session-clocks.ts'
+import { expire, nextExpiryMs, vanish } from './session-clocks.ts'
 import type { ProcessExit, SessionState } from './session-life.ts'
 import type { SessionOptions } from './session-options.ts'
 import { createParts, type SessionParts } from './session-parts.ts'
@@ -77,12 +79,10 @@ export class ServerSession {
     start: StartParameters,
     nowMs: number,
   ): readonly ServerEffect[] {
-    const { links, life } = this.#parts
-    links.add(link, rights, nowMs)
-    if (life.state.is === 'gone') {
-      const refusal = { code: 'session_gone', message: 'Cannot attach: the session has ended' } as const
-      refuseLink(this.#parts, link, refusal, nowMs)
-    } else if (rights.dialect === 'plain') greetPlain(this.#parts, { link, rights }, start, nowMs)
+    this.#parts.links.add(link, rights, nowMs)
+    const refusal = refuseConnection(this.#parts, rights)
+    if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
+    else if (rights.dialect === 'plain') greetPlain(this.#parts, { link, rights }, start, nowMs)
     return this.#settle(nowMs)
   }
 
@@ -120,9 +120,12 @@ export class ServerSession {
 
   /** The process wrote. */
   output(stream: OutputStream, bytes: Uint8Array, nowMs: number): readonly ServerEffect[] {
-    const { life, log } = this.#parts
+    const { life, log, roster } = this.#parts
     if (life.state.is !== 'running' || bytes.byteLength === 0) return []
     life.noteOutput(nowMs)
+    const { driver } = roster
+    // Its time to show progress begins with the first byte it has not got.
+    if (driver?.acked === log.end) driver.ackProgressMs = nowMs
     log.append(stream, bytes)
     return this.#settle(nowMs)
   }
@@ -208,6 +211,9 @@ export class ServerSession {
   }
 
   #handle(link: LinkId, rights: LinkRights, wire: WireMessage, nowMs: number): Refusal | undefined {
+    if (wire.length > MAX_MESSAGE_BYTES) {
+      return { code: 'frame_too_large', message: `Cannot take a message over ${MAX_MESSAGE_BYTES} bytes` }
+    }
     const frame = rights.dialect === 'v1' ? decodeClient(wire) : decodePlainClient(wire)
     if (frame === undefined) return { code: 'bad_frame', message: 'Cannot decode frame' }
     const attachment = this.#parts.roster.ofLink(link)
@@ -231,7 +237,8 @@ export class ServerSession {
     const isEmpty = roster.attachedCount === 0
     const isEnding = life.endingSinceMs !== null
     if (life.state.is === 'running') valve.apply(driver, isEnding && isEmpty, nowMs)
-    if (life.state.is === 'exited' && isEmpty && (isEnding || options.keepSeconds === 0)) {
+    const isOver = life.state.is === 'exited' && isEmpty && (isEnding || options.keepSeconds === 0)
+    if (isOver || (isEnding && life.state.is === 'pending')) {
       vanish(this.#parts, 'session_ended', nowMs)
     } else if (life.state.is === 'running' && life.idleSinceMs !== null && options.keepSeconds === 0) {
       beginEnding(this.#parts, nowMs)
@@ -241,12 +248,22 @@ export class ServerSession {
 
   #serve(attachment: Attachment, nowMs: number): void {
     if (attachment.state.is !== 'attached') return
-    this.#parts.gate.ackIfDue(attachment, nowMs)
-    this.#parts.pump.pump(attachment, nowMs)
+    const { gate, pump, roster } = this.#parts
+    this.#pong(attachment)
+    gate.ackIfDue(attachment, nowMs)
+    roster.tellPresence(attachment, nowMs)
+    pump.pump(attachment, nowMs)
     if (attachment.dialect === 'plain' && !attachment.isBlocked) {
       attachment.acked = attachment.sent
       attachment.ackProgressMs = nowMs
     }
     tellExit(this.#parts, attachment)
+  }
+
+  /** Answers the last ping once the connection takes it: a client that does not read gets one answer, not thousands. */
+  #pong(attachment: Attachment): void {
+    if (attachment.pongOwed === undefined || attachment.isBlocked) return
+    this.#parts.outbox.tell(attachment, { type: 'pong', id: attachment.pongOwed })
+    attachment.pongOwed = undefined
   }
 }

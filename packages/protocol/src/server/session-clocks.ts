@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import type { Attachment } from './attachment.ts'
 import { refuseLink } from './departure.ts'
+import { beginEnding } from './ending.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** How long an ending session waits for its process and its readers before it is gone all the same. */
@@ -19,13 +20,6 @@ export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undef
   if (parts.life.state.is === 'gone') return undefined
   const times = [...linkTimes(parts), ...attachmentTimes(parts, nowMs), ...sessionTimes(parts, nowMs)]
   return times.length === 0 ? undefined : Math.max(nowMs, Math.min(...times))
-}
-
-/** Ends the process, and then the session. */
-export function beginEnding(parts: SessionParts, nowMs: number): void {
-  if (!parts.life.beginEnding(nowMs)) return
-  parts.outbox.push({ do: 'terminate' })
-  if (parts.life.state.is === 'pending') vanish(parts, 'session_ended', nowMs)
 }
 
 /** The session is over; whoever is still connected is told why. */
@@ -65,7 +59,9 @@ function expireAttachments({ roster, gate, options }: SessionParts, nowMs: numbe
   for (const attachment of [...roster.all()]) {
     gate.ackIfDue(attachment, nowMs)
     if (attachment.state.is === 'attached') continue
-    if (nowMs >= attachment.state.sinceMs + options.keepSeconds * 1000) roster.forget(attachment)
+    if (nowMs < attachment.state.sinceMs + options.keepSeconds * 1000) continue
+    roster.forget(attachment)
+    roster.announce()
   }
 }
 
@@ -73,7 +69,9 @@ function attachmentTimes({ roster, log, options }: SessionParts, nowMs: number):
   const times: number[] = []
   for (const attachment of roster.all()) {
     if (attachment.state.is === 'detached') times.push(attachment.state.sinceMs + options.keepSeconds * 1000)
-    if (attachment.inputAckDueMs !== undefined) times.push(attachment.inputAckDueMs)
+    const presenceMs = roster.presenceDueMs(attachment)
+    if (presenceMs !== undefined) times.push(presenceMs)
+    if (attachment.inputAckDueMs !== undefined && !attachment.isBlocked) times.push(attachment.inputAckDueMs)
     const waitMs = attachment.bandwidth?.waitMs(1, nowMs) ?? 0
     if (waitMs > 0 && attachment.sent < log.end) times.push(nowMs + waitMs)
   }
@@ -88,7 +86,8 @@ function noticeStall(parts: SessionParts, nowMs: number): void {
 }
 
 function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
-  return options.overflow === 'trim' && !driver.isStalled && driver.acked < log.end
+  const isPatient = options.overflow === 'block' || driver.dialect === 'plain'
+  return !isPatient && !driver.isStalled && driver.acked < log.end
 }
 
 function expireSession(parts: SessionParts, nowMs: number): void {
@@ -114,7 +113,8 @@ function sessionTimes(parts: SessionParts, nowMs: number): number[] {
   if (graceMs !== undefined) times.push(graceMs)
   const { state, idleSinceMs, endingSinceMs } = life
   if (state.is === 'pending') times.push(state.sinceMs + options.limits.helloMs)
-  else if (idleSinceMs !== null) times.push(idleSinceMs + options.keepSeconds * 1000)
+  else if (idleSinceMs !== null && endingSinceMs === null)
+    times.push(idleSinceMs + options.keepSeconds * 1000)
   if (endingSinceMs !== null) times.push(endingSinceMs + ENDING_MS)
   return times
 }

@@ -31,10 +31,9 @@ export class SourceValve {
     return this.#isPaused && nowMs < this.#graceUntilMs ? this.#graceUntilMs : undefined
   }
 
-  /** Begins a grace: at the start, and when a driver is cut off. Returns when it ends. */
-  beginGrace(nowMs: number): number {
+  /** Begins a grace: at the start, and when a driver is cut off. */
+  beginGrace(nowMs: number): void {
     this.#graceUntilMs = nowMs + this.#options.limits.graceMs
-    return this.#graceUntilMs
   }
 
   /** Remembers what the driver that is leaving has consumed. */

@@ -3,22 +3,43 @@ import type { Random } from '../random.ts'
 import type { LinkWeather } from './sim-link.ts'
 import type { ProcessPlan } from './sim-process.ts'
 
+/** What a scenario is about, besides faults of every kind. */
+export type Theme =
+  /** Clients come, write, read, and lose their connections. */
+  | 'common'
+  /** Clients take the lease from each other. */
+  | 'takes'
+  /** The creator stops consuming for a minute. */
+  | 'freeze'
+  /** The creator leaves on purpose, and comes back as somebody new. */
+  | 'rejoin'
+  /** Nobody comes back in time. */
+  | 'reap'
+  /** The creator speaks the plain dialect. */
+  | 'plain'
+  /** Somebody else presents the creator's secret. */
+  | 'intruder'
+
 /** What one seed tries. */
 export interface Scenario {
+  readonly theme: Theme
   readonly isPty: boolean
   readonly options: Omit<SessionOptions, 'id'>
   readonly process: ProcessPlan
   /** Roles of the clients; the first one creates the session. */
   readonly roles: readonly Role[]
-  /** Clients take the lease from each other. */
-  readonly hasTakes: boolean
   readonly weather: LinkWeather
   readonly lagMs: number
   readonly inputBytes: number
   /** Faults happen until then; afterwards everything must be delivered. */
   readonly faultsUntilMs: number
   readonly faultEveryMs: number
+  /** When the theme's event happens. */
+  readonly eventAtMs: number
 }
+
+/** A keep so long that nothing is ever reaped. */
+const LONG_KEEP_SECONDS = 3_600
 
 /** A size that is often tiny, because off-by-one lives there. */
 function size(random: Random, large: number): number {
@@ -30,7 +51,7 @@ function limits(random: Random): SessionLimits {
   return {
     ...DEFAULT_LIMITS,
     logBytes: size(random, 4096),
-    window: { startBytes: Math.min(maxBytes, size(random, 1024)), minBytes: 1, maxBytes },
+    window: { startBytes: Math.min(maxBytes, size(random, 1024)), minBytes: random.pick([1, 16]), maxBytes },
     inputWindowBytes: size(random, 1024),
     turnBytes: size(random, 2048),
     maxAttachments: 8,
@@ -38,43 +59,79 @@ function limits(random: Random): SessionLimits {
   }
 }
 
-export function drawScenario(random: Random): Scenario {
-  const isPty = random.chance(0.5)
-  const others = random.pick([0, 0, 1, 2, 3])
-  const roles: Role[] = ['driver']
-  for (let index = 0; index < others; index += 1)
-    roles.push(random.pick(['viewer', 'collaborator', 'collaborator', 'driver']))
+function processPlan(random: Random, isPty: boolean): ProcessPlan {
+  const totalBytes = random.pick([0, 1, random.int(0, 100), random.int(0, 900)])
+  return {
+    isPty,
+    totalBytes,
+    maxChunkBytes: size(random, 300),
+    paceMs: random.pick([0, 1, 20, 200]),
+    inputLagMs: random.pick([0, 1, 20, 300]),
+    waitsForEof: random.chance(0.5),
+    closesInputAfter: random.chance(0.1) ? random.int(1, 100) : undefined,
+    exit: random.chance(0.2)
+      ? { code: null, signal: 'SIGTERM', truncated: random.chance(0.5) }
+      : { code: random.int(0, 255), signal: null, truncated: false },
+  }
+}
+
+function weather(random: Random): LinkWeather {
   const maxDelayMs = random.pick([0, 1, 5, 40, 200])
   return {
+    minDelayMs: random.int(0, maxDelayMs),
+    maxDelayMs,
+    isSliced: random.chance(0.1),
+    bufferBytes: random.pick([0, 10, 1_000, 1_000_000]),
+  }
+}
+
+function drawRoles(random: Random, theme: Theme): Role[] {
+  const roles: Role[] = ['driver']
+  const others = theme === 'takes' ? random.int(1, 3) : random.pick([0, 0, 1, 2, 3])
+  for (let index = 0; index < others; index += 1) {
+    roles.push(
+      theme === 'plain' ? 'viewer' : random.pick(['viewer', 'collaborator', 'collaborator', 'driver']),
+    )
+  }
+  return roles
+}
+
+function keepSeconds(random: Random, theme: Theme): number {
+  if (theme === 'plain') return 0
+  return theme === 'reap' ? random.pick([0, 1, 5]) : LONG_KEEP_SECONDS
+}
+
+export function drawScenario(random: Random): Scenario {
+  const theme = random.pick<Theme>([
+    'common',
+    'common',
+    'common',
+    'takes',
+    'takes',
+    'freeze',
+    'rejoin',
+    'reap',
+    'plain',
+    'intruder',
+  ])
+  const isPty = random.chance(0.5)
+  const isCalm = theme === 'freeze' && random.chance(0.5)
+  return {
+    theme,
     isPty,
     options: {
       mode: isPty ? 'pty' : 'pipe',
       overflow: random.chance(0.5) ? 'block' : 'trim',
-      keepSeconds: 3_600,
+      keepSeconds: keepSeconds(random, theme),
       limits: limits(random),
     },
-    process: {
-      isPty,
-      totalBytes: random.pick([0, 1, random.int(0, 100), random.int(0, 1_500)]),
-      maxChunkBytes: size(random, 300),
-      paceMs: random.pick([0, 1, 20, 200]),
-      inputLagMs: random.pick([0, 1, 20, 300]),
-      waitsForEof: random.chance(0.5),
-      exit: random.chance(0.2)
-        ? { code: null, signal: 'SIGTERM', truncated: random.chance(0.5) }
-        : { code: random.int(0, 255), signal: null, truncated: false },
-    },
-    roles,
-    hasTakes: others > 0 && random.chance(0.3),
-    weather: {
-      minDelayMs: random.int(0, maxDelayMs),
-      maxDelayMs,
-      isSliced: random.chance(0.15),
-      bufferBytes: random.pick([0, 10, 1_000, 1_000_000]),
-    },
+    process: processPlan(random, isPty),
+    roles: drawRoles(random, theme),
+    weather: weather(random),
     lagMs: random.pick([0, 0, 5, 100]),
-    inputBytes: random.pick([0, 1, random.int(1, 40), random.int(1, 600)]),
-    faultsUntilMs: random.int(0, 20_000),
+    inputBytes: random.pick([0, 1, random.int(1, 40), random.int(1, 400)]),
+    faultsUntilMs: isCalm ? 0 : random.int(0, 20_000),
     faultEveryMs: random.pick([50, 200, 1_000, 5_000]),
+    eventAtMs: random.int(0, 2_000),
   }
 }

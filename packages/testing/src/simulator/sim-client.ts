@@ -6,6 +6,7 @@ import {
   type ErrorCode,
   type Role,
 } from '@sandwire/protocol'
+import type { Sabotage } from './sabotage.ts'
 import { SimLink, type LinkWeather } from './sim-link.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import { codeOfClose, screenAt, type SimServer } from './sim-server.ts'
@@ -18,7 +19,6 @@ export interface ClientPlan {
   readonly createId: string
   readonly principal: string
   readonly authority: Role
-  readonly take: boolean
   readonly isPty: boolean
   /** Most milliseconds before output is consumed. */
   readonly lagMs: number
@@ -32,39 +32,43 @@ export interface Relay {
   opened(link: SimLink): void
 }
 
+/** What a client needs of its surroundings. */
+export interface ClientDeps {
+  readonly world: World
+  readonly server: SimServer
+  readonly relay: Relay
+  readonly sabotage: Sabotage
+  readonly plan: ClientPlan
+  /** Session to join; undefined for the client that creates it. */
+  readonly joins: () => string | undefined
+}
+
 /** A client in virtual time that checks every byte it is given. */
 export class SimClient {
   readonly plan: ClientPlan
   readonly session: ClientSession
+  readonly #deps: ClientDeps
   readonly #world: World
-  readonly #server: SimServer
-  readonly #relay: Relay
   readonly #links = new Map<number, SimLink>()
-  /** Session to join; undefined while this client creates its own. */
-  readonly #joins: () => string | undefined
   status: ClientStatus = { is: 'connecting', attempt: 0 }
   /** Next output offset expected. */
   position = 0
   gaps = 0
+  screens = 0
+  /** Nothing is consumed before this time. */
+  #frozenUntilMs = 0
   /** Input bytes that must reach the process, in order. */
   readonly expected: number[] = []
   /** Control messages issued as driver: what, and how many input bytes came before. */
   readonly issued: { kind: string; value: string; at: number }[] = []
+  hasEof = false
   #written = 0
   #wakeAtMs: number | undefined
 
-  constructor(deps: {
-    world: World
-    server: SimServer
-    relay: Relay
-    plan: ClientPlan
-    joins: () => string | undefined
-  }) {
+  constructor(deps: ClientDeps) {
     this.plan = deps.plan
+    this.#deps = deps
     this.#world = deps.world
-    this.#server = deps.server
-    this.#relay = deps.relay
-    this.#joins = deps.joins
     this.session = new ClientSession(deps.plan.options)
     this.session.jitter = () => deps.world.random.next()
   }
@@ -75,6 +79,11 @@ export class SimClient {
 
   start(): void {
     this.#run(this.session.start(this.#world.nowMs))
+  }
+
+  /** Stops consuming for a while, as a suspended terminal does. */
+  freeze(forMs: number): void {
+    this.#frozenUntilMs = this.#world.nowMs + forMs
   }
 
   write(length: number): void {
@@ -89,8 +98,9 @@ export class SimClient {
   }
 
   resize(cols: number): void {
-    if (this.session.role === 'driver')
+    if (this.session.role === 'driver') {
       this.issued.push({ kind: 'resize', value: String(cols), at: this.expected.length })
+    }
     this.#run(this.session.control({ type: 'resize', cols, rows: 24 }))
   }
 
@@ -102,12 +112,17 @@ export class SimClient {
 
   eof(): void {
     if (this.session.role !== 'driver') return
+    this.hasEof = true
     this.issued.push({ kind: 'eof', value: '', at: this.expected.length })
     this.#run(this.session.control({ type: 'eof' }))
   }
 
   takeLease(): void {
     this.#run(this.session.lease({ type: 'take' }))
+  }
+
+  detach(): void {
+    this.#run(this.session.detach())
   }
 
   #run(effects: readonly ClientEffect[]): void {
@@ -139,7 +154,6 @@ export class SimClient {
         return
       case 'snapshot':
         this.#checkScreen(effect.at, effect.bytes)
-        this.position = effect.at
         this.#consume(effect.at)
         return
       case 'inputLost':
@@ -161,21 +175,24 @@ export class SimClient {
 
   #checkOutput(output: Extract<ClientEffect, { do: 'output' }>): void {
     const { bytes, end, stream } = output
-    if (end - bytes.byteLength !== this.position) {
-      throw new Error(`output at ${end - bytes.byteLength}, expected ${this.position}`)
-    }
-    bytes.forEach((byte, index) => {
-      const offset = this.position + index
+    const start = end - bytes.byteLength
+    if (start !== this.position) throw new Error(`output at ${start}, expected ${this.position}`)
+    let offset = start
+    for (const byte of bytes) {
       if (byte !== outputByte(offset)) throw new Error(`wrong byte at ${offset}`)
       if (stream !== outputStream(offset, this.plan.isPty)) throw new Error(`wrong stream at ${offset}`)
-    })
+      offset += 1
+    }
     this.position = end
   }
 
   #checkScreen(at: number, bytes: Uint8Array): void {
-    if (new TextDecoder().decode(bytes) !== new TextDecoder().decode(screenAt(at)))
-      throw new Error(`wrong screen at ${at}`)
+    const screen = new TextDecoder().decode(bytes)
+    if (screen !== new TextDecoder().decode(screenAt(at))) throw new Error(`wrong screen at ${at}`)
     if (at < this.position) throw new Error(`screen at ${at} behind ${this.position}`)
+    if (at > this.position && this.position > 0) throw new Error('a screen hid a gap')
+    this.screens += 1
+    this.position = at
   }
 
   #checkExit(outputEnd: number): void {
@@ -183,7 +200,9 @@ export class SimClient {
   }
 
   #consume(end: number): void {
-    this.#world.after(this.#world.random.int(0, this.plan.lagMs), () => {
+    const { nowMs, random } = this.#world
+    const lagMs = random.int(0, this.plan.lagMs)
+    this.#world.after(Math.max(lagMs, this.#frozenUntilMs - nowMs), () => {
       this.#run(this.session.consumed(end, this.#world.nowMs))
     })
   }
@@ -191,37 +210,34 @@ export class SimClient {
   #connect(attempt: number, known: string | undefined): void {
     const { random } = this.#world
     this.#world.after(random.int(0, 20), () => {
-      if (!this.#relay.isUp()) {
-        this.#closed(attempt, undefined)
-        return
-      }
-      this.#open(attempt, known ?? this.#joins())
+      if (this.#deps.relay.isUp()) this.#open(attempt, known ?? this.#deps.joins())
+      else this.#closed(attempt, undefined)
     })
   }
 
   #open(attempt: number, session: string | undefined): void {
-    const { principal, authority, take, createId, weather } = this.plan
+    const { principal, authority, createId, weather } = this.plan
     const holder: { link?: SimLink } = {}
     const linkOf = (): SimLink => {
       if (holder.link === undefined) throw new Error('link is not there yet')
       return holder.link
     }
-    const rights = { principal, authority, take, dialect: 'v1' as const }
-    const accepted = this.#server.accept({ session, createId, rights }, linkOf)
+    const rights = { principal, authority, take: false, dialect: 'v1' as const }
+    const accepted = this.#deps.server.accept({ session, createId, rights }, linkOf)
     if (typeof accepted === 'string') {
       this.#closed(attempt, accepted)
       return
     }
-    const link = new SimLink(this.#world, weather, {
-      server: accepted,
-      client: {
-        message: (data) => this.#run(this.session.receive(attempt, data, this.#world.nowMs)),
-        closed: (code) => this.#closed(attempt, codeOfClose(code)),
-      },
-    })
+    const client = {
+      message: (data: string | Uint8Array) =>
+        this.#run(this.session.receive(attempt, data, this.#world.nowMs)),
+      closed: (code: number | undefined) => this.#closed(attempt, codeOfClose(code)),
+    }
+    const tamper = this.#deps.sabotage.link?.(attempt)
+    const link = new SimLink(this.#world, weather, { server: accepted, client }, tamper)
     holder.link = link
     this.#links.set(attempt, link)
-    this.#relay.opened(link)
+    this.#deps.relay.opened(link)
     this.#world.after(handshakeMs(this.#world), () =>
       this.#run(this.session.opened(attempt, this.#world.nowMs)),
     )

@@ -21,25 +21,45 @@ export interface LinkWeather {
   readonly bufferBytes: number
 }
 
-type Direction = 'up' | 'down'
+export type Direction = 'up' | 'down'
+
+/** Rewrites what a link carries, to break it on purpose: the messages that are sent instead. */
+export type Tamper = (direction: Direction, data: WireMessage) => readonly WireMessage[]
+
+/** Longest time that frames of a connection its client has given up may still be under way. */
+const LATE_MS = 8_000
+
+/** How long a kernel believes in a connection that is silent. */
+const KERNEL_MS = 900_000
 
 /** One WebSocket in virtual time: ordered and reliable until it is cut or black-holed, like the real thing. */
 export class SimLink {
   readonly #world: World
   readonly #weather: LinkWeather
   readonly #ends: Record<Direction, LinkEnd>
+  readonly #tamper: Tamper
   #isOpen = true
   #isBlackHole = false
+  /** Extra delay of everything that is still to be delivered. */
+  #lateMs = 0
+  /** Messages to be delivered to the server before the link is cut; undefined when it is not to be. */
+  #cutAfterUp: number | undefined
   /** Time of the last delivery per direction; nothing overtakes. */
   readonly #lastMs: Record<Direction, number> = { up: 0, down: 0 }
   #bufferedBytes = 0
   #isBlocked = false
 
   /** `server` hears what goes up, `client` what comes down. */
-  constructor(world: World, weather: LinkWeather, ends: { server: LinkEnd; client: LinkEnd }) {
+  constructor(
+    world: World,
+    weather: LinkWeather,
+    ends: { server: LinkEnd; client: LinkEnd },
+    tamper: Tamper = (_, data) => [data],
+  ) {
     this.#world = world
     this.#weather = weather
     this.#ends = { up: ends.server, down: ends.client }
+    this.#tamper = tamper
   }
 
   get isOpen(): boolean {
@@ -47,11 +67,7 @@ export class SimLink {
   }
 
   send(direction: Direction, data: WireMessage): void {
-    if (!this.#isOpen) return
-    if (direction === 'down') this.#buffer(data.length)
-    for (const piece of this.#weather.isSliced ? sliced(direction, data) : [data])
-      this.#deliver(direction, piece)
-    if (direction === 'down') this.#later('down', () => this.#unbuffer(data.length))
+    for (const message of this.#tamper(direction, data)) this.#send(direction, message)
   }
 
   /** One end closes; the other learns it after everything that was sent before. */
@@ -72,29 +88,71 @@ export class SimLink {
     if (!this.#isOpen) return
     this.#isOpen = false
     const { random } = this.#world
-    for (const end of [this.#ends.up, this.#ends.down])
+    for (const end of [this.#ends.up, this.#ends.down]) {
       this.#world.after(random.int(0, 50), () => end.closed(undefined))
+    }
   }
 
-  /** Everything is swallowed from now on, and nobody is told. */
+  /** The link breaks when the server has got `count` more messages, so that their effect is there and no answer is. */
+  cutAfterUp(count: number): void {
+    this.#cutAfterUp = count
+  }
+
+  /** The client loses the link and goes away; what it sent is late but arrives, and the server learns nothing soon. */
+  abandon(): void {
+    if (!this.#isOpen) return
+    const { random } = this.#world
+    this.#lateMs = random.int(0, LATE_MS)
+    const client = this.#ends.down
+    this.#ends.down = { message: () => {}, closed: () => {} }
+    this.#world.after(random.int(0, 50), () => client.closed(undefined))
+    this.#world.after(LATE_MS + random.int(0, 60_000), () => {
+      this.#isOpen = false
+      this.#ends.up.closed(undefined)
+    })
+  }
+
+  /** Everything is swallowed from now on, and nobody is told before the kernels give up. */
   blackHole(): void {
+    if (this.#isBlackHole || !this.#isOpen) return
     this.#isBlackHole = true
+    this.#world.after(KERNEL_MS, () => this.cut())
+  }
+
+  #send(direction: Direction, data: WireMessage): void {
+    if (!this.#isOpen) return
+    if (direction === 'down') this.#buffer(data.length)
+    const pieces = this.#weather.isSliced ? sliced(direction, data) : [data]
+    for (const piece of pieces) this.#deliver(direction, piece)
+    if (direction === 'down') this.#later('down', () => this.#unbuffer(data.length))
   }
 
   #deliver(direction: Direction, data: WireMessage): void {
     this.#later(direction, () => {
-      if (this.#isOpen) this.#ends[direction].message(data)
+      if (!this.#isOpen) return
+      this.#ends[direction].message(data)
+      if (direction === 'up') this.#countUp()
     })
+  }
+
+  #countUp(): void {
+    if (this.#cutAfterUp === undefined) return
+    this.#cutAfterUp -= 1
+    if (this.#cutAfterUp <= 0) this.cut()
   }
 
   #later(direction: Direction, run: () => void): void {
     if (this.#isBlackHole) return
     const { random } = this.#world
     const { minDelayMs, maxDelayMs } = this.#weather
-    const atMs = Math.max(this.#lastMs[direction], this.#world.nowMs + random.int(minDelayMs, maxDelayMs))
+    const delayMs = random.int(minDelayMs, maxDelayMs)
+    const atMs = Math.max(this.#lastMs[direction], this.#world.nowMs + delayMs)
     // A hair later than the last one, so that ties never reorder a link.
     this.#lastMs[direction] = atMs + 0.001
-    this.#world.after(atMs - this.#world.nowMs, run)
+    this.#world.after(atMs - this.#world.nowMs, () => {
+      if (this.#lateMs > 0) this.#world.after(this.#lateMs, run)
+      else run()
+    })
   }
 
   #buffer(bytes: number): void {

@@ -28,12 +28,15 @@ export interface ProcessPlan {
   readonly inputLagMs: number
   /** It ends only after end of input, like `cat`. */
   readonly waitsForEof: boolean
+  /** It closes its input after this many bytes, like `head`; undefined for one that reads on. */
+  readonly closesInputAfter: number | undefined
   readonly exit: ProcessExit
 }
 
 interface ProcessListener {
   output(stream: OutputStream, bytes: Uint8Array): void
   inputSettled(bytes: number): void
+  inputClosed(): void
   ended(exit: ProcessExit): void
 }
 
@@ -46,8 +49,10 @@ export class SimProcess {
   #written = 0
   #isPaused = false
   #isScheduled = false
-  #isEnded = false
+  #ended: { readonly exit: ProcessExit; readonly atMs: number } | undefined
   #hasEof = false
+  #isInputClosed = false
+  #bytesRead = 0
   /** Input not read yet, oldest first. */
   #unread: ProcessInput[] = []
   #isReading = false
@@ -59,8 +64,13 @@ export class SimProcess {
     this.#schedule()
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded
+  /** How and when it ended; undefined while it runs. */
+  get ended(): { readonly exit: ProcessExit; readonly atMs: number } | undefined {
+    return this.#ended
+  }
+
+  get isInputClosed(): boolean {
+    return this.#isInputClosed
   }
 
   get written(): number {
@@ -78,7 +88,7 @@ export class SimProcess {
 
   /** Signals are taken at once, everything else when it is read. */
   give(input: ProcessInput): void {
-    if (this.#isEnded) return
+    if (this.#ended !== undefined) return
     if (input.kind === 'signal') {
       this.applied.push(input)
       return
@@ -97,7 +107,7 @@ export class SimProcess {
     this.#isReading = true
     this.#world.after(this.#world.random.int(0, this.#plan.inputLagMs), () => {
       this.#isReading = false
-      if (this.#isEnded) return
+      if (this.#ended !== undefined) return
       const first = this.#unread.shift()
       if (first !== undefined) this.#apply(first)
       this.#read()
@@ -115,19 +125,26 @@ export class SimProcess {
       this.applied.push(input)
       return
     }
+    if (this.#isInputClosed) return
     const part = this.#world.random.int(1, input.bytes.byteLength)
-    if (part < input.bytes.byteLength)
+    if (part < input.bytes.byteLength) {
       this.#unread.unshift({ kind: 'bytes', bytes: input.bytes.subarray(part) })
+    }
     this.applied.push({ kind: 'bytes', bytes: input.bytes.slice(0, part) })
+    this.#bytesRead += part
     this.#listener.inputSettled(part)
+    const { closesInputAfter } = this.#plan
+    if (closesInputAfter === undefined || this.#bytesRead < closesInputAfter) return
+    this.#isInputClosed = true
+    this.#listener.inputClosed()
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isEnded) return
+    if (this.#isScheduled || this.#ended !== undefined) return
     this.#isScheduled = true
     this.#world.after(this.#world.random.int(0, this.#plan.paceMs), () => {
       this.#isScheduled = false
-      if (!this.#isPaused) this.#work()
+      if (!this.#isPaused && this.#ended === undefined) this.#work()
     })
   }
 
@@ -154,8 +171,8 @@ export class SimProcess {
   }
 
   #end(exit: ProcessExit): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
+    if (this.#ended !== undefined) return
+    this.#ended = { exit, atMs: this.#world.nowMs }
     this.#listener.ended(exit)
   }
 }

@@ -1,8 +1,10 @@
 import { limits, type Role } from '@sandwire/protocol'
+import { type Cast, checkEnd, checkStep, findProcess } from './checks.ts'
+import { Faults } from './faults.ts'
+import type { Sabotage } from './sabotage.ts'
 import { drawScenario, type Scenario } from './scenario.ts'
-import { SimClient } from './sim-client.ts'
-import type { SimLink } from './sim-link.ts'
-import type { ProcessInput } from './sim-process.ts'
+import { type ClientPlan, SimClient } from './sim-client.ts'
+import { SimPlainClient } from './sim-plain-client.ts'
 import { SimServer } from './sim-server.ts'
 import { World } from './world.ts'
 
@@ -10,8 +12,9 @@ import { World } from './world.ts'
 const SETTLE_MS = 3_600_000
 /** A run that takes more events than this is stuck in a loop. */
 const MAX_STEPS = 2_000_000
+const FREEZE_MS = 60_000
 const CREATE_ID = '00112233445566778899aabbccddeeff'
-const RANK: Readonly<Record<Role, number>> = { viewer: 0, collaborator: 1, driver: 2 }
+const INTRUDER_WRITER = 15
 
 /** What a run did, for curiosity and for tests of the simulator itself. */
 export interface SimulationResult {
@@ -21,60 +24,74 @@ export interface SimulationResult {
   readonly cuts: number
 }
 
-class Simulation {
+class Simulation implements Cast {
+  readonly scenario: Scenario
+  readonly server: SimServer
+  readonly clients: SimClient[] = []
+  plain: SimPlainClient | undefined
+  intruder: SimClient | undefined
   readonly #world: World
-  readonly #scenario: Scenario
-  readonly #server: SimServer
-  readonly #clients: SimClient[]
-  #links: SimLink[] = []
-  #downUntilMs = 0
-  #cuts = 0
+  readonly #faults: Faults
+  readonly #sabotage: Sabotage
 
-  constructor(seed: number) {
+  constructor(seed: number, sabotage: Sabotage) {
     this.#world = new World(seed)
-    this.#scenario = drawScenario(this.#world.random)
-    this.#server = new SimServer(this.#world, this.#scenario.options, this.#scenario.process)
-    this.#server.onStep = () => this.#checkInvariants()
-    this.#clients = this.#scenario.roles.map((role, index) => this.#createClient(role, index))
+    this.#sabotage = sabotage
+    this.scenario = drawScenario(this.#world.random)
+    const { options, process: plan } = this.scenario
+    this.server = new SimServer(this.#world, { options, plan, sabotage })
+    this.server.onStep = () => checkStep(this)
+    this.#faults = new Faults(this.#world, this.scenario)
   }
 
   run(seed: number): SimulationResult {
-    const { random } = this.#world
-    const [creator, ...others] = this.#clients
-    creator?.start()
-    for (const other of others) this.#startWhenJoinable(other)
-    this.#clients.forEach((client, index) => this.#scheduleInput(client, index))
-    this.#world.after(random.int(0, this.#scenario.faultEveryMs), () => this.#fault())
-    const deadlineMs = this.#scenario.faultsUntilMs + SETTLE_MS
+    this.#enter()
+    this.#faults.start()
+    this.#world.after(this.scenario.eventAtMs, () => this.#event())
+    const deadlineMs = this.scenario.faultsUntilMs + SETTLE_MS
     while (!this.#isDone() && this.#world.step(deadlineMs)) {
       if (this.#world.steps > MAX_STEPS) throw new Error('does not settle')
     }
-    this.#checkEnd()
-    return { seed, scenario: this.#scenario, steps: this.#world.steps, cuts: this.#cuts }
+    checkEnd(this)
+    return { seed, scenario: this.scenario, steps: this.#world.steps, cuts: this.#faults.count }
   }
 
-  #createClient(role: Role, index: number): SimClient {
+  /** The creator starts, the others follow when there is something to join. */
+  #enter(): void {
+    const { roles, theme } = this.scenario
+    roles.forEach((role, index) => {
+      if (index === 0 && theme === 'plain') this.#enterPlain()
+      else this.#scheduleInput(this.#enterClient(role, index + 1))
+    })
+  }
+
+  #enterClient(role: Role, writer: number): SimClient {
+    const client = this.#createClient(role, writer)
+    this.clients.push(client)
+    if (writer === 1) client.start()
+    else this.#startWhenJoinable(client)
+    return client
+  }
+
+  #createClient(role: Role, writer: number, plan: Partial<ClientPlan> = {}): SimClient {
+    const { isPty, lagMs, weather } = this.scenario
     const { random } = this.#world
-    const joins = (): string | undefined => (index === 0 ? undefined : this.#clients[0]?.session.session)
     return new SimClient({
       world: this.#world,
-      server: this.#server,
-      relay: {
-        isUp: () => this.#world.nowMs >= this.#downUntilMs,
-        opened: (link) => this.#opened(link),
-      },
-      joins,
+      server: this.server,
+      relay: this.#relay(),
+      sabotage: this.#sabotage,
+      joins: () => (writer === 1 ? undefined : this.server.newest?.session.id),
       plan: {
-        writer: index + 1,
+        writer,
         createId: CREATE_ID,
         principal: 'p',
         authority: role,
-        take: false,
-        isPty: this.#scenario.isPty,
-        lagMs: this.#scenario.lagMs,
-        weather: this.#scenario.weather,
+        isPty,
+        lagMs,
+        weather,
         options: {
-          identity: (index + 1).toString(16).padStart(32, '0'),
+          identity: identityOf(writer),
           windowBytes: random.pick([1, 100, limits.MAX_WINDOW_BYTES]),
           cols: 80,
           rows: 24,
@@ -82,204 +99,170 @@ class Simulation {
           retryForMs: SETTLE_MS,
           maxInputBytes: random.pick([1, 50, 100_000]),
         },
+        ...plan,
       },
     })
   }
 
+  #relay(): { isUp: () => boolean; opened: Faults['opened'] } {
+    return { isUp: () => this.#faults.isUp(), opened: (link) => this.#faults.opened(link) }
+  }
+
+  #enterPlain(): void {
+    const { isPty, weather, inputBytes } = this.scenario
+    const plain = new SimPlainClient(this.#world, 1, {
+      server: this.server,
+      relay: this.#relay(),
+      weather,
+      isPty,
+      createId: CREATE_ID,
+    })
+    this.plain = plain
+    plain.start()
+    const { random } = this.#world
+    let left = inputBytes
+    const step = (): void => {
+      if (plain.isOver) return
+      const length = Math.min(left, random.int(1, 50))
+      left -= length
+      if (length > 0) plain.write(length)
+      if (left === 0) plain.eof()
+      else this.#world.after(random.int(0, 300), step)
+    }
+    this.#world.after(random.int(0, 300), step)
+  }
+
   #startWhenJoinable(client: SimClient): void {
     this.#world.after(this.#world.random.int(1, 500), () => {
-      const creator = this.#clients[0]
-      if (creator?.isOver === true) return
-      if (creator?.session.session === undefined) this.#startWhenJoinable(client)
-      else client.start()
+      const isCreatorOver = this.plain?.isOver ?? this.clients[0]?.isOver ?? true
+      if (findProcess(this.server) !== undefined) client.start()
+      else if (!isCreatorOver) this.#startWhenJoinable(client)
     })
   }
 
-  /** Each client writes in pieces at random times; the creator may end its input, and signals and resizes in between. */
-  #scheduleInput(client: SimClient, index: number): void {
+  /** What the scenario is about, besides faults. */
+  #event(): void {
+    const [creator] = this.clients
+    if (creator === undefined || creator.isOver) return
+    switch (this.scenario.theme) {
+      case 'freeze':
+        creator.freeze(FREEZE_MS)
+        return
+      case 'rejoin':
+        this.#rejoin(creator)
+        return
+      case 'intruder':
+        this.#intrude(creator)
+        return
+      case 'common':
+      case 'takes':
+      case 'reap':
+      case 'plain':
+        return
+    }
+  }
+
+  /** The creator leaves for good, and somebody new takes its place. */
+  #rejoin(creator: SimClient): void {
+    if (creator.status.is !== 'attached') {
+      this.#world.after(100, () => this.#event())
+      return
+    }
+    creator.detach()
+    this.#scheduleInput(this.#enterClient('driver', this.clients.length + 1))
+  }
+
+  #intrude(creator: SimClient): void {
+    if (creator.session.session === undefined) {
+      this.#world.after(100, () => this.#event())
+      return
+    }
+    const { options } = creator.plan
+    this.intruder = this.#createClient('driver', INTRUDER_WRITER, { principal: 'q', options })
+    this.intruder.start()
+  }
+
+  /** A client writes in pieces at random times, with signals and resizes in between, and may end the input. */
+  #scheduleInput(client: SimClient): void {
     const { random } = this.#world
-    const isWriter = client.plan.authority !== 'viewer'
-    let left = isWriter ? this.#scenario.inputBytes : 0
+    const { authority } = client.plan
+    let left = authority === 'viewer' ? 0 : this.scenario.inputBytes
     let cols = 100
     const step = (): void => {
       if (client.isOver) return
+      // Without its driver a session waits for ever; here nobody else wants it then.
+      if (this.scenario.theme === 'reap' && this.clients[0]?.isOver === true) client.detach()
       if (left > 0 && client.session.canWrite) {
         const length = Math.min(left, random.int(1, 50))
         left -= length
         client.write(length)
       }
-      if (client.plan.authority === 'driver' && random.chance(0.1)) client.resize((cols += 1))
-      if (client.plan.authority === 'driver' && random.chance(0.1))
-        client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
+      if (authority === 'driver' && random.chance(0.1)) client.resize((cols += 1))
+      if (authority === 'driver' && random.chance(0.1)) client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
       if (this.#mayTake(client) && random.chance(0.1)) client.takeLease()
-      const isDone = left === 0 && this.#canEof(client, index)
+      if (this.#isSuccessor(client) && client.session.role === 'viewer') client.takeLease()
+      const isDone = left === 0 && this.#canEnd(client)
       if (isDone) client.eof()
       // With takes, an end of input can be refused like any input, so it is said again.
-      if (!isDone || this.#scenario.hasTakes) this.#world.after(random.int(0, isDone ? 5_000 : 300), step)
+      const isIdle = left === 0 && (authority !== 'driver' || isDone) && this.scenario.theme !== 'reap'
+      if (isIdle && this.scenario.theme !== 'takes') return
+      this.#world.after(random.int(0, left === 0 ? 2_000 : 300), step)
     }
     this.#world.after(random.int(0, 300), step)
   }
 
   #mayTake(client: SimClient): boolean {
-    const { hasTakes, faultsUntilMs } = this.#scenario
-    return hasTakes && client.plan.authority === 'driver' && this.#world.nowMs < faultsUntilMs
+    const { theme, faultsUntilMs } = this.scenario
+    return theme === 'takes' && client.plan.authority === 'driver' && this.#world.nowMs < faultsUntilMs
   }
 
-  /** End of input is the creator's, or with takes whoever drives once faults are over. */
-  #canEof(client: SimClient, index: number): boolean {
-    if (!this.#scenario.hasTakes) return index !== 0 || client.session.role === 'driver'
-    return client.session.role === 'driver' && this.#world.nowMs > this.#scenario.faultsUntilMs
+  /** The end of input is for whoever drives: the creator, its successor, or with takes the last one. */
+  #canEnd(client: SimClient): boolean {
+    const { theme, faultsUntilMs } = this.scenario
+    if (client.session.role !== 'driver') return false
+    if (theme === 'takes') return this.#world.nowMs > faultsUntilMs
+    return theme !== 'rejoin' || this.#isSuccessor(client)
   }
 
-  #opened(link: SimLink): void {
-    this.#links = this.#links.filter((open) => open.isOpen)
-    this.#links.push(link)
-    const { random, nowMs } = this.#world
-    // A reply to create or resume is lost now and then.
-    if (nowMs < this.#scenario.faultsUntilMs && random.chance(0.15))
-      this.#world.after(random.int(0, 60), () => this.#cut(link))
+  /** The one that came in the place of a creator that left. */
+  #isSuccessor(client: SimClient): boolean {
+    const { theme, roles } = this.scenario
+    return theme === 'rejoin' && client === this.clients.at(-1) && this.clients.length > roles.length
   }
 
-  #cut(link: SimLink): void {
-    this.#cuts += 1
-    link.cut()
-  }
-
-  #fault(): void {
-    const { random, nowMs } = this.#world
-    if (nowMs >= this.#scenario.faultsUntilMs) {
-      // Nothing stays swallowed for ever: a black-holed link is found dead by its ends.
-      return
-    }
-    const open = this.#links.filter((link) => link.isOpen)
-    const kind = random.int(0, 9)
-    if (kind === 0) {
-      this.#downUntilMs = nowMs + random.int(0, 3_000)
-      for (const link of open) this.#cut(link)
-    } else if (kind === 1 && open.length > 0) random.pick(open).blackHole()
-    else if (open.length > 0) this.#cut(random.pick(open))
-    this.#world.after(random.int(0, this.#scenario.faultEveryMs), () => this.#fault())
+  /** No client is left that could do anything. */
+  #isOver(): boolean {
+    const isPlainOver = this.plain?.isOver ?? true
+    const isIntruderOver = this.intruder?.isOver ?? true
+    return (
+      isPlainOver &&
+      isIntruderOver &&
+      this.clients.every((client) => client.isOver || client.status.is === 'connecting')
+    )
   }
 
   #isDone(): boolean {
-    return (
-      this.#clients.every((client) => client.isOver || client.status.is === 'connecting') &&
-      this.#clients[0]?.isOver === true
-    )
-  }
-
-  #checkInvariants(): void {
-    const { options, process: plan } = this.#scenario
-    if (this.#server.spawns > 1) throw new Error('a retried create spawned twice')
-    for (const { session } of this.#server.sessions.values()) {
-      const { log, roster } = session
-      let drivers = 0
-      for (const attachment of roster.all()) {
-        if (RANK[attachment.role] > RANK[attachment.authority])
-          throw new Error('a role rose above its authority')
-        if (attachment.role === 'driver') drivers += 1
-        if (attachment.acked > attachment.sentMax) throw new Error('acknowledged more than was sent')
-        const unsettled = attachment.inputAccepted - attachment.inputSettled
-        if (unsettled > options.limits.inputWindowBytes)
-          throw new Error('more input is held than was granted')
-        const client = this.#clients.find(
-          ({ plan: { options: own } }) => own.identity === attachment.identity,
-        )
-        if (client !== undefined && client.session.received > attachment.sentMax)
-          throw new Error('received more than was sent')
-        if (client !== undefined && attachment.acked > client.session.received)
-          throw new Error('acknowledged more than was received')
-      }
-      if (drivers > 1) throw new Error('two drivers')
-      const bound = Math.max(options.limits.logBytes, options.limits.window.maxBytes) + plan.maxChunkBytes
-      if (log.end - log.start > bound) throw new Error(`log holds ${log.end - log.start}, bound is ${bound}`)
-    }
-  }
-
-  #checkEnd(): void {
-    const process = [...this.#server.sessions.values()]
-      .map((hosted) => hosted.process)
-      .find((found) => found !== undefined)
-    if (process === undefined) throw new Error('nothing was started')
-    for (const client of this.#clients) this.#checkClientEnd(client, process.applied)
-    this.#checkControls(process.applied)
-  }
-
-  #checkClientEnd(client: SimClient, applied: readonly ProcessInput[]): void {
-    const { status, plan } = client
-    if (status.is === 'connecting' && plan.writer > 1) return
-    const mayMiss = plan.writer > 1 && status.is === 'failed' && status.error.code === 'session_gone'
-    if (mayMiss) return
-    if (status.is !== 'exited') {
-      const why = status.is === 'failed' ? `: ${status.error.code} ${status.error.message}` : ''
-      throw new Error(`client ${plan.writer} is ${status.is}${why}, received ${client.position}`)
-    }
-    const { code, signal } = this.#scenario.process.exit
-    if (status.exit.code !== code || status.exit.signal !== signal) throw new Error('wrong exit')
-    if (client.position !== this.#scenario.process.totalBytes) throw new Error('output is missing at exit')
-    if (this.#isLossless(client) && client.gaps > 0) throw new Error(`a driver lost ${client.gaps} bytes`)
-    this.#checkInput(client, applied)
-  }
-
-  /** A driver that always drove and whose session blocks gets every byte. */
-  #isLossless(client: SimClient): boolean {
-    return client.plan.writer === 1 && !this.#scenario.hasTakes && this.#scenario.options.overflow === 'block'
-  }
-
-  /** What the process got from a writer is what the writer sent: all of it if the process read to the end, else a prefix. */
-  #checkInput(client: SimClient, applied: readonly ProcessInput[]): void {
-    const got: number[] = []
-    for (const input of applied) {
-      if (input.kind === 'bytes')
-        for (const byte of input.bytes) if (byte >> 4 === client.plan.writer) got.push(byte)
-    }
-    got.forEach((byte, index) => {
-      if (byte !== client.expected[index])
-        throw new Error(`writer ${client.plan.writer}: wrong input byte ${index}`)
-    })
-    const hasReadAll =
-      this.#scenario.process.waitsForEof && client.plan.writer === 1 && !this.#scenario.hasTakes
-    if (hasReadAll && got.length !== client.expected.length) {
-      throw new Error(`input is missing: ${got.length} of ${client.expected.length}`)
-    }
-  }
-
-  /** Without changes of hands, the creator's control messages are applied once, in order, and in place. */
-  #checkControls(applied: readonly ProcessInput[]): void {
-    const creator = this.#clients[0]
-    if (creator === undefined || this.#scenario.hasTakes) return
-    let bytes = 0
-    const seen: { kind: string; value: string; at: number }[] = []
-    for (const input of applied) {
-      if (input.kind === 'bytes') bytes += input.bytes.filter((byte) => byte >> 4 === 1).length
-      else if (input.kind === 'resize') seen.push({ kind: 'resize', value: String(input.cols), at: bytes })
-      else if (input.kind === 'eof') seen.push({ kind: 'eof', value: '', at: bytes })
-      else seen.push({ kind: 'signal', value: input.signal, at: 0 })
-    }
-    for (const isSignal of [true, false]) {
-      const wanted = creator.issued.filter(
-        ({ kind }) => (kind === 'signal') === isSignal && (this.#scenario.isPty || kind !== 'resize'),
-      )
-      const got = seen.filter(({ kind }) => (kind === 'signal') === isSignal)
-      got.forEach((control, index) => {
-        if (JSON.stringify(control) !== JSON.stringify(wanted[index])) {
-          throw new Error(
-            `control ${index} was ${JSON.stringify(control)}, expected ${JSON.stringify(wanted[index])}`,
-          )
-        }
-      })
-    }
+    const [creator] = this.clients
+    const isCreatorOver = this.plain?.isOver ?? creator?.isOver ?? true
+    const isReplaced = this.scenario.theme !== 'rejoin' || creator?.status.is !== 'detached'
+    const hasLastCome = isReplaced || this.clients.at(-1)?.status.is !== 'connecting'
+    if (!isCreatorOver || !hasLastCome || !this.#isOver()) return false
+    // A session without anybody ends its process, within its keep and the kill ladder.
+    return findProcess(this.server)?.ended !== undefined || this.server.newest?.session.state.is === 'gone'
   }
 }
 
-/** Runs one seed; throws when an invariant breaks, with the seed in the message. */
-export function simulate(seed: number): SimulationResult {
+function identityOf(writer: number): string {
+  return writer.toString(16).padStart(32, '0')
+}
+
+/** Runs one seed; throws when an invariant breaks, with the way to run it again in the message. */
+export function simulate(seed: number, sabotage: Sabotage = {}): SimulationResult {
   try {
-    return new Simulation(seed).run(seed)
+    return new Simulation(seed, sabotage).run(seed)
   } catch (error) {
-    throw new Error(
-      `Simulation with seed ${seed} failed: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    )
+    const why = error instanceof Error ? error.message : String(error)
+    const replay = `SANDWIRE_SEED=${seed} SANDWIRE_SEEDS=1 bun test packages/testing/src/simulator`
+    throw new Error(`Simulation with seed ${seed} failed: ${why}\nrun it again: ${replay}`, { cause: error })
   }
 }

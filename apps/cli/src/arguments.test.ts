@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'bun:test'
+import { parseArguments, type RunOptions } from './arguments.ts'
+
+const URL_TEXT = 'http://127.0.0.1:8080'
+
+function read(...argv: string[]): RunOptions {
+  const parsed = parseArguments([URL_TEXT, ...argv])
+  if (parsed.kind !== 'run') throw new Error(JSON.stringify(parsed))
+  return parsed
+}
+
+describe('parseArguments', () => {
+  test('starts the login shell when nothing else is said', () => {
+    expect(read()).toMatchObject({
+      cmd: undefined,
+      args: [],
+      isTty: undefined,
+      role: undefined,
+      isTaking: false,
+    })
+    expect(read().url.href).toBe('http://127.0.0.1:8080/attach')
+  })
+
+  test('takes the command from --cmd and --arg, whatever the arguments look like', () => {
+    const seed = [
+      '--sandbox',
+      'build-abc',
+      '--cmd',
+      'bash',
+      '--arg',
+      '-lc',
+      '--arg',
+      'npm test',
+      '--arg',
+      '--help',
+    ]
+    expect(read(...seed)).toMatchObject({
+      sandbox: 'build-abc',
+      cmd: 'bash',
+      args: ['-lc', 'npm test', '--help'],
+    })
+  })
+
+  test('takes everything behind -- as the command', () => {
+    expect(read('--no-tty', '--', 'ls', '--tty', '--')).toMatchObject({
+      isTty: false,
+      cmd: 'ls',
+      args: ['--tty', '--'],
+    })
+  })
+
+  test('reads every option, with = or a space', () => {
+    const options = read(
+      ...['--session=s.1', '--role', 'viewer', '--take', '--retry-for=5', '--escape', '^a'],
+      ...['--token-file', 'f', '--name=Ann B', '--quiet', '--tty'],
+    )
+    expect(options).toMatchObject({
+      session: 's.1',
+      role: 'viewer',
+      isTaking: true,
+      retryForMs: 5000,
+      escape: { byte: 1, label: 'Ctrl+A' },
+      tokenFile: 'f',
+      name: 'Ann B',
+      isQuiet: true,
+      isTty: true,
+    })
+    const created = read(
+      '--keep',
+      '0',
+      '--overflow',
+      'trim',
+      '--cwd',
+      'x',
+      '--env',
+      'A=b=c',
+      '--env',
+      'HOME',
+      '--env=E=',
+    )
+    expect(created).toMatchObject({ keepSeconds: 0, overflow: 'trim', cwd: 'x' })
+    expect(created.env).toEqual([
+      ['A', 'b=c'],
+      ['HOME', undefined],
+      ['E', ''],
+    ])
+    expect(read('--escape', 'none').escape).toBeNull()
+    expect(read('--token', '-starts-with-a-dash').token).toBe('-starts-with-a-dash')
+  })
+
+  test('knows help and version wherever they stand', () => {
+    expect(parseArguments(['--bogus-free', '--help'])).toMatchObject({ kind: 'wrong' })
+    for (const word of ['--help', '-h']) expect(parseArguments([URL_TEXT, word])).toEqual({ kind: 'help' })
+    expect(parseArguments(['--version'])).toEqual({ kind: 'version' })
+    expect(read('--', '--version').cmd).toBe('--version')
+  })
+
+  test.each([
+    [['--bogus'], 'Unknown option "--bogus"'],
+    [['-x'], 'Unknown option "-x"'],
+    [['--tty=yes'], 'Unknown option "--tty"'],
+    [['--bogus=secret'], 'Unknown option "--bogus"'],
+    [['--sandbox'], 'needs a value'],
+    [['--sandbox', '--cmd', 'x'], '"--sandbox" needs a value'],
+    [['--arg', 'x'], '"--arg" needs "--cmd"'],
+    [['--cmd', 'a', '--cmd', 'b'], 'given twice'],
+    [['--cmd', 'a', '--', 'b'], 'not both'],
+    [['--'], 'no command'],
+    [['ls', '-la'], 'Unknown option "-la"'],
+    [['ls'], 'behind "--"'],
+    [['--session', 's', '--', 'ls'], 'does not go with "--session"'],
+    [['--session', 's', '--keep', '5'], '"--keep" does not go'],
+    [['--role', 'boss'], 'takes viewer or collaborator or driver'],
+    [['--keep', '-1'], 'whole seconds'],
+    [['--keep', '1e3'], 'whole seconds'],
+    [['--keep', '999999999'], 'whole seconds'],
+    [['--retry-for', '1.5'], 'whole seconds'],
+    [['--overflow', 'drop'], 'takes block or trim'],
+    [['--escape', 'ctrl'], 'takes a key'],
+    [['--env', '1A=x'], 'NAME=VALUE'],
+    [['--name', 'a\x1b[31m'], 'printable'],
+    [['--tty', '--no-tty'], 'not both'],
+    [['--token', 'a', '--token-file', 'b'], 'not both'],
+  ])('refuses %j', (argv, message) => {
+    const parsed = parseArguments([URL_TEXT, ...argv])
+    expect(parsed).toMatchObject({ kind: 'wrong' })
+    expect(parsed.kind === 'wrong' ? parsed.message : '').toContain(message)
+  })
+
+  test('refuses a missing address, and says how to give a command', () => {
+    expect(parseArguments([])).toMatchObject({ kind: 'wrong', message: 'No address is given' })
+    expect(parseArguments([URL_TEXT, 'ls'])).toMatchObject({ hint: 'sbx-stdio URL -- ls' })
+  })
+})

@@ -1,0 +1,239 @@
+import { limits, type Role, ROLES } from '@sandwire/protocol'
+import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from './escape-key.ts'
+import { parseAddress } from './server-address.ts'
+
+/** What the command line asks for. */
+export interface RunOptions {
+  readonly kind: 'run'
+  /** Address of the attach route, without credentials. */
+  readonly url: URL
+  /** The address as it was typed, to be shown again. */
+  readonly typedUrl: string
+  readonly sandbox: string | undefined
+  readonly session: string | undefined
+  /** Undefined means the login shell. */
+  readonly cmd: string | undefined
+  readonly args: readonly string[]
+  /** Undefined means: when stdin and stdout are terminals. */
+  readonly isTty: boolean | undefined
+  readonly role: Role | undefined
+  readonly isTaking: boolean
+  readonly cwd: string | undefined
+  /** Undefined values are taken from this program's environment. */
+  readonly env: readonly (readonly [name: string, value: string | undefined])[]
+  readonly keepSeconds: number | undefined
+  readonly overflow: 'block' | 'trim' | undefined
+  readonly escape: EscapeKey | null
+  readonly retryForMs: number
+  readonly token: string | undefined
+  readonly tokenFile: string | undefined
+  readonly name: string | undefined
+  readonly isQuiet: boolean
+}
+
+export type Arguments =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'wrong'; readonly message: string; readonly hint: string }
+  | RunOptions
+
+const HELP_HINT = 'sbx-stdio --help'
+const DEFAULT_RETRY_SECONDS = 600
+const MAX_RETRY_SECONDS = limits.MAX_KEEP_SECONDS
+
+/** Options with a value; those that say so may be repeated. */
+const VALUED = {
+  sandbox: 'once',
+  session: 'once',
+  cmd: 'once',
+  arg: 'repeatable',
+  role: 'once',
+  cwd: 'once',
+  env: 'repeatable',
+  keep: 'once',
+  overflow: 'once',
+  escape: 'once',
+  'retry-for': 'once',
+  token: 'once',
+  'token-file': 'once',
+  name: 'once',
+} as const
+type ValuedName = keyof typeof VALUED
+
+const FLAGS = ['tty', 'no-tty', 'take', 'quiet', 'help', 'version'] as const
+type FlagName = (typeof FLAGS)[number]
+
+/** Options that say how to start a process, and so make no sense for one that runs. */
+const CREATE_ONLY = ['cmd', 'arg', 'cwd', 'env', 'keep', 'overflow'] as const
+
+class Wrong extends Error {
+  readonly hint: string
+
+  constructor(message: string, hint = HELP_HINT) {
+    super(message)
+    this.hint = hint
+  }
+}
+
+/** Words of the command line, sorted but not yet understood. */
+class Words {
+  readonly positionals: string[] = []
+  /** What follows `--`. */
+  command: readonly string[] | undefined
+  readonly #values = new Map<ValuedName, string[]>()
+  readonly #flags = new Set<FlagName>()
+
+  constructor(argv: readonly string[]) {
+    const rest = [...argv]
+    for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+      if (word === '--') {
+        this.command = rest
+        return
+      }
+      if (word === '-h') this.#flags.add('help')
+      else if (word.startsWith('-') && word !== '-') this.#option(word, rest)
+      else this.positionals.push(word)
+    }
+  }
+
+  has(name: FlagName): boolean {
+    return this.#flags.has(name)
+  }
+
+  all(name: ValuedName): readonly string[] {
+    return this.#values.get(name) ?? []
+  }
+
+  one(name: ValuedName): string | undefined {
+    return this.all(name)[0]
+  }
+
+  #option(word: string, rest: string[]): void {
+    const [, name = '', value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    const flag = FLAGS.find((each) => each === name)
+    if (flag !== undefined && value === undefined) {
+      this.#flags.add(flag)
+      return
+    }
+    if (!isValued(name)) throw new Wrong(`Unknown option "${word.split('=')[0]}"`)
+    const given = value ?? rest.shift()
+    // An argument of the command may look like anything; elsewhere a further option means that a value was forgotten.
+    const isMissing = given === undefined || (value === undefined && name !== 'arg' && given.startsWith('--'))
+    if (isMissing) throw new Wrong(`Option "--${name}" needs a value`)
+    const earlier = this.#values.get(name) ?? []
+    if (earlier.length > 0 && VALUED[name] === 'once') throw new Wrong(`Option "--${name}" is given twice`)
+    this.#values.set(name, [...earlier, given])
+  }
+}
+
+function isValued(name: string): name is ValuedName {
+  return Object.hasOwn(VALUED, name)
+}
+
+function oneOf<const T extends string>(name: ValuedName, words: Words, options: readonly T[]): T | undefined {
+  const value = words.one(name)
+  const found = options.find((option) => option === value)
+  if (value !== undefined && found === undefined)
+    throw new Wrong(`Option "--${name}" takes ${options.join(' or ')}`)
+  return found
+}
+
+function seconds(name: ValuedName, words: Words, max: number): number | undefined {
+  const value = words.one(name)
+  if (value === undefined) return undefined
+  const number = /^(0|[1-9][0-9]{0,8})$/.test(value) ? Number(value) : Number.NaN
+  if (!(number <= max)) throw new Wrong(`Option "--${name}" takes whole seconds from 0 to ${max}`)
+  return number
+}
+
+function readEnv(words: Words): [string, string | undefined][] {
+  return words.all('env').map((word) => {
+    const at = word.indexOf('=')
+    const name = at < 0 ? word : word.slice(0, at)
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name))
+      throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
+    return [name, at < 0 ? undefined : word.slice(at + 1)]
+  })
+}
+
+function readCommand(words: Words): { cmd: string | undefined; args: readonly string[] } {
+  const cmd = words.one('cmd')
+  const args = words.all('arg')
+  if (cmd === undefined && args.length > 0) throw new Wrong('Option "--arg" needs "--cmd"')
+  if (words.command === undefined) return { cmd, args }
+  if (cmd !== undefined) throw new Wrong('Give the command with --cmd or behind --, not both')
+  const [first, ...others] = words.command
+  if (first === undefined) throw new Wrong('There is no command behind "--"')
+  return { cmd: first, args: others }
+}
+
+function readEscape(words: Words): EscapeKey | null {
+  const escape = parseEscapeKey(words.one('escape') ?? DEFAULT_ESCAPE)
+  if (escape === undefined) throw new Wrong('Option "--escape" takes a key such as ^A, or none')
+  return escape
+}
+
+function readName(words: Words): string | undefined {
+  const name = words.one('name')
+  if (name === undefined || (name.length <= limits.MAX_NAME_CHARS && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name)))
+    return name
+  throw new Wrong(`Option "--name" takes up to ${limits.MAX_NAME_CHARS} printable characters`)
+}
+
+function readUrl({ positionals }: Words): { url: URL; typedUrl: string } {
+  const [typedUrl, second] = positionals
+  if (typedUrl === undefined) throw new Wrong('No address is given')
+  if (second !== undefined) throw new Wrong('A command stands behind "--"', `sbx-stdio URL -- ${second}`)
+  const address = parseAddress(typedUrl)
+  if (!address.isOk) throw new Wrong(address.message, address.hint)
+  return { url: address.url, typedUrl }
+}
+
+function read(argv: readonly string[]): Arguments {
+  const words = new Words(argv)
+  if (words.has('help')) return { kind: 'help' }
+  if (words.has('version')) return { kind: 'version' }
+  const address = readUrl(words)
+  const session = words.one('session')
+  const command = readCommand(words)
+  if (session !== undefined) {
+    const extra =
+      CREATE_ONLY.find((name) => words.one(name) !== undefined) ??
+      (words.command === undefined ? undefined : 'cmd')
+    if (extra !== undefined)
+      throw new Wrong(`Option "--${extra}" does not go with "--session": the session exists already`)
+  }
+  if (words.has('tty') && words.has('no-tty')) throw new Wrong('Give --tty or --no-tty, not both')
+  if (words.one('token') !== undefined && words.one('token-file') !== undefined)
+    throw new Wrong('Give --token or --token-file, not both')
+  return {
+    kind: 'run',
+    ...address,
+    ...command,
+    session,
+    sandbox: words.one('sandbox'),
+    isTty: words.has('tty') || words.has('no-tty') ? words.has('tty') : undefined,
+    role: oneOf('role', words, ROLES),
+    isTaking: words.has('take'),
+    cwd: words.one('cwd'),
+    env: readEnv(words),
+    keepSeconds: seconds('keep', words, limits.MAX_KEEP_SECONDS),
+    overflow: oneOf('overflow', words, ['block', 'trim']),
+    escape: readEscape(words),
+    retryForMs: (seconds('retry-for', words, MAX_RETRY_SECONDS) ?? DEFAULT_RETRY_SECONDS) * 1000,
+    token: words.one('token'),
+    tokenFile: words.one('token-file'),
+    name: readName(words),
+    isQuiet: words.has('quiet'),
+  }
+}
+
+/** Decodes the command line; what is wrong with it is a value. */
+export function parseArguments(argv: readonly string[]): Arguments {
+  try {
+    return read(argv)
+  } catch (error) {
+    if (error instanceof Wrong) return { kind: 'wrong', message: error.message, hint: error.hint }
+    throw error
+  }
+}

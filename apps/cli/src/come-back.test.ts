@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { comeBackLine, quote, spellSeconds } from './come-back.ts'
+
+test('comeBackLine names everything that is needed, quoted for a shell', () => {
+  const options = {
+    typedUrl: 'http://h:1/attach?a=1&b=2',
+    sandbox: 'dev',
+    role: undefined,
+    tokenFile: "it's here",
+  }
+  expect(comeBackLine(options, 's.1')).toBe(
+    `sbx-stdio 'http://h:1/attach?a=1&b=2' --session s.1 --sandbox dev --token-file 'it'\\''s here'`,
+  )
+  expect(
+    comeBackLine({ ...options, sandbox: undefined, tokenFile: undefined, role: 'viewer' }, 's'),
+  ).toContain('--role viewer')
+})
+
+test('quote is what sh reads back', async () => {
+  for (const word of ['plain', 'a b', "'", '$HOME', '`x`', '', 'a\nb', '*'])
+    expect(await new Response(Bun.spawn(['sh', '-c', `printf %s ${quote(word)}`]).stdout).text()).toBe(word)
+})
+
+test.each([
+  [60, '60 s'],
+  [600, '10 min'],
+  [86_400, '24 h'],
+])('spellSeconds says %d as "%s"', (seconds, text) => {
+  expect(spellSeconds(seconds)).toBe(text)
+})

@@ -1,0 +1,24 @@
+import { type Exit, type SandwireError, signalNumber } from '@sandwire/protocol'
+
+/** A failure of the connection or of this program, as ssh has it. */
+export const EXIT_FAILURE = 255
+/** The command line is wrong. */
+export const EXIT_USAGE = 2
+/** Left on purpose. */
+export const EXIT_DETACHED = 0
+
+/** What a shell reports for a process that this signal ended. */
+export function exitCodeOfSignal(signal: string): number {
+  return 128 + (signalNumber(signal) ?? 0)
+}
+
+/** The remote process's own status. */
+export function exitCodeOf({ code, signal }: Pick<Exit, 'code' | 'signal'>): number {
+  if (signal !== null) return exitCodeOfSignal(signal)
+  return code ?? EXIT_FAILURE
+}
+
+/** The status for an attachment that failed. */
+export function exitCodeOfError(error: SandwireError): number {
+  return error.row.exit
+}

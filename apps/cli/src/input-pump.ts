@@ -1,0 +1,51 @@
+import { type AttachHandle, withoutTerminalReplies } from '@sandwire/client'
+import { type EscapeKey, splitAtEscape } from './escape-key.ts'
+
+/** Typed input that may wait for the link; beyond, reading stops and with it the escape key. */
+const MAX_TYPED_BYTES = 16 * 1024 * 1024
+
+const CTRL_C: EscapeKey = { byte: 0x03, label: 'Ctrl+C' }
+
+export interface TypingEvents {
+  /** The escape key was pressed. */
+  escaped(): void
+  /** Something was typed that goes nowhere. */
+  refused(): void
+}
+
+/** Sends a pipe or file to the process: as fast as it is taken, then the end of input. */
+export async function pumpPipe(handle: AttachHandle, stdin: ReadableStream<Uint8Array>): Promise<void> {
+  try {
+    for await (const chunk of stdin) await handle.write(chunk)
+  } catch {
+    // A stdin that cannot be read, such as a folder, has nothing to say: the same as its end.
+  }
+  handle.eof()
+}
+
+/** Sends what is typed on a raw terminal, up to the escape key. */
+export async function pumpTyping(
+  handle: AttachHandle,
+  stdin: ReadableStream<Uint8Array>,
+  options: { readonly escape: EscapeKey | null; readonly events: TypingEvents },
+): Promise<void> {
+  let waitingBytes = 0
+  for await (const chunk of stdin) {
+    const isViewer = handle.role === 'viewer'
+    // Somebody who only watches has to get out somehow.
+    const escape = options.escape ?? (isViewer ? CTRL_C : null)
+    const { before, isEscaped } = splitAtEscape(chunk, escape)
+    if (isViewer) {
+      if (withoutTerminalReplies(before).byteLength > 0) options.events.refused()
+    } else if (before.byteLength > 0) {
+      waitingBytes += before.byteLength
+      const written = handle.write(before).then(() => (waitingBytes -= before.byteLength))
+      // Not awaited as a rule: the escape key must be seen while input waits.
+      if (waitingBytes > MAX_TYPED_BYTES) await written
+    }
+    if (isEscaped) {
+      options.events.escaped()
+      return
+    }
+  }
+}

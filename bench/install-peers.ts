@@ -1,0 +1,22 @@
+/** Debian packages of the peers, and the program each one brings. */
+const PACKAGES: readonly { readonly name: string; readonly program: string }[] = [
+  { name: 'openssh-server', program: '/usr/sbin/sshd' },
+  { name: 'openssh-client', program: 'ssh' },
+  { name: 'websocketd', program: 'websocketd' },
+]
+
+function run(argv: readonly string[]): boolean {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  return Bun.spawnSync([...argv], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).success
+}
+
+/** Installs the peers that are missing, where this user may. Never fails: an absent peer is left out of the table. */
+export function installPeers(say: (line: string) => void): void {
+  const missing = PACKAGES.filter(({ program }) => Bun.which(program) === null).map(({ name }) => name)
+  if (missing.length === 0 || process.getuid?.() !== 0 || Bun.which('apt-get') === null) return
+  say(`Installing ${missing.join(', ')} …`)
+  const install = ['apt-get', 'install', '--yes', '--quiet', '--no-install-recommends', ...missing]
+  if (!run(install) && !(run(['apt-get', 'update', '--quiet']) && run(install))) {
+    say(`Cannot install ${missing.join(', ')}: apt-get failed`)
+  }
+}

@@ -1,0 +1,93 @@
+import { attach } from '@sandwire/client'
+import { type RunningSandboxd, startSandboxd } from '../../test/e2e/support/sandboxd.ts'
+import type { Mode, Peer, Service, Stream } from './stream.ts'
+import { openWebSocketStream } from './web-socket-stream.ts'
+
+/** More than the bench ever asks for, so that a limit is never what is measured. */
+const ARGS = ['--requests-per-second', '100000', '--messages-per-second', '1000000']
+
+export function startBenchedSandboxd(): Promise<RunningSandboxd> {
+  return startSandboxd({ args: ARGS })
+}
+
+/** Adapts the client library to a stream. */
+export function attachStream(
+  sandboxd: RunningSandboxd,
+  command: { readonly argv: readonly string[]; readonly mode: Mode },
+  port = sandboxd.port,
+): Promise<Stream> {
+  const [cmd = '', ...args] = command.argv
+  const attached = Promise.withResolvers<Stream>()
+  const handle = attach({
+    url: `http://127.0.0.1:${port}`,
+    request: { cmd, args, mode: command.mode },
+    credentials: async () => ({ headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` } }),
+    onOutput: (_, bytes) => stream.onData(bytes),
+  })
+  const stream: Stream = {
+    onData: () => {},
+    write: (bytes) => void handle.write(bytes),
+    ended: handle.exit.then(
+      ({ code }) => code ?? undefined,
+      () => undefined,
+    ),
+    close: () => handle.detach(),
+  }
+  const unsubscribe = handle.status.subscribe((status) => {
+    if (status.is === 'attached') attached.resolve(stream)
+    if (status.is === 'failed') attached.reject(status.error)
+    if (status.is !== 'connecting') unsubscribe()
+  })
+  return attached.promise
+}
+
+/** The exact dialect through the client library, as the command line and the browser use it. */
+export const sandwireV1: Peer = {
+  name: 'sandwire',
+  obstacle: undefined,
+  modes: ['pipe', 'pty'],
+  serve: async (argv, mode): Promise<Service> => {
+    const sandboxd = await startBenchedSandboxd()
+    const connectVia = (port: number) => attachStream(sandboxd, { argv, mode }, port)
+    return {
+      pid: sandboxd.pid,
+      port: sandboxd.port,
+      connect: () => connectVia(sandboxd.port),
+      connectVia,
+      [Symbol.asyncDispose]: () => sandboxd[Symbol.asyncDispose](),
+    }
+  },
+}
+
+function exitOf(text: string): number | undefined {
+  const message: unknown = JSON.parse(text)
+  const isExit = typeof message === 'object' && message !== null && 'code' in message
+  return isExit && typeof message.code === 'number' ? message.code : undefined
+}
+
+/** The plain dialect through the client that every WebSocket server here gets. */
+export const sandwirePlain: Peer = {
+  name: 'sandwire plain',
+  obstacle: undefined,
+  modes: ['pipe', 'pty'],
+  serve: async (argv, mode): Promise<Service> => {
+    const sandboxd = await startBenchedSandboxd()
+    const [cmd, ...args] = argv
+    const query = new URLSearchParams([['cmd', cmd], ...args.map((arg) => ['arg', arg]), ['mode', mode]])
+    const connectVia = (port: number) =>
+      openWebSocketStream({
+        url: `ws://127.0.0.1:${port}/attach?${query.toString()}`,
+        headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` },
+        unwrap: (message) => message.subarray(1),
+        wrap: (bytes) => new Uint8Array(bytes),
+        exitOf,
+      })
+    return {
+      pid: sandboxd.pid,
+      port: sandboxd.port,
+      connect: () => connectVia(sandboxd.port),
+      connectVia,
+      [Symbol.asyncDispose]: () => sandboxd[Symbol.asyncDispose](),
+    }
+  },
+}

@@ -1,0 +1,58 @@
+/** A process at the other end, whoever carries the bytes. */
+export interface Stream {
+  write(bytes: Uint8Array): void
+  /** Set by whoever measures; called with output as it comes. */
+  onData: (bytes: Uint8Array) => void
+  /** Settles when the output has ended; with the exit code where the peer tells one. */
+  readonly ended: Promise<number | undefined>
+  close(): void
+}
+
+/** How a peer starts processes. */
+export interface Service extends AsyncDisposable {
+  /** A new connection and, with it, a new process. */
+  readonly connect: () => Promise<Stream>
+  /** The server's process, for memory. */
+  readonly pid: number
+  /** Port to put a proxy in front of. */
+  readonly port: number
+  /** The same service as seen through a proxy on this port. */
+  readonly connectVia: (port: number) => Promise<Stream>
+}
+
+export type Mode = 'pipe' | 'pty'
+
+/** A program that serves a command; `serve` starts it for one command. */
+export interface Peer {
+  readonly name: string
+  /** Why it cannot run here. */
+  readonly obstacle: string | undefined
+  readonly modes: readonly Mode[]
+  readonly serve: (argv: readonly [string, ...string[]], mode: Mode) => Promise<Service>
+}
+
+/** Waits for `bytes` more bytes on a stream and answers with what came. */
+export function collect(stream: Stream, bytes: number): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+  const chunks: Uint8Array[] = []
+  let received = 0
+  stream.onData = (chunk) => {
+    chunks.push(chunk)
+    received += chunk.byteLength
+    if (received >= bytes) resolve(Buffer.concat(chunks))
+  }
+  void stream.ended.then(() => reject(new Error(`Output ended after ${received} of ${bytes} bytes`)))
+  return promise
+}
+
+/** Waits until the output holds `text`. */
+export function awaitText(stream: Stream, text: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let tail = ''
+  stream.onData = (chunk) => {
+    tail = (tail + Buffer.from(chunk).toString('latin1')).slice(-4096 - chunk.byteLength)
+    if (tail.includes(text)) resolve()
+  }
+  void stream.ended.then(() => reject(new Error(`Output ended before "${text}"`)))
+  return promise
+}

@@ -1,0 +1,55 @@
+import type { Stream } from './stream.ts'
+
+/** How a server wraps bytes in messages. */
+export interface Wrapping {
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly protocols?: readonly string[]
+  /** Sent first. */
+  readonly greeting?: Uint8Array<ArrayBuffer> | string
+  /** The output in a message, `undefined` when it has none. */
+  readonly unwrap: (message: Uint8Array) => Uint8Array | undefined
+  readonly wrap: (bytes: Uint8Array) => Uint8Array<ArrayBuffer>
+  /** The exit code in a text message. */
+  readonly exitOf?: (text: string) => number | undefined
+}
+
+/** Bun's constructor takes headers; the DOM's type does not know. */
+const HeaderWebSocket = WebSocket as unknown as new (
+  url: string,
+  options: { headers: Readonly<Record<string, string>>; protocols: readonly string[] },
+) => WebSocket
+
+/** Opens a process behind a WebSocket: the same client for every server that has one. */
+export async function openWebSocketStream(wrapping: Wrapping): Promise<Stream> {
+  const { url, headers = {}, protocols = [], greeting, unwrap, wrap, exitOf } = wrapping
+  const socket = new HeaderWebSocket(url, { headers, protocols })
+  socket.binaryType = 'arraybuffer'
+  const opened = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<number | undefined>()
+  let exit: number | undefined
+  const stream: Stream = {
+    onData: () => {},
+    write: (bytes) => socket.send(wrap(bytes)),
+    ended: ended.promise,
+    close: () => socket.close(),
+  }
+  socket.addEventListener('open', () => {
+    if (greeting !== undefined) socket.send(greeting)
+    opened.resolve()
+  })
+  socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
+    if (typeof data === 'string') {
+      exit = exitOf?.(data) ?? exit
+      return
+    }
+    const output = unwrap(new Uint8Array(data))
+    if (output !== undefined) stream.onData(output)
+  })
+  socket.addEventListener('close', ({ code, reason }) => {
+    opened.reject(new Error(`Cannot connect to ${url}: closed with ${code} "${reason}"`))
+    ended.resolve(exit)
+  })
+  await opened.promise
+  return stream
+}

@@ -1,0 +1,92 @@
+import { openControl, openPeer } from '../contestants.ts'
+import { serveBareWebSocket } from '../peers/controls.ts'
+import { echoRaw } from '../peers/raw-read.ts'
+import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
+import { ssh } from '../peers/ssh.ts'
+import { awaitText, type Mode, type Service, type Stream } from '../peers/stream.ts'
+import { ttyd } from '../peers/ttyd.ts'
+import { websocketd } from '../peers/websocketd.ts'
+import { atMost, type Contestant, type Row } from '../row.ts'
+import { quantile } from '../statistics.ts'
+
+/** Round trips per measurement, after those that warm up. */
+const TRIPS = 2_000
+const WARM_UP_TRIPS = 300
+
+/** Longer than any round trip; then the measurement fails instead of hanging. */
+const TIMEOUT_MS = 20_000
+
+const KEY = new Uint8Array([0x78])
+
+/** Times one byte there and back, one after the other, as typing does. */
+function timeTrips(stream: Stream): Promise<number[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<number[]>()
+  const times: number[] = []
+  let startMs = 0
+  let left = TRIPS + WARM_UP_TRIPS
+  const send = (): void => {
+    startMs = performance.now()
+    stream.write(KEY)
+  }
+  stream.onData = (bytes) => {
+    if (bytes.byteLength !== 1) return reject(new Error(`Got ${bytes.byteLength} bytes for one key`))
+    left -= 1
+    if (left < TRIPS) times.push(performance.now() - startMs)
+    if (left > 0) send()
+    else resolve(times)
+  }
+  setTimeout(() => reject(new Error(`Timed out after ${times.length} round trips`)), TIMEOUT_MS).unref()
+  send()
+  return promise
+}
+
+async function measureEcho(service: Service, mode: Mode): Promise<number> {
+  const stream = await service.connect()
+  if (mode === 'pty') await awaitText(stream, 'ready')
+  const times = await timeTrips(stream)
+  stream.close()
+  return quantile(times, 0.5) * 1000
+}
+
+async function openBare(): Promise<Contestant> {
+  const service = await serveBareWebSocket('/echo')
+  return {
+    name: 'bare WebSocket',
+    side: 'control',
+    measure: () => measureEcho(service, 'pipe'),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+function openEcho(mode: Mode): Row['open'] {
+  // The program echoes, not the terminal, so that both directions go all the way.
+  const argv =
+    mode === 'pipe' ? (['cat'] as const) : (['sh', '-c', 'stty raw -echo; printf ready; exec cat'] as const)
+  const peers =
+    mode === 'pipe' ? [sandwireV1, sandwirePlain, websocketd, ssh] : [sandwireV1, sandwirePlain, ttyd, ssh]
+  return async () => [
+    openControl(`raw ${mode}`, async () => quantile(await echoRaw(mode, TRIPS), 0.5) * 1000),
+    await openBare(),
+    ...(await Promise.all(
+      peers.map((peer) => openPeer(peer, { argv, mode }, (service) => measureEcho(service, mode))),
+    )),
+  ]
+}
+
+export const echoPipe: Row = {
+  id: 'echo-pipe',
+  title: 'echo, pipe',
+  unit: 'µs',
+  about: 'Median time of one byte through `cat` and back, 2,000 times one after the other.',
+  targets: [atMost('sandwire', 'websocketd')],
+  open: openEcho('pipe'),
+}
+
+export const echoPty: Row = {
+  id: 'echo-pty',
+  title: 'echo, terminal',
+  unit: 'µs',
+  about: 'The same through `cat` on a terminal in raw mode.',
+  targets: [atMost('sandwire', 'ttyd'), atMost('sandwire', 'ssh')],
+  open: openEcho('pty'),
+}

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { openControl, openPeer } from '../contestants.ts'
+import { serveBareWebSocket } from '../peers/controls.ts'
+import { readRaw } from '../peers/raw-read.ts'
+import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
+import { ssh } from '../peers/ssh.ts'
+import type { Mode, Service } from '../peers/stream.ts'
+import { ttyd } from '../peers/ttyd.ts'
+import { websocketd } from '../peers/websocketd.ts'
+import { atLeast, type Contestant, type Row } from '../row.ts'
+import type { Workload } from '../scratch.ts'
+
+const PIPE_BYTES = 200_000_000
+const PTY_BYTES = 30_000_000
+
+/** What each measurement has to bring home. */
+interface Expected {
+  readonly bytes: number
+  /** Checked once per contestant, outside the time: a digest would cost as much as the transfer. */
+  readonly sha256?: string
+}
+
+async function transfer(
+  service: Service,
+  onData: (bytes: Uint8Array) => void,
+): Promise<{ bytes: number; ms: number }> {
+  const startMs = performance.now()
+  const stream = await service.connect()
+  let bytes = 0
+  stream.onData = (chunk) => {
+    bytes += chunk.byteLength
+    onData(chunk)
+  }
+  await stream.ended
+  return { bytes, ms: performance.now() - startMs }
+}
+
+function megabytesPerSecond(bytes: number, ms: number): number {
+  return bytes / 1e6 / (ms / 1000)
+}
+
+/** MB/s of one transfer. The first one is not timed but hashed. */
+function createMeasure(expected: Expected): (service: Service) => Promise<number> {
+  let isChecked = expected.sha256 === undefined
+  return async (service) => {
+    if (!isChecked) {
+      const hash = createHash('sha256')
+      await transfer(service, (chunk) => hash.update(chunk))
+      const digest = hash.digest('hex')
+      if (digest !== expected.sha256) throw new Error(`Got SHA-256 ${digest}, expected ${expected.sha256}`)
+      isChecked = true
+    }
+    const { bytes, ms } = await transfer(service, () => {})
+    if (bytes !== expected.bytes) throw new Error(`Got ${bytes} bytes, expected ${expected.bytes}`)
+    return megabytesPerSecond(bytes, ms)
+  }
+}
+
+async function openBare(bytes: number): Promise<Contestant> {
+  const service = await serveBareWebSocket(`/flood?bytes=${bytes}`)
+  const measure = async (): Promise<number> => {
+    const startMs = performance.now()
+    const stream = await service.connect()
+    const all = Promise.withResolvers<void>()
+    let received = 0
+    stream.onData = (chunk) => {
+      received += chunk.byteLength
+      if (received === bytes) all.resolve()
+    }
+    await all.promise
+    stream.close()
+    return megabytesPerSecond(bytes, performance.now() - startMs)
+  }
+  return {
+    name: 'bare WebSocket',
+    side: 'control',
+    measure,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+function openRaw(mode: Mode, { file }: Workload, expectedBytes: number): Contestant {
+  return openControl(`raw ${mode}`, async () => {
+    const startMs = performance.now()
+    const bytes = await readRaw(['cat', file], mode)
+    if (bytes !== expectedBytes) throw new Error(`Got ${bytes} bytes, expected ${expectedBytes}`)
+    return megabytesPerSecond(bytes, performance.now() - startMs)
+  })
+}
+
+/** Shortfalls of a peer are its result, not the bench's: the transfer counts, and the row says so. */
+function tolerant(measure: (service: Service) => Promise<number>): (service: Service) => Promise<number> {
+  return async (service) => {
+    for (let attempt = 0; attempt < 20; attempt += 1) {
+      try {
+        return await measure(service)
+      } catch {
+        // ttyd loses the end of the output in some runs; only whole transfers are timed.
+        continue
+      }
+    }
+    throw new Error('No transfer of 20 was complete')
+  }
+}
+
+export const outputPipe: Row = {
+  id: 'output-pipe',
+  title: 'output, pipe',
+  unit: 'MB/s',
+  about:
+    '200 MB of text by `cat` on a pipe, from connect to the end of output; byte count and SHA-256 checked.',
+  targets: [atLeast('sandwire', 'websocketd'), atLeast('sandwire', 'ssh', 3)],
+  open: async ({ scratch }) => {
+    const workload = await scratch.workload(PIPE_BYTES)
+    const command = { argv: ['cat', workload.file] as const, mode: 'pipe' as const }
+    const peers = [sandwireV1, sandwirePlain, websocketd, ssh]
+    return [
+      openRaw('pipe', workload, workload.bytes),
+      await openBare(workload.bytes),
+      ...(await Promise.all(peers.map((peer) => openPeer(peer, command, createMeasure(workload))))),
+    ]
+  },
+}
+
+export const outputPty: Row = {
+  id: 'output-pty',
+  title: 'output, terminal',
+  unit: 'MB/s',
+  about: '30 MB of text by `cat` on a terminal; the line ends it adds are counted and checked.',
+  targets: [atLeast('sandwire', 'raw pty', 0.7), atLeast('sandwire', 'ttyd')],
+  open: async ({ scratch }) => {
+    const workload = await scratch.workload(PTY_BYTES)
+    const command = { argv: ['cat', workload.file] as const, mode: 'pty' as const }
+    const expected = { bytes: workload.terminalBytes }
+    const ours = [sandwireV1, sandwirePlain, ssh]
+    return [
+      openRaw('pty', workload, workload.terminalBytes),
+      ...(await Promise.all(ours.map((peer) => openPeer(peer, command, createMeasure(expected))))),
+      await openPeer(ttyd, command, tolerant(createMeasure(expected))),
+    ]
+  },
+}

@@ -1,0 +1,103 @@
+// Measures Sandwire beside other programs and bare controls:
+// bun bench/run.ts [--only ROW] [--rounds N] [--write]
+
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { installPeers } from './install-peers.ts'
+import { describeMachine } from './machine.ts'
+import { insertFigures, renderRow, renderTable, type RowResult } from './report.ts'
+import { type Contestant, isAbsent, type Row } from './row.ts'
+import { completePipe, completePty } from './rows/completeness.ts'
+import { connect } from './rows/connect.ts'
+import { echoPipe, echoPty } from './rows/echo.ts'
+import { frozenViewer } from './rows/frozen-viewer.ts'
+import { interruptFast, interruptSlow } from './rows/interrupt.ts'
+import { idlePipe, idlePty, stalledReader } from './rows/memory.ts'
+import { outputPipe, outputPty } from './rows/output.ts'
+import { resume } from './rows/resume.ts'
+import { openScratch, type Scratch } from './scratch.ts'
+
+const PAGE = join(import.meta.dir, 'README.md')
+
+const ROWS: readonly Row[] = [
+  ...[echoPipe, echoPty, outputPipe, outputPty, connect, interruptFast, interruptSlow],
+  ...[completePipe, completePty, stalledReader, frozenViewer, idlePipe, idlePty, resume],
+]
+
+/** Fewest rounds that give a range worth showing. */
+const DEFAULT_ROUNDS = 5
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/** One figure of each contestant in turn, round after round, so that a busy moment meets all alike. */
+async function runRounds(contestants: readonly Contestant[], rounds: number) {
+  const figures = new Map<string, number[]>(contestants.map(({ name }) => [name, []]))
+  const failed = new Map<string, string>()
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { name, measure } of contestants) {
+      if (failed.has(name)) continue
+      try {
+        figures.get(name)?.push(await measure())
+      } catch (error) {
+        failed.set(name, error instanceof Error ? error.message : String(error))
+        figures.delete(name)
+      }
+    }
+  }
+  return { figures, failed: [...failed].map(([name, message]) => ({ name, message })) }
+}
+
+async function runRow(row: Row, rounds: number, scratch: Scratch): Promise<RowResult> {
+  const opened = await row.open({ scratch })
+  const contestants = opened.filter((each): each is Contestant => !isAbsent(each))
+  try {
+    return { row, absent: opened.filter(isAbsent), ...(await runRounds(contestants, row.rounds ?? rounds)) }
+  } finally {
+    for (const contestant of contestants) await contestant[Symbol.asyncDispose]()
+  }
+}
+
+function chooseRows(only: readonly string[]): readonly Row[] {
+  const unknown = only.find((id) => !ROWS.some((row) => row.id === id))
+  if (unknown === undefined) return only.length === 0 ? ROWS : ROWS.filter(({ id }) => only.includes(id))
+  say(`error: no row "${unknown}"`)
+  say(`hint: use one of ${ROWS.map(({ id }) => id).join(', ')}`)
+  process.exit(2)
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string', default: String(DEFAULT_ROUNDS) },
+      write: { type: 'boolean', default: false },
+    },
+  })
+  const rows = chooseRows(values.only)
+  const rounds = Number(values.rounds)
+  installPeers(say)
+  const machine = describeMachine()
+  say(machine)
+  await using scratch = await openScratch()
+  const results: RowResult[] = []
+  for (const row of rows) {
+    const result = await runRow(row, rounds, scratch)
+    results.push(result)
+    console.log(`${renderRow(result)}\n`)
+  }
+  if (!values.write) return
+  const skipped = new Map(results.flatMap(({ absent }) => absent.map((each) => [each.name, each.absent])))
+  const absent = [...skipped]
+    .filter(([, why]) => !why.startsWith('has no'))
+    .map(([name, why]) => `${name}: ${why}`)
+  const date = new Date().toISOString().slice(0, 10)
+  const head = `${date}, ${rounds} rounds. ${machine}.${absent.length === 0 ? '' : ` Not measured: ${absent.join('; ')}.`}`
+  const page = await Bun.file(PAGE).text()
+  await Bun.write(PAGE, insertFigures(page, `${head}\n\n${renderTable(results)}`))
+}
+
+await main()
+// Connections that peers keep open must not hold the run.
+process.exit()

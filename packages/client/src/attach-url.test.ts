@@ -1,0 +1,60 @@
+import { expect, test } from 'bun:test'
+import { attachUrl } from './attach-url.ts'
+
+const FRESH = { createId: 'c', session: undefined }
+
+test.each([
+  ['http://h', 'ws://h/attach'],
+  ['https://h/', 'wss://h/attach'],
+  ['ws://h/x', 'ws://h/x'],
+  ['wss://h:1/attach?keep=1', 'wss://h:1/attach'],
+])('attachUrl turns %s into %s', (base, href) => {
+  const url = attachUrl(base, {}, FRESH)
+  expect(`${url.origin === 'null' ? `${url.protocol}//${url.host}` : url.origin}${url.pathname}`).toBe(href)
+  expect(url.searchParams.get('createId')).toBe('c')
+})
+
+test('attachUrl carries everything that a new process needs', () => {
+  const request = {
+    cmd: 'sh',
+    args: ['-c', 'a b&c=d'],
+    mode: 'pty',
+    cwd: 'x y',
+    keepSeconds: 0,
+    overflow: 'trim',
+  } as const
+  const query = attachUrl('http://h', { ...request, sandbox: 's', role: 'viewer' }, FRESH).searchParams
+  expect(query.getAll('arg')).toEqual(['-c', 'a b&c=d'])
+  expect(Object.fromEntries(query)).toMatchObject({
+    cmd: 'sh',
+    mode: 'pty',
+    cwd: 'x y',
+    keep: '0',
+    overflow: 'trim',
+    sandbox: 's',
+    role: 'viewer',
+  })
+})
+
+test('attachUrl names nothing but the session once that is known', () => {
+  const request = {
+    cmd: 'sh',
+    args: ['x'],
+    mode: 'pty',
+    keepSeconds: 5,
+    sandbox: 's',
+    role: 'driver',
+  } as const
+  const query = attachUrl('http://h', request, { createId: 'c', session: 'id' }).searchParams
+  expect(Object.fromEntries(query)).toEqual({ sandbox: 's', role: 'driver', session: 'id' })
+  const joined = attachUrl('http://h', { session: 'asked', cmd: 'sh' }, FRESH).searchParams
+  expect(Object.fromEntries(joined)).toEqual({ session: 'asked' })
+})
+
+test('attachUrl takes the lease on the way in, and never again by reconnecting', () => {
+  const request = { session: 'id', take: true }
+  expect(attachUrl('http://h', request, FRESH).searchParams.get('take')).toBe('1')
+  expect(attachUrl('http://h', request, { createId: 'c', session: 'id' }).searchParams.has('take')).toBe(
+    false,
+  )
+})

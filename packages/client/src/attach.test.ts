@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'bun:test'
+import { encode, packData, type ServerMessage } from '@sandwire/protocol'
+import { eventually, rejectionOf } from '@sandwire/testing'
+import { attach } from './attach.ts'
+import type { AttachOptions } from './attach-options.ts'
+import type { SocketEvents, SocketRequest } from './socket.ts'
+
+const WELCOME = {
+  type: 'welcome',
+  version: 1,
+  session: 's1',
+  attachment: 'a1',
+  role: 'driver',
+  authority: 'driver',
+  epoch: 1,
+  mode: 'pty',
+  output: 0,
+  input: { at: 0, seq: 0 },
+  inputWindow: 1000,
+  keepSeconds: 60,
+  cols: 80,
+  rows: 24,
+} as const
+
+type Opened = { request: SocketRequest; events: SocketEvents; sent: unknown[]; closes: number[] }
+
+/** An attachment whose sockets are in the test's hands. */
+function open(options: Partial<AttachOptions> = {}) {
+  const sockets: Opened[] = []
+  const handle = attach({
+    url: 'http://h',
+    request: { cmd: 'x' },
+    onOutput: () => {},
+    openSocket: (request, events) => {
+      const opened: Opened = { request, events, sent: [], closes: [] }
+      sockets.push(opened)
+      return {
+        send: (data) => opened.sent.push(typeof data === 'string' ? JSON.parse(data) : data),
+        close: (code) => opened.closes.push(code),
+      }
+    },
+    ...options,
+  })
+  const socket = (index: number) => eventually(() => sockets[index], { what: `socket ${index}` })
+  const say = (to: Opened, message: ServerMessage) => to.events.message(encode(message))
+  const welcomed = async () => {
+    const first = await socket(0)
+    first.events.opened()
+    say(first, WELCOME)
+    say(first, { type: 'ack', input: 0, seq: 0 })
+    return first
+  }
+  return { handle, socket, say, welcomed }
+}
+
+const EXIT = { type: 'exit', code: 3, signal: null, outputEnd: 4, truncated: false } as const
+
+describe('attach', () => {
+  test('asks for credentials before each connection, and sends them with the upgrade', async () => {
+    let minted = 0
+    const credentials = () =>
+      Promise.resolve({ headers: { authorization: `Bearer ${++minted}` }, protocols: ['ticket'] })
+    const { socket, welcomed } = open({ credentials })
+    const first = await welcomed()
+    first.events.closed(1006, '')
+    const second = await socket(1)
+    expect(first.request.headers).toEqual({ authorization: 'Bearer 1' })
+    expect(second.request.headers).toEqual({ authorization: 'Bearer 2' })
+    expect(second.request.protocols).toEqual(['sandwire.v1', 'ticket'])
+    expect(first.request.url.searchParams.get('session')).toBeNull()
+    expect(second.request.url.searchParams.get('session')).toBe('s1')
+  })
+
+  test('tells what kind of session it is from the first welcome on', async () => {
+    const { handle, welcomed } = open()
+    expect(handle.details).toBeUndefined()
+    const seen: unknown[] = []
+    handle.status.subscribe((status) =>
+      seen.push([status.is, handle.details?.mode, handle.details?.keepSeconds]),
+    )
+    await welcomed()
+    expect(seen).toEqual([['attached', 'pty', 60]])
+  })
+
+  test('resolves the exit only after the last byte is consumed', async () => {
+    const consumed = Promise.withResolvers<void>()
+    const { handle, welcomed, say } = open({ onOutput: () => consumed.promise })
+    const socket = await welcomed()
+    socket.events.message(packData('stdout', new TextEncoder().encode('last')))
+    say(socket, EXIT)
+    await Bun.sleep(0)
+    expect(handle.status.get().is).toBe('attached')
+    consumed.resolve()
+    expect(await handle.exit).toEqual(EXIT)
+  })
+
+  test('counts output as consumed when the consumer calls done, if it declares it', async () => {
+    const dones: (() => void)[] = []
+    const { handle, welcomed, say } = open({ onOutput: (_stream, _bytes, done) => void dones.push(done) })
+    const socket = await welcomed()
+    socket.events.message(packData('stdout', new TextEncoder().encode('last')))
+    say(socket, EXIT)
+    expect(handle.status.get().is).toBe('attached')
+    dones[0]?.()
+    expect(await handle.exit).toEqual(EXIT)
+  })
+
+  test('performs what an answer asks for behind what is already under way', async () => {
+    // A consumer that detaches inside a callback must not let the goodbye overtake frames of the same turn.
+    const { handle, welcomed, say } = open({ onInputLost: () => handle.detach() })
+    const socket = await welcomed()
+    void handle.write(new Uint8Array(2000))
+    say(socket, { type: 'role', role: 'viewer', epoch: 2, input: { at: 0, seq: 0 } })
+    const types = socket.sent.map((frame) =>
+      frame instanceof Uint8Array ? 'bytes' : (frame as { type: string }).type,
+    )
+    expect(types.indexOf('roleSeen')).toBeLessThan(types.indexOf('detach'))
+  })
+
+  test('write waits while the process takes no input, and never blocks an attachment that is over', async () => {
+    const { handle, welcomed, say } = open()
+    const socket = await welcomed()
+    await handle.write(new Uint8Array(1024 * 1024))
+    const events: string[] = []
+    const second = handle.write(new Uint8Array(1)).then(() => events.push('written'))
+    await Bun.sleep(0)
+    expect(events).toEqual([])
+    say(socket, { type: 'ack', input: 1000, seq: 0 })
+    await second
+    await handle.write(new Uint8Array(1024 * 1024))
+    const third = handle.write(new Uint8Array(1))
+    handle.detach()
+    await third
+  })
+
+  test('closed resolves after the goodbye has gone out', async () => {
+    const { handle, welcomed } = open()
+    const socket = await welcomed()
+    const events: string[] = []
+    void handle.closed.then(() => events.push('closed'))
+    handle.detach()
+    expect((await rejectionOf(handle.exit)).message).toBe('Detached')
+    expect(socket.sent.at(-1)).toEqual({ type: 'detach' })
+    expect(socket.closes).toEqual([1000])
+    expect(events).toEqual([])
+    socket.events.closed(1000, '')
+    await handle.closed
+  })
+
+  test('closed resolves at once when there is no connection', async () => {
+    const { handle } = open()
+    handle.detach()
+    await handle.closed
+  })
+
+  test('tells an error that comes after the connection was good', async () => {
+    const warnings: string[] = []
+    const { handle, welcomed, say } = open({ onWarning: (code) => warnings.push(code) })
+    const socket = await welcomed()
+    say(socket, { type: 'error', code: 'line_too_long', message: 'x', fatal: false })
+    expect(warnings).toEqual(['line_too_long'])
+    say(socket, { type: 'error', code: 'session_ended', message: 'Ended', fatal: true })
+    expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'session_ended', message: 'Ended' })
+  })
+
+  test('fails on a close code that is final, and on a frame that is none', async () => {
+    const gone = open()
+    const first = await gone.welcomed()
+    first.events.closed(4410, 'session_gone')
+    expect(await rejectionOf(gone.handle.exit)).toMatchObject({ code: 'session_gone' })
+    const broken = open()
+    const second = await broken.welcomed()
+    second.events.message('not json')
+    expect(await rejectionOf(broken.handle.exit)).toMatchObject({ code: 'bad_frame' })
+  })
+
+  test('detaches when its signal is aborted', async () => {
+    const controller = new AbortController()
+    const { handle, welcomed } = open({ signal: controller.signal })
+    await welcomed()
+    controller.abort()
+    expect(handle.status.get().is).toBe('detached')
+    expect(open({ signal: AbortSignal.abort() }).handle.status.get().is).toBe('detached')
+  })
+
+  test('credentials that cannot be had are tried again, then reported', async () => {
+    const { handle } = open({ credentials: () => Promise.reject(new Error('no')), connectForMs: 0 })
+    expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'internal' })
+  })
+})

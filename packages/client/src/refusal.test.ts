@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { explainRefusal, reasonOfClose } from './refusal.ts'
+
+const REQUEST = { url: new URL('wss://h/attach?cmd=x'), headers: { authorization: 'Bearer t' } }
+const answer = (status: number, body: unknown) => () => Promise.resolve(Response.json(body, { status }))
+
+describe('explainRefusal', () => {
+  test('asks the same address over HTTP, with the same credential, and follows no redirect', async () => {
+    const asked: [string, RequestInit][] = []
+    await explainRefusal(REQUEST, (url, init) => {
+      asked.push([url, init])
+      return Promise.resolve(Response.json({}))
+    })
+    expect(asked).toMatchObject([
+      ['https://h/attach?cmd=x', { headers: REQUEST.headers, redirect: 'manual' }],
+    ])
+  })
+
+  test('takes the code and the text of our own errors, without control characters', async () => {
+    const body = { error: { code: 'host_refused', message: 'Not\x1b[2J here\n' } }
+    expect(await explainRefusal(REQUEST, answer(421, body))).toEqual({
+      code: 'host_refused',
+      message: 'Not [2J here ',
+    })
+  })
+
+  test('has no objection when only the upgrade was missing', async () => {
+    expect(
+      await explainRefusal(REQUEST, answer(426, { error: { code: 'upgrade_required' } })),
+    ).toBeUndefined()
+  })
+
+  test.each([
+    [401, 'unauthorized'],
+    [403, 'forbidden'],
+    [404, 'not_found'],
+    [429, 'rate_limited'],
+    [502, 'internal'],
+    [200, 'link_lost'],
+    [301, 'link_lost'],
+  ])('understands a relay that answers %d', async (status, code) => {
+    const page = () => Promise.resolve(new Response('<html>', { status }))
+    const reason = await explainRefusal(REQUEST, page)
+    expect(reason).toMatchObject({ code, message: expect.stringContaining(String(status)) })
+  })
+
+  test.each([
+    ['ECONNREFUSED', 'connection refused'],
+    ['ENOTFOUND', 'no such host'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate is not trusted'],
+    [undefined, 'no answer'],
+  ])('says why nothing can be reached: %s', async (code, text) => {
+    const failing = () => Promise.reject(Object.assign(new TypeError('x'), { code }))
+    expect(await explainRefusal(REQUEST, failing)).toMatchObject({
+      code: 'link_lost',
+      message: expect.stringContaining(text),
+    })
+  })
+})
+
+test('reasonOfClose believes a reason only with the close code that belongs to it', () => {
+  expect(reasonOfClose(4410, 'session_gone')).toMatchObject({ code: 'session_gone' })
+  expect(reasonOfClose(1000, 'session_gone')).toBeUndefined()
+  expect(reasonOfClose(1006, '')).toBeUndefined()
+})

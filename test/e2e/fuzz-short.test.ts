@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { runCampaign, startFuzzedSandboxd } from '../fuzz/campaign.ts'
+import { TARGETS } from '../fuzz/targets.ts'
+import type { RunningSandboxd } from './support/sandboxd.ts'
+
+/** Time per decoder; `test/fuzz/frames.ts` goes on for longer. */
+const BUDGET_MS = 1_200
+
+/** `FUZZ_SEED=N` replays a run. */
+const seed = Number(process.env['FUZZ_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0])
+
+describe(`decoders under attack, FUZZ_SEED=${seed}`, () => {
+  let sandboxd: RunningSandboxd
+
+  beforeAll(async () => {
+    sandboxd = await startFuzzedSandboxd()
+  })
+
+  afterAll(async () => {
+    expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
+  })
+
+  test.each(TARGETS.map((target) => [target.name, target] as const))('%s', async (_, target) => {
+    const report = await runCampaign(sandboxd, { target, seed, maxAttacks: Infinity, maxMs: BUDGET_MS })
+    expect(report.attacks).toBeGreaterThan(5)
+    expect(report.rssBytes.end - report.rssBytes.warm).toBeLessThan(64 * 1024 * 1024)
+  })
+})

@@ -1,0 +1,88 @@
+import { Terminal } from '@xterm/headless'
+import type { Attached } from './attached.ts'
+
+const SCROLLBACK_LINES = 1_000
+
+/** A terminal emulator that a test feeds and looks at. */
+export function openScreen(cols: number, rows: number): Terminal {
+  return new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
+}
+
+async function write(terminal: Terminal, bytes: Uint8Array | string): Promise<void> {
+  await new Promise<void>((resolve) => terminal.write(bytes, resolve))
+}
+
+/** What an attachment's user sees: every event it was told, drawn in order. */
+export async function drawEvents(client: Attached, cols: number, rows: number): Promise<Terminal> {
+  const terminal = openScreen(cols, rows)
+  for (const event of client.events) {
+    switch (event.kind) {
+      case 'output':
+        await write(terminal, event.bytes)
+        break
+      case 'resized':
+        terminal.resize(event.cols, event.rows)
+        break
+      case 'screen':
+        terminal.reset()
+        terminal.resize(event.screen.cols, event.screen.rows)
+        await write(terminal, event.screen.bytes)
+    }
+  }
+  return terminal
+}
+
+/** Bytes drawn on a fresh terminal. */
+export async function drawBytes(bytes: Uint8Array, cols: number, rows: number): Promise<Terminal> {
+  const terminal = openScreen(cols, rows)
+  await write(terminal, bytes)
+  return terminal
+}
+
+/** Sends what is typed after the two terminals are compared, and returns how both look. */
+export async function writeTo(terminal: Terminal, text: string): Promise<Terminal> {
+  await write(terminal, text)
+  return terminal
+}
+
+function describeRow(terminal: Terminal, row: number): string {
+  const buffer = terminal.buffer.active
+  const line = buffer.getLine(buffer.baseY + row)
+  if (line === undefined) return ''
+  let text = ''
+  let style = ''
+  for (let column = 0; column < terminal.cols; column++) {
+    const cell = line.getCell(column)
+    if (cell === undefined) continue
+    const flags = [cell.isBold(), cell.isItalic(), cell.isUnderline(), cell.isInverse(), cell.isDim(), cell.isStrikethrough()]
+    const marks = flags.map((flag) => (flag === 0 ? '-' : '+')).join('')
+    const now = `${marks}${cell.getFgColorMode()}:${cell.getFgColor()}/${cell.getBgColorMode()}:${cell.getBgColor()}`
+    if (now !== style) text += `{${now}}`
+    style = now
+    text += cell.getWidth() === 0 ? '' : cell.getChars() || ' '
+  }
+  return text.trimEnd()
+}
+
+/** Everything visible, cell by cell, and the state that decides what the next byte does. */
+export function describeScreen(terminal: Terminal): object {
+  const { active } = terminal.buffer
+  // The emulator keeps these to itself.
+  const core = (terminal as unknown as { _core: Core })._core
+  return {
+    size: [terminal.cols, terminal.rows],
+    buffer: active.type,
+    cursor: [active.cursorX, active.cursorY],
+    rows: Array.from({ length: terminal.rows }, (_, row) => describeRow(terminal, row)),
+    modes: { ...terminal.modes, synchronizedOutputMode: false },
+    isCursorHidden: core.coreService.isCursorHidden,
+    mouseEncoding: core.coreMouseService.activeEncoding,
+    scroll: [core.buffer.scrollTop, core.buffer.scrollBottom],
+  }
+}
+
+interface Core {
+  readonly coreService: { readonly isCursorHidden: boolean }
+  readonly coreMouseService: { readonly activeEncoding: string }
+  readonly buffer: { readonly scrollTop: number; readonly scrollBottom: number }
+}
