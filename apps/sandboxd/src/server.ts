@@ -133,13 +133,14 @@ class App {
     server: Server<SocketData>,
     requestId: string,
   ): Promise<Response | undefined> {
-    if (!this.#requests.take(1, this.#deps.now()))
-      throw new SandwireError('rate_limited', 'Cannot take more requests now')
     const wrongSource =
       this.#gatekeeper === undefined
         ? new SandwireError('shutting_down', 'Not ready')
         : this.#gatekeeper.checkSource(request.headers)
     if (wrongSource !== undefined) throw wrongSource
+    // Behind the check of the source, so that a web page cannot use the requests up.
+    if (!this.#requests.take(1, this.#deps.now()))
+      throw new SandwireError('rate_limited', 'Cannot take more requests now')
     const url = new URL(request.url)
     if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
     const unauthorized = this.#gatekeeper?.checkSecret(request.headers)
