@@ -1,8 +1,9 @@
-// Compiles the programs to single executables for this machine, into dist/.
+// Compiles the programs to single executables for this machine, into dist/ or the folder that is given.
 
 import path from 'node:path'
 
 const root = path.dirname(import.meta.dir)
+const folder = path.resolve(process.argv[2] ?? path.join(root, 'dist'))
 
 /** Workers are entry points of their own: the executable finds them by their path beside the program's. */
 const programs = [
@@ -15,17 +16,18 @@ const programs = [
 ]
 
 for (const [index, { name, entry, workers }] of programs.entries()) {
-  console.error(`[${index + 1}/${programs.length}] ${entry} → dist/${name} …`)
+  const outfile = path.join(folder, name)
+  const shown = path.relative(root, outfile)
+  console.error(`[${index + 1}/${programs.length}] ${entry} → ${shown} …`)
   const startedMs = performance.now()
-  const outfile = path.join(root, 'dist', name)
   const flags = ['--compile', '--minify-syntax', '--minify-whitespace']
   const argv = [process.execPath, 'build', ...flags, entry, ...workers]
   const result = Bun.spawnSync([...argv, '--outfile', outfile], { cwd: root, stdout: 'pipe', stderr: 'pipe' })
   if (!result.success) {
     console.error(`${result.stdout.toString()}${result.stderr.toString()}`)
-    console.error(`error: Cannot build dist/${name}: bun build exited with ${result.exitCode}`)
+    console.error(`error: Cannot build ${shown}: bun build exited with ${result.exitCode}`)
     process.exit(1)
   }
   const megabytes = (Bun.file(outfile).size / 1e6).toFixed(1)
-  console.log(`dist/${name}  ${megabytes} MB  ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  console.log(`${shown}  ${megabytes} MB  ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
 }

@@ -96,14 +96,14 @@ async function measureStalledSocket(): Promise<number> {
   const { port, headers, pid } = sandboxd
   await using socket = await openRawWebSocketOrThrow({ port, path: '/attach?cmd=yes', headers })
   socket.pause()
-  return watchGrowth(pid)
+  return await watchGrowth(pid)
 }
 
 async function measureStalledWebsocketd(): Promise<number> {
   await using service = await websocketd.serve(['yes'], 'pipe')
   await using socket = await openRawWebSocketOrThrow({ port: service.port })
   socket.pause()
-  return watchGrowth(service.pid)
+  return await watchGrowth(service.pid)
 }
 
 function stalled(name: string, side: Contestant['side'], measure: () => Promise<number>): Contestant {

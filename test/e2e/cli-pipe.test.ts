@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ describe('sbx-stdio without a terminal', () => {
     })
 
     test('is 255 when nothing answers', async () => {
-      const [bun = '', main = ''] = target.argv()
+      const [bun, main = ''] = target.argv()
       const run = await runCli([bun, main, 'http://127.0.0.1:1', '--retry-for', '0', '--', 'true'])
       expect(run).toMatchObject({ code: 255 })
       expect(run.stderr).toMatch(/^sbx-stdio: .*connection refused\nhint: .*http:\/\/127\.0\.0\.1:1\n$/)
@@ -276,7 +276,7 @@ describe('sbx-stdio without a terminal', () => {
       const child = startCli(sh('sleep 1; sha256sum'))
       const done = finish(child)
       const bytes = patternAt(9, 0, TEN_MB)
-      child.stdin.write(bytes)
+      void child.stdin.write(bytes)
       await child.stdin.end()
       expect((await done).stdout.toString()).toBe(`${sha256(bytes)}  -\n`)
     })
@@ -361,6 +361,33 @@ describe('sbx-stdio without a terminal', () => {
       )
     })
 
+    test('three in a row leave even when nobody reads what is left', async () => {
+      const name = join(folder, 'never-read')
+      Bun.spawnSync(['mkfifo', name])
+      const full = openSync(name, constants.O_RDWR)
+      const argv = sh('trap "" TERM; exec yes')
+      const written = () => metric(target, 'output_bytes')
+      const start = await written()
+      const child = Bun.spawn(argv, { stdin: 'ignore', stdout: full, stderr: 'ignore' })
+      let before = -1
+      await eventually(
+        async () => {
+          const now = await written()
+          const isStill = now > start + 65_536 && now === before
+          before = now
+          return isStill
+        },
+        { what: 'the pipe to be full', timeoutMs: 20_000 },
+      )
+      for (let count = 0; count < 3; count++) {
+        child.kill('SIGTERM')
+        await Bun.sleep(50)
+      }
+      await child.exited
+      closeSync(full)
+      expect(child.exitCode).toBe(143)
+    })
+
     test('the second one leaves while the link is down', async () => {
       const child = startCli([...target.argv('proxy'), '--', 'bash', '-c', 'echo up; sleep 100'])
       await child.stdout.getReader().read()
@@ -420,11 +447,11 @@ describe('sbx-stdio without a terminal', () => {
     const running = sessions.filter(({ state }) => state === 'running')
     const session = running.at(-1)?.id ?? ''
     const viewer = startCli([...target.argv(), '--session', session, '--role', 'viewer'])
-    viewer.stdin.write('from the viewer\n')
+    void viewer.stdin.write('from the viewer\n')
     await viewer.stdin.end()
     const seen = finish(viewer)
     await Bun.sleep(200)
-    driver.stdin.write('from the driver\n')
+    void driver.stdin.write('from the driver\n')
     await driver.stdin.end()
     const run = await seen
     expect(run).toMatchObject({ code: 0 })
@@ -433,7 +460,7 @@ describe('sbx-stdio without a terminal', () => {
   })
 
   test('shows help and version on stdout', async () => {
-    const [bun = '', main = ''] = target.argv()
+    const [bun, main = ''] = target.argv()
     expect(await runCli([bun, main, '--version'])).toMatchObject({ code: 0, stderr: '' })
     const help = await runCli([bun, main, '--help'])
     expect(help.stdout.toString()).toContain('Usage: sbx-stdio URL')

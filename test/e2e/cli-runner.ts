@@ -87,13 +87,13 @@ export async function runCli(
 ): Promise<CliRun> {
   const child = startCli(argv, options.env)
   const done = finish(child)
-  if (options.input !== undefined) child.stdin.write(options.input)
+  if (options.input !== undefined) void child.stdin.write(options.input)
   await child.stdin.end()
   return done
 }
 
 /** A word as a shell reads it back. */
-export function quote(word: string): string {
+function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`
 }
 

@@ -54,7 +54,7 @@ const screens: Record<string, string> = {
   'modes of an editor': '\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?1002h\x1b[?1006h\x1b[?1004h\x1b[?7l',
   'modes that were reset': '\x1b[?2004h\x1b[?25l\x1b[?1003h\x1b[?1006h\x1b[5;9r\x1b[?25h\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[r',
   'a soft reset': '\x1b[?25l\x1b[5;9r\x1b[!p',
-  'a full reset': '\x1b[?25l\x1b[?1006h\x1b[5;9r\x1bc',
+  'a full reset': '\x1b[?1006h\x1b[5;9r\x1bc',
   'insert mode': 'abc\x1b[4h',
   tabs: 'a\tb\tc\r\n\t\tx',
 }

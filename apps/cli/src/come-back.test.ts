@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { comeBackLine, quote, spellSeconds } from './come-back.ts'
+import { comeBackLine, programName, quote, spellSeconds } from './come-back.ts'
 
 test('comeBackLine names everything that is needed, quoted for a shell', () => {
   const options = {
@@ -8,11 +8,15 @@ test('comeBackLine names everything that is needed, quoted for a shell', () => {
     role: undefined,
     tokenFile: "it's here",
   }
-  expect(comeBackLine(options, 's.1')).toBe(
+  expect(comeBackLine('sbx-stdio', options, 's.1')).toBe(
     `sbx-stdio 'http://h:1/attach?a=1&b=2' --session s.1 --sandbox dev --token-file 'it'\\''s here'`,
   )
   expect(
-    comeBackLine({ ...options, sandbox: undefined, tokenFile: undefined, role: 'viewer' }, 's'),
+    comeBackLine(
+      'npx sbx-stdio',
+      { ...options, sandbox: undefined, tokenFile: undefined, role: 'viewer' },
+      's',
+    ),
   ).toContain('--role viewer')
 })
 
@@ -27,4 +31,9 @@ test.each([
   [86_400, '24 h'],
 ])('spellSeconds says %d as "%s"', (seconds, text) => {
   expect(spellSeconds(seconds)).toBe(text)
+})
+
+test('programName is what the user typed', () => {
+  expect(programName({ npm_command: 'exec' })).toBe('npx sbx-stdio')
+  expect(programName({ npm_command: 'run-script' })).toBe('sbx-stdio')
 })

@@ -7,14 +7,15 @@ export function quote(word: string): string {
 
 /** The command line that attaches to the same session again. A token given on the command line is not repeated. */
 export function comeBackLine(
+  program: string,
   { typedUrl, sandbox, role, tokenFile }: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'role' | 'tokenFile'>,
   session: string,
 ): string {
-  const words = ['sbx-stdio', typedUrl, '--session', session]
+  const words = [typedUrl, '--session', session]
   if (sandbox !== undefined) words.push('--sandbox', sandbox)
   if (role !== undefined) words.push('--role', role)
   if (tokenFile !== undefined) words.push('--token-file', tokenFile)
-  return words.map(quote).join(' ')
+  return `${program} ${words.map(quote).join(' ')}`
 }
 
 /** A span as people say it. */
@@ -22,4 +23,9 @@ export function spellSeconds(seconds: number): string {
   if (seconds < 120) return `${seconds} s`
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`
   return `${Math.round(seconds / 3600)} h`
+}
+
+/** How this program was called: through `npx`, or by its name. */
+export function programName(env: Readonly<Record<string, string | undefined>>): string {
+  return env['npm_command'] === 'exec' ? 'npx sbx-stdio' : 'sbx-stdio'
 }

@@ -32,7 +32,7 @@ export class LocalScreen implements Disposable {
   #isMirror = false
 
   constructor(options: { isTalkative: boolean }, events: ScreenEvents) {
-    this.#isTalkative = options.isTalkative && isatty(2) && process.env['TERM'] !== 'dumb'
+    this.#isTalkative = options.isTalkative && isatty(2)
     this.#stdout = new OutputWriter(1, (code) => events.stdoutBroken(code))
     // A lost stderr takes nothing with it: what matters is on stdout.
     this.#stderr = new OutputWriter(2, () => {})
@@ -87,6 +87,7 @@ export class LocalScreen implements Disposable {
   /** Lines for the person at the terminal, to stay. */
   async say(...lines: readonly string[]): Promise<void> {
     this.line.clear()
+    if (lines.length === 0) return
     await this.#stderr.write(
       encoder.encode(lines.map((line) => `${line}${this.#raw?.isRaw === true ? '\r' : ''}\n`).join('')),
     )

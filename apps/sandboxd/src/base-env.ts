@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os'
+import type { Account } from './account.ts'
 
 /** Variables of sandboxd's own environment that processes may see. Everything else stays out, secrets above all. */
 const PASSED_ON = [
@@ -19,6 +19,7 @@ const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /** The environment every process starts with. */
 export function createBaseEnv(
   own: Readonly<Record<string, string | undefined>>,
+  account: Account,
 ): Readonly<Record<string, string>> {
   const env: Record<string, string> = {}
   for (const name of PASSED_ON) {
@@ -27,10 +28,9 @@ export function createBaseEnv(
   }
   env['PATH'] ??= DEFAULT_PATH
   env['LANG'] ??= 'C.UTF-8'
-  const user = userInfo()
-  env['HOME'] ??= user.homedir
-  env['USER'] ??= user.username
-  env['LOGNAME'] ??= user.username
-  env['SHELL'] ??= user.shell ?? '/bin/sh'
+  env['HOME'] ??= account.home
+  env['USER'] ??= account.name
+  env['LOGNAME'] ??= account.name
+  env['SHELL'] ??= account.shell
   return env
 }

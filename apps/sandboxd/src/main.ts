@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, realpathSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
+import { ownAccount } from './account.ts'
 import { HELP, parseArguments } from './arguments.ts'
 import { createBaseEnv } from './base-env.ts'
 import { createLog } from './log.ts'
@@ -82,7 +83,7 @@ function main(): void {
   const workspace = findWorkspace(parsed.workspace)
   const secret = parsed.secretFile === undefined ? null : takeSecret(parsed.secretFile)
   if (secret === null) log.warn('insecure', { message: 'Anybody who reaches this address can run commands' })
-  const baseEnv = createBaseEnv(process.env)
+  const baseEnv = createBaseEnv(process.env, ownAccount())
   const settings: Settings = {
     version: SOFTWARE_VERSION,
     workspace,

@@ -1,0 +1,19 @@
+import type { AttachRequest } from '@sandwire/client'
+import type { RunOptions } from './arguments.ts'
+
+/** The same object without the members that are undefined. */
+function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
+/** What to ask the server for. */
+export function createRequest(options: RunOptions, isPty: boolean): AttachRequest {
+  const { sandbox, session, cmd, args, cwd, role, keepSeconds, overflow } = options
+  return {
+    args,
+    mode: isPty ? 'pty' : 'pipe',
+    take: options.isTaking,
+    ...defined({ sandbox, session, cmd, cwd, role, keepSeconds, overflow }),
+  }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { conclude, type ConclusionContext } from './conclusion.ts'
+
+const DETAILS = { mode: 'pty', keepSeconds: 60, attachment: 'a1', authority: 'driver' } as const
+const OPTIONS = { typedUrl: 'http://h', sandbox: 'dev', role: undefined, tokenFile: 't', isQuiet: false }
+const BEFORE: ConclusionContext = {
+  options: OPTIONS,
+  hasToken: true,
+  program: 'sbx-stdio',
+  session: undefined,
+}
+const AFTER: ConclusionContext = { ...BEFORE, session: { id: 's', details: DETAILS } }
+const EXIT = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
+const COME_BACK = 'sbx-stdio http://h --session s --sandbox dev --token-file t'
+
+describe('conclude', () => {
+  test('says nothing about a process that ended', () => {
+    const outcome = { is: 'exited', exit: { ...EXIT, code: 9 }, startFailure: undefined } as const
+    expect(conclude(outcome, AFTER)).toEqual({ code: 9, lines: [] })
+  })
+
+  test('says why a process never ran', () => {
+    const startFailure = new SandwireError('command_not_found', 'Cannot start "x"\x1b[2J')
+    const { code, lines } = conclude({ is: 'exited', exit: { ...EXIT, code: 127 }, startFailure }, AFTER)
+    expect(code).toBe(127)
+    expect(lines).toEqual([
+      'sbx-stdio: Cannot start "x" [2J',
+      expect.stringMatching(/^hint: check the spelling/),
+    ])
+  })
+
+  test('says how to come back after leaving', () => {
+    const kept = 'sbx-stdio: detached; the session is kept for 60 s, come back with:'
+    expect(conclude({ is: 'left', why: 'escape' }, AFTER)).toEqual({ code: 0, lines: [kept, COME_BACK] })
+    expect(conclude({ is: 'left', why: 'SIGTERM' }, { ...AFTER, program: 'npx sbx-stdio' })).toEqual({
+      code: 143,
+      lines: [kept, `npx ${COME_BACK}`],
+    })
+    const brief = { ...AFTER, session: { id: 's', details: { ...DETAILS, keepSeconds: 0 } } }
+    expect(conclude({ is: 'left', why: 'escape' }, brief).lines).toEqual([
+      'sbx-stdio: detached; the session is not kept',
+    ])
+  })
+
+  test('says nothing about leaving what was never reached, or when quiet', () => {
+    expect(conclude({ is: 'left', why: 'SIGINT' }, BEFORE)).toEqual({ code: 130, lines: [] })
+    const quiet = { ...AFTER, options: { ...OPTIONS, isQuiet: true } }
+    expect(conclude({ is: 'left', why: 'escape' }, quiet)).toEqual({ code: 0, lines: [] })
+  })
+
+  test('says one line and a hint about a failure, quiet or not', () => {
+    const error = new SandwireError('link_lost', 'The server cannot be reached: no answer')
+    const quiet = { ...BEFORE, options: { ...OPTIONS, isQuiet: true } }
+    expect(conclude({ is: 'failed', error }, quiet)).toEqual({
+      code: 255,
+      lines: [
+        'sbx-stdio: The server cannot be reached: no answer',
+        expect.stringContaining('hint: check that the server runs'),
+      ],
+    })
+    expect(conclude({ is: 'failed', error }, AFTER).lines).toEqual([
+      'sbx-stdio: Lost the connection for good: The server cannot be reached: no answer',
+      `hint: ${COME_BACK}`,
+    ])
+  })
+
+  test('says that the output could not be written', () => {
+    expect(conclude({ is: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
+  })
+})

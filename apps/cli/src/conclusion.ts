@@ -1,0 +1,80 @@
+import type { SessionDetails } from '@sandwire/client'
+import type { Exit, SandwireError } from '@sandwire/protocol'
+import type { RunOptions } from './arguments.ts'
+import { comeBackLine, spellSeconds } from './come-back.ts'
+import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSignal } from './exit-code.ts'
+import { hintFor } from './hints.ts'
+import { printable } from './printable.ts'
+import type { StopSignal } from './stop-signals.ts'
+
+/** Why this program leaves a session that goes on. */
+export type Departure = 'escape' | 'SIGPIPE' | StopSignal
+
+/** How it ended. */
+export type Outcome =
+  /** The process ended; `startFailure` says why it never ran. */
+  | { readonly is: 'exited'; readonly exit: Exit; readonly startFailure: SandwireError | undefined }
+  | { readonly is: 'left'; readonly why: Departure }
+  | { readonly is: 'failed'; readonly error: SandwireError }
+  /** Standard output failed with this errno. */
+  | { readonly is: 'unwritable'; readonly errno: string }
+
+export interface ConclusionContext {
+  readonly options: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'role' | 'tokenFile' | 'isQuiet'>
+  readonly hasToken: boolean
+  /** How this program was called, to be called again. */
+  readonly program: string
+  /** The session, if there was a welcome. */
+  readonly session: { readonly id: string; readonly details: SessionDetails } | undefined
+}
+
+/** What is left to say, and the exit code. */
+export interface Conclusion {
+  readonly code: number
+  readonly lines: readonly string[]
+}
+
+function comeBack({ options, program, session }: ConclusionContext): string | undefined {
+  if (session === undefined || session.details.keepSeconds === 0) return undefined
+  return comeBackLine(program, options, session.id)
+}
+
+function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
+  const { options, hasToken, session } = context
+  const hint = hintFor(error.code, { url: options.typedUrl, hasToken, comeBack: comeBack(context) })
+  const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
+  return [`sbx-stdio: ${what}${printable(error.message)}`, `hint: ${hint}`]
+}
+
+function sayDeparture(context: ConclusionContext): string[] {
+  const { options, session } = context
+  if (session === undefined || options.isQuiet) return []
+  const line = comeBack(context)
+  if (line === undefined) return ['sbx-stdio: detached; the session is not kept']
+  return [
+    `sbx-stdio: detached; the session is kept for ${spellSeconds(session.details.keepSeconds)}, come back with:`,
+    line,
+  ]
+}
+
+/** Turns an outcome into what the caller of this program gets. */
+export function conclude(outcome: Outcome, context: ConclusionContext): Conclusion {
+  switch (outcome.is) {
+    case 'exited': {
+      const lines = outcome.startFailure === undefined ? [] : sayFailure(outcome.startFailure, context)
+      return { code: exitCodeOf(outcome.exit), lines }
+    }
+    case 'left':
+      return {
+        code: outcome.why === 'escape' ? EXIT_DETACHED : exitCodeOfSignal(outcome.why),
+        lines: sayDeparture(context),
+      }
+    case 'failed':
+      return { code: exitCodeOfError(outcome.error), lines: sayFailure(outcome.error, context) }
+    case 'unwritable':
+      return {
+        code: EXIT_FAILURE,
+        lines: [`sbx-stdio: Cannot write to stdout: ${outcome.errno}`, 'hint: check where the output goes'],
+      }
+  }
+}

@@ -1,0 +1,251 @@
+import { isatty } from 'node:tty'
+import { attach, type AttachHandle } from '@sandwire/client'
+import { type ErrorCode, isErrorCode, limits, SandwireError } from '@sandwire/protocol'
+import type { RunOptions } from './arguments.ts'
+import { createRequest } from './attach-request.ts'
+import { programName } from './come-back.ts'
+import { conclude, type ConclusionContext, type Departure, type Outcome } from './conclusion.ts'
+import { EXIT_FAILURE, exitCodeOfSignal } from './exit-code.ts'
+import { pumpPipe, pumpTyping } from './input-pump.ts'
+import { FLASH_MS, LinkWatch } from './link-watch.ts'
+import { LocalScreen } from './local-screen.ts'
+import { printable } from './printable.ts'
+import { collectEnv } from './process-env.ts'
+import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
+import { readWindowSize, watchWindowSize } from './window-size.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How long to try before the first welcome: somebody waits at a prompt. */
+const CONNECT_FOR_MS = 5_000
+/** How long a goodbye may take. */
+const GOODBYE_MS = 1_000
+/** How long the remote may take to end after its reader is gone. */
+const BROKEN_PIPE_MS = 2_000
+
+/** The command could not be run. */
+const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
+  'command_not_found',
+  'command_not_executable',
+  'spawn_failed',
+])
+
+/** One attachment of this terminal or pipe. */
+export class Program implements Disposable {
+  readonly #options: RunOptions
+  readonly #env: Environment
+  readonly #bearer: () => string | undefined
+  readonly #screen: LocalScreen
+  readonly #handle: AttachHandle
+  readonly #signals = new StopSignals()
+  readonly #undo = new DisposableStack()
+  /** Undefined until the first welcome. */
+  #mode: 'pipe' | 'pty' | undefined
+  #departure: Departure | undefined
+  /** The command could not be run; its exit follows. */
+  #startFailure: SandwireError | undefined
+  /** Errno of a write that failed for another reason than a reader that left. */
+  #writeFault: string | undefined
+  #isReading = false
+  #isRefusalTold = false
+
+  /** `bearer` gives the token for each connection. */
+  constructor(options: RunOptions, env: Environment, bearer: () => string | undefined) {
+    this.#options = options
+    this.#env = env
+    this.#bearer = bearer
+    const events = {
+      stdoutBroken: (errno: string) => this.#stdoutBroken(errno),
+      damaged: () => this.#askForRepaint(),
+    }
+    this.#screen = this.#undo.use(
+      new LocalScreen({ isTalkative: !options.isQuiet && env['TERM'] !== 'dumb' }, events),
+    )
+    this.#listen()
+    this.#handle = this.#attach()
+    const context = { host: options.url.host, leave: () => this.#wayOut(), role: options.role ?? 'driver' }
+    this.#undo.use(new LinkWatch(this.#handle, this.#screen.line, context))
+    this.#undo.defer(this.#handle.status.subscribe((status) => status.is === 'attached' && this.#attached()))
+  }
+
+  async run(): Promise<number> {
+    const outcome = await this.#outcome()
+    const { code, lines } = conclude(outcome, this.#context())
+    const isMidLine = this.#mode === 'pty' && lines.length > 0
+    const flushed = this.#screen
+      .endMirror()
+      .then(() => this.#screen.say(...(isMidLine ? ['', ...lines] : lines)))
+    // Whoever leaves does not wait for a reader that has stopped; everybody else's output goes out to the last byte.
+    await (outcome.is === 'left' ? Promise.race([flushed, Bun.sleep(GOODBYE_MS)]) : flushed)
+    return code
+  }
+
+  [Symbol.dispose](): void {
+    this.#undo.dispose()
+  }
+
+  #attach(): AttachHandle {
+    const options = this.#options
+    const isPty = options.isTty ?? (isatty(0) && isatty(1))
+    return attach({
+      url: options.url,
+      request: createRequest(options, isPty),
+      ...readWindowSize(),
+      env: collectEnv(this.#env, options.env, isPty),
+      name: options.name ?? printable(this.#env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS),
+      credentials: () => Promise.resolve(this.#credentials()),
+      connectForMs: Math.min(CONNECT_FOR_MS, options.retryForMs),
+      retryForMs: options.retryForMs,
+      onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
+      onScreen: (screen) => this.#screen.draw(screen),
+      onGap: (from, to) => this.#gap(to - from),
+      onResized: (cols, rows) => this.#resized(cols, rows),
+      onWarning: (code, message) => this.#warned(code, message),
+    })
+  }
+
+  #credentials(): { headers?: Record<string, string> } {
+    const token = this.#bearer()
+    return token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }
+  }
+
+  #listen(): void {
+    const on = (signal: NodeJS.Signals, listener: () => void): void => {
+      process.on(signal, listener)
+      this.#undo.defer(() => process.off(signal, listener))
+    }
+    for (const signal of STOP_SIGNALS) on(signal, () => this.#stopSignal(signal))
+    on('SIGTSTP', () => {
+      this.#screen.suspend()
+      process.kill(process.pid, 'SIGSTOP')
+    })
+    on('SIGCONT', () => {
+      this.#screen.resume()
+      this.#askForRepaint()
+    })
+    this.#undo.use(watchWindowSize(({ cols, rows }) => this.#handle.resize(cols, rows)))
+    // Whatever happens, the terminal is put right.
+    process.on('exit', () => this.#screen[Symbol.dispose]())
+    process.on('uncaughtException', (error) => this.#crashed(error))
+    process.on('unhandledRejection', (error) => this.#crashed(error))
+  }
+
+  #crashed(error: unknown): void {
+    this.#screen[Symbol.dispose]()
+    const what = printable(error instanceof Error ? error.message : String(error))
+    process.stderr.write(
+      `\nsbx-stdio: Internal error: ${what}\nhint: this is a fault of sbx-stdio; please report it\n`,
+    )
+    process.exit(EXIT_FAILURE)
+  }
+
+  #attached(): void {
+    if (this.#mode === undefined) {
+      this.#mode = this.#handle.details?.mode ?? 'pipe'
+      if (this.#mode === 'pty') this.#screen.beginMirror()
+    }
+    if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasKeys)) return
+    this.#isReading = true
+    const stdin = Bun.stdin.stream()
+    const events = { escaped: () => this.#leave('escape'), refused: () => this.#tellRefusal() }
+    if (this.#screen.hasKeys) void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
+    else void pumpPipe(this.#handle, stdin)
+  }
+
+  #stopSignal(signal: StopSignal): void {
+    const { is } = this.#handle.status.get()
+    // All that is left is output which nobody takes.
+    if (is === 'exited' || is === 'failed' || is === 'detached') process.exit(exitCodeOfSignal(signal))
+    const state = this.#mode === undefined ? 'connecting' : is === 'attached' ? 'attached' : 'down'
+    const canForward = this.#mode === 'pipe' && this.#handle.role === 'driver'
+    if (this.#signals.receive(state, canForward, performance.now()) === 'leave') this.#leave(signal)
+    else this.#handle.signal(signal)
+  }
+
+  /** Nobody takes our output any more. What we started gets the signal that a local pipe would give it. */
+  #stdoutBroken(errno: string): void {
+    const isPipe = this.#mode === 'pipe'
+    if (isPipe && errno !== 'EPIPE') this.#writeFault = errno
+    const why = isPipe || errno === 'EPIPE' ? 'SIGPIPE' : 'SIGHUP'
+    const isOurs = isPipe && this.#options.session === undefined && this.#handle.role === 'driver'
+    if (!isOurs) {
+      this.#leave(why)
+      return
+    }
+    this.#handle.signal('SIGPIPE')
+    const timer = setTimeout(() => this.#leave(why), BROKEN_PIPE_MS)
+    this.#undo.defer(() => clearTimeout(timer))
+  }
+
+  #leave(why: Departure): void {
+    this.#departure ??= why
+    this.#handle.detach()
+  }
+
+  /** Two changes of size make every full-screen program paint again. */
+  #askForRepaint(): void {
+    if (this.#mode !== 'pty' || this.#handle.role !== 'driver') return
+    const { cols, rows } = readWindowSize()
+    this.#handle.resize(cols, Math.max(1, rows - 1))
+    this.#handle.resize(cols, rows)
+  }
+
+  /** A command that cannot be started is told at the end, with its exit code; anything else at once. */
+  #warned(code: string, message: string): void {
+    if (isErrorCode(code) && START_FAILURES.has(code)) this.#startFailure = new SandwireError(code, message)
+    else this.#remark(message)
+  }
+
+  #remark(text: string): void {
+    const line = `sbx-stdio: ${printable(text)}`
+    if (this.#screen.hasKeys) this.#screen.line.flash(line, FLASH_MS)
+    else if (!this.#options.isQuiet) void this.#screen.say(line)
+  }
+
+  /** On a terminal a screen follows, and nothing is missing from it. */
+  #gap(bytes: number): void {
+    if (this.#mode === 'pipe') this.#remark(`${bytes} bytes of output are lost: nobody read them in time`)
+  }
+
+  #resized(cols: number, rows: number): void {
+    const own = readWindowSize()
+    if (this.#handle.role === 'driver' || (own.cols >= cols && own.rows >= rows)) return
+    if (this.#screen.hasKeys)
+      this.#remark(`the session is ${cols}x${rows}, this terminal ${own.cols}x${own.rows}`)
+  }
+
+  #tellRefusal(): void {
+    if (this.#isRefusalTold) return
+    this.#isRefusalTold = true
+    this.#remark(`read-only, you are watching (${this.#wayOut()})`)
+  }
+
+  #wayOut(): string {
+    if (!this.#screen.hasKeys) return 'Ctrl+C twice leaves'
+    const key = this.#options.escape?.label ?? (this.#handle.role === 'viewer' ? 'Ctrl+C' : 'SIGTERM')
+    return `${key} leaves`
+  }
+
+  async #outcome(): Promise<Outcome> {
+    try {
+      const exit = await this.#handle.exit
+      if (this.#writeFault !== undefined) return { is: 'unwritable', errno: this.#writeFault }
+      return { is: 'exited', exit, startFailure: this.#startFailure }
+    } catch (error) {
+      if (this.#departure === undefined) return { is: 'failed', error: SandwireError.from(error) }
+      await Promise.race([this.#handle.closed, Bun.sleep(GOODBYE_MS)])
+      if (this.#writeFault !== undefined) return { is: 'unwritable', errno: this.#writeFault }
+      return { is: 'left', why: this.#departure }
+    }
+  }
+
+  #context(): ConclusionContext {
+    const { session: id, details } = this.#handle
+    return {
+      options: this.#options,
+      hasToken: this.#bearer() !== undefined,
+      program: programName(this.#env),
+      session: id === undefined || details === undefined ? undefined : { id, details },
+    }
+  }
+}

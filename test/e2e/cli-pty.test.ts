@@ -1,0 +1,361 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
+import { openTarget, type Target } from './cli-runner.ts'
+import { openTerminal, type TerminalProgram } from './support/terminal.ts'
+
+/** Waits are generous: the machine may be busy. */
+const WAIT_MS = 20_000
+
+/** Shows a prompt that no other text contains, in a bash without anybody's settings. */
+const SHELL = ['--', 'bash', '--norc', '--noprofile', '-i'] as const
+const PROMPT = 'P$ '
+const ENV = ['--env', `PS1=${PROMPT}`] as const
+
+const ESCAPE = '\x1d'
+
+describe('sbx-stdio in a terminal', () => {
+  let target: Target
+
+  beforeAll(async () => {
+    target = await openTarget()
+  })
+
+  afterAll(() => target[Symbol.asyncDispose]())
+
+  const open = (
+    options: readonly string[],
+    via: 'direct' | 'proxy' = 'direct',
+    size = { cols: 80, rows: 24 },
+  ) =>
+    openTerminal({
+      argv: [...target.argv(via), ...options] as [string, ...string[]],
+      env: { SBX_TOKEN: undefined },
+      ...size,
+    })
+
+  const openShell = async (via: 'direct' | 'proxy' = 'direct', options: readonly string[] = []) => {
+    const terminal = open([...options, ...ENV, ...SHELL], via)
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    return terminal
+  }
+
+  const sh = (script: string) => ['--', 'bash', '-c', script]
+
+  /** Detaches, and returns the command line that the CLI prints. */
+  async function detach(terminal: TerminalProgram): Promise<string[]> {
+    terminal.send(ESCAPE)
+    expect(await terminal.exit).toEqual({ code: 0, signal: null })
+    const line = /\nsbx-stdio (http[^\r\n]*)/.exec(terminal.rawOutput())?.[1] ?? ''
+    return [...target.argv().slice(0, 2), ...line.split(' ')]
+  }
+
+  test('is a real terminal for the remote: size, type, no extra echo, exit code', async () => {
+    await using terminal = open(sh('stty size; echo $TERM; tty | cut -c1-9; exit 5'), 'direct', {
+      cols: 100,
+      rows: 30,
+    })
+    expect(await terminal.exit).toEqual({ code: 5, signal: null })
+    expect(terminal.rawOutput().replace('\x1b[0m', '')).toBe('30 100\r\nxterm-256color\r\n/dev/pts/\r\n')
+  })
+
+  test('restores the terminal after a normal end', async () => {
+    await using terminal = open(sh('echo ready; read line'))
+    const before = terminal.modes()
+    await terminal.waitFor('ready', WAIT_MS)
+    await eventually(() => terminal.modes().isRaw, { what: 'raw mode' })
+    terminal.send('\r')
+    await terminal.exit
+    expect(terminal.modes()).toEqual(before)
+  })
+
+  test('passes output through untouched: a bare line feed stays one', async () => {
+    await using terminal = open(sh("stty -opost; printf 'a\\nb\\r\\nc'"))
+    await terminal.exit
+    expect(terminal.rawOutput().replace('\x1b[0m', '')).toBe('a\nb\r\nc')
+  })
+
+  test('sends Ctrl-C, Ctrl-Z and Ctrl-\\ as keys', async () => {
+    await using terminal = await openShell()
+    // The echo shows that the command, not the shell that starts it, is in the foreground.
+    terminal.send('sh -c \'echo u""p; exec sleep 100\'\r')
+    await terminal.waitFor('up\r\n', WAIT_MS)
+    terminal.send('\x03')
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    terminal.send('echo rc=$?\r')
+    await terminal.waitFor('rc=130', WAIT_MS)
+    terminal.send('stty raw -echo; head -c 3 | od -An -tx1; stty sane\r')
+    await Bun.sleep(300)
+    terminal.send('\x03\x1a\x1c')
+    await terminal.waitFor('03 1a 1c', WAIT_MS)
+    terminal.send('exit 4\r')
+    expect(await terminal.exit).toEqual({ code: 4, signal: null })
+  })
+
+  test('tells the remote about a new size', async () => {
+    await using terminal = await openShell()
+    terminal.resize(91, 33)
+    await eventually(
+      async () => {
+        terminal.send('stty size\r')
+        await terminal.waitFor('33 91', 500)
+        return true
+      },
+      { what: 'the new size', timeoutMs: WAIT_MS },
+    )
+  })
+
+  test('shows what happens on the terminal’s screen as a local program would', async () => {
+    await using terminal = open(sh("printf '\\033[2J\\033[3;4Hhere'; read line"))
+    await terminal.waitFor('here', WAIT_MS)
+    expect(await terminal.screen()).toBe('\n\n   here')
+  })
+
+  describe('detaching', () => {
+    test('happens wherever the key stands in a chunk: bytes before it are sent, bytes behind it are not', async () => {
+      await using terminal = await openShell()
+      terminal.send(`echo A; touch before\r${ESCAPE}touch behind\r`)
+      expect(await terminal.exit).toEqual({ code: 0, signal: null })
+      const has = (name: string) => Bun.file(`${target.sandboxd.workspace}/${name}`).exists()
+      await eventually(() => has('before'), { what: 'what stood before the key' })
+      expect(await has('behind')).toBe(false)
+      expect(terminal.rawOutput()).toMatch(
+        /sbx-stdio: detached; the session is kept for 60 s, come back with:\r\nsbx-stdio http/,
+      )
+    })
+
+    test('leaves the session; --session brings its screen back, and its exit code', async () => {
+      await using first = await openShell()
+      first.send('echo remember-$((40+2))\r')
+      await first.waitFor('remember-42', WAIT_MS)
+      await first.waitFor(PROMPT, WAIT_MS)
+      const comeBack = await detach(first)
+      await using second = openTerminal({ argv: comeBack as [string, ...string[]] })
+      await second.waitFor('remember-42', WAIT_MS)
+      second.send('echo again; exit 6\r')
+      expect(await second.exit).toEqual({ code: 6, signal: null })
+      expect(await second.screen()).toContain(
+        `${PROMPT}echo remember-$((40+2))\nremember-42\n${PROMPT}echo again; exit 6\nagain`,
+      )
+    })
+
+    test('puts right what a full-screen program had changed', async () => {
+      const on = '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?25l\\033[?1h\\033='
+      await using terminal = open(sh(`printf '${on}full'; sleep 100`))
+      const before = terminal.modes()
+      await terminal.waitFor('full', WAIT_MS)
+      await detach(terminal)
+      const output = terminal.rawOutput()
+      for (const off of [
+        '\x1b[?1049l',
+        '\x1b[?1000l',
+        '\x1b[?1006l',
+        '\x1b[?2004l',
+        '\x1b[?25h',
+        '\x1b[?1l',
+        '\x1b>',
+      ])
+        expect(output.lastIndexOf(off)).toBeGreaterThan(output.indexOf('full'))
+      expect(await terminal.screen()).not.toContain('full')
+      expect(terminal.modes()).toEqual(before)
+    })
+
+    test('can use another key, or none', async () => {
+      const hex = sh('stty raw -echo; echo ready; head -c 1 | od -An -tx1; read line')
+      await using other = open(['--escape', '^a', ...hex])
+      await other.waitFor('ready', WAIT_MS)
+      other.send(ESCAPE)
+      await other.waitFor('1d', WAIT_MS)
+      other.send('\x01')
+      expect(await other.exit).toEqual({ code: 0, signal: null })
+      await using none = open(['--escape', 'none', ...hex])
+      await none.waitFor('ready', WAIT_MS)
+      none.send(ESCAPE)
+      await none.waitFor('1d', WAIT_MS)
+      none.send('\n')
+      expect(await none.exit).toEqual({ code: 0, signal: null })
+    })
+
+    test.each(['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const)(
+      'is what %s does, after restoring the terminal',
+      async (signal) => {
+        await using terminal = await openShell()
+        const raw = terminal.modes()
+        expect(raw.isRaw).toBe(true)
+        process.kill(terminal.pid, signal)
+        const codes = { SIGTERM: 143, SIGHUP: 129, SIGINT: 130, SIGQUIT: 131 }
+        expect(await terminal.exit).toEqual({ code: codes[signal], signal: null })
+        expect(terminal.modes()).toMatchObject({ isCanonical: true, hasEcho: true, hasSignals: true })
+        expect(terminal.rawOutput()).toContain('--session')
+      },
+    )
+
+    test('says nothing when asked to be quiet', async () => {
+      await using terminal = await openShell('direct', ['--quiet'])
+      terminal.send(ESCAPE)
+      await terminal.exit
+      expect(terminal.rawOutput()).not.toContain('sbx-stdio')
+    })
+  })
+
+  describe('a cut link', () => {
+    test('in the middle of a flood cannot be seen on the screen', async () => {
+      target.proxy.cutAfterBytes('toClient', 60_000)
+      target.proxy.cutAfterBytes('toClient', 200_000)
+      await using terminal = open(sh('seq 1 100000'), 'proxy')
+      expect(await terminal.exit).toEqual({ code: 0, signal: null })
+      const expected = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\r\n`).join('')
+      expect(terminal.rawOutput().replace('\x1b[0m', '') === expected).toBe(true)
+    })
+
+    test('that lasts is told in one line, which goes away; typed keys arrive', async () => {
+      await using terminal = await openShell('proxy')
+      terminal.send('echo one\r')
+      await terminal.waitFor(PROMPT, WAIT_MS)
+      const before = await terminal.screen()
+      target.proxy.setFaults({ newConnections: 'refuse' })
+      target.proxy.cutAll('reset')
+      await terminal.waitFor(/link lost, trying again in \d+ s \(Ctrl\+\] leaves\)/, WAIT_MS)
+      const shown = (await terminal.screen()).split('\n')
+      expect(shown.slice(0, -1).map((line) => line.trimEnd())).toEqual(before.split('\n'))
+      terminal.send('echo typed-while-down\r')
+      target.proxy.setFaults({ newConnections: 'accept' })
+      await terminal.waitFor('typed-while-down\r\n', WAIT_MS)
+      await eventually(async () => !(await terminal.screen()).includes('link lost'), {
+        what: 'the line to go',
+      })
+      terminal.send('exit 8\r')
+      expect(await terminal.exit).toEqual({ code: 8, signal: null })
+      expect(await terminal.screen()).not.toContain('sbx-stdio:')
+    })
+
+    test('can be left with the escape key', async () => {
+      await using terminal = await openShell('proxy')
+      target.proxy.setFaults({ newConnections: 'refuse' })
+      target.proxy.cutAll('reset')
+      await terminal.waitFor('link lost', WAIT_MS)
+      terminal.send(ESCAPE)
+      expect(await terminal.exit).toEqual({ code: 0, signal: null })
+      target.proxy.setFaults({ newConnections: 'accept' })
+      expect(await terminal.screen()).toContain('detached')
+    })
+  })
+
+  test('a server that is gone for good is 255, one line and a hint; the terminal is restored', async () => {
+    await using doomed = await openTarget()
+    const argv = [...doomed.argv(), '--retry-for', '1', ...ENV, ...SHELL] as [string, ...string[]]
+    await using terminal = openTerminal({ argv })
+    const before = terminal.modes()
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    doomed.sandboxd.kill('SIGKILL')
+    expect(await terminal.exit).toEqual({ code: 255, signal: null })
+    expect(terminal.modes()).toEqual(before)
+    const screen = await terminal.screen()
+    expect(screen.match(/sbx-stdio: Lost the connection for good/g)).toHaveLength(1)
+    expect(screen).toContain('\nhint: sbx-stdio http')
+    expect(screen).not.toContain('    at ')
+  })
+
+  test('a crash of the CLI is one line and a hint, and restores the terminal', async () => {
+    const [bun, ...rest] = target.argv()
+    const fault = `${target.sandboxd.workspace}/fault.ts`
+    await Bun.write(fault, "process.on('SIGUSR2', () => { throw new Error('boom') })")
+    await using terminal = openTerminal({ argv: [bun, '--preload', fault, ...rest, ...ENV, ...SHELL] })
+    const before = terminal.modes()
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    expect(terminal.modes().isRaw).toBe(true)
+    process.kill(terminal.pid, 'SIGUSR2')
+    expect(await terminal.exit).toEqual({ code: 255, signal: null })
+    expect(terminal.modes()).toEqual(before)
+    expect(await terminal.screen()).toMatch(/sbx-stdio: Internal error: boom\nhint: [^\n]*$/)
+  })
+
+  test('a command that does not exist is 127, and leaves the terminal as it was', async () => {
+    await using terminal = open(['--', 'no-such-command'])
+    const before = terminal.modes()
+    expect(await terminal.exit).toEqual({ code: 127, signal: null })
+    expect(terminal.modes()).toEqual(before)
+    expect(await terminal.screen()).toMatch(/sbx-stdio: .*no-such-command.*\nhint: /)
+  })
+
+  test('wrong usage is 2 before anything happens to the terminal', async () => {
+    await using terminal = open(['--bogus'])
+    expect(await terminal.exit).toEqual({ code: 2, signal: null })
+    expect(await terminal.screen()).toBe('sbx-stdio: Unknown option "--bogus"\nhint: sbx-stdio --help')
+  })
+
+  test('Ctrl-C leaves while it still connects', async () => {
+    target.proxy.setFaults({ newConnections: 'hold' })
+    await using terminal = open([...SHELL], 'proxy')
+    await terminal.waitFor('connecting to', WAIT_MS)
+    terminal.send('\x03')
+    expect((await terminal.exit).code).toBe(130)
+    target.proxy.setFaults({ newConnections: 'accept' })
+    expect(terminal.modes().isCanonical).toBe(true)
+  })
+
+  test('a viewer sees, is told once that it cannot type, and leaves without harm', async () => {
+    await using driver = await openShell()
+    const found = (await (await target.sandboxd.fetch('/sessions')).json()) as {
+      sessions: { id: string; state: string; attachments: number }[]
+    }
+    const session =
+      found.sessions.filter(({ state, attachments }) => state === 'running' && attachments > 0).at(-1)?.id ??
+      ''
+    await using viewer = open(['--session', session, '--role', 'viewer'])
+    await viewer.waitFor(PROMPT.trim(), WAIT_MS)
+    viewer.send('touch by-viewer\r')
+    await viewer.waitFor(/read-only, you are watching \(Ctrl\+\] leaves\)/, WAIT_MS)
+    viewer.send('touch by-viewer\r')
+    driver.send('echo from-driver\r')
+    await viewer.waitFor('from-driver\r\n', WAIT_MS)
+    viewer.send(ESCAPE)
+    expect(await viewer.exit).toEqual({ code: 0, signal: null })
+    expect(viewer.rawOutput().split('read-only').length).toBe(2)
+    driver.send('ls\r')
+    expect(await rejectionOf(driver.waitFor('by-viewer', 500))).toBeInstanceOf(Error)
+    driver.send('exit\r')
+    await driver.exit
+  })
+
+  test('--take takes over, and the other is told', async () => {
+    await using first = await openShell()
+    const found = (await (await target.sandboxd.fetch('/sessions')).json()) as {
+      sessions: { id: string; state: string; attachments: number }[]
+    }
+    const session =
+      found.sessions.filter(({ state, attachments }) => state === 'running' && attachments > 0).at(-1)?.id ??
+      ''
+    await using second = open(['--session', session])
+    await second.waitFor('somebody else drives', WAIT_MS)
+    second.send(ESCAPE)
+    await second.exit
+    await using third = open(['--session', session, '--take'])
+    await first.waitFor('somebody else drives', WAIT_MS)
+    third.send('exit 5\r')
+    expect(await third.exit).toEqual({ code: 5, signal: null })
+    expect(await first.exit).toEqual({ code: 5, signal: null })
+  })
+
+  test('a closed window detaches: the session goes on', async () => {
+    const terminal = await openShell()
+    terminal.send('sleep 1000 & echo pid=$!\r')
+    const pid = Number(/pid=(\d+)/.exec(await terminal.waitFor(/pid=\d+/, WAIT_MS))?.[1])
+    process.kill(terminal.pid, 'SIGHUP')
+    await terminal.exit
+    expect(isAlive(pid)).toBe(true)
+    await terminal[Symbol.asyncDispose]()
+  })
+
+  test('--no-tty gives pipes even here; --tty gives a terminal even to a pipe', async () => {
+    await using pipes = open(['--no-tty', ...sh('tty; exit 3')])
+    expect(await pipes.exit).toEqual({ code: 3, signal: null })
+    expect(pipes.rawOutput()).toContain('not a tty')
+    const argv = [...target.argv(), '--tty', ...sh('tty | cut -c1-9; cat; echo end')]
+    const child = Bun.spawn(argv, { stdin: new Blob(['typed\n']), stdout: 'pipe', stderr: 'pipe' })
+    const output = await new Response(child.stdout).text()
+    await child.exited
+    expect(output).toContain('/dev/pts/')
+    expect(output).toContain('end')
+    expect(child.exitCode).toBe(0)
+  })
+})

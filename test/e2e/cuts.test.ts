@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, openFaultProxy, patternAt, verifyPattern } from '@sandwire/testing'
+import { runCutStorm } from '../fuzz/cut-storm.ts'
+import { Attached, runShell } from './support/attached.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const WAIT = { timeoutMs: 50_000 }
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(() => sandboxd.stop())
+
+describe('a link that is cut again and again', () => {
+  test.concurrent.each([
+    { mode: 'pipe', seed: 1 },
+    { mode: 'pty', seed: 2 },
+  ] as const)('loses and doubles no byte in either direction in 160 cuts ($mode)', async ({ mode, seed }) => {
+    const result = await runCutStorm({ sandboxd, mode, seed, cuts: 160 })
+    expect(result.cuts).toBeGreaterThanOrEqual(160)
+    expect(result.read).toBe(result.written)
+    expect(result.returned).toBe(result.written)
+  })
+})
+
+describe('a link that goes silent', () => {
+  test('is noticed by its heartbeat and replaced, and nothing is lost', async () => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
+    await client.send('before\n')
+    await client.waitFor('before')
+    proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true }, newConnections: 'refuse' })
+    await client.send('during\n')
+    await eventually(() => client.reconnections > 0, { what: 'the silence to be noticed', ...WAIT })
+    proxy.cutAll('reset')
+    proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
+    await client.waitFor('during')
+    await client.send('after\n')
+    client.handle.eof()
+    await client.exit
+    expect(client.text).toBe('before\nduring\nafter\n')
+  })
+
+  test('for a while only is not given up, and nothing is lost', async () => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
+    await client.isAttached()
+    proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true } })
+    await client.send('during\n')
+    await Bun.sleep(1_000)
+    expect(client.reconnections).toBe(0)
+    proxy.setFaults({ toClient: {}, toTarget: {} })
+    await client.waitFor('during')
+    expect(client.reconnections).toBe(0)
+  })
+})
+
+describe('a link that carries one byte at a time', () => {
+  test.each(['pipe', 'pty'] as const)('carries every byte (%s)', async (mode) => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    proxy.setFaults({ toClient: { sliceBytes: 1 }, toTarget: { sliceBytes: 1 } })
+    const input = patternAt(3, 0, 600)
+    const script = `stty raw -echo 2>/dev/null; printf '<ready>'; head -c ${input.length}`
+    await using client = runShell(sandboxd, script, { mode, port: proxy.port })
+    await client.waitFor('<ready>')
+    await client.send(input)
+    await client.exit
+    expect(verifyPattern(3, 0, client.stdout.bytes.subarray(7))).toBeUndefined()
+    expect(client.reconnections).toBe(0)
+  })
+})
+
+describe('a session', () => {
+  test('outlives its connection and delivers what happened meanwhile', async () => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    await using client = runShell(sandboxd, 'read a; echo "got $a"; until [ -e go ]; do sleep 0.05; done; seq 1 1000; exit 4', { port: proxy.port })
+    await client.isAttached()
+    await client.send('word\n')
+    await client.waitFor('got word')
+    proxy.setFaults({ newConnections: 'refuse' })
+    proxy.cutAll('reset')
+    await Bun.write(join(sandboxd.workspace, 'go'), '')
+    await eventually(
+      async () => ((await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { state: string }).state === 'exited',
+      { what: 'the process to end', ...WAIT },
+    )
+    proxy.setFaults({ newConnections: 'accept' })
+    expect(await client.exit).toMatchObject({ code: 4 })
+    expect(client.text).toBe(`got word\n${Array.from({ length: 1000 }, (_, index) => `${index + 1}\n`).join('')}`)
+  })
+
+  test('is resumed by nobody with another identity', async () => {
+    await using client = runShell(sandboxd, 'cat')
+    await client.isAttached()
+    await using other = new Attached(sandboxd, { session: client.session, role: 'driver' })
+    await other.isAttached()
+    expect(other.handle.role).toBe('viewer')
+    expect(client.handle.role).toBe('driver')
+  })
+})

@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, type FaultProxy, openFaultProxy, patternAt, Random, verifyPattern } from '@sandwire/testing'
+import { attach, type AttachHandle } from '@sandwire/client'
+import type { RunningSandboxd } from '../e2e/support/sandboxd.ts'
+
+/** Input written at a time: odd, so that cuts fall everywhere within frames. */
+const BLOCK_BYTES = 7_919
+/** Time one resume may take on a loaded machine. */
+const RESUME_MS = 30_000
+const READY = '<ready>'
+
+export interface StormOptions {
+  readonly sandboxd: RunningSandboxd
+  readonly mode: 'pipe' | 'pty'
+  readonly seed: number
+  readonly cuts: number
+  /** Called after every cut. */
+  readonly onCut?: (done: number) => void
+}
+
+export interface StormResult {
+  readonly cuts: number
+  readonly bytesEachWay: number
+  /** Digests of what was written, what the process read, and what came back. */
+  readonly written: string
+  readonly read: string
+  readonly returned: string
+}
+
+/** One stream through a process that keeps what it reads and sends it back, checked byte by byte as it returns. */
+class Echo {
+  readonly handle: AttachHandle
+  reconnections = 0
+  returnedBytes = 0
+  writtenBytes = 0
+  isReady: boolean
+  fault: Error | undefined
+  readonly #seed: number
+  readonly #returned = createHash('sha256')
+  readonly #written = createHash('sha256')
+  #preamble = ''
+
+  constructor(options: StormOptions, port: number, file: string) {
+    const { sandboxd, mode, seed } = options
+    this.#seed = seed
+    this.isReady = mode === 'pipe'
+    const script = mode === 'pty' ? `stty raw -echo; printf '${READY}'; exec tee ${file}` : `exec tee ${file}`
+    this.handle = attach({
+      url: `http://127.0.0.1:${port}`,
+      request: { cmd: 'sh', args: ['-c', script], mode, overflow: 'block' },
+      credentials: async () => ({ headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` } }),
+      heartbeatMs: 500,
+      onOutput: (_, bytes) => this.#receive(bytes),
+      onGap: (from, to) => (this.fault = new Error(`Gap from ${from} to ${to}`)),
+    })
+    this.handle.status.subscribe((status) => {
+      if (status.is === 'reconnecting') this.reconnections++
+      if (status.is === 'failed') this.fault = status.error
+    })
+  }
+
+  get digests(): { readonly written: string; readonly returned: string } {
+    return { written: this.#written.copy().digest('hex'), returned: this.#returned.copy().digest('hex') }
+  }
+
+  async write(bytes: number): Promise<void> {
+    const block = patternAt(this.#seed, this.writtenBytes, bytes)
+    this.writtenBytes += bytes
+    this.#written.update(block)
+    await this.handle.write(block)
+  }
+
+  #receive(bytes: Uint8Array): void {
+    if (!this.isReady) {
+      this.#preamble += new TextDecoder().decode(bytes)
+      this.isReady = this.#preamble === READY
+      return
+    }
+    const mismatch = verifyPattern(this.#seed, this.returnedBytes, bytes)
+    if (mismatch !== undefined) this.fault ??= new Error(`Wrong byte at ${mismatch.offset}`)
+    this.returnedBytes += bytes.byteLength
+    this.#returned.update(bytes)
+  }
+}
+
+/** Breaks the link in one of many ways. */
+function breakLink(proxy: FaultProxy, random: Random): void {
+  proxy.setFaults({ toClient: {}, toTarget: {} })
+  const direction = random.pick(['toClient', 'toTarget'] as const)
+  const kind = random.pick(['reset', 'fin', 'half'] as const)
+  switch (random.int(0, 5)) {
+    case 0:
+      proxy.cutAll(kind, direction)
+      return
+    case 1:
+      proxy.cutAfterBytes(direction, random.int(1, 100_000), kind)
+      return
+    case 2:
+      // Falls into the upgrade, the hello or the welcome of the next connection.
+      proxy.cutAll(kind, direction)
+      proxy.cutAfterBytes(direction, random.int(1, 1_500), kind)
+      return
+    case 3:
+      // Single bytes, a thousand a second, so the cut comes by time.
+      proxy.setFaults({ [direction]: { sliceBytes: 1 } })
+      setTimeout(() => proxy.cutAll(kind, direction), random.int(0, 60))
+      return
+    case 4:
+      // A hole swallows what is on the way before the reset comes.
+      proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true } })
+      setTimeout(() => proxy.cutAll('reset'), random.int(0, 30))
+      return
+    case 5:
+      proxy.setFaults({ [direction]: { latencyMs: random.int(1, 5) } })
+      proxy.cutAll(kind, direction)
+  }
+}
+
+async function hashFile(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Uint8Array)
+  return hash.digest('hex')
+}
+
+/** Cuts one attachment again and again while bytes go both ways, and compares all three places in the end. */
+export async function runCutStorm(options: StormOptions): Promise<StormResult> {
+  const { sandboxd, seed, cuts, onCut } = options
+  const random = new Random(seed)
+  const file = join(sandboxd.workspace, `storm-${seed}-${options.mode}`)
+  await using proxy = openFaultProxy({ target: { port: sandboxd.port }, random: random.fork() })
+  const echo = new Echo(options, proxy.port, file)
+  const wait = async (what: string, check: () => boolean) => {
+    await eventually(() => echo.fault !== undefined || check(), { what, timeoutMs: RESUME_MS })
+    if (echo.fault !== undefined) throw new Error(`Cannot go on after ${done} cuts with seed ${seed}`, { cause: echo.fault })
+  }
+  let done = 0
+  await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')
+  let isStorming = true
+  const writing = (async () => {
+    while (isStorming) await echo.write(BLOCK_BYTES)
+  })()
+  while (done < cuts) {
+    const { reconnections, returnedBytes } = echo
+    breakLink(proxy, random)
+    await wait('the cut', () => echo.reconnections > reconnections)
+    proxy.setFaults({ toClient: {}, toTarget: {} })
+    await wait('the resume', () => echo.handle.status.get().is === 'attached')
+    const progress = random.int(0, 40_000)
+    await wait('progress', () => echo.returnedBytes > returnedBytes + progress)
+    done = echo.reconnections
+    onCut?.(done)
+  }
+  isStorming = false
+  await writing
+  await wait('the rest', () => echo.returnedBytes === echo.writtenBytes)
+  echo.handle.signal('SIGTERM')
+  await echo.handle.exit
+  return { cuts: done, bytesEachWay: echo.returnedBytes, ...echo.digests, read: await hashFile(file) }
+}
