@@ -71,7 +71,7 @@ describe.skipIf(obstacle !== undefined)(
     afterAll(async () => {
       await browser?.close()
       sandboxd?.kill()
-      await proxy?.close()
+      proxy?.close()
       await pages?.stop(true)
       await others?.stop(true)
     })

@@ -1,12 +1,8 @@
 import { dlopen, FFIType, read } from 'bun:ffi'
 
 /** Linux errno values this folder acts on. */
-export const EPERM = 1
-export const ESRCH = 3
 export const EINTR = 4
-export const EIO = 5
 export const EAGAIN = 11
-export const EPIPE = 32
 
 /** Open flags, asm-generic: the same on x86-64 and arm64. */
 export const O_RDWR = 0o2

@@ -1,0 +1,220 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connectPlain, eventually, isAlive, rejectionOf } from '@sandwire/testing'
+import { Attached, endSession, runShell } from './support/attached.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { readLinesOf } from './support/tally.ts'
+
+const WAIT = { timeoutMs: 20_000 }
+const MODES = ['pipe', 'pty'] as const
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(() => sandboxd.stop())
+
+interface View {
+  readonly state: string
+  readonly exit: { readonly code: number | null; readonly signal: string | null } | null
+}
+
+async function view(session: string): Promise<View | undefined> {
+  const response = await sandboxd.fetch(`/sessions/${session}`)
+  return response.status === 200 ? ((await response.json()) as View) : undefined
+}
+
+async function isGone(session: string): Promise<boolean> {
+  return (await view(session)) === undefined
+}
+
+/** Pids that a script wrote into a file, one a line. */
+async function pidsOf(file: string, count: number): Promise<number[]> {
+  const lines = await eventually(async () => {
+    const found = await readLinesOf(file)
+    return found.length >= count ? found : undefined
+  }, { what: `${count} pids`, ...WAIT })
+  return lines.map(Number)
+}
+
+const pidFile = () => join(sandboxd.workspace, `pids-${crypto.randomUUID()}`)
+const allDead = (pids: readonly number[]) => () => !pids.some(isAlive)
+
+/** A leader with a child in its group, one that ignores polite signals, one in a session of its own, and a double fork. */
+function family(file: string): string {
+  return [
+    `echo $$ >>${file}`,
+    `sh -c 'echo $$ >>${file}; exec sleep 600' &`,
+    `sh -c 'trap "" HUP TERM INT; echo $$ >>${file}; while :; do sleep 1; done' &`,
+    `setsid sh -c 'echo $$ >>${file}; exec sleep 600' &`,
+    `(setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' &) &`,
+    `nohup sh -c 'echo $$ >>${file}; exec sleep 600' >/dev/null 2>&1 &`,
+    'wait; sleep 600',
+  ].join('\n')
+}
+
+describe('a signal', () => {
+  test.each(MODES)('reaches the whole process group (%s)', async (mode) => {
+    const file = pidFile()
+    const script = `sh -c 'trap "echo child >>${file}; exit" TERM; echo up >>${file}; while :; do sleep 0.05; done' &
+      trap 'echo leader >>${file}; wait; exit 9' TERM; echo up >>${file}; while :; do sleep 0.05; done`
+    await using client = runShell(sandboxd, script, { mode })
+    await pidsOf(file, 2)
+    client.handle.signal('SIGTERM')
+    expect(await client.exit).toMatchObject({ code: 9 })
+    expect((await readLinesOf(file)).filter((line) => line !== 'up').sort()).toEqual(['child', 'leader'])
+  })
+
+  test.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])('%s ends a process that does not mind it', async (signal) => {
+    await using client = runShell(sandboxd, 'echo up; exec sleep 600')
+    await client.waitFor('up')
+    client.handle.signal(signal)
+    expect(await client.exit).toMatchObject({ code: null, signal })
+  })
+
+  test('comes over HTTP as well', async () => {
+    await using client = runShell(sandboxd, 'echo up; exec sleep 600')
+    await client.waitFor('up')
+    const response = await sandboxd.fetch(`/sessions/${client.session}/signal`, {
+      method: 'POST',
+      body: JSON.stringify({ signal: 'SIGTERM' }),
+    })
+    expect(response.status).toBe(200)
+    expect(await client.exit).toMatchObject({ signal: 'SIGTERM' })
+  })
+
+  test('stops and continues a process', async () => {
+    await using client = runShell(sandboxd, 'echo up; exec cat')
+    await client.waitFor('up')
+    client.handle.signal('SIGSTOP')
+    await client.send('text\n')
+    client.handle.signal('SIGCONT')
+    await client.waitFor('text')
+  })
+})
+
+describe('ending a session', () => {
+  test.each(MODES)('leaves no process, wherever it hid (%s)', async (mode) => {
+    const file = pidFile()
+    await using client = runShell(sandboxd, family(file), { mode })
+    const pids = await pidsOf(file, 6)
+    await endSession(sandboxd, client.session)
+    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+    expect(await client.exit).toMatchObject({ code: null })
+  })
+
+  test('shows attached clients the true exit', async () => {
+    const script = `trap 'echo bye; exit 12' HUP TERM; echo up; while :; do sleep 0.05; done`
+    await using driver = runShell(sandboxd, script)
+    await driver.waitFor('up')
+    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
+    await viewer.isAttached()
+    await endSession(sandboxd, driver.session)
+    expect(await driver.exit).toMatchObject({ code: 12 })
+    expect(await viewer.exit).toMatchObject({ code: 12 })
+    expect([driver.text, viewer.text]).toEqual(['up\nbye\n', 'up\nbye\n'])
+    await eventually(() => isGone(driver.session), { what: 'the session to be gone', ...WAIT })
+  })
+
+  test('names the signal when the process did not leave by itself', async () => {
+    await using client = runShell(sandboxd, `trap '' HUP TERM; echo up; while :; do sleep 0.05; done`)
+    await client.waitFor('up')
+    await endSession(sandboxd, client.session)
+    expect(await client.exit).toMatchObject({ code: null, signal: 'SIGKILL' })
+  })
+
+  test('that has exited forgets it', async () => {
+    await using client = runShell(sandboxd, 'true')
+    await client.exit
+    const { session } = client
+    expect((await view(session))?.state).toBe('exited')
+    await endSession(sandboxd, session)
+    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+  })
+})
+
+describe('keep', () => {
+  test('ends the process of a session that nobody came back to', async () => {
+    const file = pidFile()
+    await using client = runShell(sandboxd, family(file), { keepSeconds: 1 })
+    const pids = await pidsOf(file, 6)
+    const { session } = client
+    client.handle.detach()
+    expect(pids.every(isAlive)).toBe(true)
+    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+  })
+
+  test('of a session somebody is attached to does not run', async () => {
+    await using driver = runShell(sandboxd, 'cat', { keepSeconds: 1 })
+    await driver.isAttached()
+    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
+    await viewer.isAttached()
+    driver.handle.detach()
+    await Bun.sleep(1_500)
+    expect((await view(driver.session))?.state).toBe('running')
+  })
+
+  test.each(MODES)('of 0 ends the process with the connection (%s)', async (mode) => {
+    const file = pidFile()
+    await using client = runShell(sandboxd, family(file), { keepSeconds: 0, mode })
+    const pids = await pidsOf(file, 6)
+    client.handle.detach()
+    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+  })
+
+  test('holds the exit and the output for one that comes late', async () => {
+    await using first = runShell(sandboxd, 'echo out; echo err >&2; exit 21')
+    await first.exit
+    await using late = new Attached(sandboxd, { session: first.session })
+    expect(await late.exit).toMatchObject({ code: 21, outputEnd: 8 })
+    expect([late.stdout.text, late.stderr.text]).toEqual(['out\n', 'err\n'])
+  })
+
+  test('after an exit is over in the end', async () => {
+    await using client = runShell(sandboxd, 'true', { keepSeconds: 1 })
+    await client.exit
+    const { session } = client
+    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+    const late = new Attached(sandboxd, { session })
+    expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_not_found' })
+  })
+
+  test('lets a session without any attachment run: it is created by POST and read later', async () => {
+    const createId = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
+    const body = JSON.stringify({ createId, cmd: 'sh', args: ['-c', 'echo "$WORD"; exit 5'], env: { WORD: 'hi' } })
+    const created = (await (await sandboxd.fetch('/sessions', { method: 'POST', body })).json()) as { id: string }
+    await eventually(async () => (await view(created.id))?.exit?.code === 5, { what: 'the exit', ...WAIT })
+    const output = await sandboxd.fetch(`/sessions/${created.id}/output`)
+    expect(await output.text()).toBe('hi\n')
+    expect(output.headers.get('sandwire-state')).toBe('exited')
+    await endSession(sandboxd, created.id)
+  })
+})
+
+describe('a plain connection', () => {
+  test.each(['close', 'terminate'] as const)('that ends by %s takes its processes with it', async (how) => {
+    const file = pidFile()
+    const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', family(file)]])
+    const client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers })
+    const pids = await pidsOf(file, 6)
+    if (how === 'close') await client.close()
+    else client.terminate()
+    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+  })
+})
+
+test('a session that was never greeted starts nothing and frees its place', async () => {
+  const before = ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length
+  const file = join(sandboxd.workspace, 'never')
+  const query = new URLSearchParams([['cmd', 'touch'], ['arg', file]])
+  const options: unknown = { headers: sandboxd.headers, protocols: ['sandwire.v1'] }
+  const socket = new WebSocket(sandboxd.socketUrl(`/attach?${query}`), options as string[])
+  await new Promise((resolve) => socket.addEventListener('open', resolve))
+  socket.close()
+  await eventually(
+    async () => ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length <= before,
+    { what: 'the place to be free', ...WAIT },
+  )
+  expect(await Bun.file(file).exists()).toBe(false)
+})

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connectPlain, eventually } from '@sandwire/testing'
+import { runShell } from './support/attached.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const WAIT = { timeoutMs: 20_000 }
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(() => sandboxd.stop())
+
+/** Longest line that a terminal in canonical mode keeps, without its newline. */
+const MAX_LINE_CHARS = 4_095
+
+describe('a line in canonical mode', () => {
+  const script = `stty -echo; printf '<ready>'; while read -r line; do echo "\${#line}:\${line%"\${line#?}"}"; done`
+
+  test.each([1, 255, 1024, 4_000, MAX_LINE_CHARS - 1])('of %d characters is read whole', async (length) => {
+    await using client = runShell(sandboxd, script, { mode: 'pty' })
+    await client.waitFor('<ready>')
+    await client.send(`${'a'.repeat(length)}\n`)
+    await client.waitFor(`${length}:a`)
+    expect(client.warnings).toEqual([])
+  })
+
+  test.each([MAX_LINE_CHARS + 1, 5_000, 100_000])('of %d characters is refused, and nothing of it runs', async (length) => {
+    await using client = runShell(sandboxd, script, { mode: 'pty' })
+    await client.waitFor('<ready>')
+    await client.send(`${'a'.repeat(length)}\n`)
+    await eventually(() => client.warnings.length > 0, { what: 'the refusal', ...WAIT })
+    await client.send('bc\n')
+    await client.waitFor('2:b')
+    expect(new Set(client.warnings)).toEqual(new Set(['line_too_long']))
+    expect(client.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
+  })
+
+  test('that is too long does not run a command hidden in it', async () => {
+    await using client = runShell(sandboxd, 'stty -echo; printf "<ready>"; exec sh', { mode: 'pty' })
+    await client.waitFor('<ready>')
+    await client.send(`echo start ${'x'.repeat(5_000)}; touch pwned\n`)
+    await eventually(() => client.warnings.includes('line_too_long'), { what: 'the refusal', ...WAIT })
+    await client.send('echo "al""ive"; ls\n')
+    await client.waitFor('alive')
+    expect(await Bun.file(`${sandboxd.workspace}/pwned`).exists()).toBe(false)
+    expect(client.text).not.toContain('start')
+  })
+
+  test('that is too long is an error for a plain client too', async () => {
+    const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', 'pty']])
+    await using client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers })
+    await eventually(() => client.stdout.text.includes('<ready>'), { what: 'the program', ...WAIT })
+    await client.sendInput(`${'a'.repeat(6_000)}\nbc\n`)
+    await eventually(() => client.stdout.text.includes('2:b'), { what: 'the next line', ...WAIT })
+    expect(client.messagesOf('error')[0]).toMatchObject({ code: 'line_too_long' })
+    expect(client.stdout.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
+  })
+
+  test('comes in many pieces and is still one line', async () => {
+    await using client = runShell(sandboxd, script, { mode: 'pty' })
+    await client.waitFor('<ready>')
+    for (let piece = 0; piece < 40; piece++) await client.send('a'.repeat(100))
+    await client.send('\n')
+    await client.waitFor('4000:a')
+    for (let piece = 0; piece < 50; piece++) await client.send('a'.repeat(100))
+    await client.send('\nbc\n')
+    await client.waitFor('2:b')
+    expect(client.text).not.toContain('5000:')
+    expect(client.warnings).toContain('line_too_long')
+  })
+})
+
+describe('keys', () => {
+  test.each([
+    ['Ctrl-C', '\x03', 'SIGINT'],
+    ['Ctrl-\\', '\x1c', 'SIGQUIT'],
+  ])('%s reaches the foreground process', async (_, key, signal) => {
+    await using client = runShell(sandboxd, `ulimit -c 0; printf '<ready>'; exec sleep 600`, { mode: 'pty' })
+    await client.waitFor('<ready>')
+    await client.send(key)
+    expect(await client.exit).toMatchObject({ code: null, signal })
+  })
+
+  test('Ctrl-Z stops a job of a shell, and the shell goes on', async () => {
+    await using client = runShell(sandboxd, 'export PS1="<ps>"; exec bash --norc --noprofile -i', { mode: 'pty' })
+    await client.waitFor('<ps>')
+    await client.send('sleep 600\n')
+    await eventually(async () => {
+      await client.send('\x1a')
+      return client.text.includes('Stopped')
+    }, { what: 'the job to stop', ...WAIT })
+    await client.send('kill %1; echo "al""ive"\n')
+    await client.waitFor('alive')
+  })
+
+  test('Ctrl-D at the start of a line ends the input', async () => {
+    await using client = runShell(sandboxd, `printf '<ready>'; cat; echo over`, { mode: 'pty' })
+    await client.waitFor('<ready>')
+    await client.send('\x04')
+    expect(await client.exit).toMatchObject({ code: 0 })
+    expect(client.text).toContain('over')
+  })
+})
+
+describe('a terminal', () => {
+  test('is one: isatty, size, TERM and job control', async () => {
+    const script = 'test -t 0 && test -t 1 && test -t 2 && stty size && echo "$TERM" && ps -o tpgid=,pgid= -p $$ | tr -s " "'
+    await using client = runShell(sandboxd, script, { mode: 'pty', cols: 91, rows: 17 })
+    expect(await client.exit).toMatchObject({ code: 0 })
+    const [size, term, groups] = client.text.trim().split('\r\n')
+    expect([size, term]).toEqual(['17 91', 'xterm-256color'])
+    const [foreground, own] = (groups ?? '').trim().split(' ')
+    expect(foreground).toBe(own)
+  })
+
+  test('whose reader stalls delivers everything of a child that has ended meanwhile', async () => {
+    const script = `stty raw -echo; head -c 3000000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`
+    await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, overflow: 'block' })
+    await client.isAttached()
+    const view = async () => (await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { output: { end: number } }
+    await eventually(async () => (await view()).output.end > 60_000, { what: 'the pause', ...WAIT })
+    client.thaw()
+    expect(await client.exit).toMatchObject({ code: 3, outputEnd: 3_000_005, truncated: false })
+    expect(client.stdout.length).toBe(3_000_005)
+    expect(client.text.endsWith('z<end>')).toBe(true)
+  })
+
+  test('whose output is paused when its child exits loses nothing of it', async () => {
+    // Little enough for the kernel to hold, so the child is gone while nothing is being read.
+    for (let run = 0; run < 20; run++) {
+      const script = `stty raw -echo; head -c 70000 /dev/zero | tr '\\0' z; touch ended-${run}; printf '<end>'; exit 3`
+      await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, windowBytes: 1_000 })
+      await client.isAttached()
+      await eventually(() => client.handle.session !== undefined, { what: 'the session', ...WAIT })
+      client.thaw()
+      expect(await client.exit).toMatchObject({ code: 3, outputEnd: 70_005, truncated: false })
+      expect(client.stdout.length).toBe(70_005)
+    }
+  })
+})
