@@ -37,7 +37,7 @@ export interface Row {
   readonly title: string
   readonly unit: string
   readonly digits?: number
-  /** What is measured, for the README. */
+  /** What is measured, in a sentence. */
   readonly about: string
   readonly targets: readonly Target[]
   /** Rounds when that is not the runner's choice: a count of a thousand needs no repetition. */
@@ -49,7 +49,7 @@ export function isAbsent(each: Contestant | Absent): each is Absent {
   return 'absent' in each
 }
 
-/** The first of two names that has a figure. */
+/** Our median is not above another one, times a factor. */
 export function atMost(ours: string, theirs: string, factor = 1): Target {
   return {
     text: `${ours} ≤ ${factor === 1 ? '' : `${factor} × `}${theirs}`,
@@ -60,6 +60,7 @@ export function atMost(ours: string, theirs: string, factor = 1): Target {
   }
 }
 
+/** Our median is not below another one, times a factor. */
 export function atLeast(ours: string, theirs: string, factor = 1): Target {
   return {
     text: `${ours} ≥ ${factor === 1 ? '' : `${factor} × `}${theirs}`,

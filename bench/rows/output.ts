@@ -16,6 +16,8 @@ const PTY_BYTES = 30_000_000
 /** What each measurement has to bring home. */
 interface Expected {
   readonly bytes: number
+  /** Share of the bytes that is enough; default all of them. */
+  readonly share?: number
   /** Checked once per contestant, outside the time: a digest would cost as much as the transfer. */
   readonly sha256?: string
 }
@@ -51,7 +53,8 @@ function createMeasure(expected: Expected): (service: Service) => Promise<number
       isChecked = true
     }
     const { bytes, ms } = await transfer(service, () => {})
-    if (bytes !== expected.bytes) throw new Error(`Got ${bytes} bytes, expected ${expected.bytes}`)
+    const isEnough = bytes <= expected.bytes && bytes >= expected.bytes * (expected.share ?? 1)
+    if (!isEnough) throw new Error(`Got ${bytes} bytes, expected ${expected.bytes}`)
     return megabytesPerSecond(bytes, ms)
   }
 }
@@ -88,21 +91,6 @@ function openRaw(mode: Mode, { file }: Workload, expectedBytes: number): Contest
   })
 }
 
-/** Shortfalls of a peer are its result, not the bench's: the transfer counts, and the row says so. */
-function tolerant(measure: (service: Service) => Promise<number>): (service: Service) => Promise<number> {
-  return async (service) => {
-    for (let attempt = 0; attempt < 20; attempt += 1) {
-      try {
-        return await measure(service)
-      } catch {
-        // ttyd loses the end of the output in some runs; only whole transfers are timed.
-        continue
-      }
-    }
-    throw new Error('No transfer of 20 was complete')
-  }
-}
-
 export const outputPipe: Row = {
   id: 'output-pipe',
   title: 'output, pipe',
@@ -136,7 +124,8 @@ export const outputPty: Row = {
     return [
       openRaw('pty', workload, workload.terminalBytes),
       ...(await Promise.all(ours.map((peer) => openPeer(peer, command, createMeasure(expected))))),
-      await openPeer(ttyd, command, tolerant(createMeasure(expected))),
+      // ttyd loses the end of the output in most runs; what came is what is timed.
+      await openPeer(ttyd, command, createMeasure({ ...expected, share: 0.99 })),
     ]
   },
 }

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
 /** The state of the sandbox as Prometheus text. */
@@ -40,6 +41,7 @@ export function renderMetrics(
     'Requests and connections refused.',
     [...refusals].map(([code, count]) => [`{code="${code}"}`, count]),
   )
+  add('open_descriptors', 'gauge', 'Descriptors of sandboxd.', [['', readdirSync('/proc/self/fd').length]])
   add('resident_memory_bytes', 'gauge', 'Resident memory of sandboxd.', [['', process.memoryUsage.rss()]])
   return `${lines.join('\n')}\n`
 }

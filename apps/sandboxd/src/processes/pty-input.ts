@@ -167,8 +167,9 @@ export class PtyInput {
   #refuse(bytes: Uint8Array, killedBytes: number, termios: Termios): void {
     const { count, isOver } = this.#guard.countRefused(bytes, termios)
     this.#isRefusing = !isOver
-    this.#consume(bytes, count)
+    // Told first: who wrote the line is known only until its bytes are settled.
     if (killedBytes + count > 0) this.#events.refused('line_too_long', killedBytes + count)
+    this.#consume(bytes, count)
   }
 
   #consume(bytes: Uint8Array, count: number): void {

@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { STREAM } from './data-frame.ts'
+import { MAX_DATA_BYTES } from './limits.ts'
+import { OutputLog } from './output-log.ts'
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const shown = (frame: Uint8Array | undefined): string | undefined =>
+  frame === undefined ? undefined : `${frame[0]}:${new TextDecoder().decode(frame.subarray(1))}`
+
+describe('OutputLog', () => {
+  test('[R3] counts the payload of both streams from 0', () => {
+    const log = new OutputLog(100)
+    log.append('stdout', bytes('ab'))
+    log.append('stderr', bytes('cde'))
+    expect([log.start, log.end]).toEqual([0, 5])
+  })
+
+  test('[R3] hands out runs of one stream as whole frames', () => {
+    const log = new OutputLog(100)
+    log.append('stdout', bytes('ab'))
+    log.append('stdout', bytes('c'))
+    log.append('stderr', bytes('de'))
+    expect(shown(log.read(0, 100)?.frame)).toBe('1:abc')
+    expect(shown(log.read(1, 1)?.frame)).toBe('1:b')
+    expect(shown(log.read(3, 100)?.frame)).toBe('2:de')
+    expect(shown(log.read(4, 100)?.frame)).toBe('2:e')
+    expect(log.read(5, 100)).toBeUndefined()
+    expect(log.read(0, 0)).toBeUndefined()
+  })
+
+  test('[F9] trims the oldest bytes down to its bound, and not what is to be kept', () => {
+    const log = new OutputLog(4)
+    log.append('stdout', bytes('abcdefgh'))
+    log.trim(2)
+    expect(log.start).toBe(2)
+    log.trim(100)
+    expect(log.start).toBe(4)
+    expect(log.read(3, 10)).toBeUndefined()
+    expect(shown(log.read(4, 10)?.frame)).toBe('1:efgh')
+    log.trim(0)
+    expect(log.start).toBe(4)
+  })
+
+  test('[R3] never changes a frame that it handed out', () => {
+    const log = new OutputLog(1_000_000)
+    log.append('stdout', bytes('ab'))
+    const frames = [log.read(0, 10)?.frame, log.read(1, 10)?.frame]
+    for (let times = 0; times < 2_000; times += 1)
+      log.append(times % 2 === 0 ? 'stdout' : 'stderr', bytes('xyz'))
+    expect(frames.map(shown)).toEqual(['1:ab', '1:b'])
+  })
+
+  test('[R3] splits what is larger than a frame', () => {
+    const log = new OutputLog(1_000_000)
+    log.append('stdout', new Uint8Array(200_000))
+    const ends: number[] = []
+    for (let at = 0; at < log.end; at = ends.at(-1) ?? log.end)
+      ends.push(log.read(at, 1_000_000)?.end ?? log.end)
+    expect(ends).toEqual([MAX_DATA_BYTES, 2 * MAX_DATA_BYTES, 3 * MAX_DATA_BYTES, 200_000])
+  })
+
+  test('[F10] costs at most 12 times its bound, whatever the size of writes', () => {
+    for (const size of [1, 2, 100, 70_000]) {
+      const log = new OutputLog(100_000)
+      const piece = new Uint8Array(size)
+      for (let written = 0; written < 400_000; written += size) {
+        log.append(written % 2 === 0 || size > 1 ? 'stdout' : 'stderr', piece)
+        log.trim(Number.POSITIVE_INFINITY)
+      }
+      expect(log.allocatedBytes).toBeLessThan(12 * 100_000)
+    }
+  })
+
+  test('[F10] costs little while it is short', () => {
+    const log = new OutputLog(1_000_000)
+    expect(log.allocatedBytes).toBe(0)
+    log.append('stdout', bytes('$ '))
+    expect(log.allocatedBytes).toBeLessThan(300)
+  })
+})
+
+/** What can be done to a log. */
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant('append' as const),
+    stream: fc.constantFrom('stdout' as const, 'stderr' as const),
+    length: fc.oneof(fc.nat(5), fc.nat(300), fc.constantFrom(65_535, 65_536, 65_537, 140_000)),
+  }),
+  fc.record({
+    kind: fc.constant('trim' as const),
+    keepFrom: fc.oneof(fc.nat(400), fc.nat(200_000), fc.constant(Number.POSITIVE_INFINITY)),
+  }),
+  fc.record({
+    kind: fc.constant('read' as const),
+    from: fc.double({ min: -0.1, max: 1.1, noNaN: true }),
+    max: fc.oneof(fc.nat(10), fc.nat(100_000)),
+  }),
+)
+
+test('[R3] a log does what a plain list of bytes would do', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(1, 10, 1_000, 100_000), (steps, limit) => {
+      const log = new OutputLog(limit)
+      const model: { stream: number; byte: number }[] = []
+      let start = 0
+      for (const one of steps) {
+        if (one.kind === 'append') {
+          const piece = Uint8Array.from({ length: one.length }, (_, index) => (model.length + index) % 251)
+          log.append(one.stream, piece)
+          for (const byte of piece) model.push({ stream: STREAM[one.stream], byte })
+        } else if (one.kind === 'trim') {
+          log.trim(one.keepFrom)
+          start = Math.max(start, Math.min(model.length - limit, one.keepFrom))
+        } else checkRead(log, model, { from: Math.floor(one.from * model.length), max: one.max, start })
+        expect([log.start, log.end]).toEqual([start, model.length])
+      }
+    }),
+    { numRuns: 300 },
+  )
+}, 60_000)
+
+function checkRead(
+  log: OutputLog,
+  model: readonly { stream: number; byte: number }[],
+  { from, max, start }: { from: number; max: number; start: number },
+): void {
+  const slice = log.read(from, max)
+  if (from < start || from >= model.length || max === 0) {
+    expect(slice).toBeUndefined()
+    return
+  }
+  const stream = model[from]?.stream
+  const length = (slice?.end ?? 0) - from
+  expect(length).toBeGreaterThan(0)
+  expect(length).toBeLessThanOrEqual(Math.min(max, MAX_DATA_BYTES))
+  expect(slice?.frame.byteLength).toBe(1 + length)
+  const isWrong = model
+    .slice(from, from + length)
+    .some((entry, index) => entry.stream !== stream || entry.byte !== slice?.frame[1 + index])
+  expect(isWrong).toBe(false)
+  expect(slice?.frame[0]).toBe(stream)
+}

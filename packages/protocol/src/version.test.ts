@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test'
+import { COMPATIBLE_FROM, describeSchema, PROTOCOL_VERSION, SUBPROTOCOL } from './version.ts'
+
+/** Hash of the shapes of all messages, by version. */
+const PINNED = { version: 1, sha256: '7bca4ee27d1a9c16cb6187288b48c6b8ec133bc67f543891f3fcffed3846717a' }
+
+test('[V2] the shapes of all messages are those of this version', () => {
+  const sha256 = new Bun.CryptoHasher('sha256').update(describeSchema()).digest('hex')
+  const advice = [
+    'The shape of a message has changed.',
+    'If a release has spoken the old shape: raise PROTOCOL_VERSION, set COMPATIBLE_FROM to the one before,',
+    'keep that one working, and pin both here. If none has: pin the new hash.',
+    'Then bring the tables of docs/protocol.md up to date.',
+  ].join('\n')
+  expect({ version: PROTOCOL_VERSION, sha256, advice }).toEqual({ ...PINNED, advice })
+})
+
+test('[V1] this side talks to its own version and at most the one before', () => {
+  expect(PROTOCOL_VERSION - COMPATIBLE_FROM).toBeLessThanOrEqual(1)
+  expect(COMPATIBLE_FROM).toBeLessThanOrEqual(PROTOCOL_VERSION)
+  expect(SUBPROTOCOL).toBe('sandwire.v1')
+})

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { Attached, endSession, runShell } from './support/attached.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { mintHex } from './support/wire-client.ts'
+
+const WAIT = { timeoutMs: 20_000 }
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(() => sandboxd.stop())
+
+async function json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await sandboxd.fetch(path, init)
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+function post(path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
+  return json(path, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) })
+}
+
+describe('POST /sessions', () => {
+  test('starts a process with arguments, environment, directory, mode and size', async () => {
+    await Bun.$`mkdir -p ${sandboxd.workspace}/sub`.quiet()
+    const script = 'echo "$1|$WORD|$(basename "$PWD")|$(stty size)"'
+    const created = await post('/sessions', {
+      createId: mintHex(),
+      cmd: 'sh',
+      args: ['-c', script, 'sh', 'arg one'],
+      env: { WORD: 'val' },
+      cwd: 'sub',
+      mode: 'pty',
+      cols: 77,
+      rows: 11,
+    })
+    expect(created.status).toBe(201)
+    expect(created.body).toMatchObject({ mode: 'pty', cmd: 'sh', overflow: 'trim', keepSeconds: 60 })
+    const id = String(created.body['id'])
+    await eventually(async () => (await json(`/sessions/${id}`)).body['state'] === 'exited', { what: 'the exit', ...WAIT })
+    const output = await sandboxd.fetch(`/sessions/${id}/output`)
+    expect((await output.text()).trim()).toBe('arg one|val|sub|11 77')
+    await endSession(sandboxd, id)
+  })
+
+  test.each([
+    ['no JSON', '{'],
+    ['a list', []],
+    ['no createId', { cmd: 'true' }],
+    ['a short createId', { createId: 'abc', cmd: 'true' }],
+    ['an unknown field', { createId: mintHex(), cmd: 'true', shell: true }],
+    ['an empty command', { createId: mintHex(), cmd: '' }],
+    ['a NUL in an argument', { createId: mintHex(), cmd: 'true', args: ['a\0b'] }],
+    ['arguments without a command', { createId: mintHex(), args: ['a'] }],
+    ['a wrong mode', { createId: mintHex(), cmd: 'true', mode: 'tty' }],
+    ['a wrong overflow', { createId: mintHex(), cmd: 'true', overflow: 'drop' }],
+    ['a directory outside', { createId: mintHex(), cmd: 'true', cwd: '..' }],
+    ['columns as text', { createId: mintHex(), cmd: 'true', cols: '80' }],
+    ['far too many columns', { createId: mintHex(), cmd: 'true', cols: 1e9 }],
+    ['a polluted environment', `{"createId":"${mintHex()}","cmd":"true","env":{"__proto__":{"x":1}}}`],
+  ])('refuses %s', async (_, body) => {
+    const { status, body: answer } = await post('/sessions', body)
+    expect([status, (answer['error'] as { code: string }).code]).toEqual([400, 'bad_request'])
+  })
+
+  test('refuses a body that is too large', async () => {
+    const { status } = await post('/sessions', { createId: mintHex(), cmd: 'true', args: ['x'.repeat(300_000)] })
+    expect(status).toBe(413)
+  })
+})
+
+describe('GET /sessions', () => {
+  test('lists and shows sessions', async () => {
+    await using client = runShell(sandboxd, 'echo hi; cat', { name: 'Ada' })
+    await client.waitFor('hi')
+    const { body } = await json('/sessions')
+    expect(body['sessions']).toMatchObject([{ id: client.session, state: 'running', mode: 'pipe', attachments: 1, output: { start: 0, end: 3 } }])
+    const { body: shown } = await json(`/sessions/${client.session}`)
+    expect(shown).toMatchObject({ id: client.session, cmd: 'sh', exit: null })
+    expect(typeof shown['pid']).toBe('number')
+  })
+
+  test('answers 404 for one that is not there', async () => {
+    const { status, body } = await json(`/sessions/${mintHex()}`)
+    expect([status, (body['error'] as { code: string }).code]).toEqual([404, 'session_not_found'])
+  })
+})
+
+describe('GET /sessions/:id/output', () => {
+  test('gives the bytes of both streams from an offset, piece by piece', async () => {
+    await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; sleep 0.1; printf abc >&2; exit 0', { output: 'digest' })
+    await client.exit
+    let from = 0
+    let last = ''
+    for (let piece = 0; piece < 10 && from < 1_500_003; piece++) {
+      const response = await sandboxd.fetch(`/sessions/${client.session}/output?from=${from}`)
+      expect(Number(response.headers.get('sandwire-from'))).toBe(from)
+      const bytes = await response.bytes()
+      expect(Number(response.headers.get('sandwire-next'))).toBe(from + bytes.byteLength)
+      expect(Number(response.headers.get('sandwire-end'))).toBe(1_500_003)
+      from += bytes.byteLength
+      last = new TextDecoder().decode(bytes.subarray(-3))
+    }
+    expect([from, last]).toEqual([1_500_003, 'abc'])
+  })
+
+  test.each(['-1', '1e3', '01', ' 1', '99999999999999999999', 'x', '5'])('refuses the offset "%s"', async (from) => {
+    await using client = runShell(sandboxd, 'true')
+    await client.exit
+    const response = await sandboxd.fetch(`/sessions/${client.session}/output?from=${encodeURIComponent(from)}`)
+    expect(response.status).toBe(400)
+  })
+})
+
+describe('POST /sessions/:id/signal', () => {
+  test.each([{}, { signal: 'TERM' }, { signal: 'SIGNOPE' }, { signal: 9 }, []])('refuses %j', async (body) => {
+    await using client = runShell(sandboxd, 'cat')
+    await client.isAttached()
+    expect((await post(`/sessions/${client.session}/signal`, body)).status).toBe(400)
+  })
+
+  test('says that a process has ended', async () => {
+    await using client = runShell(sandboxd, 'true')
+    await client.exit
+    const { status, body } = await post(`/sessions/${client.session}/signal`, { signal: 'SIGTERM' })
+    expect([status, (body['error'] as { code: string }).code]).toEqual([410, 'session_gone'])
+  })
+})
+
+describe('other routes', () => {
+  test('/activity tells who is there and what moved', async () => {
+    await using client = runShell(sandboxd, 'cat')
+    await client.send('x\n')
+    await client.waitFor('x')
+    const { body } = await json('/activity')
+    expect(body).toMatchObject({ attachments: 1, sessions: [{ id: client.session }] })
+    const nowMs = Date.now()
+    for (const name of ['lastInputMs', 'lastOutputMs']) expect(Math.abs(nowMs - Number(body[name]))).toBeLessThan(60_000)
+    client.handle.signal('SIGKILL')
+    await client.exit
+    const { body: later } = await json('/activity')
+    expect(JSON.stringify(later['exits'])).toContain('"signal":"SIGKILL"')
+  })
+
+  test('/metrics is valid Prometheus text', async () => {
+    await using client = runShell(sandboxd, 'echo hi; cat')
+    await client.waitFor('hi')
+    await sandboxd.fetch('/nowhere')
+    const response = await sandboxd.fetch('/metrics')
+    expect(response.headers.get('content-type')).toStartWith('text/plain; version=0.0.4')
+    const text = await response.text()
+    expect(text).toEndWith('\n')
+    const types = new Map<string, string>()
+    const seen = new Set<string>()
+    for (const line of text.trimEnd().split('\n')) {
+      const type = /^# TYPE ([a-z_]+) (gauge|counter)$/.exec(line)
+      if (type?.[1] !== undefined && type[2] !== undefined) types.set(type[1], type[2])
+      if (line.startsWith('#')) {
+        expect(line).toMatch(/^# (HELP|TYPE) [a-z_]+ .+$/)
+        continue
+      }
+      const sample = /^([a-z_]+)(\{[a-z_]+="[^"\\\n]*"(,[a-z_]+="[^"\\\n]*")*\})? [0-9]+(\.[0-9]+)?$/.exec(line)
+      expect([line, sample !== null]).toEqual([line, true])
+      const name = sample?.[1] ?? ''
+      expect(types.has(name)).toBe(true)
+      expect(name.endsWith('_total')).toBe(types.get(name) === 'counter')
+      expect(seen.has(line.split(' ')[0] ?? '')).toBe(false)
+      seen.add(line.split(' ')[0] ?? '')
+    }
+    expect(text).toMatch(/^sandwire_attachments 1$/m)
+    expect(text).toMatch(/^sandwire_refused_total\{code="not_found"\} [1-9]/m)
+  })
+
+  test('/__meta/version tells which versions are spoken', async () => {
+    const { body } = await json('/__meta/version')
+    expect(body).toMatchObject({ name: 'sandboxd', version: sandboxd.version, protocol: 1 })
+  })
+
+  test.each([
+    ['POST', '/activity', 405],
+    ['DELETE', '/sessions', 405],
+    ['PUT', '/sessions/x', 405],
+    ['GET', '/sessions/x/signal', 405],
+    ['GET', '/sessions/x/nothing', 404],
+    ['GET', '/sessions/x/output/more', 404],
+    ['GET', '/', 404],
+    ['GET', '/__meta/other', 404],
+    ['GET', '//sessions', 404],
+    ['GET', '/sessions/', 404],
+    ['GET', '/attach', 426],
+    ['POST', '/attach', 426],
+  ])('%s %s is answered with %d', async (method, path, status) => {
+    expect((await sandboxd.fetch(path, { method })).status).toBe(status)
+  })
+})
+
+describe('GET /attach', () => {
+  test.each([
+    'role=owner',
+    'mode=tty',
+    'cmd=',
+    'cmd=cat&cmd=dog',
+    'cmd=cat&keep=-1',
+    'cmd=cat&keep=1e3',
+    'cmd=cat&keep=%2B5',
+    'cmd=cat&cols=0',
+    'cmd=cat&cols=05',
+    'cmd=cat&rows=99999',
+    'cmd=cat&createId=xyz',
+    'cmd=cat&unknown=1',
+    'cmd=cat&env_LD_PRELOAD=x',
+    'cmd=cat&token=x',
+    'arg=x',
+    'cmd=ca%00t',
+    'session=x&cmd=cat',
+    'session=x&createId=00000000000000000000000000000000',
+  ])('refuses "%s" before anything starts', async (query) => {
+    const { status, body } = await json(`/attach?${query}`)
+    expect([status, (body['error'] as { code: string }).code]).toEqual([400, 'bad_request'])
+  })
+
+  test('tells a client of the library why, by code', async () => {
+    const client = new Attached(sandboxd, { cmd: 'cat', cwd: 'no/such/place' })
+    const status = await eventually(() => {
+      const now = client.handle.status.get()
+      return now.is === 'failed' ? now : undefined
+    }, { what: 'the refusal', ...WAIT })
+    expect(status.error.code).toBe('bad_request')
+    expect(status.error.message).toContain('no such directory')
+  })
+})

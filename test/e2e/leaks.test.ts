@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connectPlain, eventually, openFaultProxy, Random, readDescendants } from '@sandwire/testing'
+import { Attached, endSession } from './support/attached.ts'
+import { readResidentBytes } from './support/memory.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const WAIT = { timeoutMs: 30_000 }
+const SESSIONS = 1_000
+/** Sessions at a time. */
+const LANES = 8
+/** Growth of a heap that has seen a thousand sessions; a leak of a log each would be hundreds of times that. */
+const HEAP_BYTES = 64 * 1024 * 1024
+
+let sandboxd: RunningSandboxd
+
+beforeAll(async () => {
+  sandboxd = await startSandboxd({ args: ['--requests-per-second', '5000'] })
+})
+afterAll(() => sandboxd.stop())
+
+async function readGauge(name: string): Promise<number> {
+  const text = await (await sandboxd.fetch('/metrics')).text()
+  return Number(new RegExp(`^sandwire_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+}
+
+/** What sandboxd holds when it has nothing to do. */
+async function readHoldings(): Promise<object> {
+  const below = readDescendants(sandboxd.pid)
+  return {
+    sessions: await readGauge('sessions'),
+    attachments: await readGauge('attachments'),
+    logBytes: await readGauge('log_bytes'),
+    descriptors: await readGauge('open_descriptors'),
+    descendants: below.map(({ name, state }) => `${name} ${state}`),
+  }
+}
+
+/** One session's life, of one of many kinds. */
+async function live(random: Random, port: number): Promise<void> {
+  const mode = random.pick(['pipe', 'pty'] as const)
+  const shell = (script: string, keepSeconds: number, proxyPort?: number) =>
+    new Attached(
+      sandboxd,
+      { cmd: 'sh', args: ['-c', script], mode, keepSeconds },
+      { output: 'digest', ...(proxyPort === undefined ? {} : { port: proxyPort }) },
+    )
+  switch (random.int(0, 7)) {
+    case 0:
+      await shell('echo out; exit 3', 0).exit
+      return
+    case 1: {
+      const client = await shell('exec sleep 600', 60).isAttached()
+      client.handle.signal('SIGKILL')
+      await client.exit
+      await endSession(sandboxd, client.session)
+      return
+    }
+    case 2: {
+      const client = await shell('exec sleep 600', 0).isAttached()
+      client.handle.detach()
+      return
+    }
+    case 3: {
+      const client = await shell('setsid sleep 600 & exec sleep 600', 60).isAttached()
+      await endSession(sandboxd, client.session)
+      await client.exit
+      return
+    }
+    case 4: {
+      const client = shell('seq 1 5000; exit 0', 60, port)
+      await client.exit
+      await endSession(sandboxd, client.session)
+      return
+    }
+    case 5: {
+      const client = await connectPlain(sandboxd.socketUrl(`/attach?cmd=cat&mode=${mode}`), { headers: sandboxd.headers })
+      client.terminate()
+      return
+    }
+    case 6:
+      await shell('true', 0).exit
+      return
+    case 7: {
+      const client = await shell('exec cat', 60).isAttached()
+      const viewer = await new Attached(sandboxd, { session: client.session, role: 'viewer' }, { output: 'digest' }).isAttached()
+      await endSession(sandboxd, client.session)
+      await Promise.all([client.exit, viewer.exit])
+    }
+  }
+}
+
+async function liveMany(count: number, seed: number): Promise<void> {
+  await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+  const cutting = setInterval(() => proxy.cutAll('reset'), 40)
+  let left = count
+  const lane = async (random: Random) => {
+    while (left > 0) {
+      left--
+      await live(random, proxy.port)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, (_, index) => lane(new Random(seed + index))))
+  clearInterval(cutting)
+}
+
+test(`${SESSIONS} sessions of every kind leave no descriptor, child, zombie or session behind`, async () => {
+  await liveMany(100, 1)
+  const settled = async () => (await readGauge('sessions')) === 0 && readDescendants(sandboxd.pid).length === 0
+  await eventually(settled, { what: 'the warm-up to settle', ...WAIT })
+  const before = await readHoldings()
+  const memoryBefore = readResidentBytes(sandboxd.pid)
+  await liveMany(SESSIONS, 100)
+  await eventually(settled, { what: 'the last session to go', ...WAIT })
+  await eventually(async () => JSON.stringify(await readHoldings()) === JSON.stringify(before), { what: `${JSON.stringify(before)} again`, ...WAIT }).catch(async () => {
+    expect(await readHoldings()).toEqual(before)
+  })
+  expect(readResidentBytes(sandboxd.pid) - memoryBefore).toBeLessThan(HEAP_BYTES)
+}, 120_000)

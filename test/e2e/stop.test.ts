@@ -1,0 +1,143 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
+import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
+import { runShell } from './support/attached.ts'
+import { startSandboxd } from './support/sandboxd.ts'
+import { readLinesOf } from './support/tally.ts'
+import { mintHex, WireClient } from './support/wire-client.ts'
+
+const WAIT = { timeoutMs: 20_000 }
+const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
+
+describe('SIGTERM', () => {
+  test('tells clients, ends every process wherever it hid, and exits with 0', async () => {
+    const sandboxd = await startSandboxd()
+    const file = join(sandboxd.workspace, 'pids')
+    const script = `echo $$ >>${file}; setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' & exec sleep 600`
+    const query = new URLSearchParams([['createId', mintHex()], ['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', 'pty']])
+    const wire = new WireClient(sandboxd, query.toString())
+    await wire.hello({ identity: mintHex() })
+    await wire.next('welcome')
+    const plain = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
+    const pids = await eventually(async () => {
+      const lines = await readLinesOf(file)
+      return lines.length === 2 ? lines.map(Number) : undefined
+    }, { what: 'two processes', ...WAIT })
+    const descendants = readDescendants(sandboxd.pid).map(({ pid }) => pid)
+    expect(descendants.length).toBeGreaterThanOrEqual(2)
+    sandboxd.kill('SIGTERM')
+    expect(await wire.closed).toEqual({ code: 1012, reason: 'shutting_down' })
+    expect(wire.of('error')).toMatchObject([{ code: 'shutting_down', fatal: true }])
+    expect((await plain.closed).code).toBe(1012)
+    expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
+    expect([...pids, ...descendants].filter(isAlive)).toEqual([])
+    await sandboxd.stop()
+  })
+
+  test('lets the library wait for a new one, and says that the session is gone', async () => {
+    const sandboxd = await startSandboxd()
+    const client = runShell(sandboxd, 'cat', { retryForMs: 1_500 })
+    await client.isAttached()
+    await sandboxd.stop()
+    await eventually(() => client.reconnections > 0, { what: 'the library to try again', ...WAIT })
+    const status = await eventually(() => {
+      const now = client.handle.status.get()
+      return now.is === 'failed' ? now : undefined
+    }, { what: 'the library to give up', ...WAIT })
+    expect(['link_lost', 'shutting_down']).toContain(status.error.code)
+  })
+
+  test('given twice ends it once', async () => {
+    const sandboxd = await startSandboxd()
+    const client = runShell(sandboxd, 'cat')
+    await client.isAttached()
+    sandboxd.kill('SIGTERM')
+    sandboxd.kill('SIGTERM')
+    sandboxd.kill('SIGINT')
+    expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
+    client.handle.detach()
+    await sandboxd.stop()
+  })
+})
+
+describe('SIGKILL', () => {
+  test('of sandboxd is never told as an exit of the process', async () => {
+    const sandboxd = await startSandboxd()
+    const client = runShell(sandboxd, 'sleep 600', { retryForMs: 800 })
+    await client.isAttached()
+    const children = readDescendants(sandboxd.pid).map(({ pid }) => pid)
+    sandboxd.kill('SIGKILL')
+    const status = await eventually(() => {
+      const now = client.handle.status.get()
+      return now.is === 'failed' || now.is === 'exited' ? now : undefined
+    }, { what: 'the library to give up', ...WAIT })
+    expect(status.is).toBe('failed')
+    for (const pid of children) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It went down with its pipes.
+      }
+    }
+    await sandboxd.stop()
+  })
+})
+
+describe('a unix socket', () => {
+  test('is listened on, answers with the secret, and is removed at the end', async () => {
+    const sandboxd = await startSandboxd()
+    const path = join(sandboxd.workspace, 's.sock')
+    const secretFile = join(sandboxd.workspace, 'secret')
+    const secret = mintHex()
+    const start = async () => {
+      await Bun.write(secretFile, secret)
+      const child = Bun.spawn([process.execPath, MAIN, '--listen', `unix:${path}`, '--secret-file', secretFile, '--workspace', sandboxd.workspace], {
+        stdout: 'pipe',
+        stderr: 'ignore',
+      })
+      const { value } = await child.stdout.getReader().read()
+      expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({ type: 'ready', url: `unix:${path}` })
+      return child
+    }
+    const get = (headers: Record<string, string>) => fetch('http://localhost/sessions', { unix: path, headers } as RequestInit)
+    const child = await start()
+    expect((await get({ authorization: `Bearer ${secret}` })).status).toBe(200)
+    expect((await get({})).status).toBe(401)
+    expect((await get({ authorization: `Bearer ${secret}`, host: 'evil.example' })).status).toBe(421)
+    child.kill('SIGKILL')
+    await child.exited
+    // What an earlier run left behind makes way.
+    const second = await start()
+    expect((await get({ authorization: `Bearer ${secret}` })).status).toBe(200)
+    second.kill('SIGTERM')
+    expect(await second.exited).toBe(0)
+    expect(await stat(path).catch(() => undefined)).toBeUndefined()
+    await sandboxd.stop()
+  })
+})
+
+describe('a wrong start', () => {
+  test.each([
+    [['--listen', 'nonsense'], '--listen'],
+    [[], 'secret'],
+    [['--secret-file', '/no/such/file'], 'secret'],
+    [['--insecure', '--workspace', '/no/such/place'], 'workspace'],
+    [['--insecure', '--listen', 'unix:/etc/passwd'], 'not a socket'],
+    [['--insecure', '--no-such-flag'], 'no-such-flag'],
+  ])('%j is told in two lines with exit code 2', async (args, text) => {
+    const child = Bun.spawn([process.execPath, MAIN, ...args], { stdout: 'pipe', stderr: 'pipe' })
+    const [code, stdout, stderr] = await Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(text)
+    expect(stderr).toContain('hint: ')
+  })
+
+  test('with a short secret is refused', async () => {
+    const file = join(process.env['TMPDIR'] ?? '/tmp', `short-${mintHex()}`)
+    await Bun.write(file, 'short')
+    const child = Bun.spawn([process.execPath, MAIN, '--secret-file', file], { stdout: 'ignore', stderr: 'pipe' })
+    expect(await child.exited).toBe(2)
+    expect(await new Response(child.stderr).text()).toContain('too short')
+  })
+})
