@@ -15,13 +15,18 @@ afterAll(() => sandboxd.stop())
 
 const tallyFile = () => join(sandboxd.workspace, `tally-${crypto.randomUUID()}`)
 
-async function post(body: object): Promise<{ status: number; body: { id: string; error?: { code: string } } }> {
+async function post(
+  body: object,
+): Promise<{ status: number; body: { id: string; error?: { code: string } } }> {
   const response = await sandboxd.fetch('/sessions', { method: 'POST', body: JSON.stringify(body) })
-  return { status: response.status, body: (await response.json()) as { id: string; error?: { code: string } } }
+  return {
+    status: response.status,
+    body: (await response.json()) as { id: string; error?: { code: string } },
+  }
 }
 
 describe('a create whose reply is lost', () => {
-  test('starts the process exactly once, wherever the connection is cut', async () => {
+  test('[C1] starts the process exactly once, wherever the connection is cut', async () => {
     const random = new Random(20)
     const file = tallyFile()
     const runs = 60
@@ -41,11 +46,14 @@ describe('a create whose reply is lost', () => {
     expect(lines).toEqual(Array.from({ length: runs }, (_, run) => `run${run}`))
   })
 
-  test('is answered with the same session when POST is repeated', async () => {
+  test('[C1] is answered with the same session when POST is repeated', async () => {
     const file = tallyFile()
     const body = { createId: mintHex(), cmd: 'sh', args: ['-c', `echo x >>${file}; cat`] }
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(body)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array.from({ length: 19 }, () => 200), 201])
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      ...Array.from({ length: 19 }, () => 200),
+      201,
+    ])
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1)
     await eventually(async () => (await readLinesOf(file)).length === 1, { what: 'the process to start' })
     await using client = new Attached(sandboxd, { session: answers[0]?.body.id ?? '' })
@@ -54,12 +62,16 @@ describe('a create whose reply is lost', () => {
     expect(await readLinesOf(file)).toHaveLength(1)
   })
 
-  test('is answered with the same session over POST and attach', async () => {
+  test('[C1] is answered with the same session over POST and attach', async () => {
     const file = tallyFile()
     const createId = mintHex()
     const args = ['-c', `echo x >>${file}; cat`]
     const { body } = await post({ createId, cmd: 'sh', args })
-    const query = new URLSearchParams([['cmd', 'sh'], ...args.map((arg) => ['arg', arg]), ['createId', createId]] as [string, string][])
+    const query = new URLSearchParams([
+      ['cmd', 'sh'],
+      ...args.map((arg) => ['arg', arg]),
+      ['createId', createId],
+    ] as [string, string][])
     await using client = new WireClient(sandboxd, query.toString())
     await client.hello({ identity: mintHex() })
     expect(await client.next('welcome')).toMatchObject({ session: body.id })
@@ -75,7 +87,7 @@ describe('a create id', () => {
     ['another mode', { mode: 'pty' }],
     ['another keep', { keep: 5 }],
     ['another overflow', { overflow: 'trim' }],
-  ])('conflicts when it comes again with %s', async (_, change) => {
+  ])('[C2] conflicts when it comes again with %s', async (_, change) => {
     const body = { createId: mintHex(), cmd: 'cat' }
     const first = await post(body)
     expect(first.status).toBe(201)
@@ -84,24 +96,28 @@ describe('a create id', () => {
     await endSession(sandboxd, first.body.id)
   })
 
-  test('never starts a second process after its session is gone', async () => {
+  test('[C3] never starts a second process after its session is gone', async () => {
     const file = tallyFile()
     const body = { createId: mintHex(), cmd: 'sh', args: ['-c', `echo x >>${file}`], keep: 1 }
     const { body: created } = await post(body)
     await endSession(sandboxd, created.id)
-    await eventually(async () => (await sandboxd.fetch(`/sessions/${created.id}`)).status === 404, { what: 'the session to be gone' })
+    await eventually(async () => (await sandboxd.fetch(`/sessions/${created.id}`)).status === 410, {
+      what: 'the session to be gone',
+    })
     const again = await post(body)
     expect([again.status, again.body.error?.code]).toEqual([410, 'session_gone'])
     expect((await readLinesOf(file)).length).toBeLessThanOrEqual(1)
   })
 
-  test('of a reaped session does not keep its id alive: joining it fails', async () => {
+  test('[C10] of a session that is gone is not the session itself: joining that one fails with session_gone', async () => {
     const createId = mintHex()
     const { body } = await post({ createId, cmd: 'true', keep: 1 })
     await endSession(sandboxd, body.id)
-    await eventually(async () => (await sandboxd.fetch(`/sessions/${body.id}`)).status === 404, { what: 'the session to be gone' })
+    await eventually(async () => (await sandboxd.fetch(`/sessions/${body.id}`)).status === 410, {
+      what: 'the session to be gone',
+    })
     const joined = new Attached(sandboxd, { session: body.id })
-    expect(await rejectionOf(joined.exit)).toMatchObject({ code: 'session_not_found' })
+    expect(await rejectionOf(joined.exit)).toMatchObject({ code: 'session_gone' })
   })
 })
 

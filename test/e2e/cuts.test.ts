@@ -17,21 +17,28 @@ describe('a link that is cut again and again', () => {
   test.concurrent.each([
     { mode: 'pipe', seed: 1 },
     { mode: 'pty', seed: 2 },
-  ] as const)('loses and doubles no byte in either direction in 160 cuts ($mode)', async ({ mode, seed }) => {
-    const result = await runCutStorm({ sandboxd, mode, seed, cuts: 160 })
-    expect(result.cuts).toBeGreaterThanOrEqual(160)
-    expect(result.read).toBe(result.written)
-    expect(result.returned).toBe(result.written)
-  })
+  ] as const)(
+    '[R14] loses and doubles no byte in either direction in 160 cuts ($mode)',
+    async ({ mode, seed }) => {
+      const result = await runCutStorm({ sandboxd, mode, seed, cuts: 160 })
+      expect(result.cuts).toBeGreaterThanOrEqual(160)
+      expect(result.read).toBe(result.written)
+      expect(result.returned).toBe(result.written)
+    },
+  )
 })
 
 describe('a link that goes silent', () => {
-  test('is noticed by its heartbeat and replaced, and nothing is lost', async () => {
+  test('[H3] is noticed by its heartbeat and replaced, and nothing is lost', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
     await client.send('before\n')
     await client.waitFor('before')
-    proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true }, newConnections: 'refuse' })
+    proxy.setFaults({
+      toClient: { blackHole: true },
+      toTarget: { blackHole: true },
+      newConnections: 'refuse',
+    })
     await client.send('during\n')
     await eventually(() => client.reconnections > 0, { what: 'the silence to be noticed', ...WAIT })
     proxy.cutAll('reset')
@@ -43,7 +50,7 @@ describe('a link that goes silent', () => {
     expect(client.text).toBe('before\nduring\nafter\n')
   })
 
-  test('for a while only is not given up, and nothing is lost', async () => {
+  test('[H1] for a while only is not given up, and nothing is lost', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
     await client.isAttached()
@@ -58,7 +65,7 @@ describe('a link that goes silent', () => {
 })
 
 describe('a link that carries one byte at a time', () => {
-  test.each(['pipe', 'pty'] as const)('carries every byte (%s)', async (mode) => {
+  test.each(['pipe', 'pty'] as const)('[R14] carries every byte (%s)', async (mode) => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     proxy.setFaults({ toClient: { sliceBytes: 1 }, toTarget: { sliceBytes: 1 } })
     const input = patternAt(3, 0, 600)
@@ -73,9 +80,13 @@ describe('a link that carries one byte at a time', () => {
 })
 
 describe('a session', () => {
-  test('outlives its connection and delivers what happened meanwhile', async () => {
+  test('[R1] outlives its connection and delivers what happened meanwhile', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
-    await using client = runShell(sandboxd, 'read a; echo "got $a"; until [ -e go ]; do sleep 0.05; done; seq 1 1000; exit 4', { port: proxy.port })
+    await using client = runShell(
+      sandboxd,
+      'read a; echo "got $a"; until [ -e go ]; do sleep 0.05; done; seq 1 1000; exit 4',
+      { port: proxy.port },
+    )
     await client.isAttached()
     await client.send('word\n')
     await client.waitFor('got word')
@@ -83,12 +94,16 @@ describe('a session', () => {
     proxy.cutAll('reset')
     await Bun.write(join(sandboxd.workspace, 'go'), '')
     await eventually(
-      async () => ((await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { state: string }).state === 'exited',
+      async () =>
+        ((await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { state: string }).state ===
+        'exited',
       { what: 'the process to end', ...WAIT },
     )
     proxy.setFaults({ newConnections: 'accept' })
     expect(await client.exit).toMatchObject({ code: 4 })
-    expect(client.text).toBe(`got word\n${Array.from({ length: 1000 }, (_, index) => `${index + 1}\n`).join('')}`)
+    expect(client.text).toBe(
+      `got word\n${Array.from({ length: 1000 }, (_, index) => `${index + 1}\n`).join('')}`,
+    )
   })
 
   test('is resumed by nobody with another identity', async () => {

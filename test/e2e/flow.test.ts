@@ -46,7 +46,9 @@ async function metric(daemon: RunningSandboxd, name: string): Promise<number> {
 }
 
 async function onlySession(daemon: RunningSandboxd): Promise<View & { id: string }> {
-  const { sessions } = (await (await daemon.fetch('/sessions')).json()) as { sessions: (View & { id: string })[] }
+  const { sessions } = (await (await daemon.fetch('/sessions')).json()) as {
+    sessions: (View & { id: string })[]
+  }
   const [session] = sessions
   if (session === undefined || sessions.length !== 1) throw new Error(`${sessions.length} sessions`)
   return session
@@ -56,12 +58,15 @@ async function onlySession(daemon: RunningSandboxd): Promise<View & { id: string
 async function standsStill(daemon: RunningSandboxd, session: string): Promise<number> {
   let last = -1
   let same = 0
-  return eventually(async () => {
-    const { end } = (await view(daemon, session)).output
-    same = end === last && end > 0 ? same + 1 : 0
-    last = end
-    return same >= 40 ? end : undefined
-  }, { what: 'the output to stand still', ...WAIT })
+  return eventually(
+    async () => {
+      const { end } = (await view(daemon, session)).output
+      same = end === last && end > 0 ? same + 1 : 0
+      last = end
+      return same >= 40 ? end : undefined
+    },
+    { what: 'the output to stand still', ...WAIT },
+  )
 }
 
 /** A sandboxd of its own whose heap has seen a flood, and the most memory that took. */
@@ -80,7 +85,7 @@ async function startWarm(mode: 'pipe' | 'pty'): Promise<{ daemon: RunningSandbox
 describe('a reader that stalls', () => {
   for (const mode of ['pipe', 'pty'] as const) {
     const script = 'stty raw -echo 2>/dev/null; cat pattern'
-    test.concurrent(`holds the process, costs little memory and loses nothing (v1, ${mode})`, async () => {
+    test.concurrent(`[F1] holds the process, costs little memory and loses nothing (v1, ${mode})`, async () => {
       const { daemon: warm, peakBytes } = await startWarm(mode)
       await using daemon = warm
       await using client = runShell(daemon, script, { mode, isFrozen: true })
@@ -97,11 +102,18 @@ describe('a reader that stalls', () => {
       expect(client.stdout.length).toBe(FILE_BYTES)
     })
 
-    test.concurrent(`holds the process, costs little memory and loses nothing (plain, ${mode})`, async () => {
+    test.concurrent(`[P5] holds the process, costs little memory and loses nothing (plain, ${mode})`, async () => {
       const { daemon: warm, peakBytes } = await startWarm(mode)
       await using daemon = warm
-      const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', mode]])
-      await using client = await connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
+      const query = new URLSearchParams([
+        ['cmd', 'sh'],
+        ['arg', '-c'],
+        ['arg', script],
+        ['mode', mode],
+      ])
+      await using client = await connectPlain(daemon.socketUrl(`/attach?${query}`), {
+        headers: daemon.headers,
+      })
       client.pause()
       const { id } = await onlySession(daemon)
       const end = await standsStill(daemon, id)
@@ -119,7 +131,7 @@ describe('a reader that stalls', () => {
     })
   }
 
-  test('blocks an endless writer for good, which then uses no time', async () => {
+  test('[F5] blocks an endless writer for good, which then uses no time', async () => {
     await using client = runShell(sandboxd, 'exec yes', { isFrozen: true })
     await client.isAttached()
     await standsStill(sandboxd, client.session)
@@ -134,10 +146,13 @@ describe('a reader that stalls', () => {
 
 describe('a process that does not read', () => {
   const total = 32 * MIB
-  const digest = () => createHash('sha256').update(patternAt(SEED, 0, total)).digest('hex')
+  const digest = () =>
+    createHash('sha256')
+      .update(patternAt(SEED, 0, total))
+      .digest('hex')
 
   for (const mode of ['pipe', 'pty'] as const) {
-    test(`holds the writer back and gets every byte in the end (v1, ${mode})`, async () => {
+    test(`[I11] holds the writer back and gets every byte in the end (v1, ${mode})`, async () => {
       const size = mode === 'pipe' ? total : 4 * MIB
       const script = `stty raw -echo 2>/dev/null; printf '<ready>'; kill -STOP $$; head -c ${size} | sha256sum`
       await using client = runShell(sandboxd, script, { mode })
@@ -152,28 +167,38 @@ describe('a process that does not read', () => {
       })()
       let last = -1
       let same = 0
-      await eventually(() => {
-        same = accepted === last ? same + 1 : 0
-        last = accepted
-        return same > 100
-      }, { what: 'the writer to wait', ...WAIT })
+      await eventually(
+        () => {
+          same = accepted === last ? same + 1 : 0
+          last = accepted
+          return same > 100
+        },
+        { what: 'the writer to wait', ...WAIT },
+      )
       expect(accepted).toBeLessThan(2 * MIB)
       expect(readResidentBytes(sandboxd.pid) - before).toBeLessThan(ALLOWANCE_BYTES)
       client.handle.signal('SIGCONT')
       await writing
       expect(await client.exit).toMatchObject({ code: 0 })
-      const wanted = createHash('sha256').update(patternAt(SEED, 0, size)).digest('hex')
+      const wanted = createHash('sha256')
+        .update(patternAt(SEED, 0, size))
+        .digest('hex')
       expect(client.text).toContain(wanted)
     })
   }
 
-  test('holds a plain client back, costs little memory and gets every byte in the end', async () => {
+  test('[P10] holds a plain client back, costs little memory and gets every byte in the end', async () => {
     await using daemon = await startSandboxd({ workspace: directory })
     const feed = async (script: string) => {
-      const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', `${script}head -c ${total} | sha256sum`]])
+      const query = new URLSearchParams([
+        ['cmd', 'sh'],
+        ['arg', '-c'],
+        ['arg', `${script}head -c ${total} | sha256sum`],
+      ])
       const client = await connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
       const writing = (async () => {
-        for (let from = 0; from < total; from += 256 * 1024) await client.sendInput(patternAt(SEED, from, 256 * 1024))
+        for (let from = 0; from < total; from += 256 * 1024)
+          await client.sendInput(patternAt(SEED, from, 256 * 1024))
       })()
       return { client, done: Promise.all([writing, client.closed]) }
     }
@@ -215,13 +240,13 @@ describe('an interrupt during a flood on a slow link', () => {
     return results.sort((a, b) => a - b)
   }
 
-  test('finds little in flight when Ctrl-C is typed into a terminal', async () => {
+  test('[W3] finds little in flight when Ctrl-C is typed into a terminal', async () => {
     const [, , median = 0, , most = 0] = await bytesAfterInterrupt('pty')
     expect(median).toBeLessThan(200 * 1024)
     expect(most).toBeLessThan(400 * 1024)
   })
 
-  test('finds a bounded amount in flight when SIGINT is sent to a pipe', async () => {
+  test('[I7] finds a bounded amount in flight when SIGINT is sent to a pipe', async () => {
     // The kernel's pipe and what is read ahead of the window come on top of it.
     const [, , median = 0, , most = 0] = await bytesAfterInterrupt('pipe')
     expect(median).toBeLessThan(700 * 1024)
@@ -230,16 +255,22 @@ describe('an interrupt during a flood on a slow link', () => {
 })
 
 describe('a frozen viewer', () => {
-  test('never slows the driver of a pipe, and is told what it missed', async () => {
+  test('[F2] never slows the driver of a pipe, and is told what it missed', async () => {
     const total = 100 * MIB
     const script = `cat pattern; head -c ${total - FILE_BYTES} pattern`
     await using driver = runShell(sandboxd, `read go; ${script}`, { output: 'digest' })
     await driver.isAttached()
-    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' }, { isFrozen: true, output: 'digest' })
+    await using viewer = new Attached(
+      sandboxd,
+      { session: driver.session, role: 'viewer' },
+      { isFrozen: true, output: 'digest' },
+    )
     await viewer.isAttached()
     await driver.send('\n')
     expect(await driver.exit).toMatchObject({ code: 0, outputEnd: total })
-    const wanted = createHash('sha256').update(patternAt(SEED, 0, FILE_BYTES)).update(patternAt(SEED, 0, total - FILE_BYTES))
+    const wanted = createHash('sha256')
+      .update(patternAt(SEED, 0, FILE_BYTES))
+      .update(patternAt(SEED, 0, total - FILE_BYTES))
     expect(driver.stdout.sha256).toBe(wanted.digest('hex'))
     viewer.thaw()
     expect(await viewer.exit).toMatchObject({ code: 0, outputEnd: total })
@@ -248,12 +279,19 @@ describe('a frozen viewer', () => {
     expect(viewer.stdout.length + missed).toBe(total)
   })
 
-  test('never slows the driver of a terminal, and gets a screen', async () => {
+  test('[F3] never slows the driver of a terminal, and gets a screen', async () => {
     const total = 24 * MIB
     const script = `stty raw -echo; printf R; read go; head -c ${total} pattern | base64 -w 60; printf '<end>'`
-    await using driver = runShell(sandboxd, script.replace('read go', 'head -c 1 >/dev/null'), { mode: 'pty', output: 'digest' })
+    await using driver = runShell(sandboxd, script.replace('read go', 'head -c 1 >/dev/null'), {
+      mode: 'pty',
+      output: 'digest',
+    })
     await driver.isAttached()
-    await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' }, { isFrozen: true })
+    await using viewer = new Attached(
+      sandboxd,
+      { session: driver.session, role: 'viewer' },
+      { isFrozen: true },
+    )
     await viewer.isAttached()
     await eventually(() => driver.stdout.length > 0, { what: 'the program to be ready', ...WAIT })
     await driver.send('x')
@@ -270,17 +308,20 @@ describe('a frozen driver', () => {
   /** Far more than log and window hold. */
   const build = 'head -c 20000000 /dev/zero | tr "\\0" "x"; touch built'
 
-  test('lets the program of a trimming terminal finish after the stall time', async () => {
+  test('[F4] lets the program of a trimming terminal finish after the stall time', async () => {
     await using daemon = await startSandboxd({ args: ['--stall-seconds', '1'] })
     await using driver = runShell(daemon, build, { mode: 'pty', isFrozen: true })
-    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), { what: 'the build to finish', ...WAIT })
+    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), {
+      what: 'the build to finish',
+      ...WAIT,
+    })
     driver.thaw()
     expect(await driver.exit).toMatchObject({ code: 0, outputEnd: 20_000_000 })
     expect(driver.stdout.length).toBeLessThan(20_000_000)
     expect(driver.screens.length + driver.gaps.length).toBeGreaterThan(0)
   })
 
-  test('holds the program of a blocking session for as long as it takes', async () => {
+  test('[F5] holds the program of a blocking session for as long as it takes', async () => {
     await using daemon = await startSandboxd({ args: ['--stall-seconds', '1', '--grace-seconds', '1'] })
     await using driver = runShell(daemon, build, { mode: 'pty', overflow: 'block', isFrozen: true })
     await driver.isAttached()
@@ -294,7 +335,7 @@ describe('a frozen driver', () => {
     expect(driver.gaps).toEqual([])
   })
 
-  test('that was cut off holds a trimming session for the grace only', async () => {
+  test('[F7] that was cut off holds a trimming session for the grace only', async () => {
     await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     await using driver = runShell(daemon, `read go; ${build}`, { mode: 'pty', port: proxy.port })
@@ -303,12 +344,15 @@ describe('a frozen driver', () => {
     await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
-    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), { what: 'the build to finish', ...WAIT })
+    await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), {
+      what: 'the build to finish',
+      ...WAIT,
+    })
     proxy.setFaults({ newConnections: 'accept' })
     expect((await driver.exit).code).toBe(0)
   })
 
-  test('that was cut off holds a blocking session until it is back', async () => {
+  test('[F6] that was cut off holds a blocking session until it is back', async () => {
     await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     await using driver = runShell(daemon, build, { port: proxy.port })

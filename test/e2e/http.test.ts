@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually } from '@sandwire/testing'
+import { connectPlain, eventually, rejectionOf, UpgradeRefused } from '@sandwire/testing'
 import { Attached, endSession, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex } from './support/wire-client.ts'
@@ -12,7 +12,10 @@ beforeAll(async () => {
 })
 afterAll(() => sandboxd.stop())
 
-async function json(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown> }> {
+async function json(
+  path: string,
+  init?: RequestInit,
+): Promise<{ status: number; body: Record<string, unknown> }> {
   const response = await sandboxd.fetch(path, init)
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
@@ -38,7 +41,10 @@ describe('POST /sessions', () => {
     expect(created.status).toBe(201)
     expect(created.body).toMatchObject({ mode: 'pty', cmd: 'sh', overflow: 'trim', keepSeconds: 60 })
     const id = String(created.body['id'])
-    await eventually(async () => (await json(`/sessions/${id}`)).body['state'] === 'exited', { what: 'the exit', ...WAIT })
+    await eventually(async () => (await json(`/sessions/${id}`)).body['state'] === 'exited', {
+      what: 'the exit',
+      ...WAIT,
+    })
     const output = await sandboxd.fetch(`/sessions/${id}/output`)
     expect((await output.text()).trim()).toBe('arg one|val|sub|11 77')
     await endSession(sandboxd, id)
@@ -65,7 +71,11 @@ describe('POST /sessions', () => {
   })
 
   test('refuses a body that is too large', async () => {
-    const { status } = await post('/sessions', { createId: mintHex(), cmd: 'true', args: ['x'.repeat(300_000)] })
+    const { status } = await post('/sessions', {
+      createId: mintHex(),
+      cmd: 'true',
+      args: ['x'.repeat(300_000)],
+    })
     expect(status).toBe(413)
   })
 })
@@ -75,7 +85,9 @@ describe('GET /sessions', () => {
     await using client = runShell(sandboxd, 'echo hi; cat', { name: 'Ada' })
     await client.waitFor('hi')
     const { body } = await json('/sessions')
-    expect(body['sessions']).toMatchObject([{ id: client.session, state: 'running', mode: 'pipe', attachments: 1, output: { start: 0, end: 3 } }])
+    expect(body['sessions']).toMatchObject([
+      { id: client.session, state: 'running', mode: 'pipe', attachments: 1, output: { start: 0, end: 3 } },
+    ])
     const { body: shown } = await json(`/sessions/${client.session}`)
     expect(shown).toMatchObject({ id: client.session, cmd: 'sh', exit: null })
     expect(typeof shown['pid']).toBe('number')
@@ -89,7 +101,9 @@ describe('GET /sessions', () => {
 
 describe('GET /sessions/:id/output', () => {
   test('gives the bytes of both streams from an offset, piece by piece', async () => {
-    await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; sleep 0.1; printf abc >&2; exit 0', { output: 'digest' })
+    await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; sleep 0.1; printf abc >&2; exit 0', {
+      output: 'digest',
+    })
     await client.exit
     let from = 0
     let last = ''
@@ -105,20 +119,28 @@ describe('GET /sessions/:id/output', () => {
     expect([from, last]).toEqual([1_500_003, 'abc'])
   })
 
-  test.each(['-1', '1e3', '01', ' 1', '99999999999999999999', 'x', '5'])('refuses the offset "%s"', async (from) => {
-    await using client = runShell(sandboxd, 'true')
-    await client.exit
-    const response = await sandboxd.fetch(`/sessions/${client.session}/output?from=${encodeURIComponent(from)}`)
-    expect(response.status).toBe(400)
-  })
+  test.each(['-1', '1e3', '01', ' 1', '99999999999999999999', 'x', '5'])(
+    'refuses the offset "%s"',
+    async (from) => {
+      await using client = runShell(sandboxd, 'true')
+      await client.exit
+      const response = await sandboxd.fetch(
+        `/sessions/${client.session}/output?from=${encodeURIComponent(from)}`,
+      )
+      expect(response.status).toBe(400)
+    },
+  )
 })
 
 describe('POST /sessions/:id/signal', () => {
-  test.each([{}, { signal: 'TERM' }, { signal: 'SIGNOPE' }, { signal: 9 }, []])('refuses %j', async (body) => {
-    await using client = runShell(sandboxd, 'cat')
-    await client.isAttached()
-    expect((await post(`/sessions/${client.session}/signal`, body)).status).toBe(400)
-  })
+  test.each([['{}'], ['{"signal":"TERM"}'], ['{"signal":"SIGNOPE"}'], ['{"signal":9}'], ['[]']])(
+    'refuses %s',
+    async (body) => {
+      await using client = runShell(sandboxd, 'cat')
+      await client.isAttached()
+      expect((await post(`/sessions/${client.session}/signal`, body)).status).toBe(400)
+    },
+  )
 
   test('says that a process has ended', async () => {
     await using client = runShell(sandboxd, 'true')
@@ -136,7 +158,8 @@ describe('other routes', () => {
     const { body } = await json('/activity')
     expect(body).toMatchObject({ attachments: 1, sessions: [{ id: client.session }] })
     const nowMs = Date.now()
-    for (const name of ['lastInputMs', 'lastOutputMs']) expect(Math.abs(nowMs - Number(body[name]))).toBeLessThan(60_000)
+    for (const name of ['lastInputMs', 'lastOutputMs'])
+      expect(Math.abs(nowMs - Number(body[name]))).toBeLessThan(60_000)
     client.handle.signal('SIGKILL')
     await client.exit
     const { body: later } = await json('/activity')
@@ -160,7 +183,9 @@ describe('other routes', () => {
         expect(line).toMatch(/^# (HELP|TYPE) [a-z_]+ .+$/)
         continue
       }
-      const sample = /^([a-z_]+)(\{[a-z_]+="[^"\\\n]*"(,[a-z_]+="[^"\\\n]*")*\})? [0-9]+(\.[0-9]+)?$/.exec(line)
+      const sample = /^([a-z_]+)(\{[a-z_]+="[^"\\\n]*"(,[a-z_]+="[^"\\\n]*")*\})? [0-9]+(\.[0-9]+)?$/.exec(
+        line,
+      )
       expect([line, sample !== null]).toEqual([line, true])
       const name = sample?.[1] ?? ''
       expect(types.has(name)).toBe(true)
@@ -186,7 +211,6 @@ describe('other routes', () => {
     ['GET', '/sessions/x/output/more', 404],
     ['GET', '/', 404],
     ['GET', '/__meta/other', 404],
-    ['GET', '//sessions', 404],
     ['GET', '/sessions/', 404],
     ['GET', '/attach', 426],
     ['POST', '/attach', 426],
@@ -220,12 +244,28 @@ describe('GET /attach', () => {
     expect([status, (body['error'] as { code: string }).code]).toEqual([400, 'bad_request'])
   })
 
+  test.each(['session=x', 'role=viewer', 'take=1', 'keep=5', 'overflow=trim', `createId=${'0'.repeat(32)}`])(
+    '[P4] refuses "%s" to a plain client',
+    async (parameter) => {
+      const cmd = parameter.startsWith('session') ? '' : 'cmd=cat&'
+      const refused = await rejectionOf(
+        connectPlain(sandboxd.socketUrl(`/attach?${cmd}${parameter}`), { headers: sandboxd.headers }),
+      )
+      expect(refused).toBeInstanceOf(UpgradeRefused)
+      expect(refused).toMatchObject({ status: 426 })
+      expect(refused.message).toContain('needs_v1')
+    },
+  )
+
   test('tells a client of the library why, by code', async () => {
     const client = new Attached(sandboxd, { cmd: 'cat', cwd: 'no/such/place' })
-    const status = await eventually(() => {
-      const now = client.handle.status.get()
-      return now.is === 'failed' ? now : undefined
-    }, { what: 'the refusal', ...WAIT })
+    const status = await eventually(
+      () => {
+        const now = client.handle.status.get()
+        return now.is === 'failed' ? now : undefined
+      },
+      { what: 'the refusal', ...WAIT },
+    )
     expect(status.error.code).toBe('bad_request')
     expect(status.error.message).toContain('no such directory')
   })

@@ -30,10 +30,13 @@ async function isGone(session: string): Promise<boolean> {
 
 /** Pids that a script wrote into a file, one a line. */
 async function pidsOf(file: string, count: number): Promise<number[]> {
-  const lines = await eventually(async () => {
-    const found = await readLinesOf(file)
-    return found.length >= count ? found : undefined
-  }, { what: `${count} pids`, ...WAIT })
+  const lines = await eventually(
+    async () => {
+      const found = await readLinesOf(file)
+      return found.length >= count ? found : undefined
+    },
+    { what: `${count} pids`, ...WAIT },
+  )
   return lines.map(Number)
 }
 
@@ -54,7 +57,7 @@ function family(file: string): string {
 }
 
 describe('a signal', () => {
-  test.each(MODES)('reaches the whole process group (%s)', async (mode) => {
+  test.each(MODES)('[T2] reaches the whole process group (%s)', async (mode) => {
     const file = pidFile()
     const script = `sh -c 'trap "echo child >>${file}; exit" TERM; echo up >>${file}; while :; do sleep 0.05; done' &
       trap 'echo leader >>${file}; wait; exit 9' TERM; echo up >>${file}; while :; do sleep 0.05; done`
@@ -65,12 +68,15 @@ describe('a signal', () => {
     expect((await readLinesOf(file)).filter((line) => line !== 'up').sort()).toEqual(['child', 'leader'])
   })
 
-  test.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])('%s ends a process that does not mind it', async (signal) => {
-    await using client = runShell(sandboxd, 'echo up; exec sleep 600')
-    await client.waitFor('up')
-    client.handle.signal(signal)
-    expect(await client.exit).toMatchObject({ code: null, signal })
-  })
+  test.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])(
+    '%s ends a process that does not mind it',
+    async (signal) => {
+      await using client = runShell(sandboxd, 'echo up; exec sleep 600')
+      await client.waitFor('up')
+      client.handle.signal(signal)
+      expect(await client.exit).toMatchObject({ code: null, signal })
+    },
+  )
 
   test('comes over HTTP as well', async () => {
     await using client = runShell(sandboxd, 'echo up; exec sleep 600')
@@ -94,7 +100,7 @@ describe('a signal', () => {
 })
 
 describe('ending a session', () => {
-  test.each(MODES)('leaves no process, wherever it hid (%s)', async (mode) => {
+  test.each(MODES)('[X11] leaves no process, wherever it hid (%s)', async (mode) => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { mode })
     const pids = await pidsOf(file, 6)
@@ -103,7 +109,7 @@ describe('ending a session', () => {
     expect(await client.exit).toMatchObject({ code: null })
   })
 
-  test('shows attached clients the true exit', async () => {
+  test('[X1] shows attached clients the true exit', async () => {
     const script = `trap 'echo bye; exit 12' HUP TERM; echo up; while :; do sleep 0.05; done`
     await using driver = runShell(sandboxd, script)
     await driver.waitFor('up')
@@ -116,7 +122,7 @@ describe('ending a session', () => {
     await eventually(() => isGone(driver.session), { what: 'the session to be gone', ...WAIT })
   })
 
-  test('names the signal when the process did not leave by itself', async () => {
+  test('[X11] names the signal when the process did not leave by itself', async () => {
     await using client = runShell(sandboxd, `trap '' HUP TERM; echo up; while :; do sleep 0.05; done`)
     await client.waitFor('up')
     await endSession(sandboxd, client.session)
@@ -134,7 +140,7 @@ describe('ending a session', () => {
 })
 
 describe('keep', () => {
-  test('ends the process of a session that nobody came back to', async () => {
+  test('[C8] ends the process of a session that nobody came back to', async () => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 1 })
     const pids = await pidsOf(file, 6)
@@ -155,7 +161,7 @@ describe('keep', () => {
     expect((await view(driver.session))?.state).toBe('running')
   })
 
-  test.each(MODES)('of 0 ends the process with the connection (%s)', async (mode) => {
+  test.each(MODES)('[C9] of 0 ends the process with the connection (%s)', async (mode) => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 0, mode })
     const pids = await pidsOf(file, 6)
@@ -163,7 +169,7 @@ describe('keep', () => {
     await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
   })
 
-  test('holds the exit and the output for one that comes late', async () => {
+  test('[X3] holds the exit and the output for one that comes late', async () => {
     await using first = runShell(sandboxd, 'echo out; echo err >&2; exit 21')
     await first.exit
     await using late = new Attached(sandboxd, { session: first.session })
@@ -171,19 +177,26 @@ describe('keep', () => {
     expect([late.stdout.text, late.stderr.text]).toEqual(['out\n', 'err\n'])
   })
 
-  test('after an exit is over in the end', async () => {
+  test('[C8] after an exit is over in the end', async () => {
     await using client = runShell(sandboxd, 'true', { keepSeconds: 1 })
     await client.exit
     const { session } = client
     await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
     const late = new Attached(sandboxd, { session })
-    expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_not_found' })
+    expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_gone' })
   })
 
   test('lets a session without any attachment run: it is created by POST and read later', async () => {
     const createId = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
-    const body = JSON.stringify({ createId, cmd: 'sh', args: ['-c', 'echo "$WORD"; exit 5'], env: { WORD: 'hi' } })
-    const created = (await (await sandboxd.fetch('/sessions', { method: 'POST', body })).json()) as { id: string }
+    const body = JSON.stringify({
+      createId,
+      cmd: 'sh',
+      args: ['-c', 'echo "$WORD"; exit 5'],
+      env: { WORD: 'hi' },
+    })
+    const created = (await (await sandboxd.fetch('/sessions', { method: 'POST', body })).json()) as {
+      id: string
+    }
     await eventually(async () => (await view(created.id))?.exit?.code === 5, { what: 'the exit', ...WAIT })
     const output = await sandboxd.fetch(`/sessions/${created.id}/output`)
     expect(await output.text()).toBe('hi\n')
@@ -193,27 +206,40 @@ describe('keep', () => {
 })
 
 describe('a plain connection', () => {
-  test.each(['close', 'terminate'] as const)('that ends by %s takes its processes with it', async (how) => {
-    const file = pidFile()
-    const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', family(file)]])
-    const client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers })
-    const pids = await pidsOf(file, 6)
-    if (how === 'close') await client.close()
-    else client.terminate()
-    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
-  })
+  test.each(['close', 'terminate'] as const)(
+    '[P6] that ends by %s takes its processes with it',
+    async (how) => {
+      const file = pidFile()
+      const query = new URLSearchParams([
+        ['cmd', 'sh'],
+        ['arg', '-c'],
+        ['arg', family(file)],
+      ])
+      const client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers })
+      const pids = await pidsOf(file, 6)
+      if (how === 'close') await client.close()
+      else client.terminate()
+      await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+    },
+  )
 })
 
-test('a session that was never greeted starts nothing and frees its place', async () => {
-  const before = ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length
+test('[C6] a session that was never greeted starts nothing and frees its place', async () => {
+  const before = ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions
+    .length
   const file = join(sandboxd.workspace, 'never')
-  const query = new URLSearchParams([['cmd', 'touch'], ['arg', file]])
+  const query = new URLSearchParams([
+    ['cmd', 'touch'],
+    ['arg', file],
+  ])
   const options: unknown = { headers: sandboxd.headers, protocols: ['sandwire.v1'] }
   const socket = new WebSocket(sandboxd.socketUrl(`/attach?${query}`), options as string[])
   await new Promise((resolve) => socket.addEventListener('open', resolve))
   socket.close()
   await eventually(
-    async () => ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length <= before,
+    async () =>
+      ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length <=
+      before,
     { what: 'the place to be free', ...WAIT },
   )
   expect(await Bun.file(file).exists()).toBe(false)

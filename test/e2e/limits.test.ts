@@ -14,17 +14,22 @@ describe('a limit', () => {
     await Promise.all([one.isAttached(), two.isAttached()])
     const three = runShell(sandboxd, 'cat')
     expect(await rejectionOf(three.exit)).toMatchObject({ code: 'too_many_sessions' })
-    const plain = await rejectionOf(connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers }))
+    const plain = await rejectionOf(
+      connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers }),
+    )
     expect(plain).toBeInstanceOf(UpgradeRefused)
     expect(plain).toMatchObject({ status: 429 })
     const body = JSON.stringify({ createId: mintHex(), cmd: 'cat' })
     const posted = await sandboxd.fetch('/sessions', { method: 'POST', body })
     expect([posted.status, posted.headers.get('retry-after')]).toEqual([429, '1'])
     await endSession(sandboxd, one.session)
-    await eventually(async () => (await sandboxd.fetch('/sessions', { method: 'POST', body })).status === 201, { what: 'a free place', ...WAIT })
+    await eventually(
+      async () => (await sandboxd.fetch('/sessions', { method: 'POST', body })).status === 201,
+      { what: 'a free place', ...WAIT },
+    )
   })
 
-  test('on attachments refuses one more, and lets it in when another has left', async () => {
+  test('[B3] on attachments refuses one more, and lets it in when another has left', async () => {
     await using sandboxd = await startSandboxd({ args: ['--max-attachments', '2'] })
     await using one = runShell(sandboxd, 'cat')
     await one.isAttached()
@@ -33,20 +38,27 @@ describe('a limit', () => {
     const three = new Attached(sandboxd, { session: one.session, role: 'viewer' })
     expect(await rejectionOf(three.exit)).toMatchObject({ code: 'too_many_attachments' })
     two.handle.detach()
-    await eventually(async () => {
-      const view = (await (await sandboxd.fetch(`/sessions/${one.session}`)).json()) as { attachments: number }
-      return view.attachments === 1
-    }, { what: 'the second to leave', ...WAIT })
+    await eventually(
+      async () => {
+        const view = (await (await sandboxd.fetch(`/sessions/${one.session}`)).json()) as {
+          attachments: number
+        }
+        return view.attachments === 1
+      },
+      { what: 'the second to leave', ...WAIT },
+    )
     const four = await new Attached(sandboxd, { session: one.session, role: 'viewer' }).isAttached()
     four.handle.detach()
   })
 
-  test('on the log bounds what is kept', async () => {
+  test('[F9] on the log bounds what is kept', async () => {
     await using sandboxd = await startSandboxd({ args: ['--log-bytes', '65536'] })
     await using client = runShell(sandboxd, 'head -c 3000000 /dev/zero', { output: 'digest' })
     await client.exit
     expect(client.stdout.length).toBe(3_000_000)
-    const view = (await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { output: { start: number; end: number } }
+    const view = (await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as {
+      output: { start: number; end: number }
+    }
     expect(view.output.end).toBe(3_000_000)
     expect(view.output.end - view.output.start).toBeLessThanOrEqual(65_536)
     await using late = new Attached(sandboxd, { session: client.session })
@@ -54,9 +66,11 @@ describe('a limit', () => {
     expect(late.gaps).toEqual([{ from: 0, to: view.output.start }])
   })
 
-  test('on messages closes what is larger', async () => {
+  test('[B1] on messages closes what is larger', async () => {
     await using sandboxd = await startSandboxd({ args: ['--max-message-bytes', '2048'] })
-    await using client = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
+    await using client = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), {
+      headers: sandboxd.headers,
+    })
     await client.sendInput('x'.repeat(2_000))
     await eventually(() => client.stdout.length === 2_000, { what: 'the echo', ...WAIT })
     await client.sendInput('x'.repeat(4_000)).catch(() => {})
@@ -64,7 +78,7 @@ describe('a limit', () => {
     expect([1006, 1009]).toContain(code)
   })
 
-  test('on the rate of messages closes with rate_limited', async () => {
+  test('[B2] on the rate of messages closes with rate_limited', async () => {
     await using sandboxd = await startSandboxd({ args: ['--messages-per-second', '10'] })
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
@@ -96,9 +110,11 @@ describe('a limit', () => {
     expect(await refused?.json()).toMatchObject({ error: { code: 'rate_limited' } })
   })
 
-  test('on output slows one attachment down and changes no byte', async () => {
+  test('[W9] on output slows one attachment down and changes no byte', async () => {
     const bytesPerSecond = 200_000
-    await using sandboxd = await startSandboxd({ args: ['--output-bytes-per-second', String(bytesPerSecond)] })
+    await using sandboxd = await startSandboxd({
+      args: ['--output-bytes-per-second', String(bytesPerSecond)],
+    })
     const startedMs = performance.now()
     await using client = runShell(sandboxd, 'seq 1 60000')
     await client.exit

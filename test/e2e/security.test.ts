@@ -82,7 +82,13 @@ describe('the secret', () => {
   test.each([
     ['a query parameter', (secret: string) => ({ path: `/attach?cmd=cat&token=${secret}`, headers: {} })],
     ['a cookie', (secret: string) => ({ path: '/attach?cmd=cat', headers: { cookie: `token=${secret}` } })],
-    ['a subprotocol', (secret: string) => ({ path: '/attach?cmd=cat', headers: { 'sec-websocket-protocol': `bearer.${secret}` } })],
+    [
+      'a subprotocol',
+      (secret: string) => ({
+        path: '/attach?cmd=cat',
+        headers: { 'sec-websocket-protocol': `bearer.${secret}` },
+      }),
+    ],
   ])('does not work as %s', async (_, make) => {
     const { path, headers } = make(sandboxd.secret)
     const handshake = await openRawWebSocket({ port: sandboxd.port, path, headers })
@@ -111,7 +117,11 @@ describe('the secret', () => {
     await client.exit
     const lines = client.text.trimEnd().split('\n')
     // What is sought stands in the shell's own environment, and nowhere else.
-    expect(lines.filter((line) => line.includes(sandboxd.secret.slice(0, 20))).every((line) => line.startsWith('SOUGHT='))).toBe(true)
+    expect(
+      lines
+        .filter((line) => line.includes(sandboxd.secret.slice(0, 20)))
+        .every((line) => line.startsWith('SOUGHT=')),
+    ).toBe(true)
     expect(client.text).not.toContain(sandboxd.secret)
     expect(client.text).not.toContain(CANARY)
   })
@@ -141,7 +151,12 @@ describe('the Host header', () => {
   ])('of another place is refused (%#)', async (host) => {
     const bearer = `Authorization: Bearer ${sandboxd.secret}`
     for (const path of ['/healthz', '/sessions', '/attach?cmd=cat']) {
-      const { status } = await request([`GET ${path} HTTP/1.1`, `Host: ${host()}`, bearer, ...(path.startsWith('/attach') ? upgradeLines : [])])
+      const { status } = await request([
+        `GET ${path} HTTP/1.1`,
+        `Host: ${host()}`,
+        bearer,
+        ...(path.startsWith('/attach') ? upgradeLines : []),
+      ])
       expect([400, 403, 421]).toContain(status)
     }
     expect(await countSessions()).toBe(0)
@@ -157,17 +172,28 @@ describe('the Host header', () => {
   })
 
   test('of a full request target does not count instead', async () => {
-    const lines = [`GET http://127.0.0.1:${port()}/sessions HTTP/1.1`, 'Host: evil.example', `Authorization: Bearer ${sandboxd.secret}`]
+    const lines = [
+      `GET http://127.0.0.1:${port()}/sessions HTTP/1.1`,
+      'Host: evil.example',
+      `Authorization: Bearer ${sandboxd.secret}`,
+    ]
     expect([400, 403, 404, 421]).toContain((await request(lines)).status)
   })
 
-  test.each([() => `127.0.0.1:${port()}`, () => `localhost:${port()}`, () => `LOCALHOST:${port()}`, () => `[::1]:${port()}`, () => 'sandbox.example'])(
-    'of this place is answered (%#)',
-    async (host) => {
-      const { status } = await request(['GET /sessions HTTP/1.1', `Host: ${host()}`, `Authorization: Bearer ${sandboxd.secret}`])
-      expect(status).toBe(200)
-    },
-  )
+  test.each([
+    () => `127.0.0.1:${port()}`,
+    () => `localhost:${port()}`,
+    () => `LOCALHOST:${port()}`,
+    () => `[::1]:${port()}`,
+    () => 'sandbox.example',
+  ])('of this place is answered (%#)', async (host) => {
+    const { status } = await request([
+      'GET /sessions HTTP/1.1',
+      `Host: ${host()}`,
+      `Authorization: Bearer ${sandboxd.secret}`,
+    ])
+    expect(status).toBe(200)
+  })
 })
 
 describe('the Origin header', () => {
@@ -191,33 +217,61 @@ describe('the Origin header', () => {
     const bearer = `Authorization: Bearer ${sandboxd.secret}`
     const host = `Host: 127.0.0.1:${sandboxd.port}`
     for (const path of ['/attach?cmd=cat', '/sessions', '/healthz']) {
-      const lines = [`GET ${path} HTTP/1.1`, host, bearer, `Origin: ${origin}`, ...(path.startsWith('/attach') ? upgradeLines : [])]
+      const lines = [
+        `GET ${path} HTTP/1.1`,
+        host,
+        bearer,
+        `Origin: ${origin}`,
+        ...(path.startsWith('/attach') ? upgradeLines : []),
+      ]
       expect([path, (await request(lines)).status]).toEqual([path, 403])
     }
     expect(await countSessions()).toBe(0)
   })
 
   test('sent twice is refused', async () => {
-    const headers = [['authorization', `Bearer ${sandboxd.secret}`], ['origin', ORIGIN], ['origin', 'https://evil.example']] as const
-    expect(await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=cat', headers })).toMatchObject({ kind: 'refused', status: 403 })
+    const headers = [
+      ['authorization', `Bearer ${sandboxd.secret}`],
+      ['origin', ORIGIN],
+      ['origin', 'https://evil.example'],
+    ] as const
+    expect(await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=cat', headers })).toMatchObject({
+      kind: 'refused',
+      status: 403,
+    })
   })
 
   test('of the own address is not listed by itself', async () => {
     const headers = { ...sandboxd.headers, origin: sandboxd.url }
-    expect(await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=cat', headers })).toMatchObject({ kind: 'refused', status: 403 })
+    expect(await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=cat', headers })).toMatchObject({
+      kind: 'refused',
+      status: 403,
+    })
   })
 
   test('that is listed is let through, but only with the secret', async () => {
-    const open = await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=true', headers: { ...sandboxd.headers, origin: ORIGIN } })
+    const open = await openRawWebSocket({
+      port: sandboxd.port,
+      path: '/attach?cmd=true',
+      headers: { ...sandboxd.headers, origin: ORIGIN },
+    })
     expect(open.kind).toBe('open')
     if (open.kind === 'open') await open.socket.closed
-    const without = await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=true', headers: { origin: ORIGIN } })
+    const without = await openRawWebSocket({
+      port: sandboxd.port,
+      path: '/attach?cmd=true',
+      headers: { origin: ORIGIN },
+    })
     expect(without).toMatchObject({ kind: 'refused', status: 401 })
     await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
   })
 
   test('is not needed: programs send none', async () => {
-    const open = await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=true', headers: sandboxd.headers })
+    const open = await openRawWebSocket({
+      port: sandboxd.port,
+      path: '/attach?cmd=true',
+      headers: sandboxd.headers,
+    })
     expect(open.kind).toBe('open')
     if (open.kind === 'open') await open.socket.closed
     await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
@@ -232,7 +286,7 @@ describe('the Origin header', () => {
 })
 
 describe('identities', () => {
-  test('that are guessed resume nothing and start nothing', async () => {
+  test('[R5] that are guessed resume nothing and start nothing', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     for (let guess = 0; guess < 20; guess++) {
@@ -243,7 +297,7 @@ describe('identities', () => {
     expect(driver.handle.role).toBe('driver')
   })
 
-  test('cannot claim bytes they were never sent', async () => {
+  test('[R6] cannot claim bytes they were never sent', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     const identity = mintHex()
@@ -255,46 +309,73 @@ describe('identities', () => {
     expect(await second.closed).toEqual({ code: 4432, reason: 'desync' })
   })
 
-  test.each(['a/../b', 'A%2fb', '..', '__proto__', 'constructor', 'x'.repeat(200), '', 'é', 'a%00b'])('of sessions such as "%s" find nothing', async (id) => {
-    const response = await sandboxd.fetch(`/sessions/${id}/output`)
-    expect([400, 404, 405]).toContain(response.status)
-    if (id !== '') {
-      const joined = new Attached(sandboxd, { session: decodeURIComponent(id) })
-      const status = await eventually(() => {
-        const now = joined.handle.status.get()
-        return now.is === 'failed' ? now : undefined
-      }, { what: 'the refusal', ...WAIT })
-      expect(['session_not_found', 'bad_request']).toContain(status.error.code)
-    }
-  })
+  test.each(['a/../b', 'A%2fb', '..', '__proto__', 'constructor', 'x'.repeat(200), '', 'é', 'a%00b'])(
+    'of sessions such as "%s" find nothing',
+    async (id) => {
+      const response = await sandboxd.fetch(`/sessions/${id}/output`)
+      expect([400, 404, 405]).toContain(response.status)
+      if (id !== '') {
+        const joined = new Attached(sandboxd, { session: decodeURIComponent(id) })
+        const status = await eventually(
+          () => {
+            const now = joined.handle.status.get()
+            return now.is === 'failed' ? now : undefined
+          },
+          { what: 'the refusal', ...WAIT },
+        )
+        expect(['session_not_found', 'bad_request']).toContain(status.error.code)
+      }
+    },
+  )
 })
 
 describe('the working directory', () => {
-  test.each(['..', '/', '/etc', '../..', 'a/../../..', 'link'])('"%s" outside the workspace is refused', async (cwd) => {
-    const link = join(sandboxd.workspace, 'link')
-    if (cwd === 'link') await Bun.$`ln -sfn /etc ${link}`.quiet()
-    const query = new URLSearchParams({ cmd: 'pwd', cwd })
-    const refused = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers }).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-    expect(refused).toBeInstanceOf(UpgradeRefused)
-    expect(refused).toMatchObject({ status: 400 })
-  })
+  test.each(['..', '/', '/etc', '../..', 'a/../../..', 'link'])(
+    '"%s" outside the workspace is refused',
+    async (cwd) => {
+      const link = join(sandboxd.workspace, 'link')
+      if (cwd === 'link') await Bun.$`ln -sfn /etc ${link}`.quiet()
+      const query = new URLSearchParams({ cmd: 'pwd', cwd })
+      const refused = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), {
+        headers: sandboxd.headers,
+      }).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      expect(refused).toBeInstanceOf(UpgradeRefused)
+      expect(refused).toMatchObject({ status: 400 })
+    },
+  )
 })
 
 describe('the log', () => {
   test('holds neither secrets, nor queries, nor anything a client sent', async () => {
-    const marks = { cmd: `cmd-${mintHex()}`, header: `hdr-${mintHex()}`, path: `path-${mintHex()}`, body: `body-${mintHex()}` }
+    const marks = {
+      cmd: `cmd-${mintHex()}`,
+      header: `hdr-${mintHex()}`,
+      path: `path-${mintHex()}`,
+      body: `body-${mintHex()}`,
+    }
     await sandboxd.fetch(`/${marks.path}?token=${sandboxd.secret}`, { headers: { 'x-mark': marks.header } })
     await sandboxd.fetch('/sessions', { method: 'POST', body: marks.body })
-    await fetch(new URL(`/sessions?secret=${sandboxd.secret}`, sandboxd.url), { headers: { authorization: `Bearer ${marks.header}` } })
+    await fetch(new URL(`/sessions?secret=${sandboxd.secret}`, sandboxd.url), {
+      headers: { authorization: `Bearer ${marks.header}` },
+    })
     await using client = new Attached(sandboxd, { cmd: 'sh', args: ['-c', `echo ${marks.cmd}; cat`] })
     await client.waitFor(marks.cmd)
     await client.send(`${marks.body}\n`)
     await client.waitFor(marks.body)
     await endSession(sandboxd, client.session)
-    await eventually(() => sandboxd.logs().some((line) => typeof line === 'object' && line['event'] === 'ended' && line['session'] === client.session), { what: 'the end in the log', ...WAIT })
+    await eventually(
+      () =>
+        sandboxd
+          .logs()
+          .some(
+            (line) =>
+              typeof line === 'object' && line['event'] === 'ended' && line['session'] === client.session,
+          ),
+      { what: 'the end in the log', ...WAIT },
+    )
     const log = JSON.stringify(sandboxd.logs())
     for (const mark of [sandboxd.secret, CANARY, ...Object.values(marks)]) expect(log).not.toContain(mark)
     expect(sandboxd.logs().every((line) => typeof line === 'object')).toBe(true)
@@ -315,11 +396,20 @@ describe('errors', () => {
 describe('--insecure', () => {
   test('needs no secret, keeps the checks of Host and Origin', async () => {
     const port = 20_000 + Math.floor(Math.random() * 20_000)
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../apps/sandboxd/src/main.ts'), '--insecure', '--listen', `127.0.0.1:${port}`], {
-      cwd: sandboxd.workspace,
-      stdout: 'pipe',
-      stderr: 'ignore',
-    })
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        join(import.meta.dir, '../../apps/sandboxd/src/main.ts'),
+        '--insecure',
+        '--listen',
+        `127.0.0.1:${port}`,
+      ],
+      {
+        cwd: sandboxd.workspace,
+        stdout: 'pipe',
+        stderr: 'ignore',
+      },
+    )
     try {
       const url = `http://127.0.0.1:${port}/sessions`
       await eventually(async () => (await fetch(url)).status === 200, { what: 'sandboxd', ...WAIT })
@@ -332,10 +422,19 @@ describe('--insecure', () => {
   })
 
   test.each([['0.0.0.0:0'], ['[::]:0'], ['example.com:0']])('is refused on %s', async (address) => {
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../apps/sandboxd/src/main.ts'), '--insecure', '--listen', address], {
-      stdout: 'ignore',
-      stderr: 'pipe',
-    })
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        join(import.meta.dir, '../../apps/sandboxd/src/main.ts'),
+        '--insecure',
+        '--listen',
+        address,
+      ],
+      {
+        stdout: 'ignore',
+        stderr: 'pipe',
+      },
+    )
     expect(await child.exited).toBe(2)
     expect(await new Response(child.stderr).text()).toContain('loopback')
   })
@@ -368,13 +467,19 @@ describe('an unprivileged sandboxd', () => {
   })
 
   test('lets no process of the same user read its environment, memory or descriptors', async () => {
-    const query = async (body: object) => fetch(new URL('/sessions', daemon.url), { method: 'POST', body: JSON.stringify(body) })
+    const query = async (body: object) =>
+      fetch(new URL('/sessions', daemon.url), { method: 'POST', body: JSON.stringify(body) })
     // The secret of this one is its own, so the request is refused; the process is looked at from outside instead.
     expect((await query({})).status).toBe(401)
     const script = `cat /proc/${daemon.pid}/environ; cat /proc/${daemon.pid}/maps; ls /proc/${daemon.pid}/fd; cat /proc/${daemon.pid}/mem`
-    const argv = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', 'sh', '-c', script] : ['sh', '-c', script]
+    const argv = isRoot
+      ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', 'sh', '-c', script]
+      : ['sh', '-c', script]
     const child = Bun.spawn(argv, { stdout: 'pipe', stderr: 'pipe' })
-    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ])
     expect(stdout).toBe('')
     expect(stderr.match(/Permission denied/g)).toHaveLength(4)
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually, openFaultProxy, rejectionOf } from '@sandwire/testing'
+import { eventually, openFaultProxy } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
@@ -12,7 +12,11 @@ beforeAll(async () => {
 })
 afterAll(() => sandboxd.stop())
 
-async function join(driver: Attached, role: 'viewer' | 'collaborator' | 'driver', options: { take?: boolean; name?: string } = {}): Promise<Attached> {
+async function join(
+  driver: Attached,
+  role: 'viewer' | 'collaborator' | 'driver',
+  options: { take?: boolean; name?: string } = {},
+): Promise<Attached> {
   await driver.isAttached()
   const { name, take } = options
   const request = { session: driver.session, role, ...(take === undefined ? {} : { take }) }
@@ -26,14 +30,14 @@ function linesOf(text: string, prefix: string): string[] {
 }
 
 describe('roles', () => {
-  test('the first attachment drives, a second driver without take joins as viewer', async () => {
+  test('[L2] the first attachment drives, a second driver without take joins as viewer', async () => {
     await using first = runShell(sandboxd, 'cat')
     await first.isAttached()
     await using second = await join(first, 'driver')
     expect([first.handle.role, second.handle.role]).toEqual(['driver', 'viewer'])
   })
 
-  test('a driver with take gets the lease, and the one before becomes a viewer', async () => {
+  test('[L3] a driver with take gets the lease, and the one before becomes a viewer', async () => {
     await using first = runShell(sandboxd, 'cat')
     await using second = await join(first, 'driver', { take: true })
     expect(second.handle.role).toBe('driver')
@@ -42,7 +46,7 @@ describe('roles', () => {
     await first.waitFor('from second')
   })
 
-  test('the lease is asked for and given', async () => {
+  test('[L5] the lease is asked for and given', async () => {
     await using first = runShell(sandboxd, 'cat', { name: 'one' })
     await using second = await join(first, 'driver', { name: 'two' })
     second.handle.ask()
@@ -54,7 +58,7 @@ describe('roles', () => {
     await first.waitFor('mine')
   })
 
-  test('the lease passes back and forth and no input is doubled or lost silently', async () => {
+  test('[L1] the lease passes back and forth and no input is doubled or lost silently', async () => {
     await using one = runShell(sandboxd, 'cat', { output: 'bytes' })
     await using two = await join(one, 'driver')
     let number = 0
@@ -71,7 +75,7 @@ describe('roles', () => {
     expect(linesOf(two.text, 'line')).toEqual(wanted)
   })
 
-  test('input that a driver wrote while it lost the lease is delivered once or reported', async () => {
+  test('[L9] input that a driver wrote while it lost the lease is delivered once or reported', async () => {
     await using one = runShell(sandboxd, 'cat')
     await using two = await join(one, 'driver')
     let written = 0
@@ -97,7 +101,7 @@ describe('roles', () => {
     ['a resize', { type: 'resize', seq: 1, at: 0, cols: 10, rows: 10 }],
     ['a signal', { type: 'signal', seq: 1, at: 0, signal: 'SIGKILL' }],
     ['end of input', { type: 'eof', seq: 1, at: 0 }],
-  ])('a viewer that sends %s is closed with role_refused and changes nothing', async (_, frame) => {
+  ])('[L8] a viewer that sends %s is closed with role_refused and changes nothing', async (_, frame) => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using viewer = new WireClient(sandboxd, `session=${driver.session}&role=viewer`)
@@ -114,7 +118,7 @@ describe('roles', () => {
     ['take', { type: 'take' }],
     ['a role of its own making', { type: 'role', role: 'driver', epoch: 9, input: { at: 0, seq: 0 } }],
     ['a polluted object', '{"type":"take","__proto__":{"role":"driver"}}'],
-  ])('a connection authorised as viewer never becomes more by %s', async (_, frame) => {
+  ])('[L11] a connection authorised as viewer never becomes more by %s', async (_, frame) => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using viewer = new WireClient(sandboxd, `session=${driver.session}&role=viewer`)
@@ -126,7 +130,7 @@ describe('roles', () => {
     expect(driver.handle.role).toBe('driver')
   })
 
-  test('hello may narrow the role of the URL and never widen it', async () => {
+  test('[A1] hello may narrow the role of the URL and never widen it', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using narrow = new WireClient(sandboxd, `session=${driver.session}&role=driver&take=1`)
@@ -137,7 +141,7 @@ describe('roles', () => {
     expect(await wide.closed).toEqual({ code: 4403, reason: 'forbidden' })
   })
 
-  test('frames before hello close the connection and reach nothing', async () => {
+  test('[A4] frames before hello close the connection and reach nothing', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using early = new WireClient(sandboxd, `session=${driver.session}&role=driver&take=1`)
@@ -162,7 +166,7 @@ describe('roles', () => {
   test.each([
     ['a resize', { type: 'resize', seq: 1, at: 0, cols: 10, rows: 10 }],
     ['a signal', { type: 'signal', seq: 1, at: 0, signal: 'SIGKILL' }],
-  ])('a collaborator that sends %s all the same is closed with role_refused', async (_, frame) => {
+  ])('[L8] a collaborator that sends %s all the same is closed with role_refused', async (_, frame) => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using helper = new WireClient(sandboxd, `session=${driver.session}&role=collaborator`)
@@ -176,7 +180,7 @@ describe('roles', () => {
 })
 
 describe('presence', () => {
-  test('tells everybody who is there, who drives and who left', async () => {
+  test('[L10] tells everybody who is there, who drives and who left', async () => {
     await using driver = runShell(sandboxd, 'cat', { name: 'Ada' })
     const viewer = await join(driver, 'viewer', { name: 'Grace' })
     const last = () => driver.presences.at(-1)
@@ -192,7 +196,7 @@ describe('presence', () => {
 })
 
 describe('size', () => {
-  test('of the terminal follows the driver, and viewers are told', async () => {
+  test('[T5] of the terminal follows the driver, and viewers are told', async () => {
     const script = 'stty -echo; while read line; do stty size; done'
     await using driver = runShell(sandboxd, script, { mode: 'pty', cols: 100, rows: 30 })
     await driver.send('\n')
@@ -202,7 +206,11 @@ describe('size', () => {
     await driver.send('\n')
     await driver.waitFor('40 120')
     await eventually(() => viewer.sizes.at(-1)?.cols === 120, { what: 'the viewer to be told', ...WAIT })
-    await using second = new Attached(sandboxd, { session: driver.session, role: 'driver', take: true }, { cols: 90, rows: 20 })
+    await using second = new Attached(
+      sandboxd,
+      { session: driver.session, role: 'driver', take: true },
+      { cols: 90, rows: 20 },
+    )
     await eventually(() => second.handle.role === 'driver', { what: 'the lease', ...WAIT })
     await second.send('\n')
     await second.waitFor('20 90')
@@ -210,7 +218,7 @@ describe('size', () => {
 })
 
 describe('terminal queries', () => {
-  test('are answered by the driver only: what a collaborator\'s terminal says by itself is dropped', async () => {
+  test('[S9] are answered by the driver only: what the terminal of a collaborator says by itself is dropped', async () => {
     const script = `stty raw -echo; printf '<ready>'; head -c 9 | od -An -c; printf '<done>'`
     await using driver = runShell(sandboxd, script, { mode: 'pty' })
     await driver.waitFor('<ready>')
@@ -225,12 +233,15 @@ describe('terminal queries', () => {
     expect(seen).toContain('033[1;1R')
   })
 
-  test('of the past are not replayed to a new attachment', async () => {
+  test('[S1] of the past are not replayed to a new attachment', async () => {
     const script = `stty raw -echo; printf 'text\\033[c\\033[6n\\033]11;?\\007<ready>'; cat >/dev/null`
     await using driver = runShell(sandboxd, script, { mode: 'pty' })
     await driver.waitFor('<ready>')
     await using late = await join(driver, 'viewer')
-    const [screen] = await eventually(() => (late.screens.length > 0 ? late.screens : undefined), { what: 'a screen', ...WAIT })
+    const [screen] = await eventually(() => (late.screens.length > 0 ? late.screens : undefined), {
+      what: 'a screen',
+      ...WAIT,
+    })
     const drawn = new TextDecoder().decode(screen?.bytes)
     expect(drawn).toContain('text<ready>')
     expect(drawn).not.toContain('\x1b[c')
@@ -241,12 +252,13 @@ describe('terminal queries', () => {
 })
 
 describe('two collaborators', () => {
-  test('that are cut and resumed in turn have every line arrive once and in order', async () => {
+  test('[I1] that are cut and resumed in turn have every line arrive once and in order', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using proxyA = openFaultProxy({ target: { port: sandboxd.port } })
     await using proxyB = openFaultProxy({ target: { port: sandboxd.port } })
-    const open = (port: number) => new Attached(sandboxd, { session: driver.session, role: 'collaborator' }, { port, output: 'digest' })
+    const open = (port: number) =>
+      new Attached(sandboxd, { session: driver.session, role: 'collaborator' }, { port, output: 'digest' })
     await using a = open(proxyA.port)
     await using b = open(proxyB.port)
     await Promise.all([a.isAttached(), b.isAttached()])
@@ -263,7 +275,10 @@ describe('two collaborators', () => {
       for (let turn = 0; turn < 24; turn++) {
         const [proxy, client] = turn % 2 === 0 ? [proxyA, a] : [proxyB, b]
         const before = client.reconnections
-        await eventually(() => proxy.cutAll(turn % 4 < 2 ? 'reset' : 'fin') > 0, { what: 'a connection', ...WAIT })
+        await eventually(() => proxy.cutAll(turn % 4 < 2 ? 'reset' : 'fin') > 0, {
+          what: 'a connection',
+          ...WAIT,
+        })
         const isBack = () => client.reconnections > before && client.handle.status.get().is === 'attached'
         await eventually(isBack, { what: 'the resume', ...WAIT })
       }
@@ -271,7 +286,8 @@ describe('two collaborators', () => {
     }
     const [linesA, linesB] = await Promise.all([write(a, 'a'), write(b, 'b'), cut()])
     await eventually(() => driver.text.split('\n').length > linesA + linesB, { what: 'every line', ...WAIT })
-    const wanted = (prefix: string, lines: number) => Array.from({ length: lines }, (_, line) => `${prefix}${line}`)
+    const wanted = (prefix: string, lines: number) =>
+      Array.from({ length: lines }, (_, line) => `${prefix}${line}`)
     expect(linesOf(driver.text, 'a')).toEqual(wanted('a', linesA))
     expect(linesOf(driver.text, 'b')).toEqual(wanted('b', linesB))
     expect(a.reconnections + b.reconnections).toBeGreaterThanOrEqual(24)
@@ -279,11 +295,16 @@ describe('two collaborators', () => {
 })
 
 describe('many connections that resume one identity at once', () => {
-  test('leave exactly one attached, the others are told they were replaced, and no byte is lost', async () => {
+  test('[R7] leave exactly one attached, the others are told they were replaced, and no byte is lost', async () => {
     const createId = mintHex()
     const identity = mintHex()
     const script = 'stty raw -echo 2>/dev/null; seq 1 2000; cat'
-    const query = new URLSearchParams([['createId', createId], ['cmd', 'sh'], ['arg', '-c'], ['arg', script]])
+    const query = new URLSearchParams([
+      ['createId', createId],
+      ['cmd', 'sh'],
+      ['arg', '-c'],
+      ['arg', script],
+    ])
     await using first = new WireClient(sandboxd, query.toString())
     await first.hello({ identity })
     const { session } = await first.next('welcome')
@@ -291,7 +312,11 @@ describe('many connections that resume one identity at once', () => {
     await eventually(() => first.outputBytes === total, { what: 'the output', ...WAIT })
     const racers = Array.from({ length: 10 }, () => new WireClient(sandboxd, `session=${String(session)}`))
     await Promise.all(racers.map((racer) => racer.opened()))
-    await Promise.all(racers.map((racer, index) => racer.hello({ identity, attempt: index + 2, resuming: true, received: 1_000 })))
+    await Promise.all(
+      racers.map((racer, index) =>
+        racer.hello({ identity, attempt: index + 2, resuming: true, received: 1_000 }),
+      ),
+    )
     const all = [first, ...racers]
     const isOpen = (client: WireClient) => client.close === undefined
     await eventually(() => all.filter(isOpen).length === 1, { what: 'one to remain', ...WAIT })
@@ -303,7 +328,9 @@ describe('many connections that resume one identity at once', () => {
     expect(winner?.text()).toBe(first.text().slice(1_000))
     winner?.send(new TextEncoder().encode('hello\n'))
     await eventually(() => winner?.text().endsWith('hello\n'), { what: 'the echo', ...WAIT })
-    const view = (await (await sandboxd.fetch(`/sessions/${String(session)}`)).json()) as { attachments: number }
+    const view = (await (await sandboxd.fetch(`/sessions/${String(session)}`)).json()) as {
+      attachments: number
+    }
     expect(view.attachments).toBe(1)
     await sandboxd.fetch(`/sessions/${String(session)}`, { method: 'DELETE' })
   })

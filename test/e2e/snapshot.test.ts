@@ -41,7 +41,8 @@ const screens: Record<string, string> = {
   'scrolled lines': text(0, 300),
   'colours and styles':
     '\x1b[1;31mbold red\x1b[0m \x1b[38;5;208mpalette\x1b[48;2;1;2;3mtrue\x1b[7minverse\x1b[0m\r\n\x1b[3;4;9mstyled\x1b[0m\x1b[32m',
-  'cursor moves': '\x1b[2J\x1b[10;20Hmiddle\x1b[5;5Htop\x1b[30;1Hbottom\x1b[15;50H\x1b[K\x1b[1;1Hx\x1b[12;34H',
+  'cursor moves':
+    '\x1b[2J\x1b[10;20Hmiddle\x1b[5;5Htop\x1b[30;1Hbottom\x1b[15;50H\x1b[K\x1b[1;1Hx\x1b[12;34H',
   'wide and combining characters': '漢字かな🙂e\u0301 ñ \u{1F468}\u200D\u{1F469}\r\n한국어\r\n',
   'lines that wrap': `${'abcdefghij'.repeat(25)}\r\n${'漢'.repeat(120)}\r\nend`,
   'a line that fills the last column': 'x'.repeat(COLS),
@@ -52,7 +53,8 @@ const screens: Record<string, string> = {
   'a scroll region of an alternate screen': `\x1b[?1049h\x1b[2J\x1b[3;10r\x1b[10;1H${'s\r\n'.repeat(20)}`,
   'inserted and deleted lines': `${text(0, 28)}\x1b[5;1H\x1b[3L\x1b[10;1H\x1b[2M\x1b[12;4H\x1b[4P\x1b[2@`,
   'modes of an editor': '\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?1002h\x1b[?1006h\x1b[?1004h\x1b[?7l',
-  'modes that were reset': '\x1b[?2004h\x1b[?25l\x1b[?1003h\x1b[?1006h\x1b[5;9r\x1b[?25h\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[r',
+  'modes that were reset':
+    '\x1b[?2004h\x1b[?25l\x1b[?1003h\x1b[?1006h\x1b[5;9r\x1b[?25h\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[r',
   'a soft reset': '\x1b[?25l\x1b[5;9r\x1b[!p',
   'a full reset': '\x1b[?1006h\x1b[5;9r\x1bc',
   'insert mode': 'abc\x1b[4h',
@@ -60,7 +62,7 @@ const screens: Record<string, string> = {
 }
 
 describe('a screen for a late attachment', () => {
-  test.each(Object.entries(screens))('shows %s as a terminal that saw every byte', async (_, output) => {
+  test.each(Object.entries(screens))('[S7] shows %s as a terminal that saw every byte', async (_, output) => {
     await using driver = await play(output)
     await using late = await joinScreen(driver)
     const wanted = await drawBytes(driver.stdout.bytes, COLS, ROWS)
@@ -72,7 +74,7 @@ describe('a screen for a late attachment', () => {
     expect(describeScreen(await writeTo(drawn, next))).toEqual(describeScreen(await writeTo(wanted, next)))
   })
 
-  test('continues with the live bytes behind it', async () => {
+  test('[S2] continues with the live bytes behind it', async () => {
     await using driver = await play(`${text(0, 100)}\x1b[33m`, `more \x1b[1mtext\x1b[0m\r\n${text(0, 3)}`)
     await using late = await joinScreen(driver)
     await driver.send('x')
@@ -84,8 +86,11 @@ describe('a screen for a late attachment', () => {
     expect(late.stdout.length).toBeLessThan(300)
   })
 
-  test('is right after far more output than the log holds', async () => {
-    const lines = Array.from({ length: 40_000 }, (_, index) => `\x1b[3${index % 8}mrow ${index}\x1b[0m ${'.'.repeat(index % 60)}\r\n`)
+  test('[S7] is right after far more output than the log holds', async () => {
+    const lines = Array.from(
+      { length: 40_000 },
+      (_, index) => `\x1b[3${index % 8}mrow ${index}\x1b[0m ${'.'.repeat(index % 60)}\r\n`,
+    )
     await using driver = await play(lines.join(''))
     await using late = await joinScreen(driver)
     const wanted = await drawBytes(driver.stdout.bytes, COLS, ROWS)
@@ -96,7 +101,7 @@ describe('a screen for a late attachment', () => {
     expect(rows(describeScreen(drawn)).slice(-5)).toEqual(rows(describeScreen(wanted)).slice(-5))
   })
 
-  test('is right for ten that join at the same moment', async () => {
+  test('[S1] is right for ten that join at the same moment', async () => {
     await using driver = await play(`${text(0, 50)}prompt$ `)
     const wanted = describeScreen(await drawBytes(driver.stdout.bytes, COLS, ROWS))
     const late = await Promise.all(Array.from({ length: 10 }, () => joinScreen(driver)))
@@ -107,7 +112,7 @@ describe('a screen for a late attachment', () => {
     }
   })
 
-  test('is laid out for the size the terminal has now', async () => {
+  test('[S8] is laid out for the size the terminal has now', async () => {
     await using driver = await play(`${'abcdefghij'.repeat(25)}\r\n${text(0, 5)}`, 'wide\r\n')
     await using early = await joinScreen(driver)
     driver.handle.resize(60, 20)
@@ -125,7 +130,7 @@ describe('a screen for a late attachment', () => {
     expect(new TextDecoder().decode(late.screens[0]?.bytes)).toContain('\x1b]2;my title\x07')
   })
 
-  test('comes to one that attaches after the program has ended, with the exit', async () => {
+  test('[X3] comes to one that attaches after the program has ended, with the exit', async () => {
     await using driver = runShell(sandboxd, `printf 'all done'; exit 6`, { mode: 'pty' })
     await driver.exit
     await using late = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
@@ -135,10 +140,11 @@ describe('a screen for a late attachment', () => {
 })
 
 describe('an attachment cut off for longer than the log holds', () => {
-  test('continues a terminal with a screen', async () => {
+  test('[F3] continues a terminal with a screen', async () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
-    const script = 'stty raw -echo; head -c 1 >/dev/null; seq -f "number %.0f" 1 40000; touch written; head -c 1 >/dev/null'
+    const script =
+      'stty raw -echo; head -c 1 >/dev/null; seq -f "number %.0f" 1 40000; touch written; head -c 1 >/dev/null'
     await using driver = runShell(daemon, script, { mode: 'pty', port: proxy.port })
     await driver.isAttached()
     await using viewer = new Attached(daemon, { session: driver.session, role: 'collaborator' })
@@ -146,7 +152,10 @@ describe('an attachment cut off for longer than the log holds', () => {
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
     await viewer.send('x')
-    await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), { what: 'the output', ...WAIT })
+    await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
+      what: 'the output',
+      ...WAIT,
+    })
     proxy.setFaults({ newConnections: 'accept' })
     await eventually(() => driver.screens.length > 0, { what: 'a screen', ...WAIT })
     const drawn = await drawEvents(driver, 80, 24)
@@ -155,7 +164,7 @@ describe('an attachment cut off for longer than the log holds', () => {
     expect(await driver.exit).toMatchObject({ code: 0 })
   })
 
-  test('continues a trimming pipe with an honest gap', async () => {
+  test('[F2] continues a trimming pipe with an honest gap', async () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     const script = 'read go; seq 1 100000; touch written; read go'
@@ -166,7 +175,10 @@ describe('an attachment cut off for longer than the log holds', () => {
     driver.freeze()
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
-    await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), { what: 'the output', ...WAIT })
+    await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
+      what: 'the output',
+      ...WAIT,
+    })
     proxy.setFaults({ newConnections: 'accept' })
     driver.thaw()
     await driver.waitFor('100000\n')

@@ -11,19 +11,28 @@ const WAIT = { timeoutMs: 20_000 }
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 
 describe('SIGTERM', () => {
-  test('tells clients, ends every process wherever it hid, and exits with 0', async () => {
+  test('[E1] tells clients, ends every process wherever it hid, and exits with 0', async () => {
     const sandboxd = await startSandboxd()
     const file = join(sandboxd.workspace, 'pids')
     const script = `echo $$ >>${file}; setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' & exec sleep 600`
-    const query = new URLSearchParams([['createId', mintHex()], ['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', 'pty']])
+    const query = new URLSearchParams([
+      ['createId', mintHex()],
+      ['cmd', 'sh'],
+      ['arg', '-c'],
+      ['arg', script],
+      ['mode', 'pty'],
+    ])
     const wire = new WireClient(sandboxd, query.toString())
     await wire.hello({ identity: mintHex() })
     await wire.next('welcome')
     const plain = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
-    const pids = await eventually(async () => {
-      const lines = await readLinesOf(file)
-      return lines.length === 2 ? lines.map(Number) : undefined
-    }, { what: 'two processes', ...WAIT })
+    const pids = await eventually(
+      async () => {
+        const lines = await readLinesOf(file)
+        return lines.length === 2 ? lines.map(Number) : undefined
+      },
+      { what: 'two processes', ...WAIT },
+    )
     const descendants = readDescendants(sandboxd.pid).map(({ pid }) => pid)
     expect(descendants.length).toBeGreaterThanOrEqual(2)
     sandboxd.kill('SIGTERM')
@@ -41,10 +50,13 @@ describe('SIGTERM', () => {
     await client.isAttached()
     await sandboxd.stop()
     await eventually(() => client.reconnections > 0, { what: 'the library to try again', ...WAIT })
-    const status = await eventually(() => {
-      const now = client.handle.status.get()
-      return now.is === 'failed' ? now : undefined
-    }, { what: 'the library to give up', ...WAIT })
+    const status = await eventually(
+      () => {
+        const now = client.handle.status.get()
+        return now.is === 'failed' ? now : undefined
+      },
+      { what: 'the library to give up', ...WAIT },
+    )
     expect(['link_lost', 'shutting_down']).toContain(status.error.code)
   })
 
@@ -68,10 +80,13 @@ describe('SIGKILL', () => {
     await client.isAttached()
     const children = readDescendants(sandboxd.pid).map(({ pid }) => pid)
     sandboxd.kill('SIGKILL')
-    const status = await eventually(() => {
-      const now = client.handle.status.get()
-      return now.is === 'failed' || now.is === 'exited' ? now : undefined
-    }, { what: 'the library to give up', ...WAIT })
+    const status = await eventually(
+      () => {
+        const now = client.handle.status.get()
+        return now.is === 'failed' || now.is === 'exited' ? now : undefined
+      },
+      { what: 'the library to give up', ...WAIT },
+    )
     expect(status.is).toBe('failed')
     for (const pid of children) {
       try {
@@ -92,15 +107,31 @@ describe('a unix socket', () => {
     const secret = mintHex()
     const start = async () => {
       await Bun.write(secretFile, secret)
-      const child = Bun.spawn([process.execPath, MAIN, '--listen', `unix:${path}`, '--secret-file', secretFile, '--workspace', sandboxd.workspace], {
-        stdout: 'pipe',
-        stderr: 'ignore',
-      })
+      const child = Bun.spawn(
+        [
+          process.execPath,
+          MAIN,
+          '--listen',
+          `unix:${path}`,
+          '--secret-file',
+          secretFile,
+          '--workspace',
+          sandboxd.workspace,
+        ],
+        {
+          stdout: 'pipe',
+          stderr: 'ignore',
+        },
+      )
       const { value } = await child.stdout.getReader().read()
-      expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({ type: 'ready', url: `unix:${path}` })
+      expect(JSON.parse(new TextDecoder().decode(value))).toMatchObject({
+        type: 'ready',
+        url: `unix:${path}`,
+      })
       return child
     }
-    const get = (headers: Record<string, string>) => fetch('http://localhost/sessions', { unix: path, headers } as RequestInit)
+    const get = (headers: Record<string, string>) =>
+      fetch('http://localhost/sessions', { unix: path, headers } as RequestInit)
     const child = await start()
     expect((await get({ authorization: `Bearer ${secret}` })).status).toBe(200)
     expect((await get({})).status).toBe(401)
@@ -127,7 +158,11 @@ describe('a wrong start', () => {
     [['--insecure', '--no-such-flag'], 'no-such-flag'],
   ])('%j is told in two lines with exit code 2', async (args, text) => {
     const child = Bun.spawn([process.execPath, MAIN, ...args], { stdout: 'pipe', stderr: 'pipe' })
-    const [code, stdout, stderr] = await Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()])
+    const [code, stdout, stderr] = await Promise.all([
+      child.exited,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(text)
     expect(stderr).toContain('hint: ')
@@ -136,7 +171,10 @@ describe('a wrong start', () => {
   test('with a short secret is refused', async () => {
     const file = join(process.env['TMPDIR'] ?? '/tmp', `short-${mintHex()}`)
     await Bun.write(file, 'short')
-    const child = Bun.spawn([process.execPath, MAIN, '--secret-file', file], { stdout: 'ignore', stderr: 'pipe' })
+    const child = Bun.spawn([process.execPath, MAIN, '--secret-file', file], {
+      stdout: 'ignore',
+      stderr: 'pipe',
+    })
     expect(await child.exited).toBe(2)
     expect(await new Response(child.stderr).text()).toContain('too short')
   })

@@ -48,29 +48,41 @@ describe('transfer', () => {
     { blockBytes: 256 * 1024, totalBytes: 16_000_000 },
     { blockBytes: 1024 * 1024, totalBytes: 16_000_000 },
   ]
-  test.each(sizes)('moves $totalBytes bytes in blocks of $blockBytes both ways through a pipe', async (size) => {
-    const { blockBytes, totalBytes } = size
-    const input = patternAt(blockBytes, 0, totalBytes)
-    await using client = runShell(sandboxd, `dd bs=${blockBytes} iflag=fullblock status=none`)
-    await client.sendInBlocks(input, blockBytes)
-    client.handle.eof()
-    expect(await client.exit).toMatchObject({ code: 0, signal: null, truncated: false, outputEnd: totalBytes })
-    expect(client.stdout.length).toBe(totalBytes)
-    expect(client.stdout.sha256).toBe(sha256(input))
-  })
+  test.each(sizes)(
+    '[R14] moves $totalBytes bytes in blocks of $blockBytes both ways through a pipe',
+    async (size) => {
+      const { blockBytes, totalBytes } = size
+      const input = patternAt(blockBytes, 0, totalBytes)
+      await using client = runShell(sandboxd, `dd bs=${blockBytes} iflag=fullblock status=none`)
+      await client.sendInBlocks(input, blockBytes)
+      client.handle.eof()
+      expect(await client.exit).toMatchObject({
+        code: 0,
+        signal: null,
+        truncated: false,
+        outputEnd: totalBytes,
+      })
+      expect(client.stdout.length).toBe(totalBytes)
+      expect(client.stdout.sha256).toBe(sha256(input))
+    },
+  )
 
-  test.each(sizes)('moves $totalBytes bytes in blocks of $blockBytes both ways through a raw terminal', async (size) => {
-    const { blockBytes } = size
-    const totalBytes = Math.min(size.totalBytes, 2_000_000)
-    const input = patternAt(blockBytes + 1, 0, totalBytes)
-    await using client = runShell(sandboxd, `${RAW}head -c ${totalBytes}`, { mode: 'pty' })
-    await client.waitFor(READY)
-    await client.sendInBlocks(input, blockBytes)
-    expect(await client.exit).toMatchObject({ code: 0, truncated: false })
-    expect(sha256(client.stdout.bytes.subarray(READY.length))).toBe(sha256(input))
-  })
+  test.each(
+    sizes.map(({ blockBytes, totalBytes }) => ({ blockBytes, totalBytes: Math.min(totalBytes, 2_000_000) })),
+  )(
+    '[R14] moves $totalBytes bytes in blocks of $blockBytes both ways through a raw terminal',
+    async (size) => {
+      const { blockBytes, totalBytes } = size
+      const input = patternAt(blockBytes + 1, 0, totalBytes)
+      await using client = runShell(sandboxd, `${RAW}head -c ${totalBytes}`, { mode: 'pty' })
+      await client.waitFor(READY)
+      await client.sendInBlocks(input, blockBytes)
+      expect(await client.exit).toMatchObject({ code: 0, truncated: false })
+      expect(sha256(client.stdout.bytes.subarray(READY.length))).toBe(sha256(input))
+    },
+  )
 
-  test('moves bytes both ways for a plain client at once', async () => {
+  test('[P1] moves bytes both ways for a plain client at once', async () => {
     const input = patternAt(7, 0, 5_000_000)
     await using client = await openPlain('cat')
     for (let from = 0; from < input.length; from += 50_000) {
@@ -83,7 +95,7 @@ describe('transfer', () => {
     expect(client.outputAtExit).toBe(input.length)
   })
 
-  test('keeps the order of stdout and stderr within each stream', async () => {
+  test('[R3] keeps the order of stdout and stderr within each stream', async () => {
     const script = 'i=0; while [ $i -lt 500 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done'
     await using client = runShell(sandboxd, script)
     expect(await client.exit).toMatchObject({ code: 0 })
@@ -135,7 +147,7 @@ describe('transfer', () => {
 })
 
 describe('end of input', () => {
-  test.each(MODES)('ends `cat` (%s)', async (mode) => {
+  test.each(MODES)('[I13] ends `cat` (%s)', async (mode) => {
     await using client = runShell(sandboxd, 'stty -echo 2>/dev/null; printf R; cat; echo done', { mode })
     await client.waitFor('R')
     await client.send('line\n')
@@ -144,7 +156,7 @@ describe('end of input', () => {
     expect(client.text.replaceAll('\r', '')).toBe('Rline\ndone\n')
   })
 
-  test('hands over an unfinished line of a terminal before it ends', async () => {
+  test('[T3] hands over an unfinished line of a terminal before it ends', async () => {
     await using client = runShell(sandboxd, 'stty -echo; printf R; cat; echo done', { mode: 'pty' })
     await client.waitFor('R')
     await client.send('half')
@@ -153,7 +165,7 @@ describe('end of input', () => {
     expect(client.text.replaceAll('\r', '')).toBe('Rhalfdone\n')
   })
 
-  test('ends `wc` for a plain client', async () => {
+  test('[P2] ends `wc` for a plain client', async () => {
     await using client = await openPlain('wc -c')
     await client.sendInput('12345')
     await client.sendEof()
@@ -171,26 +183,26 @@ describe('end of input', () => {
 describe('exit status', () => {
   const codes = [0, 1, 4, 5, 44, 255]
   for (const mode of MODES) {
-    test.each(codes)(`is %d as the process said (${mode})`, async (code) => {
+    test.each(codes)(`[X5] is %d as the process said (${mode})`, async (code) => {
       await using client = runShell(sandboxd, `echo out; exit ${code}`, { mode })
       expect(await client.exit).toMatchObject({ code, signal: null, truncated: false })
       expect(client.text.trim()).toBe('out')
     })
 
-    test.each(['SIGKILL', 'SIGTERM', 'SIGSEGV'])(`names %s (${mode})`, async (signal) => {
+    test.each(['SIGKILL', 'SIGTERM', 'SIGSEGV'])(`[X5] names %s (${mode})`, async (signal) => {
       await using client = runShell(sandboxd, `ulimit -c 0; echo out; kill -${signal.slice(3)} $$`, { mode })
       expect(await client.exit).toMatchObject({ code: null, signal, truncated: false })
       expect(client.text.trim()).toBe('out')
     })
   }
 
-  test.each(codes)('is %d although stdout was closed long before', async (code) => {
+  test.each(codes)('[X5] is %d although stdout was closed long before', async (code) => {
     await using client = runShell(sandboxd, `echo out; exec >&-; sleep 0.05; exit ${code}`)
     expect(await client.exit).toMatchObject({ code, truncated: false })
     expect(client.text).toBe('out\n')
   })
 
-  test('is 128 and the number of the signal for a plain client', async () => {
+  test('[P3] is 128 and the number of the signal for a plain client', async () => {
     await using client = await openPlain('kill -KILL $$')
     expect((await client.closed).code).toBe(1000)
     expect(client.exit).toEqual({ type: 'exit', code: 137, signal: 'SIGKILL' })
@@ -199,7 +211,7 @@ describe('exit status', () => {
   test.each([
     { cmd: 'no-such-command-here', code: 127, warning: 'command_not_found' },
     { cmd: '/etc/passwd', code: 126, warning: 'command_not_executable' },
-  ])('is $code for "$cmd", with the reason', async ({ cmd, code, warning }) => {
+  ])('[X6] is $code for "$cmd", with the reason', async ({ cmd, code, warning }) => {
     await using client = new Attached(sandboxd, { cmd })
     expect(await client.exit).toMatchObject({ code })
     expect(client.warnings).toEqual([warning])
@@ -213,33 +225,33 @@ describe('exit status', () => {
 })
 
 describe('output', () => {
-  test('comes from stderr after stdout has ended', async () => {
+  test('[X8] comes from stderr after stdout has ended', async () => {
     await using client = runShell(sandboxd, 'echo one; exec >&-; sleep 0.05; echo two >&2; exit 3')
     expect(await client.exit).toMatchObject({ code: 3, outputEnd: 8 })
     expect([client.stdout.text, client.stderr.text]).toEqual(['one\n', 'two\n'])
   })
 
-  test.each(MODES)('of a grandchild comes late and whole (%s)', async (mode) => {
+  test.each(MODES)('[X8] of a grandchild comes late and whole (%s)', async (mode) => {
     const script = `trap '' HUP; echo first; (sleep 0.4; echo last) & exit 7`
     await using client = runShell(sandboxd, script, { mode })
     expect(await client.exit).toMatchObject({ code: 7, truncated: false })
     expect(client.text.replaceAll('\r', '')).toBe('first\nlast\n')
   })
 
-  test.each(MODES)('is cut off and says so when a grandchild holds it in silence (%s)', async (mode) => {
+  test.each(MODES)('[X9] is cut off and says so when a grandchild holds it in silence (%s)', async (mode) => {
     await using client = runShell(sandboxd, `trap '' HUP; echo first; sleep 600 & exit 7`, { mode })
     expect(await client.exit).toMatchObject({ code: 7, truncated: true })
     expect(client.text.trim()).toBe('first')
   })
 
-  test.each(MODES)('is cut off and says so when a grandchild writes without end (%s)', async (mode) => {
+  test.each(MODES)('[X10] is cut off and says so when a grandchild writes without end (%s)', async (mode) => {
     await using client = runShell(sandboxd, `trap '' HUP; yes & exit 7`, { mode, output: 'digest' })
     expect(await client.exit).toMatchObject({ code: 7, truncated: true })
     expect(client.stdout.length).toBeGreaterThan(1_000_000)
     expect(client.stdout.length).toBeLessThan(32 * 1024 * 1024)
   })
 
-  test.each(MODES)('of 200 short runs misses nothing at exit (%s)', async (mode) => {
+  test.each(MODES)('[X1] of 200 short runs misses nothing at exit (%s)', async (mode) => {
     const wanted = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('')
     const digest = sha256(new TextEncoder().encode(mode === 'pty' ? wanted.replaceAll('\n', '\r\n') : wanted))
     const runOne = async () => {
@@ -257,7 +269,7 @@ describe('output', () => {
     expect(new Set(results)).toEqual(new Set([`42 false ${digest}`]))
   })
 
-  test('of a plain client ends before its exit in 50 runs', async () => {
+  test('[P3] of a plain client ends before its exit in 50 runs', async () => {
     for (let run = 0; run < 50; run++) {
       await using client = await openPlain('seq 1 20000; exit 42')
       expect((await client.closed).code).toBe(1000)
@@ -270,7 +282,7 @@ describe('output', () => {
 })
 
 describe('broken pipe', () => {
-  test('is reported and holds nothing up', async () => {
+  test('[I8] is reported and holds nothing up', async () => {
     await using client = runShell(sandboxd, 'exec 0<&-; echo closed; sleep 0.2; echo alive; exit 9')
     await client.waitFor('closed')
     await client.sendInBlocks(patternAt(1, 0, 3_000_000), 64 * 1024)
@@ -280,7 +292,7 @@ describe('broken pipe', () => {
     expect(client.inputLost[0]?.why).toBe('stdinClosed')
   })
 
-  test('while input is under way holds nothing up', async () => {
+  test('[I9] while input is under way holds nothing up', async () => {
     await using client = runShell(sandboxd, 'head -c 10000 >/dev/null; exec 0<&-; sleep 0.2; exit 9')
     await client.sendInBlocks(patternAt(1, 0, 3_000_000), 64 * 1024)
     expect(await client.exit).toMatchObject({ code: 9 })

@@ -30,18 +30,21 @@ describe('a line in canonical mode', () => {
     expect(client.warnings).toEqual([])
   })
 
-  test.each([MAX_LINE_CHARS + 1, 5_000, 100_000])('of %d characters is refused, and nothing of it runs', async (length) => {
-    await using client = runShell(sandboxd, script, { mode: 'pty' })
-    await client.waitFor('<ready>')
-    await client.send(`${'a'.repeat(length)}\n`)
-    await eventually(() => client.warnings.length > 0, { what: 'the refusal', ...WAIT })
-    await client.send('bc\n')
-    await client.waitFor('2:b')
-    expect(new Set(client.warnings)).toEqual(new Set(['line_too_long']))
-    expect(client.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
-  })
+  test.each([MAX_LINE_CHARS + 1, 5_000, 100_000])(
+    '[T1] of %d characters is refused, and nothing of it runs',
+    async (length) => {
+      await using client = runShell(sandboxd, script, { mode: 'pty' })
+      await client.waitFor('<ready>')
+      await client.send(`${'a'.repeat(length)}\n`)
+      await eventually(() => client.warnings.length > 0, { what: 'the refusal', ...WAIT })
+      await client.send('bc\n')
+      await client.waitFor('2:b')
+      expect(new Set(client.warnings)).toEqual(new Set(['line_too_long']))
+      expect(client.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
+    },
+  )
 
-  test('that is too long does not run a command hidden in it', async () => {
+  test('[T1] that is too long does not run a command hidden in it', async () => {
     await using client = runShell(sandboxd, 'stty -echo; printf "<ready>"; exec sh', { mode: 'pty' })
     await client.waitFor('<ready>')
     await client.send(`echo start ${'x'.repeat(5_000)}; touch pwned\n`)
@@ -52,9 +55,16 @@ describe('a line in canonical mode', () => {
     expect(client.text).not.toContain('start')
   })
 
-  test('that is too long is an error for a plain client too', async () => {
-    const query = new URLSearchParams([['cmd', 'sh'], ['arg', '-c'], ['arg', script], ['mode', 'pty']])
-    await using client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), { headers: sandboxd.headers })
+  test('[T1] that is too long is an error for a plain client too', async () => {
+    const query = new URLSearchParams([
+      ['cmd', 'sh'],
+      ['arg', '-c'],
+      ['arg', script],
+      ['mode', 'pty'],
+    ])
+    await using client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), {
+      headers: sandboxd.headers,
+    })
     await eventually(() => client.stdout.text.includes('<ready>'), { what: 'the program', ...WAIT })
     await client.sendInput(`${'a'.repeat(6_000)}\nbc\n`)
     await eventually(() => client.stdout.text.includes('2:b'), { what: 'the next line', ...WAIT })
@@ -62,7 +72,7 @@ describe('a line in canonical mode', () => {
     expect(client.stdout.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
   })
 
-  test('comes in many pieces and is still one line', async () => {
+  test('[T1] comes in many pieces and is still one line', async () => {
     await using client = runShell(sandboxd, script, { mode: 'pty' })
     await client.waitFor('<ready>')
     for (let piece = 0; piece < 40; piece++) await client.send('a'.repeat(100))
@@ -88,13 +98,18 @@ describe('keys', () => {
   })
 
   test('Ctrl-Z stops a job of a shell, and the shell goes on', async () => {
-    await using client = runShell(sandboxd, 'export PS1="<ps>"; exec bash --norc --noprofile -i', { mode: 'pty' })
+    await using client = runShell(sandboxd, 'export PS1="<ps>"; exec bash --norc --noprofile -i', {
+      mode: 'pty',
+    })
     await client.waitFor('<ps>')
     await client.send('sleep 600\n')
-    await eventually(async () => {
-      await client.send('\x1a')
-      return client.text.includes('Stopped')
-    }, { what: 'the job to stop', ...WAIT })
+    await eventually(
+      async () => {
+        await client.send('\x1a')
+        return client.text.includes('Stopped')
+      },
+      { what: 'the job to stop', ...WAIT },
+    )
     await client.send('kill %1; echo "al""ive"\n')
     await client.waitFor('alive')
   })
@@ -110,7 +125,8 @@ describe('keys', () => {
 
 describe('a terminal', () => {
   test('is one: isatty, size, TERM and job control', async () => {
-    const script = 'test -t 0 && test -t 1 && test -t 2 && stty size && echo "$TERM" && ps -o tpgid=,pgid= -p $$ | tr -s " "'
+    const script =
+      'test -t 0 && test -t 1 && test -t 2 && stty size && echo "$TERM" && ps -o tpgid=,pgid= -p $$ | tr -s " "'
     await using client = runShell(sandboxd, script, { mode: 'pty', cols: 91, rows: 17 })
     expect(await client.exit).toMatchObject({ code: 0 })
     const [size, term, groups] = client.text.trim().split('\r\n')
@@ -119,7 +135,7 @@ describe('a terminal', () => {
     expect(foreground).toBe(own)
   })
 
-  test('whose reader stalls delivers everything of a child that has ended meanwhile', async () => {
+  test('[X1] whose reader stalls delivers everything of a child that has ended meanwhile', async () => {
     const script = `stty raw -echo; head -c 3000000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`
     await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, overflow: 'block' })
     await client.isAttached()
@@ -130,7 +146,7 @@ describe('a terminal', () => {
     expect(client.text.endsWith('z<end>')).toBe(true)
   })
 
-  test('whose output is paused when its child exits loses nothing of it', async () => {
+  test('[X1] whose output is paused when its child exits loses nothing of it', async () => {
     // Little enough for the kernel to hold, so the child is gone while nothing is being read.
     for (let run = 0; run < 5; run++) {
       const script = `stty raw -echo; head -c 3000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`

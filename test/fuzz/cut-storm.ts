@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { eventually, type FaultProxy, openFaultProxy, patternAt, Random, verifyPattern } from '@sandwire/testing'
+import {
+  eventually,
+  type FaultProxy,
+  openFaultProxy,
+  patternAt,
+  Random,
+  verifyPattern,
+} from '@sandwire/testing'
 import { attach, type AttachHandle } from '@sandwire/client'
 import type { RunningSandboxd } from '../e2e/support/sandboxd.ts'
 
@@ -133,7 +140,8 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
   const echo = new Echo(options, proxy.port, file)
   const wait = async (what: string, check: () => boolean) => {
     await eventually(() => echo.fault !== undefined || check(), { what, timeoutMs: RESUME_MS })
-    if (echo.fault !== undefined) throw new Error(`Cannot go on after ${done} cuts with seed ${seed}`, { cause: echo.fault })
+    if (echo.fault !== undefined)
+      throw new Error(`Cannot go on after ${done} cuts with seed ${seed}`, { cause: echo.fault })
   }
   let done = 0
   await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')

@@ -31,7 +31,9 @@ let failure: Error | undefined
 const report = setInterval(() => {
   const seconds = Math.round((performance.now() - startedMs) / 1000)
   const megabytes = Math.round(totals.bytes / 1e6)
-  console.log(`soak: ${totals.cuts} of ${wanted} cuts, ${totals.sessions} sessions, ${megabytes} MB each way, ${seconds} s`)
+  console.log(
+    `soak: ${totals.cuts} of ${wanted} cuts, ${totals.sessions} sessions, ${megabytes} MB each way, ${seconds} s`,
+  )
 }, REPORT_EVERY_MS)
 
 async function storm(mode: 'pipe' | 'pty'): Promise<void> {
@@ -59,7 +61,9 @@ await Promise.all(Array.from({ length: SESSIONS_PER_MODE }, () => [storm('pipe')
 clearInterval(report)
 const seconds = Math.round((performance.now() - startedMs) / 1000)
 if (failure === undefined) {
-  console.log(`soak: passed ${totals.cuts} cuts in ${totals.sessions} sessions, ${Math.round(totals.bytes / 1e6)} MB each way, ${seconds} s`)
+  console.log(
+    `soak: passed ${totals.cuts} cuts in ${totals.sessions} sessions, ${Math.round(totals.bytes / 1e6)} MB each way, ${seconds} s`,
+  )
 } else {
   console.error(failure)
   console.error(`soak: FAILED; run again with --seed ${firstSeed}`)

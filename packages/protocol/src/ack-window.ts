@@ -45,7 +45,7 @@ export class AckWindow {
   #samples: { end: number; sentMs: number }[] = []
   #minimumMs = Number.POSITIVE_INFINITY
   #minimumAtMs = 0
-  /** The next shrink waits until everything sent before the last one is acknowledged. */
+  /** The next shrink waits for the ack of something sent after the last one. */
   #shrinkAfter = 0
   #probe: Probe | undefined
 
@@ -98,7 +98,7 @@ export class AckWindow {
 
   #adapt(queueingMs: number, ack: { offset: number; ackedBytes: number; limited: boolean }): void {
     if (queueingMs > SHRINK_ABOVE_MS) {
-      if (ack.offset < this.#shrinkAfter) return
+      if (ack.offset <= this.#shrinkAfter) return
       this.#sizeBytes = Math.max(this.#minBytes, this.#sizeBytes >> 1)
       this.#shrinkAfter = this.#samples.at(-1)?.end ?? ack.offset
     } else if (queueingMs < GROW_BELOW_MS && ack.limited) {

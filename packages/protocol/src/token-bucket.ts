@@ -16,7 +16,7 @@ export class TokenBucket {
   available(nowMs: number): number {
     const passedMs = Math.max(0, nowMs - this.#atMs)
     this.#tokens = Math.min(this.#burst, this.#tokens + (passedMs / 1000) * this.#perSecond)
-    this.#atMs = nowMs
+    this.#atMs = Math.max(this.#atMs, nowMs)
     return this.#tokens
   }
 

@@ -4,7 +4,7 @@ import type { Attached } from './attached.ts'
 const SCROLLBACK_LINES = 1_000
 
 /** A terminal emulator that a test feeds and looks at. */
-export function openScreen(cols: number, rows: number): Terminal {
+function openScreen(cols: number, rows: number): Terminal {
   return new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
 }
 
@@ -54,7 +54,14 @@ function describeRow(terminal: Terminal, row: number): string {
   for (let column = 0; column < terminal.cols; column++) {
     const cell = line.getCell(column)
     if (cell === undefined) continue
-    const flags = [cell.isBold(), cell.isItalic(), cell.isUnderline(), cell.isInverse(), cell.isDim(), cell.isStrikethrough()]
+    const flags = [
+      cell.isBold(),
+      cell.isItalic(),
+      cell.isUnderline(),
+      cell.isInverse(),
+      cell.isDim(),
+      cell.isStrikethrough(),
+    ]
     const marks = flags.map((flag) => (flag === 0 ? '-' : '+')).join('')
     const now = `${marks}${cell.getFgColorMode()}:${cell.getFgColor()}/${cell.getBgColorMode()}:${cell.getBgColor()}`
     if (now !== style) text += `{${now}}`

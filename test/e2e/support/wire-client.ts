@@ -41,7 +41,9 @@ export class WireClient implements AsyncDisposable {
     this.closed = closed.promise
     this.#socket.addEventListener('open', () => this.#opened.resolve())
     this.#socket.addEventListener('error', () => {})
-    this.#socket.addEventListener('message', (event: MessageEvent<string | ArrayBuffer>) => this.#receive(event.data))
+    this.#socket.addEventListener('message', (event: MessageEvent<string | ArrayBuffer>) =>
+      this.#receive(event.data),
+    )
     this.#socket.addEventListener('close', ({ code, reason }) => {
       this.close = { code, reason }
       closed.resolve({ code, reason })
@@ -72,8 +74,12 @@ export class WireClient implements AsyncDisposable {
   /** The first message of this type; rejects when the connection closes without one. */
   async next(type: string): Promise<Message> {
     const isClosed = () => (this.close === undefined ? undefined : `closed with ${this.close.code}`)
-    const found = await eventually(() => this.of(type)[0] ?? isClosed(), { what: `"${type}"`, timeoutMs: WAIT_MS })
-    if (typeof found === 'string') throw new Error(`Cannot wait for "${type}": ${found}, after ${JSON.stringify(this.messages)}`)
+    const found = await eventually(() => this.of(type)[0] ?? isClosed(), {
+      what: `"${type}"`,
+      timeoutMs: WAIT_MS,
+    })
+    if (typeof found === 'string')
+      throw new Error(`Cannot wait for "${type}": ${found}, after ${JSON.stringify(this.messages)}`)
     return found
   }
 

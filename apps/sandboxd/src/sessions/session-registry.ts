@@ -1,4 +1,4 @@
-import { CreateLedger, SandwireError, type SessionOptions } from '@sandwire/protocol'
+import { CreateLedger, limits, SandwireError, type SessionOptions } from '@sandwire/protocol'
 import type { CreateParameters } from '../http/attach-parameters.ts'
 import { resolveCwd } from '../http/workspace-path.ts'
 import type { ProcessEnd } from '../processes/process.ts'
@@ -36,6 +36,8 @@ export class SessionRegistry {
   readonly #hosts = new Map<string, SessionHost>()
   readonly #ledger = new CreateLedger()
   readonly #exits: PastExit[] = []
+  /** Ids of sessions that had a process and are gone, oldest first, so that whoever comes back is told the truth. */
+  readonly #gone = new Set<string>()
 
   constructor(
     settings: Settings,
@@ -62,8 +64,10 @@ export class SessionRegistry {
 
   find(id: string): SessionHost {
     const host = this.#hosts.get(id)
-    if (host === undefined) throw new SandwireError('session_not_found', 'No session has this id')
-    return host
+    if (host !== undefined) return host
+    throw this.#gone.has(id)
+      ? new SandwireError('session_gone', 'The session of this id has ended')
+      : new SandwireError('session_not_found', 'No session has this id')
   }
 
   /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `bad_request`. */
@@ -135,7 +139,7 @@ export class SessionRegistry {
       {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),
-        onGone: (session, wasStarted) => this.#gone(session, wasStarted),
+        onGone: (session, wasStarted) => this.#forget(session, wasStarted),
         countOutput: (bytes) => (this.counters.outputBytes += bytes),
         countInput: (bytes) => (this.counters.inputBytes += bytes),
       },
@@ -151,9 +155,17 @@ export class SessionRegistry {
     if (this.#exits.length > MAX_PAST_EXITS) this.#exits.shift()
   }
 
-  #gone(session: string, wasStarted: boolean): void {
+  #forget(session: string, wasStarted: boolean): void {
     this.#hosts.delete(session)
-    if (wasStarted) this.#ledger.bury(session)
-    else this.#ledger.release(session)
+    if (!wasStarted) {
+      this.#ledger.release(session)
+      return
+    }
+    this.#ledger.bury(session)
+    this.#gone.add(session)
+    for (const oldest of this.#gone) {
+      if (this.#gone.size <= limits.MAX_TOMBSTONES) return
+      this.#gone.delete(oldest)
+    }
   }
 }

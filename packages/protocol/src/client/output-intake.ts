@@ -21,7 +21,7 @@ export class OutputIntake {
   /** What the last ack said. */
   #ackSent = 0
   #ackDueMs: number | undefined
-  /** A gap or a screen moved the stream: acknowledge as soon as everything is consumed. */
+  /** A cut, a gap or a screen moved the stream: acknowledge at once until everything is consumed. */
   #isAckUrgent = false
   /** Stretches of the stream that have no bytes, ahead of what is consumed. */
   readonly #skips: { from: number; to: number }[] = []
@@ -52,7 +52,7 @@ export class OutputIntake {
   beginAt(offset: number): void {
     this.#received = offset
     this.#consumed = offset
-    this.continue()
+    this.#ackSent = offset
   }
 
   /** The stream goes on with a new connection. Acks may have been lost with the old one, so the state is told anew. */

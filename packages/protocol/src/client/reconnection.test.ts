@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'bun:test'
+import { Reconnection } from './reconnection.ts'
+
+describe('Reconnection', () => {
+  const patience = { connectForMs: 1_000, retryForMs: 5_000, backOff: { firstMs: 100, maxMs: 400 } }
+
+  test('[R11] counts its time before the first welcome from the start', () => {
+    const reconnection = new Reconnection(patience)
+    reconnection.start(0)
+    expect(reconnection.fail(false, 0, 900)).toBe(950)
+    expect(reconnection.fail(false, 0, 950)).toBeUndefined()
+  })
+
+  test('[R11] counts its time after a welcome from the cut', () => {
+    const reconnection = new Reconnection(patience)
+    reconnection.start(0)
+    reconnection.begin(0)
+    reconnection.succeed()
+    expect(reconnection.fail(true, 0, 100_000)).toBe(100_050)
+    expect(reconnection.fail(true, 0, 104_000)).toBe(104_100)
+    expect(reconnection.fail(true, 0, 104_950)).toBeUndefined()
+  })
+
+  test('[R10] begins with short waits again after a welcome', () => {
+    const reconnection = new Reconnection(patience)
+    for (let times = 0; times < 5; times += 1) reconnection.fail(true, 0, 0)
+    expect(reconnection.failures).toBe(5)
+    reconnection.succeed()
+    expect(reconnection.fail(true, 1, 10)).toBe(110)
+  })
+
+  test('[R12] gives each attempt a number and 15 s', () => {
+    const reconnection = new Reconnection(patience)
+    expect([reconnection.begin(0), reconnection.begin(10)]).toEqual([1, 2])
+    expect(reconnection.deadlineMs).toBe(15_010)
+    reconnection.stop()
+    expect(reconnection.deadlineMs).toBeUndefined()
+  })
+})
