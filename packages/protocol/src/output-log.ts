@@ -24,8 +24,16 @@ interface Block {
 const BLOCK_BYTES = 1 + MAX_DATA_BYTES
 /** Blocks start this large and double, so a shell prompt costs little and a flood is stored in whole frames. */
 const FIRST_BLOCK_BYTES = 256
+/** Output that comes in such pieces is a flood: its blocks are made full at once instead of growing by copies. */
+const FLOOD_BYTES = 16 * 1024
+/** A piece of this size begins a run, so that it is sent as it is stored; smaller ones join the run before. */
+const RUN_BYTES = 1024
+/** Less room than this at the end of a block is not worth a frame of its own. */
+const SPARE_BYTES = 8 * 1024
 /** Dead blocks at the front are dropped from the array in batches of this many. */
 const COMPACT_BLOCKS = 64
+/** Stands in for a block that is gone. */
+const NOTHING = new Uint8Array(0)
 
 /**
  * Output of a process, addressed by offset and bounded in bytes.
@@ -60,8 +68,7 @@ export class OutputLog {
   /** Memory in use for payload and its frames. */
   get allocatedBytes(): number {
     let bytes = 0
-    for (const block of this.#blocks.slice(this.#head))
-      bytes += block.bytes.byteLength + 8 * block.runs.length
+    for (const block of this.#blocks) bytes += block.bytes.byteLength + 8 * block.runs.length
     return bytes
   }
 
@@ -85,6 +92,9 @@ export class OutputLog {
     this.#start = target
     let block = this.#blocks[this.#head]
     while (block !== undefined && endOf(block) <= target) {
+      // The array is compacted in batches, the memory goes at once.
+      block.bytes = NOTHING
+      block.runs.length = 0
       this.#head += 1
       block = this.#blocks[this.#head]
     }
@@ -113,14 +123,20 @@ export class OutputLog {
   #blockWithRoom(stream: OutputStream, wanted: number): Block {
     const last = this.#head < this.#blocks.length ? this.#blocks.at(-1) : undefined
     if (last !== undefined) {
-      const isNewRun = last.bytes[last.runs.at(-1) ?? 0] !== STREAM[stream]
-      if (last.used + (isNewRun ? 1 : 0) < BLOCK_BYTES) {
+      const isNewRun = wanted >= RUN_BYTES || last.bytes[last.runs.at(-1) ?? 0] !== STREAM[stream]
+      const room = BLOCK_BYTES - last.used - (isNewRun ? 1 : 0)
+      if (room >= Math.min(wanted, SPARE_BYTES)) {
         reserve(last, wanted + 1)
         if (isNewRun) beginRun(last, stream)
         return last
       }
     }
-    const block: Block = { start: this.#end, bytes: new Uint8Array(0), used: 0, runs: [] }
+    const block: Block = {
+      start: this.#end,
+      bytes: wanted < FLOOD_BYTES ? NOTHING : new Uint8Array(BLOCK_BYTES),
+      used: 0,
+      runs: [],
+    }
     reserve(block, wanted + 1)
     beginRun(block, stream)
     this.#blocks.push(block)

@@ -25,7 +25,9 @@ function rowsUnder(heading: string): string[][] {
 function describeMessages(description: string): Record<string, string[]> {
   const messages: Record<string, string[]> = {}
   for (const line of description.split('\n')) {
-    const [type = '', body = ''] = [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 2, -1)]
+    const at = line.indexOf('=')
+    const type = line.slice(0, at)
+    const body = line.slice(at + 2, -1)
     messages[type] = splitFields(body)
       .filter((field) => !field.startsWith('type:'))
       .map(nameOfField)

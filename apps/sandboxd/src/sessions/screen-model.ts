@@ -1,8 +1,8 @@
 import type { ServerSession, Snapshot } from '@sandwire/protocol'
 import type { ScreenRenderer } from './screen-renderer.ts'
 
-/** Bytes on their way to the renderer; a program that writes faster than it parses gets an inexact screen. */
-const MAX_IN_FLIGHT_BYTES = 8 * 1024 * 1024
+/** Bytes on their way to the renderer; a program that writes faster than it parses overtakes it. */
+const MAX_IN_FLIGHT_BYTES = 2 * 1024 * 1024
 
 /**
  * The screen of one terminal session, built only when somebody needs it: on request from the log, or, before the log
@@ -14,8 +14,8 @@ export class ScreenModel {
   /** Output up to here was given to the renderer. */
   #fed = 0
   #inFlight = 0
-  /** Nothing was lost before it could be fed. */
-  #isExact = true
+  /** The log lost bytes that were never fed. From then on screens are drawn from what the log has when they are asked for. */
+  #isOvertaken = false
   #isOpen = false
   /** Serial number of the last resize the renderer knows; one may come at an offset that was fed before. */
   #resizeSerial = 0
@@ -30,8 +30,14 @@ export class ScreenModel {
   /** Called after output was logged: feeds what the log is about to lose. */
   outputArrived(): void {
     const { log } = this.#session
-    if (log.end - this.#fed < log.limitBytes >> 1) return
-    if (this.#inFlight < MAX_IN_FLIGHT_BYTES) this.#feed()
+    if (this.#isOvertaken || log.end - this.#fed < log.limitBytes >> 1) return
+    if (this.#inFlight < MAX_IN_FLIGHT_BYTES) {
+      this.#feed()
+      return
+    }
+    // Parsing a flood that cannot be kept up with would only take the processor from it.
+    this.#isOvertaken = true
+    this.#close()
   }
 
   /** The screen at the end of the log. */
@@ -39,13 +45,14 @@ export class ScreenModel {
     this.#feed()
     const { id, resizes } = this.#session
     const at = this.#fed
-    const isExact = this.#isExact
+    const isExact = !this.#isOvertaken
     const { cols, rows } = resizes.sizeAt(at)
     this.#rendering += 1
     const data = await this.#renderer.render(id)
     this.#rendering -= 1
-    // The whole output is still in the log, so the model can be built again when it is needed.
-    if (this.#session.log.start === 0 && this.#rendering === 0) this.#close()
+    // Such a model can be built again from the log when it is needed.
+    const isRebuildable = this.#session.log.start === 0 || this.#isOvertaken
+    if (isRebuildable && this.#rendering === 0) this.#close()
     return { at, cols, rows, data: data ?? new Uint8Array(0), exact: isExact && data !== undefined }
   }
 
@@ -69,7 +76,7 @@ export class ScreenModel {
       this.#renderer.open(id, cols, rows)
     }
     if (this.#fed < log.start) {
-      this.#isExact = false
+      this.#isOvertaken = true
       this.#fed = log.start
     }
     let resize = resizes.after(this.#resizeSerial)

@@ -126,47 +126,56 @@ function setUp(windowBytes = 8) {
   return { host, link, process, gone }
 }
 
+/** Output of one turn of the event loop is joined, so tests let turns pass. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('SessionHost', () => {
-  test('starts the process with the base environment and the size of the hello', () => {
+  test('starts the process with the base environment and the size of the hello', async () => {
     const { process } = setUp()
     expect(process.spec).toMatchObject({ argv: ['cat'], cwd: '/', cols: 80, rows: 24, mode: 'pipe' })
     expect(process.spec.env).toEqual({ PATH: '/bin' })
   })
 
-  test('keeps output in order when resuming the process delivers at once', () => {
+  test('keeps output in order when resuming the process delivers at once', async () => {
     const { host, link, process } = setUp()
     process.events.output('stdout', bytes('aaaaaaaa'))
+    await nextTurn()
     expect(process.calls).toEqual(['pause'])
     process.onResume = () => process.events.output('stdout', bytes('cc'))
     process.events.output('stdout', bytes('bbbb'))
+    await nextTurn()
     host.received(1, encode({ type: 'ack', output: 8 }))
     expect(process.calls).toEqual(['pause', 'resume'])
     expect(link.text).toBe('aaaaaaaabbbbcc')
     host.end()
   })
 
-  test('stops sending when the socket is full and goes on when it drains', () => {
+  test('stops sending when the socket is full and goes on when it drains', async () => {
     const { host, link, process } = setUp(1_000)
     link.outcome = 'full'
     process.events.output('stdout', bytes('one'))
+    await nextTurn()
     link.outcome = 'sent'
     process.events.output('stdout', bytes('two'))
+    await nextTurn()
     expect(link.text).toBe('one')
     host.drained(1)
     expect(link.text).toBe('onetwo')
     host.end()
   })
 
-  test('cuts a connection that lost a frame, so that the client resumes without a hole', () => {
+  test('cuts a connection that lost a frame, so that the client resumes without a hole', async () => {
     const { host, link, process } = setUp(1_000)
     link.outcome = 'lost'
     process.events.output('stdout', bytes('one'))
+    await nextTurn()
     expect(link.isTerminated).toBe(true)
     expect(host.session.roster.attachedCount).toBe(0)
     link.outcome = 'sent'
     process.events.output('stdout', bytes('two'))
+    await nextTurn()
     expect(link.text).toBe('')
     const again = new HandLink()
     host.connected(2, again, RIGHTS, START)
@@ -187,9 +196,10 @@ describe('SessionHost', () => {
     host.end()
   })
 
-  test('sends the exit after the last byte and is gone when ended', () => {
+  test('sends the exit after the last byte and is gone when ended', async () => {
     const { host, link, process, gone } = setUp(1_000)
     process.events.output('stdout', bytes('bye'))
+    await nextTurn()
     process.events.ended({ code: 3, signal: null, truncated: false })
     const last = link.received.at(-1)
     expect(last).toEqual({
@@ -201,6 +211,12 @@ describe('SessionHost', () => {
     host.disconnected(1)
     host.end()
     expect(gone).toEqual([true])
-    expect(process.calls).toContain('terminate')
+    expect(process.calls).not.toContain('terminate')
+  })
+
+  test('ends a process that still runs when the session is ended', () => {
+    const { host, process } = setUp()
+    host.end()
+    expect(process.calls).toEqual(['terminate'])
   })
 })

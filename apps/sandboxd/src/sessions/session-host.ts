@@ -1,6 +1,7 @@
 import {
   type LinkId,
   type LinkRights,
+  type OutputStream,
   type ServerEffect,
   ServerSession,
   type SessionOptions,
@@ -8,6 +9,7 @@ import {
 } from '@sandwire/protocol'
 import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
 import type { Log } from '../log.ts'
+import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from './screen-model.ts'
 import type { SendOutcome } from './socket-link.ts'
 
@@ -58,6 +60,8 @@ export class SessionHost {
   readonly #links = new Map<LinkId, HostLink>()
   readonly #screen: ScreenModel | undefined
   #process: RunningProcess | undefined
+  #hasEnded = false
+  readonly #output = new OutputBatch((stream, bytes) => this.#outputArrived(stream, bytes))
   /** Effects that wait; one performed effect may cause events that ask for more. */
   readonly #queue: ServerEffect[] = []
   #isPerforming = false
@@ -177,7 +181,7 @@ export class SessionHost {
         setImmediate(() => this.#run(this.session.turn(this.#deps.now())))
         return
       case 'terminate':
-        void this.#process?.terminate()
+        this.#terminate()
         return
       case 'gone':
         this.#forget(effect.wasStarted)
@@ -188,7 +192,7 @@ export class SessionHost {
   #start(start: StartParameters): void {
     const { argv, cwd, baseEnv } = this.command
     const { mode, id } = this.session.options
-    const { now, log, countOutput } = this.#deps
+    const { now, log } = this.#deps
     const env = {
       ...baseEnv,
       ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}),
@@ -197,11 +201,7 @@ export class SessionHost {
     const started = this.#deps.startProcess(
       { argv, cwd, env, mode, cols: start.cols, rows: start.rows },
       {
-        output: (stream, chunk) => {
-          countOutput(chunk.byteLength)
-          this.#run(this.session.output(stream, chunk, now()))
-          this.#screen?.outputArrived()
-        },
+        output: (stream, chunk) => this.#output.add(stream, chunk),
         inputSettled: (bytes) => {
           this.#run(this.session.inputSettled(bytes, now()))
           for (const link of this.#links.values()) link.inputSettled()
@@ -228,7 +228,20 @@ export class SessionHost {
     log.info('started', { session: id, pid: started.pid, mode })
   }
 
+  #outputArrived(stream: OutputStream, bytes: Uint8Array): void {
+    this.#deps.countOutput(bytes.byteLength)
+    this.#run(this.session.output(stream, bytes, this.#deps.now()))
+    this.#screen?.outputArrived()
+  }
+
+  /** Ends a process that runs. One that has ended by itself may have left others behind on purpose, as with ssh. */
+  #terminate(): void {
+    if (!this.#hasEnded) void this.#process?.terminate()
+  }
+
   #ended(end: ProcessEnd): void {
+    this.#output.flush()
+    this.#hasEnded = true
     this.#deps.log.info('ended', { session: this.session.id, exit: end.code, signal: end.signal })
     this.#deps.onExit(this.session.id, end)
     this.#run(this.session.ended(end, this.#deps.now()))
@@ -270,7 +283,7 @@ export class SessionHost {
     if (this.#isGone) return
     this.#isGone = true
     this.#screen?.dispose()
-    void this.#process?.terminate()
+    this.#terminate()
     this.#deps.onGone(this.session.id, wasStarted)
   }
 

@@ -297,6 +297,14 @@ describe('input', () => {
     ])
   })
 
+  test('[I9] is reported once, also when the lease is lost after the input was closed', () => {
+    const bench = ClientBench.attached()
+    bench.writes('abcdef')
+    bench.hears({ type: 'stdinClosed', at: 1 })
+    bench.hears({ type: 'role', role: 'viewer', epoch: 2, input: { at: 3, seq: 0 } })
+    expect(bench.takeGiven()).toEqual([{ type: 'inputLost', bytes: 5, why: 'stdinClosed' }])
+  })
+
   test('[I8] that is closed does not keep the end of input from being said', () => {
     const bench = ClientBench.attached()
     bench.hears({ type: 'stdinClosed', at: 0 })

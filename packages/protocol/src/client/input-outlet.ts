@@ -110,7 +110,9 @@ export class InputOutlet {
     if (role === 'collaborator') this.#log.dropQueuedControls()
     if (isNarrower) {
       this.#sizeSent = undefined
-      this.#lose(this.#log.discard(input.at, input.seq), 'role')
+      const dropped = this.#log.discard(input.at, input.seq)
+      // What was there when the input closed has been reported then.
+      if (!this.#isClosed) this.#lose(dropped, 'role')
       this.releaseWriter()
     }
     this.#syncSize()

@@ -72,6 +72,8 @@ export interface Attachment {
   inputAckDueMs: number | undefined
   /** Input is discarded until the client has seen the role change of this epoch. */
   deafUntilEpoch: number | undefined
+  /** Where reading ended, once nobody reads input any more. */
+  stdinClosedAt: number | undefined
   isStdinClosedSent: boolean
 }
 
@@ -125,6 +127,7 @@ export function createAttachment(init: {
     inputAckSent: { at: 0, seq: 0 },
     inputAckDueMs: undefined,
     deafUntilEpoch: undefined,
+    stdinClosedAt: undefined,
     isStdinClosedSent: false,
   }
 }

@@ -238,7 +238,19 @@ describe('when nobody reads input any more', () => {
     expect(driver.hears('ack').at(-1)).toMatchObject({ input: 3 })
     driver.cut()
     const back = bench.attach({ identity: 1, hello: { resuming: true } })
-    expect(back.hears('stdinClosed')).toEqual([{ type: 'stdinClosed', at: 3 }])
+    expect(back.hears('stdinClosed')).toEqual([{ type: 'stdinClosed', at: 0 }])
+  })
+
+  test('[I8] by an exit, a returning writer is told what was read, not what was accepted', () => {
+    const bench = new Bench()
+    const driver = bench.attach({ identity: 1 })
+    driver.sends('abcdef')
+    bench.settle(2)
+    bench.output('x')
+    bench.exit()
+    driver.cut()
+    const back = bench.attach({ identity: 1, hello: { resuming: true } })
+    expect(back.hears('stdinClosed')).toEqual([{ type: 'stdinClosed', at: 2 }])
   })
 
   test('[I8] one who may write only later is told at its first write', () => {

@@ -43,7 +43,7 @@ export class InputGate {
     attachment.inputAccepted += bytes.byteLength
     if (this.#isClosed) {
       this.#settle(attachment, bytes.byteLength, nowMs)
-      this.#tellClosed(attachment, attachment.inputAccepted - bytes.byteLength)
+      this.#tellClosed(attachment)
       return undefined
     }
     const last = this.#head < this.#unsettled.length ? this.#unsettled.at(-1) : undefined
@@ -98,12 +98,13 @@ export class InputGate {
     return new Set(this.#unsettled.slice(this.#head).map(({ attachment }) => attachment)).size
   }
 
-  /** Nobody reads stdin any more: what is queued is settled, and writers are told. */
-  close(writers: Iterable<Attachment>, nowMs: number): void {
+  /** Nobody reads input any more: what is queued is settled, and writers are told, unless the process has ended too. */
+  close(attachments: Iterable<Attachment>, nowMs: number, isTold: boolean): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const attachment of writers) {
-      if (canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
+    for (const attachment of attachments) {
+      attachment.stdinClosedAt = attachment.inputSettled
+      if (isTold && canWrite(attachment.role)) this.#tellClosed(attachment)
     }
     const unsettled = this.#unsettled.splice(0).slice(this.#head)
     this.#head = 0
@@ -113,7 +114,7 @@ export class InputGate {
   /** Repeats to a returning writer that nobody reads. */
   remind(attachment: Attachment): void {
     attachment.isStdinClosedSent = false
-    if (this.#isClosed && canWrite(attachment.role)) this.#tellClosed(attachment, attachment.inputSettled)
+    if (this.#isClosed && canWrite(attachment.role)) this.#tellClosed(attachment)
   }
 
   /** Sends the input ack when it is due and the connection takes it. */
@@ -143,9 +144,10 @@ export class InputGate {
     this.#outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
   }
 
-  #tellClosed(attachment: Attachment, at: number): void {
+  #tellClosed(attachment: Attachment): void {
     if (attachment.isStdinClosedSent) return
     attachment.isStdinClosedSent = true
-    this.#outbox.tell(attachment, { type: 'stdinClosed', at })
+    // Of whoever came later nothing was read at all.
+    this.#outbox.tell(attachment, { type: 'stdinClosed', at: attachment.stdinClosedAt ?? 0 })
   }
 }

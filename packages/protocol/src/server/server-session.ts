@@ -147,7 +147,7 @@ export class ServerSession {
   /** Nobody will read the process's input any more. */
   inputClosed(nowMs: number): readonly ServerEffect[] {
     const { gate, roster } = this.#parts
-    gate.close(roster.all(), nowMs)
+    gate.close(roster.all(), nowMs, true)
     return this.#settle(nowMs)
   }
 
@@ -207,7 +207,7 @@ export class ServerSession {
 
   #exit(exit: ProcessExit, nowMs: number): void {
     this.#parts.life.exit(exit, nowMs)
-    this.#parts.gate.close([], nowMs)
+    this.#parts.gate.close(this.#parts.roster.all(), nowMs, false)
   }
 
   #handle(link: LinkId, rights: LinkRights, wire: WireMessage, nowMs: number): Refusal | undefined {

@@ -7,7 +7,7 @@ const FIRST = Number(process.env['SANDWIRE_SEED'] ?? 1)
 /** A fault that is not noticed within so many seeds is not noticed. */
 const SABOTAGE_SEEDS = 1_500
 
-test('a session is exact under faults, for every seed', () => {
+test('[R14] a session is exact under faults, for every seed', () => {
   const themes = new Set<string>()
   let cuts = 0
   for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {

@@ -6,6 +6,7 @@ import { drawScenario, type Scenario } from './scenario.ts'
 import { type ClientPlan, SimClient } from './sim-client.ts'
 import { SimPlainClient } from './sim-plain-client.ts'
 import { SimServer } from './sim-server.ts'
+import { type Company, Typist } from './typist.ts'
 import { World } from './world.ts'
 
 /** Virtual time in which everything must be delivered once faults have stopped. */
@@ -24,7 +25,7 @@ export interface SimulationResult {
   readonly cuts: number
 }
 
-class Simulation implements Cast {
+class Simulation implements Cast, Company {
   readonly scenario: Scenario
   readonly server: SimServer
   readonly clients: SimClient[] = []
@@ -61,16 +62,16 @@ class Simulation implements Cast {
     const { roles, theme } = this.scenario
     roles.forEach((role, index) => {
       if (index === 0 && theme === 'plain') this.#enterPlain()
-      else this.#scheduleInput(this.#enterClient(role, index + 1))
+      else this.#enterClient(role, index + 1)
     })
   }
 
-  #enterClient(role: Role, writer: number): SimClient {
+  #enterClient(role: Role, writer: number): void {
     const client = this.#createClient(role, writer)
     this.clients.push(client)
     if (writer === 1) client.start()
     else this.#startWhenJoinable(client)
-    return client
+    new Typist(this.#world, client, this).start()
   }
 
   #createClient(role: Role, writer: number, plan: Partial<ClientPlan> = {}): SimClient {
@@ -169,7 +170,7 @@ class Simulation implements Cast {
       return
     }
     creator.detach()
-    this.#scheduleInput(this.#enterClient('driver', this.clients.length + 1))
+    this.#enterClient('driver', this.clients.length + 1)
   }
 
   #intrude(creator: SimClient): void {
@@ -182,52 +183,13 @@ class Simulation implements Cast {
     this.intruder.start()
   }
 
-  /** A client writes in pieces at random times, with signals and resizes in between, and may end the input. */
-  #scheduleInput(client: SimClient): void {
-    const { random } = this.#world
-    const { authority } = client.plan
-    let left = authority === 'viewer' ? 0 : this.scenario.inputBytes
-    let cols = 100
-    const step = (): void => {
-      if (client.isOver) return
-      // Without its driver a session waits for ever; here nobody else wants it then.
-      if (this.scenario.theme === 'reap' && this.clients[0]?.isOver === true) client.detach()
-      if (left > 0 && client.session.canWrite) {
-        const length = Math.min(left, random.int(1, 50))
-        left -= length
-        client.write(length)
-      }
-      if (authority === 'driver' && random.chance(0.1)) client.resize((cols += 1))
-      if (authority === 'driver' && random.chance(0.1)) client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
-      if (this.#mayTake(client) && random.chance(0.1)) client.takeLease()
-      if (this.#isSuccessor(client) && client.session.role === 'viewer') client.takeLease()
-      const isDone = left === 0 && this.#canEnd(client)
-      if (isDone) client.eof()
-      // With takes, an end of input can be refused like any input, so it is said again.
-      const isIdle = left === 0 && (authority !== 'driver' || isDone) && this.scenario.theme !== 'reap'
-      if (isIdle && this.scenario.theme !== 'takes') return
-      this.#world.after(random.int(0, left === 0 ? 2_000 : 300), step)
-    }
-    this.#world.after(random.int(0, 300), step)
+  creator(): SimClient | undefined {
+    return this.clients[0]
   }
 
-  #mayTake(client: SimClient): boolean {
-    const { theme, faultsUntilMs } = this.scenario
-    return theme === 'takes' && client.plan.authority === 'driver' && this.#world.nowMs < faultsUntilMs
-  }
-
-  /** The end of input is for whoever drives: the creator, its successor, or with takes the last one. */
-  #canEnd(client: SimClient): boolean {
-    const { theme, faultsUntilMs } = this.scenario
-    if (client.session.role !== 'driver') return false
-    if (theme === 'takes') return this.#world.nowMs > faultsUntilMs
-    return theme !== 'rejoin' || this.#isSuccessor(client)
-  }
-
-  /** The one that came in the place of a creator that left. */
-  #isSuccessor(client: SimClient): boolean {
+  successor(): SimClient | undefined {
     const { theme, roles } = this.scenario
-    return theme === 'rejoin' && client === this.clients.at(-1) && this.clients.length > roles.length
+    return theme === 'rejoin' && this.clients.length > roles.length ? this.clients.at(-1) : undefined
   }
 
   /** No client is left that could do anything. */
