@@ -168,11 +168,16 @@ describe('an attachment cut off for longer than the log holds', () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     const script = 'read go; seq 1 100000; touch written; read go'
-    await using driver = runShell(daemon, script, { overflow: 'trim', port: proxy.port })
+    await using driver = runShell(daemon, script, { overflow: 'trim', port: proxy.port, isFrozen: true })
     await driver.isAttached()
     await driver.send('\n')
-    await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
-    driver.freeze()
+    await eventually(
+      async () => {
+        const response = await daemon.fetch(`/sessions/${driver.session}`)
+        return ((await response.json()) as { output: { end: number } }).output.end > 0
+      },
+      { what: 'output', ...WAIT },
+    )
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
     await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connectPlain, eventually, isAlive } from '@sandwire/testing'
+import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
 import { type Attached, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
@@ -103,13 +103,12 @@ describe('keys', () => {
     })
     await client.waitFor('<ps>')
     await client.send('sleep 600\n')
-    await eventually(
-      async () => {
-        await client.send('\x1a')
-        return client.text.includes('Stopped')
-      },
-      { what: 'the job to stop', ...WAIT },
-    )
+    // A key that makes a signal throws away what was typed before, so the job must have begun.
+    const { pid } = await viewOf(client)
+    const hasJob = () => readDescendants(pid ?? 0).some(({ name }) => name === 'sleep')
+    await eventually(hasJob, { what: 'the job', ...WAIT })
+    await client.send('\x1a')
+    await client.waitFor('Stopped')
     await client.send('kill %1; echo "al""ive"\n')
     await client.waitFor('alive')
   })

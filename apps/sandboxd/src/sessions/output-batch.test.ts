@@ -43,9 +43,16 @@ describe('OutputBatch', () => {
   test('delivers a full batch without waiting', () => {
     const { batch, delivered } = setUp()
     batch.add('stdout', bytes('a'))
-    batch.add('stdout', bytes('x'.repeat(40_000)))
-    batch.add('stdout', bytes('y'.repeat(40_000)))
-    expect(delivered.map((text) => text.length)).toEqual([8, 80_007])
+    for (let index = 0; index < 7; index += 1) batch.add('stdout', bytes('x'.repeat(10_000)))
+    expect(delivered.map((text) => text.length)).toEqual([8, 70_007])
+  })
+
+  test('delivers a large chunk behind what waits, without joining them', () => {
+    const { batch, delivered } = setUp()
+    batch.add('stdout', bytes('a'))
+    batch.add('stdout', bytes('b'))
+    batch.add('stdout', bytes('y'.repeat(20_000)))
+    expect(delivered.map((text) => text.length)).toEqual([8, 8, 20_007])
   })
 
   test('delivers at once again after a quiet turn', async () => {

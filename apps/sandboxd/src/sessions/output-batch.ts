@@ -2,6 +2,8 @@ import type { OutputStream } from '@sandwire/protocol'
 
 /** A batch this large goes out at once; it is a whole frame. */
 const MAX_BATCH_BYTES = 64 * 1024
+/** Joining chunks of this size would cost more than the frames it saves. */
+const LARGE_CHUNK_BYTES = 16 * 1024
 
 /**
  * Joins the small chunks a process writes in one turn of the event loop. The first one goes through at once, so an echo
@@ -22,6 +24,11 @@ export class OutputBatch {
   add(stream: OutputStream, chunk: Uint8Array): void {
     if (this.#endOfTurn === undefined) {
       this.#endOfTurn = setImmediate(this.#turnEnded)
+      this.#deliver(stream, chunk)
+      return
+    }
+    if (chunk.byteLength >= LARGE_CHUNK_BYTES) {
+      this.flush()
       this.#deliver(stream, chunk)
       return
     }
