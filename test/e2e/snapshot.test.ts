@@ -144,7 +144,7 @@ describe('an attachment cut off for longer than the log holds', () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     const script =
-      'stty raw -echo; head -c 1 >/dev/null; seq -f "number %.0f" 1 40000; touch written; head -c 1 >/dev/null'
+      'stty -icanon -echo; head -c 1 >/dev/null; seq -f "number %.0f" 1 400000; touch written; head -c 1 >/dev/null'
     await using driver = runShell(daemon, script, { mode: 'pty', port: proxy.port })
     await driver.isAttached()
     await using viewer = new Attached(daemon, { session: driver.session, role: 'collaborator' })
@@ -158,8 +158,9 @@ describe('an attachment cut off for longer than the log holds', () => {
     })
     proxy.setFaults({ newConnections: 'accept' })
     await eventually(() => driver.screens.length > 0, { what: 'a screen', ...WAIT })
-    const drawn = await drawEvents(driver, 80, 24)
-    expect(JSON.stringify(describeScreen(drawn))).toContain('number 40000')
+    const showsEnd = async () =>
+      JSON.stringify(describeScreen(await drawEvents(driver, 80, 24))).includes('number 400000')
+    await eventually(showsEnd, { what: 'the end of the output on the screen', ...WAIT })
     await driver.send('x')
     expect(await driver.exit).toMatchObject({ code: 0 })
   })
@@ -167,7 +168,7 @@ describe('an attachment cut off for longer than the log holds', () => {
   test('[F2] continues a trimming pipe with an honest gap', async () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
-    const script = 'read go; seq 1 100000; touch written; read go'
+    const script = 'read go; seq 1 1000000; touch written; read go'
     await using driver = runShell(daemon, script, { overflow: 'trim', port: proxy.port, isFrozen: true })
     await driver.isAttached()
     await driver.send('\n')
@@ -186,10 +187,10 @@ describe('an attachment cut off for longer than the log holds', () => {
     })
     proxy.setFaults({ newConnections: 'accept' })
     driver.thaw()
-    await driver.waitFor('100000\n')
+    await driver.waitFor('1000000\n')
     await driver.send('\n')
     const { outputEnd } = await driver.exit
-    const whole = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join('')
+    const whole = Array.from({ length: 1_000_000 }, (_, index) => `${index + 1}\n`).join('')
     expect(outputEnd).toBe(whole.length)
     expect(driver.gaps).toHaveLength(1)
     const [gap] = driver.gaps

@@ -53,7 +53,7 @@ export function detach(parts: SessionParts, attachment: Attachment, nowMs: numbe
   const isHolder = roster.lease.holder === attachment.id
   dropLink(parts, link, nowMs)
   if (isHolder) roster.lease.free()
-  roster.forget(attachment)
+  roster.retire(attachment)
   roster.announce()
   outbox.closeNormally(link)
 }

@@ -90,7 +90,7 @@ export function greet(
   }
   const known = parts.roster.ofIdentity(hello.identity)
   if (known !== undefined) return resume(parts, newcomer, known, hello, nowMs)
-  if (hello.resuming) {
+  if (hello.resuming || parts.roster.isRetired(hello.identity)) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
   }
   return (

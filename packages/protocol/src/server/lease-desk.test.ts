@@ -161,6 +161,17 @@ describe('detach', () => {
   })
 })
 
+test('[L7] a hello that is late does not bring back one who left, however many leave', () => {
+  const bench = new Bench()
+  bench.attach({ identity: 1 })
+  for (let identity = 100; identity < 1_000; identity += 1) {
+    bench.attach({ identity, role: 'viewer' }).says({ type: 'detach' })
+    const late = bench.attach({ identity, hello: { resuming: false }, rights: { take: true } })
+    expect(late.refusal().error).toBe('resume_lost')
+  }
+  expect(bench.session.roster.size).toBe(1)
+})
+
 describe('what a role may not do', () => {
   test('[L8] input of a viewer is refused and reaches nothing', () => {
     const bench = new Bench()

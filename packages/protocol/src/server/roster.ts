@@ -5,12 +5,17 @@ import type { LinkId } from './effects.ts'
 import { Lease } from './lease.ts'
 import type { Outbox } from './outbox.ts'
 
+/** Identities remembered after they left; far more than connections can be under way. */
+const MAX_RETIRED = 256
+
 /** Who is attached, in which role, and who drives. */
 export class Roster {
   readonly lease = new Lease()
   readonly #outbox: Outbox
   readonly #byIdentity = new Map<string, Attachment>()
   readonly #byLink = new Map<LinkId, Attachment>()
+  /** Identities that have left on purpose, oldest first. */
+  readonly #retired = new Set<string>()
   #minted = 0
   /** Counts what everybody is told of; attachments remember which state they know. */
   #version = 0
@@ -77,6 +82,20 @@ export class Roster {
     if (attachment.state.is !== 'attached') return
     this.#byLink.delete(attachment.state.link)
     attachment.state = { is: 'detached', sinceMs: nowMs }
+  }
+
+  /** Forgets an attachment that left on purpose; a hello of it that is still under way must not bring it back. */
+  retire(attachment: Attachment): void {
+    this.forget(attachment)
+    this.#retired.add(attachment.identity)
+    for (const oldest of this.#retired) {
+      if (this.#retired.size <= MAX_RETIRED) break
+      this.#retired.delete(oldest)
+    }
+  }
+
+  isRetired(identity: string): boolean {
+    return this.#retired.has(identity)
   }
 
   forget(attachment: Attachment): void {

@@ -173,8 +173,9 @@ function checkPlain(plain: SimPlainClient, process: SimProcess): void {
 /** Without changes of hands, the creator's control messages are applied once, in order, and in place. */
 function checkControls({ clients, scenario }: Cast, { applied, isInputClosed }: SimProcess): void {
   const creator = clients.find(({ plan }) => plan.writer === 1)
-  if (creator === undefined || scenario.theme === 'takes' || scenario.theme === 'rejoin' || isInputClosed)
-    return
+  const hasHeirs = scenario.theme === 'reap' && scenario.roles.lastIndexOf('driver') > 0
+  const hasOtherDrivers = scenario.theme === 'takes' || scenario.theme === 'rejoin' || hasHeirs
+  if (creator === undefined || hasOtherDrivers || isInputClosed) return
   let bytes = 0
   const seen: { kind: string; value: string; at: number }[] = []
   for (const input of applied) {
