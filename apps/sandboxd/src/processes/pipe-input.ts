@@ -1,3 +1,4 @@
+import { joinInput } from './join-input.ts'
 import { closeFd, EAGAIN, EINTR, writeFd } from './libc.ts'
 
 export interface PipeInputEvents {
@@ -38,8 +39,16 @@ export class PipeInput {
       this.#events.settled(chunk.byteLength)
       return
     }
-    this.#queue.push(chunk)
+    this.#push(chunk)
     this.#pump()
+  }
+
+  /** The first piece may be with the sink and stays as it is; those behind it are joined. */
+  #push(chunk: Uint8Array): void {
+    const last = this.#queue.length > 1 ? this.#queue.at(-1) : undefined
+    const joined = last === undefined ? undefined : joinInput(last, chunk)
+    if (joined === undefined) this.#queue.push(chunk)
+    else this.#queue[this.#queue.length - 1] = joined
   }
 
   /** Closes the pipe after what is queued. */

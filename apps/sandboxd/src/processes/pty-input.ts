@@ -1,3 +1,4 @@
+import { joinInput } from './join-input.ts'
 import { EAGAIN, EINTR, writeFd } from './libc.ts'
 import { endOfFile, isCanonical, LineGuard } from './line-guard.ts'
 import type { InputRefusal } from './process.ts'
@@ -71,8 +72,19 @@ export class PtyInput {
 
   #push(item: Item): void {
     if (this.#isClosed) return
-    this.#queue.push(item)
+    const joined = this.#joinLast(item)
+    if (joined === undefined) this.#queue.push(item)
+    else this.#queue[this.#queue.length - 1] = joined
     if (this.#retry === undefined && !this.#isPumping) this.#pump()
+  }
+
+  /** Keystrokes and sizes that wait behind others become one item; the first item may be half done and stays. */
+  #joinLast(item: Item): Item | undefined {
+    const last = this.#queue.length > 1 ? this.#queue.at(-1) : undefined
+    if (last?.kind === 'resize' && item.kind === 'resize') return item
+    if (last?.kind !== 'bytes' || item.kind !== 'bytes') return undefined
+    const bytes = joinInput(last.bytes, item.bytes)
+    return bytes === undefined ? undefined : { kind: 'bytes', bytes }
   }
 
   #pump(): void {
