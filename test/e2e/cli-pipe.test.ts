@@ -33,6 +33,12 @@ describe('sbx-stdio without a terminal', () => {
     script,
   ]
 
+  test('a session does not attach to itself', async () => {
+    const { code, stderr } = await runCli(sh(`exec ${target.argv().join(' ')} --session "$SANDWIRE_SESSION"`))
+    expect(code).toBe(2)
+    expect(stderr).toContain('Cannot attach a session to itself')
+  })
+
   describe('exit code', () => {
     test.each([
       ['success', 'exit 0', 0],

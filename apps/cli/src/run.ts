@@ -8,6 +8,13 @@ export async function run(
   options: RunOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
+  if (options.session !== undefined && options.session === env['SANDWIRE_SESSION']) {
+    // Its output would be its own input to the screen, without end.
+    process.stderr.write(
+      'sbx-stdio: Cannot attach a session to itself\nhint: join it from outside the sandbox\n',
+    )
+    return EXIT_USAGE
+  }
   const sources = { token: options.token, tokenFile: options.tokenFile, environment: env['SBX_TOKEN'] }
   const first = readToken(sources)
   if (!first.isOk) {

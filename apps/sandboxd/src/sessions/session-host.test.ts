@@ -135,7 +135,7 @@ describe('SessionHost', () => {
   test('starts the process with the base environment and the size of the hello', async () => {
     const { process } = setUp()
     expect(process.spec).toMatchObject({ argv: ['cat'], cwd: '/', cols: 80, rows: 24, mode: 'pipe' })
-    expect(process.spec.env).toEqual({ PATH: '/bin' })
+    expect(process.spec.env).toEqual({ PATH: '/bin', SANDWIRE_SESSION: 's1' })
   })
 
   test('keeps output in order when resuming the process delivers at once', async () => {

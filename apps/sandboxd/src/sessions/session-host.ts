@@ -8,6 +8,7 @@ import {
   type StartParameters,
 } from '@sandwire/protocol'
 import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
+import { MARKER_VARIABLE } from '../processes/process-tree.ts'
 import type { Log } from '../log.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from './screen-model.ts'
@@ -197,6 +198,8 @@ export class SessionHost {
       ...baseEnv,
       ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}),
       ...start.env,
+      // Last, so that no client can pass its processes off as another session's.
+      [MARKER_VARIABLE]: id,
     }
     const started = this.#deps.startProcess(
       { argv, cwd, env, mode, cols: start.cols, rows: start.rows },
