@@ -91,6 +91,16 @@ describe('a limit', () => {
     expect(driver.handle.status.get().is).toBe('attached')
   })
 
+  test('[B2] on the rate of messages does not count a fast upload', async () => {
+    await using sandboxd = await startSandboxd({ args: ['--messages-per-second', '100'] })
+    await using client = runShell(sandboxd, 'wc -c')
+    await client.sendInBlocks(new Uint8Array(100_000_000), 64 * 1024)
+    client.handle.eof()
+    await client.exit
+    expect(client.text.trim()).toBe('100000000')
+    expect(client.reconnections).toBe(0)
+  })
+
   test('on the rate of messages only delays an honest client that writes small pieces', async () => {
     await using sandboxd = await startSandboxd({ args: ['--messages-per-second', '200'] })
     await using client = runShell(sandboxd, 'cat')

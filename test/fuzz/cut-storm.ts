@@ -16,6 +16,9 @@ import type { RunningSandboxd } from '../e2e/support/sandboxd.ts'
 const BLOCK_BYTES = 7_919
 /** Time one resume may take on a loaded machine. */
 const RESUME_MS = 30_000
+/** Time a cut may take to be noticed before another one is made. */
+const CUT_MS = 3_000
+const MAX_ATTEMPTS = 5
 const READY = '<ready>'
 
 export interface StormOptions {
@@ -92,37 +95,39 @@ class Echo {
   }
 }
 
-/** Breaks the link in one of many ways. */
-function breakLink(proxy: FaultProxy, random: Random): void {
+/** Breaks the link in one of many ways, and says which. */
+function breakLink(proxy: FaultProxy, random: Random): string {
   proxy.setFaults({ toClient: {}, toTarget: {} })
   const direction = random.pick(['toClient', 'toTarget'] as const)
   const kind = random.pick(['reset', 'fin', 'half'] as const)
-  switch (random.int(0, 5)) {
-    case 0:
+  const way = random.pick(['now', 'later', 'twice', 'sliced', 'hole', 'late'] as const)
+  switch (way) {
+    case 'now':
       proxy.cutAll(kind, direction)
-      return
-    case 1:
+      break
+    case 'later':
       proxy.cutAfterBytes(direction, random.int(1, 100_000), kind)
-      return
-    case 2:
-      // Falls into the upgrade, the hello or the welcome of the next connection.
+      break
+    case 'twice':
+      // The second falls into the upgrade, the hello or the welcome of the next connection.
       proxy.cutAll(kind, direction)
       proxy.cutAfterBytes(direction, random.int(1, 1_500), kind)
-      return
-    case 3:
+      break
+    case 'sliced':
       // Single bytes, a thousand a second, so the cut comes by time.
       proxy.setFaults({ [direction]: { sliceBytes: 1 } })
       setTimeout(() => proxy.cutAll(kind, direction), random.int(0, 60))
-      return
-    case 4:
+      break
+    case 'hole':
       // A hole swallows what is on the way before the reset comes.
       proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true } })
       setTimeout(() => proxy.cutAll('reset'), random.int(0, 30))
-      return
-    case 5:
+      break
+    case 'late':
       proxy.setFaults({ [direction]: { latencyMs: random.int(1, 5) } })
       proxy.cutAll(kind, direction)
   }
+  return `${way} ${kind} ${direction}`
 }
 
 async function hashFile(file: string): Promise<string> {
@@ -138,12 +143,33 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
   const file = join(sandboxd.workspace, `storm-${seed}-${options.mode}`)
   await using proxy = openFaultProxy({ target: { port: sandboxd.port }, random: random.fork() })
   const echo = new Echo(options, proxy.port, file)
-  const wait = async (what: string, check: () => boolean) => {
-    await eventually(() => echo.fault !== undefined || check(), { what, timeoutMs: RESUME_MS })
-    if (echo.fault !== undefined)
-      throw new Error(`Cannot go on after ${done} cuts with seed ${seed}`, { cause: echo.fault })
-  }
   let done = 0
+  let fault = 'nothing'
+  const wait = async (what: string, check: () => boolean) => {
+    try {
+      await eventually(() => echo.fault !== undefined || check(), { what, timeoutMs: RESUME_MS })
+    } catch (error) {
+      echo.fault ??= error instanceof Error ? error : new Error(String(error))
+    }
+    if (echo.fault === undefined) return
+    const { writtenBytes, returnedBytes, handle } = echo
+    const open = proxy.connections.map(({ id, heldBytes, bytesToClient, bytesToTarget }) => ({
+      id,
+      heldBytes,
+      bytesToClient,
+      bytesToTarget,
+    }))
+    const state = JSON.stringify({
+      fault,
+      done,
+      writtenBytes,
+      returnedBytes,
+      status: handle.status.get(),
+      open,
+      stats: proxy.stats,
+    })
+    throw new Error(`Cannot go on with seed ${seed}: ${state}`, { cause: echo.fault })
+  }
   await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')
   let isStorming = true
   const writing = (async () => {
@@ -151,8 +177,13 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
   })()
   while (done < cuts) {
     const { reconnections, returnedBytes } = echo
-    breakLink(proxy, random)
-    await wait('the cut', () => echo.reconnections > reconnections)
+    const isCut = () => echo.reconnections > reconnections
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && !isCut(); attempt++) {
+      // Finds nothing to cut when the connection happens to be down at this moment.
+      fault = breakLink(proxy, random)
+      await eventually(isCut, { what: 'the cut', timeoutMs: CUT_MS }).catch(() => {})
+    }
+    await wait('the cut', isCut)
     proxy.setFaults({ toClient: {}, toTarget: {} })
     await wait('the resume', () => echo.handle.status.get().is === 'attached')
     const progress = random.int(0, 40_000)

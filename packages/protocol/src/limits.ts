@@ -46,6 +46,8 @@ export const SILENCE_MS = 50_000
 export const MAX_ATTACHMENTS = 64
 /** Inbound messages per second per connection, over a burst of twice that. */
 export const MESSAGES_PER_SECOND = 5_000
+/** Input in frames of this size and more is bounded by its window, not by the rate of messages: a fast upload is no flood. */
+export const BULK_BYTES = 4 * 1024
 /** Changes and wishes of the lease per second per attachment, over a burst of twice that. */
 export const LEASE_MOVES_PER_SECOND = 20
 /** Least time between two presence messages to one attachment; the later one tells the newest state. */

@@ -1,7 +1,7 @@
 import { decodeClient, decodePlainClient, type WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import { ERRORS } from '../errors.ts'
-import { MAX_MESSAGE_BYTES } from '../limits.ts'
+import { BULK_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import type { Attachment } from './attachment.ts'
@@ -92,7 +92,8 @@ export class ServerSession {
     if (known === undefined) return []
     known.lastHeardMs = nowMs
     const { messagesPerSecond } = this.#parts.options.limits
-    const refusal: Refusal | undefined = known.messages.take(1, nowMs)
+    const isBulk = typeof wire !== 'string' && wire.byteLength >= BULK_BYTES
+    const refusal: Refusal | undefined = known.messages.take(isBulk ? 0 : 1, nowMs)
       ? this.#handle(link, known.rights, wire, nowMs)
       : { code: 'rate_limited', message: `Cannot take more than ${messagesPerSecond} messages a second` }
     if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
