@@ -8,7 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import path from 'node:path'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -35,15 +35,26 @@ function isPrivate(directory: string): boolean {
   }
 }
 
-/** Creates the folder under `$XDG_RUNTIME_DIR`, or `~/.cache` when there is none. */
-export function createRuntimeFolder(env: Environment): RuntimeFolder {
+/** Where folders of runs are kept; a fresh private folder when this user has no place of its own that can be written. */
+function findParent(env: Environment): string {
   const runtime = env['XDG_RUNTIME_DIR'] ?? ''
   const base =
     path.isAbsolute(runtime) && isPrivate(runtime) ? runtime : path.join(env['HOME'] ?? homedir(), '.cache')
   const parent = path.join(base, 'sandwire')
-  mkdirSync(parent, { recursive: true, mode: 0o700 })
-  chmodSync(parent, 0o700)
-  const own = mkdtempSync(path.join(parent, 'run-'))
+  try {
+    mkdirSync(parent, { recursive: true, mode: 0o700 })
+    chmodSync(parent, 0o700)
+    accessSync(parent, constants.W_OK)
+    return parent
+  } catch {
+    // A home that cannot be written is no reason not to start.
+    return mkdtempSync(path.join(tmpdir(), 'sandwire-'))
+  }
+}
+
+/** Creates the folder under `$XDG_RUNTIME_DIR`, else `~/.cache`, else the system's folder for temporary files. */
+export function createRuntimeFolder(env: Environment): RuntimeFolder {
+  const own = mkdtempSync(path.join(findParent(env), 'run-'))
   return {
     path: own,
     logFile: `${own}.log`,

@@ -1,5 +1,13 @@
+import { readlinkSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connectPlain, eventually, openFaultProxy, Random, readDescendants } from '@sandwire/testing'
+import {
+  connectPlain,
+  eventually,
+  openFaultProxy,
+  Random,
+  readDescendants,
+  readProcessTable,
+} from '@sandwire/testing'
 import { Attached, endSession } from './support/attached.ts'
 import { readResidentBytes } from './support/memory.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
@@ -23,6 +31,20 @@ async function readGauge(name: string): Promise<number> {
   return Number(new RegExp(`^sandwire_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
 }
 
+/** Processes that started in the workspace, also those that left sandboxd's tree. */
+function findOrphans(): string[] {
+  return readProcessTable()
+    .filter(({ pid, state }) => {
+      try {
+        return state !== 'Z' && readlinkSync(`/proc/${pid}/cwd`).startsWith(sandboxd.workspace)
+      } catch {
+        // Gone by now, or another user's.
+        return false
+      }
+    })
+    .map(({ name }) => name)
+}
+
 /** What sandboxd holds when it has nothing to do. */
 async function readHoldings(): Promise<object> {
   const below = readDescendants(sandboxd.pid)
@@ -31,6 +53,7 @@ async function readHoldings(): Promise<object> {
     attachments: await readGauge('attachments'),
     logBytes: await readGauge('log_bytes'),
     descendants: below.map(({ name, state }) => `${name} ${state}`),
+    orphans: findOrphans(),
   }
 }
 
@@ -110,8 +133,7 @@ async function liveMany(count: number, seed: number): Promise<void> {
 
 test(`${SESSIONS} sessions of every kind leave no descriptor, child, zombie or session behind`, async () => {
   await liveMany(100, 1)
-  const settled = async () =>
-    (await readGauge('sessions')) === 0 && readDescendants(sandboxd.pid).length === 0
+  const settled = async () => (await readGauge('sessions')) === 0 && findOrphans().length === 0
   await eventually(settled, { what: 'the warm-up to settle', ...WAIT })
   const before = await readHoldings()
   const descriptorsBefore = await readGauge('open_descriptors')

@@ -76,8 +76,8 @@ describe('SIGTERM', () => {
 describe('SIGKILL', () => {
   test('of sandboxd is never told as an exit of the process', async () => {
     const sandboxd = await startSandboxd()
-    const client = runShell(sandboxd, 'sleep 600', { retryForMs: 800 })
-    await client.isAttached()
+    const client = runShell(sandboxd, 'echo up; exec sleep 600', { retryForMs: 800 })
+    await client.waitFor('up')
     const children = readDescendants(sandboxd.pid).map(({ pid }) => pid)
     sandboxd.kill('SIGKILL')
     const status = await eventually(

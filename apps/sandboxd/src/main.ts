@@ -1,40 +1,29 @@
-import { lstatSync, readFileSync, realpathSync, rmSync, statSync, unlinkSync } from 'node:fs'
+import { realpathSync, rmSync, statSync } from 'node:fs'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { ownAccount } from './account.ts'
 import { HELP, parseArguments } from './arguments.ts'
 import { createBaseEnv } from './base-env.ts'
-import { createLog } from './log.ts'
+import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './non-dumpable.ts'
 import { createStartProcess } from './processes/start-process.ts'
-import { listen } from './server.ts'
+import { openSecretFile } from './secret-file.ts'
+import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
 import { ScreenModel } from './sessions/screen-model.ts'
 import { ScreenRenderer } from './sessions/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
-
-/** Shortest secret that is taken; 16 characters of hex are 64 bits. */
-const MIN_SECRET_CHARS = 16
+import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 
 function fail(message: string, hint: string): never {
   process.stderr.write(`sandboxd: ${message}\nhint: ${hint}\n`)
   process.exit(2)
 }
 
-/** Reads the secret and removes its file, so that nothing in the sandbox can read it again. */
-function takeSecret(file: string): string {
-  let secret: string
-  try {
-    secret = readFileSync(file, 'utf8').trim()
-    unlinkSync(file)
-  } catch (error) {
-    return fail(
-      `cannot take the secret from "${file}": ${error instanceof Error && 'code' in error ? String(error.code) : 'failed'}`,
-      'the file must be readable and removable',
-    )
-  }
-  if (secret.length < MIN_SECRET_CHARS || !/^[\x21-\x7e]+$/.test(secret))
-    fail('the secret is too short or not printable', `use at least ${MIN_SECRET_CHARS} random characters`)
-  return secret
+function readSecret(file: string, log: Log): { readonly secret: string; readonly remove: () => boolean } {
+  const opened = openSecretFile(file)
+  if (!opened.isOk) return fail(opened.message, opened.hint)
+  if (opened.isExposed) log.warn('secret_exposed', { message: 'Other users can read the secret file' })
+  return opened
 }
 
 function findWorkspace(directory: string): string {
@@ -50,20 +39,28 @@ function findWorkspace(directory: string): string {
   )
 }
 
-/** A socket left by an earlier run makes way; anything else is not ours to remove. */
-function removeOldSocket(path: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found === undefined) return
-  if (!found.isSocket())
-    fail(`cannot listen on "${path}": it exists and is not a socket`, 'choose another path')
-  unlinkSync(path)
+/** Listens, or says in one line why it cannot. */
+async function open(address: ListenAddress, deps: ServerDependencies): Promise<ReturnType<typeof listen>> {
+  const where = address.kind === 'unix' ? address.path : `${address.hostname}:${address.port}`
+  const obstacle = address.kind === 'unix' ? await clearSocketPath(address.path) : undefined
+  if (obstacle !== undefined)
+    fail(`cannot listen on "${where}": ${obstacle}`, 'choose another address with --listen')
+  try {
+    return listenPrivately(() => listen(address, deps))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'failed'
+    return fail(
+      `cannot listen on "${where}": ${code}`,
+      'choose another address with --listen, or port 0 for a free one',
+    )
+  }
 }
 
 function randomText(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }
 
-function main(): void {
+async function main(): Promise<void> {
   const parsed = parseArguments(process.argv.slice(2))
   if (parsed.kind === 'help') {
     process.stdout.write(HELP)
@@ -81,15 +78,16 @@ function main(): void {
   if (!forbidDumps())
     log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
   const workspace = findWorkspace(parsed.workspace)
-  const secret = parsed.secretFile === undefined ? null : takeSecret(parsed.secretFile)
-  if (secret === null) log.warn('insecure', { message: 'Anybody who reaches this address can run commands' })
+  const secretFile = parsed.secretFile === undefined ? undefined : readSecret(parsed.secretFile, log)
+  if (secretFile === undefined)
+    log.warn('insecure', { message: 'Anybody who reaches this address can run commands' })
   const baseEnv = createBaseEnv(process.env, ownAccount())
   const settings: Settings = {
     version: SOFTWARE_VERSION,
     workspace,
     baseEnv,
     shell: [parsed.shell ?? baseEnv['SHELL'] ?? '/bin/sh', '-l'],
-    secret,
+    secret: secretFile?.secret ?? null,
     origins: parsed.origins,
     hosts: parsed.hosts,
     maxSessions: parsed.maxSessions,
@@ -112,8 +110,7 @@ function main(): void {
     { mintId: () => randomText(16), wallClock: Date.now },
   )
   const { listen: address } = parsed
-  if (address.kind === 'unix') removeOldSocket(address.path)
-  const server = listen(address, {
+  const server = await open(address, {
     settings,
     registry,
     log,
@@ -121,6 +118,8 @@ function main(): void {
     now,
     epochMs: performance.timeOrigin,
   })
+  if (secretFile?.remove() === false)
+    fail('cannot remove the secret file', 'put it into a folder that can be written')
   const url =
     address.kind === 'unix'
       ? `unix:${address.path}`
@@ -141,4 +140,4 @@ function main(): void {
   process.on('SIGINT', () => void stop())
 }
 
-main()
+await main()

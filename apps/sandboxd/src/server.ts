@@ -74,7 +74,8 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
   const server: Server<SocketData> =
     address.kind === 'unix'
       ? Bun.serve({ ...common, unix: address.path })
-      : Bun.serve({ ...common, hostname: address.hostname, port: address.port })
+      : // Outside development Bun shares a port between servers by default, and its connections at random.
+        Bun.serve({ ...common, hostname: address.hostname, port: address.port, reusePort: false })
   app.open(hostNames(address, server.port ?? 0, deps.settings.hosts))
   return server
 }
@@ -82,7 +83,9 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
 /** Routes a request: source, credential, then the route itself. */
 class App {
   readonly #deps: ServerDependencies
+  /** Requests with the secret, and those without. */
   readonly #requests: TokenBucket
+  readonly #strangers: TokenBucket
   readonly #refusals = new Map<string, number>()
   readonly #api: Api
   #gatekeeper: Gatekeeper | undefined
@@ -92,6 +95,7 @@ class App {
     this.#deps = deps
     const { requestsPerSecond } = deps.settings
     this.#requests = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
+    this.#strangers = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     const { registry, epochMs, settings } = deps
     this.#api = new Api({ registry, epochMs, version: settings.version, refusals: this.#refusals })
   }
@@ -138,12 +142,14 @@ class App {
         ? new SandwireError('shutting_down', 'Not ready')
         : this.#gatekeeper.checkSource(request.headers)
     if (wrongSource !== undefined) throw wrongSource
-    // Behind the check of the source, so that a web page cannot use the requests up.
-    if (!this.#requests.take(1, this.#deps.now()))
-      throw new SandwireError('rate_limited', 'Cannot take more requests now')
     const url = new URL(request.url)
-    if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
     const unauthorized = this.#gatekeeper?.checkSecret(request.headers)
+    const isHealth = url.pathname === '/healthz'
+    // Strangers have a budget of their own, so that they cannot use up everybody's.
+    const budget = unauthorized === undefined ? this.#requests : this.#strangers
+    if (!budget.take(1, this.#deps.now()))
+      throw new SandwireError('rate_limited', 'Cannot take more requests now')
+    if (isHealth) return respondJson({ status: 'ok' })
     if (unauthorized !== undefined) throw unauthorized
     if (url.pathname === '/attach') return this.#attach(request, server, url, requestId)
     return this.#api.handle(request, url, PRINCIPAL)

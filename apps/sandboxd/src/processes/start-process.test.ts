@@ -23,6 +23,11 @@ const expected = (mode: 'pipe' | 'pty', text: string): string =>
 const sequence = (count: number): string =>
   Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')
 
+/** A time to sleep that no other run of these tests uses, so that its sleepers can be told apart. */
+function ownSeconds(index: number): number {
+  return 1_000_000 + process.pid * 10 + index
+}
+
 describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
   const begin = (script: string, options: RecordOptions = {}) =>
     record(start, shell(script), { mode, ...options })
@@ -215,9 +220,10 @@ describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
   })
 
   test('leaves nobody behind when it is terminated', async () => {
-    const marks = ['7101', '7102', '7103', '7104']
+    const marks = [1, 2, 3, 4].map(ownSeconds)
+    const [first, second, third, fourth] = marks
     const run = begin(
-      `trap '' HUP TERM; sleep 7101 & setsid sleep 7102 & (setsid nohup sleep 7103 >/dev/null 2>&1 &); env -i sleep 7104 & echo ready; wait; sleep 7101`,
+      `trap '' HUP TERM; sleep ${first} & setsid sleep ${second} & (setsid nohup sleep ${third} >/dev/null 2>&1 &); env -i sleep ${fourth} & echo ready; wait; sleep ${first}`,
     )
     await shown(run, 'ready')
     await eventually(() => marks.every((mark) => isRunning(`sleep ${mark}`)), { what: 'all sleepers' })
@@ -234,10 +240,10 @@ describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
   })
 
   test('sweeps what a normal exit left running', async () => {
-    const run = begin(`trap '' HUP; setsid sleep 7105 >/dev/null 2>&1 </dev/null & exit 0`)
+    const run = begin(`trap '' HUP; setsid sleep ${ownSeconds(5)} >/dev/null 2>&1 </dev/null & exit 0`)
     await run.ended
     await run.process.terminate()
-    expect(isRunning('sleep 7105')).toBe(false)
+    expect(isRunning(`sleep ${ownSeconds(5)}`)).toBe(false)
   })
 
   test('accepts every call after it has ended', async () => {

@@ -4,6 +4,9 @@ import { startPtyProcess } from './pty-process.ts'
 import { isFailure, resolveCommand } from './resolve-command.ts'
 import { DRAIN_BYTES, DRAIN_MS, HANGUP_MS, type StartOptions, TERMINATE_MS } from './start-options.ts'
 
+/** Where `setsid` is when the environment names no PATH. */
+const SYSTEM_PATH = '/usr/bin:/bin:/usr/local/bin'
+
 /** Starts real processes on this machine. */
 export function createStartProcess(options: Partial<StartOptions> = {}): StartProcess {
   const settings = {
@@ -13,7 +16,7 @@ export function createStartProcess(options: Partial<StartOptions> = {}): StartPr
     terminateMs: TERMINATE_MS,
     now: () => performance.now(),
     ...options,
-    setsidFile: Bun.which('setsid'),
+    setsidFile: Bun.which('setsid') ?? Bun.which('setsid', { PATH: SYSTEM_PATH }),
   }
   return (spec, events) => {
     const command = resolveCommand(spec)

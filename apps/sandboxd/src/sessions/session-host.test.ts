@@ -209,9 +209,10 @@ describe('SessionHost', () => {
     host.received(1, encode({ type: 'ack', output: 3 }))
     expect(link.closed).toBe(1000)
     host.disconnected(1)
+    expect(process.calls).not.toContain('terminate')
     host.end()
     expect(gone).toEqual([true])
-    expect(process.calls).not.toContain('terminate')
+    expect(process.calls).toContain('terminate')
   })
 
   test('ends a process that still runs when the session is ended', () => {

@@ -118,8 +118,10 @@ export class SessionHost {
     this.#process?.signal(name)
   }
 
+  /** Ends the session on request, and whatever its process has left behind. */
   end(): void {
     this.#run(this.session.end(this.#deps.now()))
+    if (this.#hasEnded) void this.#process?.terminate()
   }
 
   /** Ends every connection so that clients come back, and the process. Resolves when nothing of it is left. */

@@ -329,6 +329,20 @@ describe('a snapshot', () => {
 })
 
 describe('sizes of the terminal', () => {
+  test('[S8] that changed while a screen was rendered are told behind it', () => {
+    const bench = new Bench({ mode: 'pty' })
+    const driver = bench.attach({ identity: 1 })
+    bench.output('ab')
+    const late = bench.attach({ identity: 2, rights: { authority: 'viewer' } })
+    driver.says({ type: 'resize', cols: 90, rows: 30, seq: 1, at: 0 })
+    const data = new Uint8Array(1)
+    bench.run(bench.session.snapshotReady(late.id, { at: 2, cols: 80, rows: 24, data, exact: true }, 0))
+    expect(late.hears('snapshot', 'resized')).toMatchObject([
+      { type: 'snapshot', at: 2, cols: 80, rows: 24 },
+      { type: 'resized', at: 2, cols: 90, rows: 30 },
+    ])
+  })
+
   test('[S8] are told between the bytes where they changed', () => {
     const bench = new Bench({ mode: 'pty' })
     const driver = bench.attach({ identity: 1 })
