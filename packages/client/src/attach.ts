@@ -299,7 +299,8 @@ class Attachment implements AttachHandle {
 
   #arm(): void {
     const atMs = this.#session.nextTickMs()
-    if (this.#timer?.atMs === atMs) return
+    // A timer that fires too early costs less than setting it anew for every frame.
+    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
     if (this.#timer !== undefined) clearTimeout(this.#timer.id)
     this.#timer = undefined
     if (atMs === undefined) return

@@ -294,7 +294,8 @@ export class SessionHost {
 
   #arm(): void {
     const atMs = this.#isGone ? undefined : this.session.nextTickMs(this.#deps.now())
-    if (this.#timer?.atMs === atMs) return
+    // A timer that fires too early costs less than setting it anew for every frame.
+    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
     if (this.#timer !== undefined) clearTimeout(this.#timer.id)
     this.#timer = undefined
     if (atMs === undefined) return
