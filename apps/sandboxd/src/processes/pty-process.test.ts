@@ -43,18 +43,23 @@ test('a pty process is interrupted by the key and by the signal', async () => {
 })
 
 test('a pty process sees a new size in order with its input', async () => {
-  const run = begin(
-    shell('stty -echo; trap "echo winch" WINCH; echo ready; read a; stty size; read b; stty size'),
-  )
+  const run = begin(shell('stty -echo; echo ready; read a; stty size; read b; stty size'))
   await shown(run, 'ready')
   run.process.resize(101, 41)
-  await shown(run, 'winch')
   type(run, 'a\n')
   await shown(run, '41 101')
   run.process.resize(102, 42)
   type(run, 'b\n')
   await run.ended
   expect(run.text()).toContain('42 102')
+})
+
+test('a pty process gets SIGWINCH with a new size', async () => {
+  const run = begin(shell('trap "stty size; exit 5" WINCH; echo ready; while :; do sleep 0.01; done'))
+  await shown(run, 'ready')
+  run.process.resize(101, 41)
+  expect(await run.ended).toEqual({ code: 5, signal: null, truncated: false })
+  expect(run.text()).toContain('41 101')
 })
 
 test('a pty process ends when its output was stopped by the user', async () => {
