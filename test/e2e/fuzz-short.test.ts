@@ -23,6 +23,7 @@ describe(`decoders under attack, FUZZ_SEED=${seed}`, () => {
   test.each(TARGETS.map((target) => [target.name, target] as const))('%s', async (_, target) => {
     const report = await runCampaign(sandboxd, { target, seed, maxAttacks: Infinity, maxMs: BUDGET_MS })
     expect(report.attacks).toBeGreaterThan(5)
-    expect(report.rssBytes.end - report.rssBytes.warm).toBeLessThan(64 * 1024 * 1024)
+    // A second of messages of up to 1 MiB is garbage until it is collected; drift is what the long run looks for.
+    expect(report.rssBytes.end - report.rssBytes.warm).toBeLessThan(512 * 1024 * 1024)
   })
 })
