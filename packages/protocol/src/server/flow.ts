@@ -26,14 +26,25 @@ function isBlocking(inputs: FlowInputs, nowMs: number): boolean {
   return inputs.driver === undefined && nowMs < inputs.graceUntilMs
 }
 
-/** Whether reading from the process has to stop. Once paused, it goes on when half the room is free again. */
+/** A window up to this size belongs to a slow link, or one that has just begun. */
+const SMALL_WINDOW_BYTES = 128 * 1024
+
+/**
+ * Unread bytes at which a paused process goes on. A single read can bring far more than is wanted, and on a slow link all
+ * of it stands in front of what follows an interrupt; so there the process waits until little is left.
+ */
+function resumeAt(windowBytes: number): number {
+  return windowBytes <= SMALL_WINDOW_BYTES ? windowBytes >> 3 : windowBytes >> 1
+}
+
+/** Whether reading from the process has to stop. Once paused, it goes on when there is room again. */
 export function shouldPause(inputs: FlowInputs, nowMs: number): boolean {
   const { log, driver, pin, isPaused } = inputs
   if (isHeldByDriver(driver)) {
     if (driver.awaitsSnapshot) return true
     const unread = log.end - driver.acked
     const window = driver.window.sizeBytes
-    return isPaused ? unread > window >> 1 : unread >= window
+    return isPaused ? unread > resumeAt(window) : unread >= window
   }
   if (!isBlocking(inputs, nowMs)) return false
   return log.end - pin >= log.limitBytes

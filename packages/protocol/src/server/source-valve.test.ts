@@ -22,7 +22,7 @@ function writeUpTo(bench: Bench, bytes: number): number {
 }
 
 describe('the driver', () => {
-  test('[F1] pauses the process with a window of unread output and lets it go on at half', () => {
+  test('[F1] pauses the process with a window of unread output and lets it go on at an eighth of a small one', () => {
     const bench = new Bench({ limits: { window: WINDOW } })
     const driver = bench.attach()
     bench.takeEffects()
@@ -30,9 +30,22 @@ describe('the driver', () => {
     expect(valve(bench)).toEqual([])
     bench.output('h')
     expect(valve(bench)).toEqual(['pause'])
-    driver.acks(3)
+    driver.acks(6)
     expect(valve(bench)).toEqual([])
-    driver.acks(4)
+    driver.acks(7)
+    expect(valve(bench)).toEqual(['resume'])
+  })
+
+  test('[F1] lets the process go on at half of a large window', () => {
+    const size = 256 * 1024
+    const bench = new Bench({ limits: { window: { startBytes: size, minBytes: size, maxBytes: size } } })
+    const driver = bench.attach()
+    bench.takeEffects()
+    bench.output('x'.repeat(size))
+    expect(valve(bench)).toEqual(['pause'])
+    driver.acks(size / 2 - 1)
+    expect(valve(bench)).toEqual([])
+    driver.acks(size / 2)
     expect(valve(bench)).toEqual(['resume'])
   })
 
