@@ -3,7 +3,7 @@ import { runCampaign, startFuzzedSandboxd } from '../fuzz/campaign.ts'
 import { TARGETS } from '../fuzz/targets.ts'
 import type { RunningSandboxd } from './support/sandboxd.ts'
 
-/** Time per decoder; `test/fuzz/frames.ts` goes on for longer. */
+/** Time per decoder. `npm run fuzz` goes on for longer, and looks for memory drift, which a second cannot tell from garbage. */
 const BUDGET_MS = 1_200
 
 /** `FUZZ_SEED=N` replays a run. */
@@ -23,7 +23,5 @@ describe(`decoders under attack, FUZZ_SEED=${seed}`, () => {
   test.each(TARGETS.map((target) => [target.name, target] as const))('%s', async (_, target) => {
     const report = await runCampaign(sandboxd, { target, seed, maxAttacks: Infinity, maxMs: BUDGET_MS })
     expect(report.attacks).toBeGreaterThan(5)
-    // A second of messages of up to 1 MiB is garbage until it is collected; drift is what the long run looks for.
-    expect(report.rssBytes.end - report.rssBytes.warm).toBeLessThan(512 * 1024 * 1024)
   })
 })
