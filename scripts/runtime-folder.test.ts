@@ -30,3 +30,11 @@ test('createRuntimeFolder does not trust a runtime folder that others can enter'
   expect(folder.path).toStartWith(path.join(home, '.cache', 'sandwire'))
   for (const each of [base, home]) rmSync(each, { recursive: true })
 })
+
+test('createRuntimeFolder falls back to a private temporary folder when the home cannot be written', () => {
+  const folder = createRuntimeFolder({ HOME: '/dev/null' })
+  expect(folder.path.startsWith(path.join(tmpdir(), 'sandwire-'))).toBe(true)
+  expect(statSync(folder.write('token', 'secret')).mode & 0o777).toBe(0o600)
+  expect(statSync(path.dirname(folder.path)).mode & 0o777).toBe(0o700)
+  rmSync(path.dirname(folder.path), { recursive: true })
+})
