@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 
-import { addCounts, formatCounts, isGreen, parseTestSummary } from './test-summary.ts'
+import { addCounts, FailureList, formatCounts, isGreen, parseTestSummary } from './test-summary.ts'
 
 const summary =
   '\n 12 pass\n 1 skip\n 2 todo\n 3 fail\n 40 expect() calls\nRan 18 tests across 2 files. [29.00ms]\n'
@@ -49,4 +49,12 @@ describe('counts', () => {
     expect(isGreen({ ...some, failed: 1 })).toBe(false)
     expect(isGreen({ passed: 0, failed: 0, skipped: 5 })).toBe(false)
   })
+})
+
+test('a list of failures names the file of each, however the output was cut', () => {
+  const list = new FailureList()
+  const output =
+    'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n'
+  for (const character of output) list.push(character)
+  expect(list.failures).toEqual(['a.test.ts: two > b [2ms]', 'c.test.ts: three'])
 })

@@ -40,3 +40,23 @@ export function isGreen(counts: TestCounts): boolean {
 export function formatCounts(counts: TestCounts): string {
   return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
 }
+
+/** Picks the failed tests out of the output of `bun test` as it comes, each behind its file. */
+export class FailureList {
+  readonly failures: string[] = []
+  #file = ''
+  #partial = ''
+
+  push(text: string): void {
+    const lines = (this.#partial + text).split('\n')
+    this.#partial = lines.pop() ?? ''
+    for (const line of lines) this.#take(Bun.stripANSI(line))
+  }
+
+  #take(line: string): void {
+    const file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1]
+    if (file !== undefined) this.#file = file
+    const title = /^\(fail\) (.+)$/.exec(line)?.[1]
+    if (title !== undefined) this.failures.push(`${this.#file}: ${title}`)
+  }
+}

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { ensureSystemPackages } from './system-packages.ts'
 import {
   addCounts,
+  FailureList,
   formatCounts,
   isGreen,
   noTests,
@@ -25,6 +26,7 @@ const stages = [
 ]
 
 const root = path.dirname(import.meta.dir)
+const failureList = new FailureList()
 
 function listFiles(patterns: readonly string[]): string[] {
   const files = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
@@ -47,7 +49,9 @@ async function runBunTest(args: readonly string[]): Promise<TestCounts> {
   let tail = ''
   for await (const chunk of child.stderr) {
     process.stderr.write(chunk)
-    tail = (tail + decoder.decode(chunk, { stream: true })).slice(-tailChars)
+    const text = decoder.decode(chunk, { stream: true })
+    failureList.push(text)
+    tail = (tail + text).slice(-tailChars)
   }
   const status = await child.exited
   const counts = parseTestSummary(tail) ?? noTests
@@ -69,5 +73,6 @@ async function runStages(): Promise<TestCounts> {
 ensureSystemPackages((line) => console.error(line))
 const extra = process.argv.slice(2)
 const counts = extra.length > 0 ? await runBunTest(extra) : await runStages()
+for (const failure of failureList.failures) console.log(`failed: ${failure}`)
 console.log(formatCounts(counts))
 process.exitCode = isGreen(counts) ? 0 : 1

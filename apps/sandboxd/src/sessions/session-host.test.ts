@@ -147,6 +147,8 @@ describe('SessionHost', () => {
     process.events.output('stdout', bytes('bbbb'))
     await nextTurn()
     host.received(1, encode({ type: 'ack', output: 8 }))
+    expect(link.text).toBe('aaaaaaaabbbb')
+    host.received(1, encode({ type: 'ack', output: 12 }))
     expect(process.calls).toEqual(['pause', 'resume'])
     expect(link.text).toBe('aaaaaaaabbbbcc')
     host.end()
