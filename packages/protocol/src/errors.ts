@@ -42,6 +42,22 @@ export const ERRORS = {
   session_not_found: final(404, 4404),
   /** The session existed and has ended, with everything it kept. */
   session_gone: final(410, 4410),
+  /** No sandbox has this id or name, or it is not yours. */
+  sandbox_not_found: final(404, 4404),
+  /** The sandbox does not run, and the request must not wake it. */
+  sandbox_stopped: final(409, 4411),
+  /** The sandbox could not be started, or broke. */
+  sandbox_failed: passing(502, 4412),
+  /** The sandbox does not answer. */
+  sandbox_unreachable: passing(502, 4413),
+  /** What makes sandboxes does not answer. */
+  provider_unavailable: passing(503, 4414),
+  /** Stopping would lose the files, and the request did not say that this is meant. */
+  needs_discard: final(409, 4415),
+  /** Another sandbox of the account has this name. */
+  name_taken: final(409, 4416),
+  /** The account has as many sandboxes as it may. */
+  too_many_sandboxes: final(429, 4456),
   /** The same create id was used with other parameters. */
   conflict: final(409, 4409),
   /** A parameter works only with the `sandwire.v1` subprotocol. */

@@ -1,0 +1,104 @@
+import { shape } from '@sandwire/protocol'
+
+/**
+ * What control asks of the host that makes local sandboxes, as HTTP over a unix socket only the two can open:
+ *
+ * | request | answer |
+ * |---|---|
+ * | `GET /health` | `HostHealth` |
+ * | `GET /sandboxes` | `{sandboxes: SandboxStatus[]}` |
+ * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs, once for all who ask |
+ * | `GET /sandboxes/:id` | `SandboxStatus` |
+ * | `POST /sandboxes/:id/stop` | `SandboxStatus`; files stay |
+ * | `POST /sandboxes/:id/sever` | 204; cuts every connection into it, which clients resume |
+ * | `DELETE /sandboxes/:id` | 204; files too; also when there is none |
+ * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
+ *
+ * An error is `{error: {code, message, request_id}}` with the status of its row.
+ */
+
+/** Where a sandbox may connect to. */
+export const networkShape = shape.record({
+  policy: shape.oneOf(['none', 'allowlist', 'open']),
+  /** Host names, `*.name`, or `set:npm` for a ready-made set; used by `allowlist` only. */
+  allow: shape.list(shape.text(253), 256),
+})
+export type NetworkSpec = shape.Decoded<typeof networkShape>
+
+/** What a sandbox may use. */
+export const limitsShape = shape.record({
+  memoryBytes: shape.whole(16 * 1024 * 1024, 1024 ** 4),
+  pids: shape.whole(8, 100_000),
+  /** Thousandths of a processor. */
+  milliCpus: shape.whole(10, 1_000_000),
+  diskBytes: shape.whole(1024 * 1024, 1024 ** 5),
+})
+export type SandboxLimits = shape.Decoded<typeof limitsShape>
+
+export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
+  memoryBytes: 1024 ** 3,
+  pids: 512,
+  milliCpus: 1_000,
+  diskBytes: 2 * 1024 ** 3,
+}
+
+/** Everything that starting a sandbox needs to know. */
+export const startSpecShape = shape.record({
+  id: shape.text(32),
+  name: shape.text(63),
+  /** Control's public key, 32 bytes in base64url; all that the sandbox knows of it. */
+  publicKey: shape.text(43),
+  network: networkShape,
+  limits: limitsShape,
+  /** Added to the environment of every process. Never a secret. */
+  env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
+})
+export type StartSpec = shape.Decoded<typeof startSpecShape>
+
+/** How a sandbox is. */
+export type SandboxStatus =
+  | {
+      readonly id: string
+      readonly state: 'running'
+      /** Origin that reaches its sandboxd, such as `http://127.0.0.1:40123`. */
+      readonly address: string
+      /** Differs for every start, so that a stale address is noticed. */
+      readonly epoch: string
+      readonly startedMs: number
+    }
+  | {
+      readonly id: string
+      readonly state: 'stopped'
+      /** Why it stopped, when nobody asked it to: `oom`, `disk_full`, `exit_N`, `signal_NAME`. */
+      readonly reason?: string
+    }
+  /** Never started here, or destroyed. */
+  | { readonly id: string; readonly state: 'absent' }
+
+/** How the host is. */
+export interface HostHealth {
+  readonly status: 'ok'
+  readonly version: string
+  /** How sandboxes are isolated: `none` when they are not. */
+  readonly isolation: 'bubblewrap' | 'none'
+  readonly sandboxes: number
+}
+
+const runningShape = shape.record({
+  id: shape.text(32),
+  state: shape.literal('running'),
+  address: shape.text(64, /^http:\/\/127\.0\.0\.1:[1-9][0-9]{0,4}$/),
+  epoch: shape.text(64),
+  startedMs: shape.offset,
+})
+const stoppedShape = shape.record({
+  id: shape.text(32),
+  state: shape.literal('stopped'),
+  reason: shape.optional(shape.text(64)),
+})
+const absentShape = shape.record({ id: shape.text(32), state: shape.literal('absent') })
+
+/** Reads what the host said of a sandbox. */
+export function decodeSandboxStatus(value: unknown): SandboxStatus | undefined {
+  return runningShape.decode(value) ?? stoppedShape.decode(value) ?? absentShape.decode(value)
+}

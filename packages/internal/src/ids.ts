@@ -1,0 +1,34 @@
+/** Letters of ids: Crockford's base 32 in lower case, which has one spelling and no look-alikes. */
+export const ID_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** A sandbox id: 128 random bits in 26 letters, then 30 bits of an HMAC in 6. */
+const SANDBOX_ID = /^[0-9a-hjkmnp-tv-z]{32}$/
+/** A session id: the sandbox it is in, and 128 random bits. */
+const SESSION_ID = /^([0-9a-hjkmnp-tv-z]{32})\.[0-9a-hjkmnp-tv-z]{26}$/
+
+/** Whether the text is spelled like a sandbox id; only control can tell whether it was minted. */
+export function isSandboxId(text: string): boolean {
+  return SANDBOX_ID.test(text)
+}
+
+/** The sandbox that a session id names, or undefined when it is spelled wrong. */
+export function sandboxOfSession(sessionId: string): string | undefined {
+  return SESSION_ID.exec(sessionId)?.[1]
+}
+
+/** Spells bytes in the letters of ids, five bits each, the last group padded with zero bits. */
+export function spellId(bytes: Uint8Array): string {
+  let text = ''
+  let bits = 0
+  let held = 0
+  for (const byte of bytes) {
+    held = (held << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += ID_ALPHABET[(held >> bits) & 31]
+    }
+    held &= (1 << bits) - 1
+  }
+  return bits === 0 ? text : text + ID_ALPHABET[(held << (5 - bits)) & 31]
+}

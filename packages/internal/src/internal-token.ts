@@ -1,0 +1,129 @@
+import { ROLES, SandwireError, shape } from '@sandwire/protocol'
+import { isSandboxId } from './ids.ts'
+
+/** First part of every token, so that a token of another kind or version is refused by name. */
+const KIND = 'swi1'
+/** Longest life of a token. */
+export const MAX_TOKEN_LIFE_MS = 60_000
+/** How far the clocks of the two sides may differ. */
+const CLOCK_SKEW_MS = 5_000
+/** Longest token that is looked at; a path with its query is most of it. */
+const MAX_TOKEN_CHARS = 512 * 1024
+
+/** What a request may do in the sandbox: act for control itself, or for a person in a role. */
+export const AUTHORITIES = ['control', ...ROLES] as const
+
+const claimsShape = shape.record({
+  method: shape.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  /** Path and query exactly as the request has them. */
+  path: shape.text(MAX_TOKEN_CHARS, /^\//),
+  sandbox: shape.text(64),
+  /** Account the request acts for; create ids and attachments belong to it. */
+  identity: shape.text(256),
+  /** What other attachments see of it. */
+  name: shape.optional(shape.text(128)),
+  authority: shape.oneOf(AUTHORITIES),
+  /** Whether it may start any command and set any environment. */
+  exec: shape.bool,
+  /** Id for the session that this request starts. */
+  session: shape.optional(shape.text(128)),
+  requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
+  issuedMs: shape.whole(0, Number.MAX_SAFE_INTEGER),
+  expiresMs: shape.whole(0, Number.MAX_SAFE_INTEGER),
+})
+
+/** One request of control to a sandbox, signed for that request alone. */
+export type InternalClaims = shape.Decoded<typeof claimsShape>
+
+/** What the request that carries a token really is. */
+export interface RequestFacts {
+  readonly method: string
+  readonly path: string
+  readonly sandbox: string
+  readonly nowMs: number
+}
+
+function toBase64Url(bytes: Uint8Array): string {
+  let binary = ''
+  for (const byte of bytes) binary += String.fromCharCode(byte)
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[A-Za-z0-9_-]*$/.test(text)) return undefined
+  try {
+    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0))
+    // Two spellings of the same bytes would be two tokens with one signature.
+    return toBase64Url(bytes) === text ? bytes : undefined
+  } catch {
+    // Not base64: told by the undefined.
+    return undefined
+  }
+}
+
+/** Signs claims with control's private key. */
+export async function signInternalToken(key: CryptoKey, claims: InternalClaims): Promise<string> {
+  const body = `${KIND}.${toBase64Url(new TextEncoder().encode(JSON.stringify(claims)))}`
+  const signature = await crypto.subtle.sign('Ed25519', key, new TextEncoder().encode(body))
+  return `${body}.${toBase64Url(new Uint8Array(signature))}`
+}
+
+function refused(why: string): SandwireError {
+  return new SandwireError('unauthorized', `Cannot authenticate: ${why}`)
+}
+
+function decodeClaims(text: string): InternalClaims | undefined {
+  const bytes = fromBase64Url(text)
+  if (bytes === undefined) return undefined
+  try {
+    return claimsShape.decode(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
+  } catch {
+    // Signed, but not JSON: told by the undefined.
+    return undefined
+  }
+}
+
+function mismatch(claims: InternalClaims, facts: RequestFacts): string | undefined {
+  const { issuedMs, expiresMs } = claims
+  if (expiresMs <= issuedMs || expiresMs - issuedMs > MAX_TOKEN_LIFE_MS) return 'the token lives too long'
+  if (facts.nowMs > expiresMs + CLOCK_SKEW_MS) return 'the token has expired'
+  if (facts.nowMs < issuedMs - CLOCK_SKEW_MS) return 'the token is from the future'
+  if (claims.sandbox !== facts.sandbox || !isSandboxId(claims.sandbox))
+    return 'the token is for another sandbox'
+  if (claims.method !== facts.method || claims.path !== facts.path) return 'the token is for another request'
+  return undefined
+}
+
+/** The claims of a token that control signed for exactly this request; throws `unauthorized` otherwise. */
+export async function verifyInternalToken(
+  key: CryptoKey,
+  token: string,
+  facts: RequestFacts,
+): Promise<InternalClaims> {
+  if (token.length > MAX_TOKEN_CHARS) throw refused('the token is too long')
+  const [kind, body, signature, ...rest] = token.split('.')
+  if (kind !== KIND || body === undefined || signature === undefined || rest.length > 0)
+    throw refused('the token is not one of this version')
+  const bytes = fromBase64Url(signature)
+  const signed = new TextEncoder().encode(`${kind}.${body}`)
+  if (bytes === undefined || !(await crypto.subtle.verify('Ed25519', key, bytes, signed)))
+    throw refused('the token is not accepted')
+  const claims = decodeClaims(body)
+  if (claims === undefined) throw refused('the token says what this version does not know')
+  const why = mismatch(claims, facts)
+  if (why !== undefined) throw refused(why)
+  return claims
+}
+
+/** Reads a public key as it travels: 32 raw bytes in base64url. */
+export async function importPublicKey(text: string): Promise<CryptoKey> {
+  const bytes = fromBase64Url(text)
+  if (bytes?.length !== 32) throw new SandwireError('bad_request', 'Cannot use the public key: not 32 bytes')
+  return crypto.subtle.importKey('raw', bytes, 'Ed25519', true, ['verify'])
+}
+
+/** Writes a public key as it travels. */
+export async function exportPublicKey(key: CryptoKey): Promise<string> {
+  return toBase64Url(new Uint8Array(await crypto.subtle.exportKey('raw', key)))
+}
