@@ -21,11 +21,11 @@ export function findAccount(passwd: string, uid: number): Account | undefined {
   return undefined
 }
 
-/** The account this process runs as. Read here because Bun's `userInfo` takes names from the environment (1.4). */
-export function ownAccount(): Account {
+/** The account of a user of this machine. Read here because Bun's `userInfo` takes names from the environment (1.4). */
+export function readAccount(uid: number): Account {
   const fallback: Account = { name: 'user', home: '/', shell: '/bin/sh' }
   try {
-    return findAccount(readFileSync('/etc/passwd', 'utf8'), process.getuid?.() ?? 0) ?? fallback
+    return findAccount(readFileSync('/etc/passwd', 'utf8'), uid) ?? fallback
   } catch {
     // A container without the file has no names to give.
     return fallback

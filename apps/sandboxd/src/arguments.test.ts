@@ -5,8 +5,7 @@ test('parseArguments listens on loopback with a secret by default', () => {
   expect(parseArguments(['--secret-file', 's'])).toMatchObject({
     kind: 'run',
     listen: { kind: 'tcp', hostname: '127.0.0.1', port: 8080 },
-    secretFile: 's',
-    isInsecure: false,
+    credential: { kind: 'secret', file: 's' },
     origins: [],
   })
 })
@@ -19,8 +18,30 @@ test.each([
   expect(parseArguments(['--secret-file', 's', '--listen', listen])).toMatchObject({ listen: expected })
 })
 
+const SANDBOX = '0123456789abcdefghjkmnpqrstvwxyz'
+
+test('parseArguments takes a public key with the sandbox it is for, and what processes run as', () => {
+  const argv = ['--public-key', 'k', '--sandbox', SANDBOX, '--run-as', '1000:1001', '--env-file', 'e']
+  expect(parseArguments([...argv, '--proxy-socket', 'p'])).toMatchObject({
+    kind: 'run',
+    credential: { kind: 'token', publicKeyFile: 'k', sandbox: SANDBOX },
+    runAs: { uid: 1000, gid: 1001 },
+    envFile: 'e',
+    proxySocket: 'p',
+  })
+})
+
 test.each([
   [[], 'no secret'],
+  [['--public-key', 'k'], 'belong together'],
+  [['--sandbox', SANDBOX, '--secret-file', 's'], 'belong together'],
+  [['--public-key', 'k', '--sandbox', 'dev'], '--sandbox'],
+  [['--public-key', 'k', '--sandbox', SANDBOX, '--insecure'], 'exclude'],
+  [['--public-key', 'k', '--sandbox', SANDBOX, '--secret-file', 's'], 'exclude'],
+  [['--secret-file', 's', '--run-as', '0:1'], '--run-as'],
+  [['--secret-file', 's', '--run-as', '1:0'], '--run-as'],
+  [['--secret-file', 's', '--run-as', 'nobody'], '--run-as'],
+  [['--secret-file', 's', '--run-as', '1000'], '--run-as'],
   [['--insecure', '--listen', '0.0.0.0:1'], 'loopback'],
   [['--insecure', '--listen', 'example.com:1'], 'loopback'],
   [['--insecure', '--secret-file', 's'], 'exclude'],

@@ -1,4 +1,7 @@
 import { parseArgs } from 'node:util'
+import { isSandboxId } from '@sandwire/internal'
+import { PROXY_PORT } from './egress/proxy-port.ts'
+import type { RunAs } from './processes/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
@@ -10,15 +13,20 @@ import type { SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them
 
-Usage: sandboxd --secret-file FILE [options]
+Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
 
   --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
   --workspace DIR           where processes start (default: the current folder)
   --secret-file FILE        file that holds the bearer secret; it is removed after reading
+  --public-key FILE         file with control's public key: requests carry a token signed for them
+  --sandbox ID              the sandbox that such tokens must name
   --insecure                no secret; only on a loopback address or a unix socket
   --origin ORIGIN           web origin that may connect (repeatable; default: none)
   --host HOST[:PORT]        further Host header to answer to (repeatable)
   --shell FILE              command when a client names none (default: the login shell)
+  --run-as UID:GID          run processes as this user (needs the right to change users)
+  --env-file FILE           JSON object added to the environment of processes; removed after reading
+  --proxy-socket PATH       unix socket of a proxy, which processes find on 127.0.0.1:${PROXY_PORT}
 
 Limits
   --max-sessions N          sessions at a time (${DEFAULT_MAX_SESSIONS})
@@ -34,6 +42,12 @@ Limits
   --help, --version
 `
 
+/** Where the credential comes from. */
+export type CredentialArgument =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'secret'; readonly file: string }
+  | { readonly kind: 'token'; readonly publicKeyFile: string; readonly sandbox: string }
+
 export type Arguments =
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
@@ -42,11 +56,13 @@ export type Arguments =
       readonly kind: 'run'
       readonly listen: ListenAddress
       readonly workspace: string
-      readonly secretFile: string | undefined
-      readonly isInsecure: boolean
+      readonly credential: CredentialArgument
       readonly origins: readonly string[]
       readonly hosts: readonly string[]
       readonly shell: string | undefined
+      readonly runAs: RunAs | undefined
+      readonly envFile: string | undefined
+      readonly proxySocket: string | undefined
       readonly maxSessions: number
       readonly requestsPerSecond: number
       readonly maxMessageBytes: number
@@ -77,6 +93,40 @@ function whole(name: string, text: string | undefined, range: { min: number; fal
   return value
 }
 
+/** Exactly one credential, so that none is taken for another. */
+function readCredential(
+  values: {
+    readonly 'secret-file'?: string
+    readonly 'public-key'?: string
+    readonly sandbox?: string
+    readonly insecure: boolean
+  },
+  listen: ListenAddress,
+): CredentialArgument {
+  const { 'secret-file': file, 'public-key': publicKeyFile, sandbox, insecure } = values
+  const given = [file, publicKeyFile, insecure ? '' : undefined].filter((value) => value !== undefined)
+  if (given.length === 0) throw new Wrong('no secret: give --secret-file FILE')
+  if (given.length > 1) throw new Wrong('--secret-file, --public-key and --insecure exclude each other')
+  if ((publicKeyFile === undefined) !== (sandbox === undefined))
+    throw new Wrong('--public-key and --sandbox belong together')
+  if (publicKeyFile !== undefined && sandbox !== undefined) {
+    if (!isSandboxId(sandbox)) throw new Wrong('--sandbox takes the id of a sandbox')
+    return { kind: 'token', publicKeyFile, sandbox }
+  }
+  if (file !== undefined) return { kind: 'secret', file }
+  if (listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname))
+    throw new Wrong('--insecure works only on a loopback address or a unix socket')
+  return { kind: 'none' }
+}
+
+/** Never the superuser: that is whom processes are to be kept from. */
+function readRunAs(text: string | undefined): RunAs | undefined {
+  if (text === undefined) return undefined
+  const [, uid, gid] = /^([1-9][0-9]{0,8}):([1-9][0-9]{0,8})$/.exec(text) ?? []
+  if (uid === undefined || gid === undefined) throw new Wrong('--run-as takes UID:GID, neither of them 0')
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
 function read(argv: readonly string[]): Arguments {
   const { values } = parseArgs({
     args: [...argv],
@@ -86,10 +136,15 @@ function read(argv: readonly string[]): Arguments {
       listen: { type: 'string', default: '127.0.0.1:8080' },
       workspace: { type: 'string', default: '.' },
       'secret-file': { type: 'string' },
+      'public-key': { type: 'string' },
+      sandbox: { type: 'string' },
       insecure: { type: 'boolean', default: false },
       origin: { type: 'string', multiple: true, default: [] },
       host: { type: 'string', multiple: true, default: [] },
       shell: { type: 'string' },
+      'run-as': { type: 'string' },
+      'env-file': { type: 'string' },
+      'proxy-socket': { type: 'string' },
       'max-sessions': { type: 'string' },
       'max-attachments': { type: 'string' },
       'log-bytes': { type: 'string' },
@@ -107,12 +162,6 @@ function read(argv: readonly string[]): Arguments {
   if (values.version) return { kind: 'version' }
   const listen = parseListen(values.listen)
   if (listen === undefined) throw new Wrong('--listen takes HOST:PORT or unix:PATH')
-  const secretFile = values['secret-file']
-  if (secretFile === undefined && !values.insecure) throw new Wrong('no secret: give --secret-file FILE')
-  if (secretFile !== undefined && values.insecure)
-    throw new Wrong('--secret-file and --insecure exclude each other')
-  if (values.insecure && listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname))
-    throw new Wrong('--insecure works only on a loopback address or a unix socket')
   for (const origin of values.origin)
     if (!isOrigin(origin))
       throw new Wrong(`--origin takes an origin such as https://app.example, not "${origin}"`)
@@ -122,11 +171,13 @@ function read(argv: readonly string[]): Arguments {
     kind: 'run',
     listen,
     workspace: values.workspace,
-    secretFile,
-    isInsecure: values.insecure,
+    credential: readCredential(values, listen),
     origins: values.origin,
     hosts: values.host,
     shell: values.shell,
+    runAs: readRunAs(values['run-as']),
+    envFile: values['env-file'],
+    proxySocket: values['proxy-socket'],
     maxSessions: whole('max-sessions', values['max-sessions'], { min: 1, fallback: DEFAULT_MAX_SESSIONS }),
     requestsPerSecond: whole('requests-per-second', values['requests-per-second'], {
       min: 1,

@@ -1,5 +1,6 @@
 import type { ServerWebSocket } from 'bun'
 import { encode, ERRORS, type LinkRights, type SandwireError, type StartParameters } from '@sandwire/protocol'
+import type { Log } from './log.ts'
 import type { SessionHost } from './sessions/session-host.ts'
 import { sendFrame } from './sessions/socket-link.ts'
 
@@ -12,6 +13,8 @@ export type SocketData =
       readonly host: SessionHost
       readonly rights: LinkRights
       readonly start: StartParameters
+      /** The request that became this connection, for the log. */
+      readonly requestId: string
       /** Plain sockets only: when anything was last heard, and the timer that looks at it. */
       liveness: { heardMs: number; timer: ReturnType<typeof setInterval> | undefined }
     }
@@ -31,7 +34,10 @@ const PLAIN_INPUT_HIGH_BYTES = 1024 * 1024
 const PLAIN_INPUT_LOW_BYTES = 256 * 1024
 
 /** Handlers of the attach route. */
-export function createSocketHandlers(now: () => number): {
+export function createSocketHandlers(
+  now: () => number,
+  log: Log,
+): {
   open(socket: ServerWebSocket<SocketData>): void
   message(socket: ServerWebSocket<SocketData>, data: string | Buffer): void
   drain(socket: ServerWebSocket<SocketData>): void
@@ -51,6 +57,7 @@ export function createSocketHandlers(now: () => number): {
         return
       }
       heard(data)
+      log.info('connected', nameOf(data))
       if (data.rights.dialect === 'plain') data.liveness.timer = watchPlain(socket, data, now)
       data.host.connected(
         data.link,
@@ -94,10 +101,15 @@ export function createSocketHandlers(now: () => number): {
     },
     close(socket) {
       if (socket.data.kind !== 'attach') return
+      log.info('disconnected', nameOf(socket.data))
       clearInterval(socket.data.liveness.timer)
       socket.data.host.disconnected(socket.data.link)
     },
   }
+}
+
+function nameOf(data: Extract<SocketData, { kind: 'attach' }>): { session: string; request_id: string } {
+  return { session: data.host.session.id, request_id: data.requestId }
 }
 
 /**

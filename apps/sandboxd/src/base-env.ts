@@ -16,15 +16,19 @@ const PASSED_ON = [
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** The environment every process starts with. */
+/** Of these, the ones that describe the user. */
+const OF_THE_USER = new Set<string>(['HOME', 'USER', 'LOGNAME', 'SHELL'])
+
+/** The environment every process starts with. Another user's processes see nothing that describes this one. */
 export function createBaseEnv(
   own: Readonly<Record<string, string | undefined>>,
   account: Account,
+  isOtherUser = false,
 ): Readonly<Record<string, string>> {
   const env: Record<string, string> = {}
   for (const name of PASSED_ON) {
     const value = own[name]
-    if (value !== undefined) env[name] = value
+    if (value !== undefined && !(isOtherUser && OF_THE_USER.has(name))) env[name] = value
   }
   env['PATH'] ??= DEFAULT_PATH
   env['LANG'] ??= 'C.UTF-8'

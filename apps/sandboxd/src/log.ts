@@ -1,4 +1,7 @@
-/** Fields a log line may carry. Nothing a client sends is logged but what is listed here. */
+/** Longest text of a field. */
+const MAX_TEXT_CHARS = 500
+
+/** The fields a log line may carry: nothing that is not listed here is ever written. */
 export interface LogFields {
   readonly session?: string
   readonly request_id?: string
@@ -14,10 +17,37 @@ export interface LogFields {
   readonly mode?: string
 }
 
+const ALLOWED: Readonly<Record<keyof LogFields, true>> = {
+  session: true,
+  request_id: true,
+  code: true,
+  message: true,
+  method: true,
+  route: true,
+  status: true,
+  pid: true,
+  exit: true,
+  signal: true,
+  sessions: true,
+  mode: true,
+}
+
 export interface Log {
   info(event: string, fields?: LogFields): void
   warn(event: string, fields?: LogFields): void
   error(event: string, fields?: LogFields): void
+}
+
+/** Fields that are listed, with plain values: types do not hold for what was spread into an object. */
+function redact(fields: LogFields): Record<string, string | number | null> {
+  const kept: Record<string, string | number | null> = {}
+  const entries: [string, unknown][] = Object.entries(fields)
+  for (const [name, value] of entries) {
+    if (!Object.hasOwn(ALLOWED, name)) continue
+    if (typeof value === 'string') kept[name] = value.slice(0, MAX_TEXT_CHARS)
+    else if (typeof value === 'number' || value === null) kept[name] = value
+  }
+  return kept
 }
 
 /** Writes one JSON object a line. */
@@ -25,6 +55,6 @@ export function createLog(write: (line: string) => void, now: () => Date): Log {
   const at =
     (level: string) =>
     (event: string, fields: LogFields = {}): void =>
-      write(`${JSON.stringify({ time: now().toISOString(), level, event, ...fields })}\n`)
+      write(`${JSON.stringify({ time: now().toISOString(), level, event, ...redact(fields) })}\n`)
   return { info: at('info'), warn: at('warn'), error: at('error') }
 }

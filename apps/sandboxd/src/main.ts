@@ -1,12 +1,16 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
-import { ownAccount } from './account.ts'
-import { HELP, parseArguments } from './arguments.ts'
+import { readAccount } from './account.ts'
+import { type Arguments, HELP, parseArguments } from './arguments.ts'
 import { createBaseEnv } from './base-env.ts'
+import { openCredential } from './credential-source.ts'
+import { openForward } from './egress/proxy-forward.ts'
+import { PROXY_ENV, PROXY_HOST, PROXY_PORT } from './egress/proxy-port.ts'
+import { takeEnvFile } from './env-file.ts'
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './non-dumpable.ts'
+import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './processes/run-as.ts'
 import { createStartProcess } from './processes/start-process.ts'
-import { openSecretFile } from './secret-file.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
 import { ScreenModel } from './sessions/screen-model.ts'
 import { ScreenRenderer } from './sessions/screen-renderer.ts'
@@ -17,13 +21,6 @@ import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 function fail(message: string, hint: string): never {
   process.stderr.write(`sandboxd: ${message}\nhint: ${hint}\n`)
   process.exit(2)
-}
-
-function readSecret(file: string, log: Log): { readonly secret: string; readonly remove: () => boolean } {
-  const opened = openSecretFile(file)
-  if (!opened.isOk) return fail(opened.message, opened.hint)
-  if (opened.isExposed) log.warn('secret_exposed', { message: 'Other users can read the secret file' })
-  return opened
 }
 
 function findWorkspace(directory: string): string {
@@ -56,6 +53,41 @@ async function open(address: ListenAddress, deps: ServerDependencies): Promise<R
   }
 }
 
+function findUser(runAs: RunAs | undefined): UserSwitch {
+  if (runAs === undefined) return NO_SWITCH
+  const found = openUserSwitch(runAs)
+  if (typeof found !== 'string') return found
+  return fail(
+    `cannot run processes as ${runAs.uid}:${runAs.gid}: ${found}`,
+    'it takes util-linux and CAP_SETUID, CAP_SETGID, CAP_SETPCAP and CAP_KILL',
+  )
+}
+
+/** The proxy's variables, once processes can reach it. */
+async function openProxy(
+  socketPath: string | undefined,
+  log: Log,
+): Promise<Readonly<Record<string, string>>> {
+  if (socketPath === undefined) return {}
+  const forward = await openForward({ hostname: PROXY_HOST, port: PROXY_PORT, socketPath }, log)
+  return forward === undefined ? {} : PROXY_ENV
+}
+
+/** What every process starts with: what this one passes on, the way to the proxy, what the operator adds. */
+async function composeEnv(
+  { runAs, envFile, proxySocket }: Extract<Arguments, { kind: 'run' }>,
+  log: Log,
+): Promise<Readonly<Record<string, string>>> {
+  const account = readAccount(runAs?.uid ?? process.getuid?.() ?? 0)
+  const added = envFile === undefined ? undefined : takeEnvFile(envFile)
+  if (added?.isOk === false) return fail(added.message, 'write a JSON object into a regular file')
+  return {
+    ...createBaseEnv(process.env, account, runAs !== undefined),
+    ...(await openProxy(proxySocket, log)),
+    ...added?.env,
+  }
+}
+
 function randomText(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }
@@ -78,16 +110,16 @@ async function main(): Promise<void> {
   if (!forbidDumps())
     log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
   const workspace = findWorkspace(parsed.workspace)
-  const secretFile = parsed.secretFile === undefined ? undefined : readSecret(parsed.secretFile, log)
-  if (secretFile === undefined)
-    log.warn('insecure', { message: 'Anybody who reaches this address can run commands' })
-  const baseEnv = createBaseEnv(process.env, ownAccount())
+  const source = await openCredential(parsed.credential, log)
+  if (!source.isOk) return fail(source.message, source.hint)
+  const user = findUser(parsed.runAs)
+  const baseEnv = await composeEnv(parsed, log)
   const settings: Settings = {
     version: SOFTWARE_VERSION,
     workspace,
     baseEnv,
     shell: [parsed.shell ?? baseEnv['SHELL'] ?? '/bin/sh', '-l'],
-    secret: secretFile?.secret ?? null,
+    credential: source.credential,
     origins: parsed.origins,
     hosts: parsed.hosts,
     maxSessions: parsed.maxSessions,
@@ -102,7 +134,8 @@ async function main(): Promise<void> {
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess(),
+      startProcess: createStartProcess({}, user),
+      asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,
       now,
@@ -117,9 +150,9 @@ async function main(): Promise<void> {
     mintRequestId: () => randomText(8),
     now,
     epochMs: performance.timeOrigin,
+    wallClock: Date.now,
   })
-  if (secretFile?.remove() === false)
-    fail('cannot remove the secret file', 'put it into a folder that can be written')
+  if (!source.remove()) fail('cannot remove the secret file', 'put it into a folder that can be written')
   const url =
     address.kind === 'unix'
       ? `unix:${address.path}`

@@ -3,8 +3,11 @@ import { type Dialect, type ErrorCode, SandwireError, SUBPROTOCOL, TokenBucket }
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api } from './http/api.ts'
 import { parseAttach } from './http/attach-parameters.ts'
+import { narrowRole } from './http/narrow-role.ts'
+import type { Caller } from './http/caller.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
 import { respondError, respondJson } from './http/respond.ts'
+import { checkRoute, checkStart } from './http/route-rights.ts'
 import { readUpgrade } from './http/upgrade.ts'
 import type { Log } from './log.ts'
 import type { SessionHost } from './sessions/session-host.ts'
@@ -25,12 +28,28 @@ export interface ServerDependencies {
   /** Monotonic milliseconds, and the wall time at which they were zero. */
   readonly now: () => number
   readonly epochMs: number
+  /** Milliseconds since the epoch, as the system's clock has them now. */
+  readonly wallClock: () => number
 }
 
-/** The identity behind the bearer secret. Sessions and create ids belong to it. */
-const PRINCIPAL = 'bearer'
 /** Largest request body Bun accepts; routes have smaller ones of their own. */
 const MAX_REQUEST_BYTES = 1024 * 1024
+
+/** A request and what it is known by. */
+interface Call {
+  readonly request: Request
+  readonly server: Server<SocketData>
+  readonly url: URL
+  readonly requestId: string
+}
+
+/** What a request to attach says of itself. */
+interface Upgrade {
+  readonly url: URL
+  readonly dialect: Dialect
+  readonly isUpgrade: boolean
+  readonly requestId: string
+}
 
 /** An upgrade that may go ahead. */
 interface Admitted {
@@ -54,7 +73,7 @@ function hostNames(address: ListenAddress, port: number, extra: readonly string[
 /** Listens and serves until stopped. */
 export function listen(address: ListenAddress, deps: ServerDependencies): Server<SocketData> {
   const app = new App(deps)
-  const handlers = createSocketHandlers(deps.now)
+  const handlers = createSocketHandlers(deps.now, deps.log)
   const common = {
     maxRequestBodySize: MAX_REQUEST_BYTES,
     development: false,
@@ -83,7 +102,7 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
 /** Routes a request: source, credential, then the route itself. */
 class App {
   readonly #deps: ServerDependencies
-  /** Requests with the secret, and those without. */
+  /** Requests with a good credential, and those without. */
   readonly #requests: TokenBucket
   readonly #strangers: TokenBucket
   readonly #refusals = new Map<string, number>()
@@ -101,19 +120,17 @@ class App {
   }
 
   open(hosts: ReadonlySet<string>): void {
-    const { secret, origins } = this.#deps.settings
-    this.#gatekeeper = new Gatekeeper({ secret, origins, hosts })
+    const { settings, wallClock } = this.#deps
+    const { credential, origins } = settings
+    this.#gatekeeper = new Gatekeeper({ credential, origins, hosts, wallClock })
   }
 
   async fetch(request: Request, server: Server<SocketData>): Promise<Response | undefined> {
-    const requestId = this.#deps.mintRequestId()
+    const call: Call = { request, server, url: new URL(request.url), requestId: this.#deps.mintRequestId() }
     try {
-      return await this.#route(request, server, requestId)
+      return await this.#route(call)
     } catch (caught) {
-      const error = SandwireError.from(caught)
-      if (error.code === 'internal')
-        this.#deps.log.error('request_failed', { request_id: requestId, message: String(error.cause) })
-      return this.#refuse(error, requestId)
+      return this.#refuse(SandwireError.from(caught), call.requestId)
     }
   }
 
@@ -123,49 +140,63 @@ class App {
   }
 
   #refuse(error: SandwireError, requestId: string): Response {
-    this.#count(error.code)
-    this.#deps.log.info('refused', { request_id: requestId, code: error.code })
+    this.#noteRefusal(error, requestId)
     return respondError(error, requestId)
+  }
+
+  #noteRefusal(error: SandwireError, requestId: string): void {
+    this.#count(error.code)
+    if (error.code === 'internal')
+      this.#deps.log.error('request_failed', { request_id: requestId, message: String(error.cause) })
+    this.#deps.log.info('refused', { request_id: requestId, code: error.code })
   }
 
   #count(code: ErrorCode): void {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
   }
 
-  async #route(
-    request: Request,
-    server: Server<SocketData>,
-    requestId: string,
-  ): Promise<Response | undefined> {
-    const wrongSource =
-      this.#gatekeeper === undefined
-        ? new SandwireError('shutting_down', 'Not ready')
-        : this.#gatekeeper.checkSource(request.headers)
+  async #route(call: Call): Promise<Response | undefined> {
+    const { request, url } = call
+    const gatekeeper = this.#gatekeeper
+    if (gatekeeper === undefined) throw new SandwireError('shutting_down', 'Not ready')
+    const wrongSource = gatekeeper.checkSource(request.headers)
     if (wrongSource !== undefined) throw wrongSource
-    const url = new URL(request.url)
-    const unauthorized = this.#gatekeeper?.checkSecret(request.headers)
-    const isHealth = url.pathname === '/healthz'
+    const caller = await gatekeeper.authenticate(request, url)
+    const isStranger = caller instanceof SandwireError
     // Strangers have a budget of their own, so that they cannot use up everybody's.
-    const budget = unauthorized === undefined ? this.#requests : this.#strangers
+    const budget = isStranger ? this.#strangers : this.#requests
     if (!budget.take(1, this.#deps.now()))
       throw new SandwireError('rate_limited', 'Cannot take more requests now')
-    if (isHealth) return respondJson({ status: 'ok' })
-    if (unauthorized !== undefined) throw unauthorized
-    if (url.pathname === '/attach') return this.#attach(request, server, url, requestId)
-    return this.#api.handle(request, url, PRINCIPAL)
+    if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
+    if (isStranger) throw caller
+    return this.#serve({ ...call, requestId: caller.requestId ?? call.requestId }, caller)
   }
 
-  #attach(request: Request, server: Server<SocketData>, url: URL, requestId: string): Response | undefined {
+  /** Answers a caller that is known, under the request id it came with. */
+  async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
+    try {
+      if (call.url.pathname === '/attach') return this.#attach(call, caller)
+      return await this.#api.handle({
+        request: call.request,
+        url: call.url,
+        caller,
+        requestId: call.requestId,
+      })
+    } catch (caught) {
+      return this.#refuse(SandwireError.from(caught), call.requestId)
+    }
+  }
+
+  #attach({ request, server, url, requestId }: Call, caller: Caller): Response | undefined {
     const { dialect, isUpgrade, hasBody } = readUpgrade(request)
     if (hasBody) throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
     let admitted: Admitted
     try {
-      admitted = this.#admit(url, dialect, isUpgrade)
+      admitted = this.#admit({ url, dialect, isUpgrade, requestId }, caller)
     } catch (caught) {
       const error = SandwireError.from(caught)
       if (dialect === 'plain' || !isUpgrade || error.code === 'internal') throw error
-      this.#count(error.code)
-      this.#deps.log.info('refused', { request_id: requestId, code: error.code })
+      this.#noteRefusal(error, requestId)
       admitted = { data: { kind: 'refuse', error }, created: undefined }
     }
     // Empty, because Bun would answer a missing one with the first subprotocol the client offered.
@@ -176,25 +207,29 @@ class App {
   }
 
   /** Finds or creates the session that an upgrade names. Nothing is created for a request that is no upgrade. */
-  #admit(url: URL, dialect: Dialect, isUpgrade: boolean): Admitted {
+  #admit({ url, dialect, isUpgrade, requestId }: Upgrade, caller: Caller): Admitted {
+    checkRoute(caller, 'GET /attach')
     // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
     const parameters = parseAttach(url.searchParams, isUpgrade ? dialect : 'v1')
+    const authority = narrowRole(caller, parameters.rights.role)
+    if (parameters.kind === 'create') checkStart(caller)
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
     const { registry, now } = this.#deps
-    const { role, take, cols, rows } = parameters.rights
+    const { take, cols, rows } = parameters.rights
     const { host, isNew } =
       parameters.kind === 'join'
         ? { host: registry.find(parameters.session), isNew: false }
-        : registry.create(PRINCIPAL, parameters.createId, parameters.create)
+        : registry.create({ caller, requestId, ...parameters })
     this.#links += 1
+    const { identity: principal, exec, name } = caller
     return {
       created: isNew ? host : undefined,
       data: {
         kind: 'attach',
         link: this.#links,
         host,
-        // The bearer may start any command already.
-        rights: { principal: PRINCIPAL, authority: role, dialect, take, exec: true },
+        requestId,
+        rights: { principal, authority, dialect, take, exec, ...(name === undefined ? {} : { name }) },
         start: { env: {}, cols, rows },
         liveness: { heardMs: now(), timer: undefined },
       },

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, limits, type SessionLimits } from '@sandwire/protocol'
+import type { Credential } from './http/gatekeeper.ts'
 
 /** Everything an operator can set; `main` reads it from the command line, tests build it by hand. */
 export interface Settings {
@@ -9,8 +10,8 @@ export interface Settings {
   readonly baseEnv: Readonly<Record<string, string>>
   /** Command when a client names none. */
   readonly shell: readonly [string, ...string[]]
-  /** Bearer secret; null only when started insecurely. */
-  readonly secret: string | null
+  /** What requests must show. */
+  readonly credential: Credential
   /** Origins of web pages that may connect. */
   readonly origins: readonly string[]
   /** Host headers answered to, besides the listening address. */

@@ -6,7 +6,7 @@ const KIND = 'swi1'
 /** Longest life of a token. */
 export const MAX_TOKEN_LIFE_MS = 60_000
 /** How far the clocks of the two sides may differ. */
-const CLOCK_SKEW_MS = 5_000
+export const CLOCK_SKEW_MS = 5_000
 /** Longest token that is looked at; a path with its query is most of it. */
 const MAX_TOKEN_CHARS = 512 * 1024
 

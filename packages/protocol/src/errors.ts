@@ -74,6 +74,8 @@ export const ERRORS = {
   replaced: final(409, 4433),
   /** The session was ended on request while attached. */
   session_ended: final(410, 4434),
+  /** What allowed the connection was withdrawn. */
+  revoked: final(403, 4435),
   /** The command does not exist. */
   command_not_found: final(422, 4440, 127),
   /** The command exists but cannot be executed. */

@@ -18,6 +18,7 @@ export { type LinkId, type Refusal, type ServerEffect } from './server/effects.t
 export { type Snapshot } from './server/output-pump.ts'
 export { type StartParameters } from './server/greeting.ts'
 export { type LinkRights } from './server/link-table.ts'
+export { type WhichAttachments } from './server/revocation.ts'
 export { ServerSession } from './server/server-session.ts'
 export { type ProcessExit, type SessionState } from './server/session-life.ts'
 export * from './server/session-options.ts'

@@ -1,10 +1,16 @@
 import { clientMessage, plainClientMessage } from './client-frames.ts'
 import { plainServerMessage, serverMessage } from './server-frames.ts'
 
+/** Set by `--define` when a bundle is to stand for another build, as tests of versions side by side do; else undefined. */
+declare const SANDWIRE_BUILD_PROTOCOL: number | undefined
+declare const SANDWIRE_BUILD_COMPATIBLE_FROM: number | undefined
+
 /** Version of the `sandwire.v1` messages. A change of their shapes changes this and the pinned hash. */
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION: number =
+  typeof SANDWIRE_BUILD_PROTOCOL === 'number' ? SANDWIRE_BUILD_PROTOCOL : 1
 /** Oldest version this side still talks to. */
-export const COMPATIBLE_FROM = 1
+export const COMPATIBLE_FROM: number =
+  typeof SANDWIRE_BUILD_COMPATIBLE_FROM === 'number' ? SANDWIRE_BUILD_COMPATIBLE_FROM : 1
 /** Name in `Sec-WebSocket-Protocol` that selects the exact dialect. */
 export const SUBPROTOCOL = 'sandwire.v1'
 /** Version of the programs, shown by `--version` and `/__meta/version`. */

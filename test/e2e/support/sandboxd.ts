@@ -24,6 +24,8 @@ const SHOWN_LOG_LINES = 20
 export interface SandboxdOptions {
   /** Added behind the arguments every start has. */
   readonly args?: readonly string[]
+  /** Given instead of the secret file. */
+  readonly credential?: readonly string[]
   /** Added to this process's environment; `undefined` removes a name. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Default: a new directory, removed at the end. */
@@ -187,7 +189,8 @@ async function explainFailure({ kill, exited, log }: Launched, error: unknown): 
 export async function startSandboxd(options: SandboxdOptions = {}): Promise<RunningSandboxd> {
   const { args = [], program = [process.execPath, MAIN], readyTimeoutMs = READY_TIMEOUT_MS } = options
   const { directory, secret, secretFile, workspace } = await prepareDirectory(options.workspace)
-  const fixed = ['--listen', '127.0.0.1:0', '--workspace', workspace, '--secret-file', secretFile]
+  const credential = options.credential ?? ['--secret-file', secretFile]
+  const fixed = ['--listen', '127.0.0.1:0', '--workspace', workspace, ...credential]
   const launched = launch([...program, ...fixed, ...args], options.env)
   const removeDirectory = () => rm(directory, { recursive: true, force: true })
   const ready = await awaitReady(launched, readyTimeoutMs).catch(async (error: unknown) => {

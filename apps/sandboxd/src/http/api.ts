@@ -1,6 +1,9 @@
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, SandwireError } from '@sandwire/protocol'
+import { closeAttachments } from './attachment-routes.ts'
+import type { Caller } from './caller.ts'
 import { renderMetrics } from './metrics.ts'
 import { respondJson } from './respond.ts'
+import { checkRoute } from './route-rights.ts'
 import {
   createSession,
   endSession,
@@ -10,7 +13,7 @@ import {
   showSession,
   signalSession,
 } from './session-routes.ts'
-import { viewSession } from './session-view.ts'
+import { latest, toWall, viewSession } from './session-view.ts'
 
 export interface ApiDependencies extends SessionRouteDependencies {
   readonly version: string
@@ -22,12 +25,16 @@ export interface ApiDependencies extends SessionRouteDependencies {
 interface Call {
   readonly request: Request
   readonly url: URL
-  readonly principal: string
-  /** The session id in the path, or empty. */
+  readonly caller: Caller
+  readonly requestId: string
+}
+
+/** The same, with the session id in the path, or an empty one. */
+interface RoutedCall extends Call {
   readonly id: string
 }
 
-type Route = (call: Call, deps: ApiDependencies) => Response | Promise<Response>
+type Route = (call: RoutedCall, deps: ApiDependencies) => Response | Promise<Response>
 
 /** Every HTTP route behind the credential, by method; `:id` is any one segment. */
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
@@ -36,7 +43,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/metrics': { GET: (_, deps) => showMetrics(deps) },
   '/sessions': {
     GET: (_, deps) => listSessions(deps),
-    POST: ({ request, principal }, deps) => createSession(request, principal, deps),
+    POST: (call, deps) => createSession(call, deps),
   },
   '/sessions/:id': {
     GET: ({ id }, deps) => showSession(id, deps),
@@ -44,6 +51,14 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   },
   '/sessions/:id/signal': { POST: ({ request, id }, deps) => signalSession(request, id, deps) },
   '/sessions/:id/output': { GET: ({ url, id }, deps) => readOutput(id, url.searchParams, deps) },
+  '/attachments/close': { POST: ({ request }, deps) => closeAttachments(request, deps) },
+}
+
+/** Every route as the table of rights names it. */
+export function listRoutes(): readonly string[] {
+  return Object.entries(ROUTES).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  )
 }
 
 /** Serves the HTTP routes to a caller that has been authenticated. */
@@ -54,21 +69,24 @@ export class Api {
     this.#deps = deps
   }
 
-  async handle(request: Request, url: URL, principal: string): Promise<Response> {
-    const { methods, id } = find(url.pathname)
+  async handle(call: Call): Promise<Response> {
+    const { pattern, id } = find(call.url.pathname)
+    const methods = pattern === undefined ? undefined : ROUTES[pattern]
     if (methods === undefined) throw new SandwireError('not_found', 'No such route')
-    const route = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined
+    const { method } = call.request
+    const route = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (route === undefined) throw new SandwireError('method_not_allowed', 'Cannot use this method here')
-    return route({ request, url, principal, id }, this.#deps)
+    checkRoute(call.caller, `${method} ${pattern}`)
+    return route({ ...call, id }, this.#deps)
   }
 }
 
-function find(pathname: string): { methods: Readonly<Record<string, Route>> | undefined; id: string } {
-  if (Object.hasOwn(ROUTES, pathname) && !pathname.includes(':')) return { methods: ROUTES[pathname], id: '' }
+function find(pathname: string): { pattern: string | undefined; id: string } {
+  if (Object.hasOwn(ROUTES, pathname) && !pathname.includes(':')) return { pattern: pathname, id: '' }
   const [, folder, id, ...rest] = pathname.split('/')
   const pattern = [`/${folder ?? ''}/:id`, ...rest].join('/')
-  if (id === undefined || id === '' || !Object.hasOwn(ROUTES, pattern)) return { methods: undefined, id: '' }
-  return { methods: ROUTES[pattern], id }
+  if (id === undefined || id === '' || !Object.hasOwn(ROUTES, pattern)) return { pattern: undefined, id: '' }
+  return { pattern, id }
 }
 
 function showVersion({ version }: ApiDependencies): Response {
@@ -87,16 +105,12 @@ function showMetrics({ registry, refusals, version }: ApiDependencies): Response
 
 function showActivity({ registry, epochMs }: ApiDependencies): Response {
   const sessions = [...registry.all()].map((host) => viewSession(host, epochMs))
+  const { lastInputMs, lastOutputMs } = registry.past
   return respondJson({
     attachments: sessions.reduce((sum, session) => sum + session.attachments, 0),
-    lastInputMs: latest(sessions.map((session) => session.lastInputMs)),
-    lastOutputMs: latest(sessions.map((session) => session.lastOutputMs)),
+    lastInputMs: latest([toWall(lastInputMs, epochMs), ...sessions.map((session) => session.lastInputMs)]),
+    lastOutputMs: latest([toWall(lastOutputMs, epochMs), ...sessions.map((session) => session.lastOutputMs)]),
     sessions,
     exits: registry.exits,
   })
-}
-
-function latest(times: readonly (number | null)[]): number | null {
-  const known = times.filter((time) => time !== null)
-  return known.length === 0 ? null : Math.max(...known)
 }

@@ -19,7 +19,7 @@ describe('parseAttach', () => {
     expect(parse('cmd=bash&arg=-lc&arg=echo%20hi')).toMatchObject({
       kind: 'create',
       create: { argv: ['bash', '-lc', 'echo hi'], mode: 'pipe', overflow: 'block', keepSeconds: 60 },
-      rights: { role: 'driver', take: false, cols: 80, rows: 24 },
+      rights: { role: undefined, take: false, cols: 80, rows: 24 },
     })
   })
 

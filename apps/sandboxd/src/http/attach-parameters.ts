@@ -8,6 +8,8 @@ export interface CreateParameters {
   readonly cwd: string | undefined
   readonly keepSeconds: number
   readonly overflow: Overflow
+  /** Keeps the sandbox from being stopped for idleness. */
+  readonly isPinned: boolean
 }
 
 /** What an upgrade asks for. */
@@ -21,7 +23,8 @@ export type AttachParameters =
   | { readonly kind: 'join'; readonly session: string; readonly rights: AttachRights }
 
 export interface AttachRights {
-  readonly role: Role
+  /** Undefined means whatever the credential allows. */
+  readonly role: Role | undefined
   readonly take: boolean
   readonly cols: number
   readonly rows: number
@@ -40,12 +43,13 @@ const SINGLE = [
   'take',
   'keep',
   'overflow',
+  'pin',
 ] as const
 type SingleName = (typeof SINGLE)[number]
 /** Meaningless or impossible without `sandwire.v1`. */
-const V1_ONLY: readonly SingleName[] = ['createId', 'session', 'role', 'take', 'keep', 'overflow']
+const V1_ONLY: readonly SingleName[] = ['createId', 'session', 'role', 'take', 'keep', 'overflow', 'pin']
 /** Make no sense for a session that exists. */
-const CREATE_ONLY: readonly SingleName[] = ['cmd', 'mode', 'cwd', 'createId', 'keep', 'overflow']
+const CREATE_ONLY: readonly SingleName[] = ['cmd', 'mode', 'cwd', 'createId', 'keep', 'overflow', 'pin']
 
 const MAX_ARGS = 1024
 const MAX_ARG_CHARS = 128 * 1024
@@ -120,7 +124,7 @@ export function parseAttach(query: URLSearchParams, dialect: 'plain' | 'v1'): At
   }
   const cells = { min: 1, max: limits.MAX_CELLS }
   const rights: AttachRights = {
-    role: oneOf('role', values.get('role'), ROLES, 'driver'),
+    role: readRole(values.get('role')),
     take: oneOf('take', values.get('take'), ['0', '1'], '0') === '1',
     cols: whole('cols', values.get('cols'), { ...cells, fallback: 80 }),
     rows: whole('rows', values.get('rows'), { ...cells, fallback: 24 }),
@@ -150,8 +154,13 @@ export function parseAttach(query: URLSearchParams, dialect: 'plain' | 'v1'): At
         ['block', 'trim'],
         mode === 'pty' ? 'trim' : 'block',
       ),
+      isPinned: oneOf('pin', values.get('pin'), ['0', '1'], '0') === '1',
     },
   }
+}
+
+function readRole(value: string | undefined): Role | undefined {
+  return value === undefined ? undefined : oneOf('role', value, ROLES, 'viewer')
 }
 
 function readKeep(value: string | undefined, dialect: 'plain' | 'v1'): number {

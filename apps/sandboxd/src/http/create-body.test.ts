@@ -16,13 +16,21 @@ test('parseCreateBody reads everything a process needs', () => {
       rows: 30,
       keep: 5,
       overflow: 'block',
+      pin: true,
     }),
   ).toEqual({
     createId,
     env: { A: 'b' },
     cols: 100,
     rows: 30,
-    create: { argv: ['sh', '-c', 'true'], mode: 'pty', cwd: 'src', keepSeconds: 5, overflow: 'block' },
+    create: {
+      argv: ['sh', '-c', 'true'],
+      mode: 'pty',
+      cwd: 'src',
+      keepSeconds: 5,
+      overflow: 'block',
+      isPinned: true,
+    },
   })
 })
 
@@ -32,6 +40,7 @@ const REFUSED: readonly unknown[] = [
   'text',
   {},
   { createId: 'x' },
+  { createId, pin: 1 },
   { createId, cmd: '' },
   { createId, cmd: ['sh'] },
   { createId, cmd: 'a\0' },

@@ -10,7 +10,19 @@ export interface CreateBody {
   readonly rows: number
 }
 
-const FIELDS = new Set(['createId', 'cmd', 'args', 'mode', 'cwd', 'env', 'cols', 'rows', 'keep', 'overflow'])
+const FIELDS = new Set([
+  'createId',
+  'cmd',
+  'args',
+  'mode',
+  'cwd',
+  'env',
+  'cols',
+  'rows',
+  'keep',
+  'overflow',
+  'pin',
+])
 
 function bad(name: string, why: string): SandwireError {
   return new SandwireError('bad_request', `Cannot use field "${name}": ${why}`)
@@ -81,10 +93,11 @@ export function parseCreateBody(body: unknown): CreateBody {
   const fields = body as Readonly<Record<string, unknown>>
   for (const name of Object.keys(fields))
     if (!FIELDS.has(name)) throw bad(name.replace(/\p{C}/gu, '').slice(0, 40), 'unknown')
-  const { createId, cwd } = fields
+  const { createId, cwd, pin = false } = fields
   if (typeof createId !== 'string' || !/^[0-9a-f]{32}$/.test(createId))
     throw bad('createId', 'expected 32 lower-case hex digits')
   if (cwd !== undefined && !isText(cwd)) throw bad('cwd', 'expected a text')
+  if (typeof pin !== 'boolean') throw bad('pin', 'expected true or false')
   const mode = readChoice(fields, 'mode', ['pipe', 'pty'], 'pipe')
   const cells = { min: 1, max: limits.MAX_CELLS }
   return {
@@ -102,6 +115,7 @@ export function parseCreateBody(body: unknown): CreateBody {
         fallback: limits.KEEP_SECONDS,
       }),
       overflow: readChoice(fields, 'overflow', ['block', 'trim'], mode === 'pty' ? 'trim' : 'block'),
+      isPinned: pin,
     },
   }
 }

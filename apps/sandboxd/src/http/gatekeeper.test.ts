@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test'
+import { BEARER } from './caller.ts'
 import { Gatekeeper } from './gatekeeper.ts'
 
 const gate = new Gatekeeper({
-  secret: 'correct-horse-battery',
+  credential: { kind: 'secret', secret: 'correct-horse-battery' },
   origins: ['https://app.example'],
   hosts: new Set(['127.0.0.1:8080']),
+  wallClock: () => 0,
 })
 const headers = (init: Record<string, string>): Headers => new Headers({ host: '127.0.0.1:8080', ...init })
 
@@ -47,9 +49,17 @@ test('checkSource refuses a request without a host', () => {
   expect(gate.checkSource(new Headers())?.code).toBe('host_refused')
 })
 
-test('checkSecret takes the secret and nothing else', () => {
-  expect(gate.checkSecret(headers({ authorization: 'Bearer correct-horse-battery' }))).toBeUndefined()
+async function authenticate(authorization: string | undefined): Promise<unknown> {
+  const request = new Request('http://127.0.0.1:8080/', {
+    headers: headers(authorization === undefined ? {} : { authorization }),
+  })
+  return gate.authenticate(request, new URL(request.url))
+}
+
+test('authenticate takes the secret and nothing else', async () => {
+  expect(await authenticate('Bearer correct-horse-battery')).toBe(BEARER)
   for (const authorization of [
+    undefined,
     '',
     'Bearer',
     'Bearer ',
@@ -59,7 +69,6 @@ test('checkSecret takes the secret and nothing else', () => {
     'Bearer correct-horse-battery x',
     'Bearer correct-horse-batter',
   ]) {
-    expect(gate.checkSecret(headers({ authorization }))?.code).toBe('unauthorized')
+    expect(await authenticate(authorization)).toMatchObject({ code: 'unauthorized' })
   }
-  expect(gate.checkSecret(headers({}))?.code).toBe('unauthorized')
 })

@@ -1,12 +1,13 @@
-import { limits, SandwireError, signalNumber } from '@sandwire/protocol'
+import { limits, signalNumber } from '@sandwire/protocol'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
+import type { Caller } from './caller.ts'
 import { parseCreateBody } from './create-body.ts'
+import { readJson } from './read-json.ts'
 import { refuse, respondJson } from './respond.ts'
+import { checkStart } from './route-rights.ts'
 import { viewSession } from './session-view.ts'
 
-/** Largest JSON body of a request. */
-const MAX_BODY_BYTES = 256 * 1024
 /** Output returned by one request; the answer says where to go on. */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 
@@ -15,18 +16,10 @@ export interface SessionRouteDependencies {
   readonly epochMs: number
 }
 
-async function readJson(request: Request): Promise<unknown> {
-  const declared = Number(request.headers.get('content-length') ?? 0)
-  if (declared > MAX_BODY_BYTES)
-    refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
-  const bytes = await request.bytes()
-  if (bytes.byteLength > MAX_BODY_BYTES)
-    refuse('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw new SandwireError('bad_request', 'Cannot read the body: not JSON')
-  }
+interface CreateCall {
+  readonly request: Request
+  readonly caller: Caller
+  readonly requestId: string
 }
 
 /** `GET /sessions` */
@@ -36,12 +29,12 @@ export function listSessions({ registry, epochMs }: SessionRouteDependencies): R
 
 /** `POST /sessions`: starts a process without attaching to it. */
 export async function createSession(
-  request: Request,
-  principal: string,
+  { request, caller, requestId }: CreateCall,
   deps: SessionRouteDependencies,
 ): Promise<Response> {
+  checkStart(caller)
   const body = parseCreateBody(await readJson(request))
-  const { host, isNew } = deps.registry.create(principal, body.createId, body.create)
+  const { host, isNew } = deps.registry.create({ caller, requestId, ...body })
   if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
   return respondJson(viewSession(host, deps.epochMs), { status: isNew ? 201 : 200 })
 }

@@ -14,6 +14,10 @@ export interface SessionView {
   readonly lastOutputMs: number | null
   readonly keepSeconds: number
   readonly overflow: 'block' | 'trim'
+  /** Its process has been started and has not ended. */
+  readonly running: boolean
+  /** Keeps the sandbox from being stopped for idleness while its process runs. */
+  readonly pinned: boolean
   readonly exit: {
     readonly code: number | null
     readonly signal: string | null
@@ -21,11 +25,20 @@ export interface SessionView {
   } | null
 }
 
+/** A monotonic time as milliseconds since the epoch. */
+export function toWall(ms: number | null, epochMs: number): number | null {
+  return ms === null ? null : Math.round(epochMs + ms)
+}
+
+/** The last of the times that are known. */
+export function latest(times: readonly (number | null)[]): number | null {
+  return times.reduce((last, time) => (last === null || (time !== null && time > last) ? time : last), null)
+}
+
 /** `epochMs` is when the monotonic clock read zero. */
 export function viewSession(host: SessionHost, epochMs: number): SessionView {
   const { session, command, pid } = host
   const { state, options, roster, log } = session
-  const wall = (ms: number | null): number | null => (ms === null ? null : Math.round(epochMs + ms))
   return {
     id: session.id,
     state: state.is,
@@ -35,10 +48,12 @@ export function viewSession(host: SessionHost, epochMs: number): SessionView {
     attachments: roster.attachedCount,
     driver: roster.lease.holder,
     output: { start: log.start, end: log.end },
-    lastInputMs: wall(session.lastInputMs),
-    lastOutputMs: wall(session.lastOutputMs),
+    lastInputMs: toWall(session.lastInputMs, epochMs),
+    lastOutputMs: toWall(session.lastOutputMs, epochMs),
     keepSeconds: options.keepSeconds,
     overflow: options.overflow,
+    running: state.is === 'running',
+    pinned: command.isPinned,
     exit: state.is === 'exited' ? state.exit : null,
   }
 }

@@ -44,7 +44,7 @@ export class Child {
 
   static spawn(plan: ChildPlan, options: StartOptions): Child | SpawnFailure {
     const marker = plan.spec.env[MARKER_VARIABLE] ?? crypto.randomUUID()
-    const leader = trySpawn(plan, marker)
+    const leader = trySpawn(viaLauncher(plan, options.launcher), marker)
     return 'failure' in leader ? leader : new Child(leader, marker, options)
   }
 
@@ -75,6 +75,14 @@ export class Child {
       if (member.groupId === this.pid) signalProcess(member, signal)
     }
   }
+}
+
+/** The plan behind words that execute what follows them. They search PATH as we did, so the program keeps its name. */
+function viaLauncher(plan: ChildPlan, launcher: readonly string[]): ChildPlan {
+  const [file, ...words] = launcher
+  if (file === undefined) return plan
+  const command = plan.spec.env['PATH'] === undefined ? [plan.file, ...plan.argv.slice(1)] : plan.argv
+  return { ...plan, file, argv: [file, ...words, ...command] }
 }
 
 function trySpawn(plan: ChildPlan, marker: string): Bun.Subprocess | SpawnFailure {

@@ -1,8 +1,9 @@
-import { dlopen, FFIType, read } from 'bun:ffi'
+import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 
 /** Linux errno values this folder acts on. */
 export const EINTR = 4
 export const EAGAIN = 11
+export const ENOSYS = 38
 
 /** Open flags, asm-generic: the same on x86-64 and arm64. */
 export const O_RDWR = 0o2
@@ -17,6 +18,12 @@ const FIONREAD = 0x541b
 /** System call numbers above 423 are the same on every architecture. */
 const SYS_PIDFD_SEND_SIGNAL = 424
 const SYS_PIDFD_OPEN = 434
+const SYS_FACCESSAT2 = 439
+
+const AT_FDCWD = -100
+/** Judge by the user whose rights the caller has, not by the one who started it. */
+const AT_EACCESS = 0x200
+const X_OK = 1
 
 /** glibc's stable ABI name. `i64_fast` keeps byte counts plain numbers. */
 const LIBC = 'libc.so.6'
@@ -30,6 +37,8 @@ const { symbols: libc } = dlopen(LIBC, {
   pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
   posix_openpt: { args: ['i32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', FFIType.u64_fast], returns: FFIType.i64_fast },
+  setfsgid: { args: ['u32'], returns: 'u32' },
+  setfsuid: { args: ['u32'], returns: 'u32' },
   syscall: {
     args: [FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast],
     returns: FFIType.i64_fast,
@@ -111,4 +120,19 @@ export function openPidFd(pid: number): number {
 
 export function signalPidFd(pidFd: number, signal: number): number {
   return orErrno(libc.syscall(SYS_PIDFD_SEND_SIGNAL, pidFd, signal, 0, 0))
+}
+
+/** 0 when this thread may execute the file at an absolute path. */
+export function checkExecutable(file: string): number {
+  const path = Buffer.from(`${file}\0`)
+  return orErrno(libc.syscall(SYS_FACCESSAT2, AT_FDCWD, Number(ptr(path)), X_OK, AT_EACCESS))
+}
+
+/** Whose rights this thread has on files. Returns whose it had before; refusals show in the next call only. */
+export function setFileUser(uid: number): number {
+  return libc.setfsuid(uid)
+}
+
+export function setFileGroup(gid: number): number {
+  return libc.setfsgid(gid)
 }

@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { checkExecutable, ENOSYS } from './libc.ts'
 import type { ProcessSpec, SpawnFailure } from './process.ts'
 
 /** What the C library searches when PATH is not set. */
@@ -62,7 +63,10 @@ function inspect(file: string): FileState {
     // ENOTDIR, ELOOP, a NUL in the name: in each case there is no such file to execute.
     return 'missing'
   }
+  const answer = checkExecutable(file)
+  if (answer !== -ENOSYS) return answer === 0 ? 'executable' : 'not_executable'
   try {
+    // Kernels before 5.8 answer for the user who started sandboxd only.
     accessSync(file, constants.X_OK)
     return 'executable'
   } catch {

@@ -12,6 +12,8 @@ export interface StartOptions {
   readonly drainBytes: number
   readonly hangupMs: number
   readonly terminateMs: number
+  /** Words in front of every command, which make it run as another user; none when there is none. */
+  readonly launcher: readonly string[]
   /** Monotonic milliseconds. */
   readonly now: () => number
 }

@@ -2,13 +2,17 @@ import { startPipeProcess } from './pipe-process.ts'
 import type { StartProcess } from './process.ts'
 import { startPtyProcess } from './pty-process.ts'
 import { isFailure, resolveCommand } from './resolve-command.ts'
+import { NO_SWITCH, type UserSwitch } from './run-as.ts'
 import { DRAIN_BYTES, DRAIN_MS, HANGUP_MS, type StartOptions, TERMINATE_MS } from './start-options.ts'
 
 /** Where `setsid` is when the environment names no PATH. */
 const SYSTEM_PATH = '/usr/bin:/bin:/usr/local/bin'
 
 /** Starts real processes on this machine. */
-export function createStartProcess(options: Partial<StartOptions> = {}): StartProcess {
+export function createStartProcess(
+  options: Partial<Omit<StartOptions, 'launcher'>> = {},
+  { asUser, launcher }: UserSwitch = NO_SWITCH,
+): StartProcess {
   const settings = {
     drainMs: DRAIN_MS,
     drainBytes: DRAIN_BYTES,
@@ -16,12 +20,14 @@ export function createStartProcess(options: Partial<StartOptions> = {}): StartPr
     terminateMs: TERMINATE_MS,
     now: () => performance.now(),
     ...options,
+    launcher,
     setsidFile: Bun.which('setsid') ?? Bun.which('setsid', { PATH: SYSTEM_PATH }),
   }
-  return (spec, events) => {
+  const startNow: StartProcess = (spec, events) => {
     const command = resolveCommand(spec)
     if (isFailure(command)) return command
     const start = spec.mode === 'pty' ? startPtyProcess : startPipeProcess
     return start(command, spec, events, settings)
   }
+  return (spec, events) => asUser(() => startNow(spec, events))
 }

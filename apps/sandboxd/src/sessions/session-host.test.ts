@@ -97,7 +97,7 @@ function setUp(windowBytes = 8) {
       keepSeconds: 60,
       limits: { ...DEFAULT_LIMITS, window: { startBytes: windowBytes, minBytes: 1, maxBytes: windowBytes } },
     },
-    { argv: ['cat'], cwd: '/', baseEnv: { PATH: '/bin' } },
+    { argv: ['cat'], cwd: '/', baseEnv: { PATH: '/bin' }, isPinned: false, requestId: 'r1' },
     {
       startProcess: (spec, events) => {
         const process = new HandProcess(spec, events)

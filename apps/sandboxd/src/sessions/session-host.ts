@@ -6,6 +6,7 @@ import {
   ServerSession,
   type SessionOptions,
   type StartParameters,
+  type WhichAttachments,
 } from '@sandwire/protocol'
 import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
 import { MARKER_VARIABLE } from '../processes/process-tree.ts'
@@ -29,6 +30,10 @@ export interface HostedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
   readonly baseEnv: Readonly<Record<string, string>>
+  /** Keeps the sandbox awake while it runs. */
+  readonly isPinned: boolean
+  /** The request that asked for it, for the log. */
+  readonly requestId: string
 }
 
 export interface HostDependencies {
@@ -81,6 +86,11 @@ export class SessionHost {
     return this.#process?.pid
   }
 
+  /** How log lines name the session. */
+  get #named(): { readonly session: string; readonly request_id: string } {
+    return { session: this.session.id, request_id: this.command.requestId }
+  }
+
   get isGone(): boolean {
     return this.#isGone
   }
@@ -130,6 +140,13 @@ export class SessionHost {
       this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()),
     )
     await this.#process?.terminate()
+  }
+
+  /** Cuts off the attachments that match; returns how many had a connection. */
+  revoke(which: WhichAttachments): number {
+    const { effects, closed } = this.session.revoke(which, this.#deps.now())
+    this.#run(effects)
+    return closed
   }
 
   #run(effects: readonly ServerEffect[]): void {
@@ -223,14 +240,14 @@ export class SessionHost {
       },
     )
     if (isFailure(started)) {
-      log.info('start_failed', { session: id, code: SPAWN_CODES[started.failure] })
+      log.info('start_failed', { ...this.#named, code: SPAWN_CODES[started.failure] })
       this.#run(
         this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()),
       )
       return
     }
     this.#process = started
-    log.info('started', { session: id, pid: started.pid, mode })
+    log.info('started', { ...this.#named, pid: started.pid, mode })
   }
 
   #outputArrived(stream: OutputStream, bytes: Uint8Array): void {
@@ -247,7 +264,7 @@ export class SessionHost {
   #ended(end: ProcessEnd): void {
     this.#output.flush()
     this.#hasEnded = true
-    this.#deps.log.info('ended', { session: this.session.id, exit: end.code, signal: end.signal })
+    this.#deps.log.info('ended', { ...this.#named, exit: end.code, signal: end.signal })
     this.#deps.onExit(this.session.id, end)
     this.#run(this.session.ended(end, this.#deps.now()))
   }

@@ -1,5 +1,7 @@
 import { CreateLedger, limits, SandwireError, type SessionOptions } from '@sandwire/protocol'
 import type { CreateParameters } from '../http/attach-parameters.ts'
+import type { Caller } from '../http/caller.ts'
+import { latest } from '../http/session-view.ts'
 import { resolveCwd } from '../http/workspace-path.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
@@ -24,11 +26,34 @@ export interface Counters {
   inputBytes: number
 }
 
-type HostParts = Pick<HostDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'>
+/** A session to make, and for whom. */
+export interface CreateRequest {
+  readonly caller: Caller
+  readonly requestId: string
+  readonly createId: string | undefined
+  readonly create: CreateParameters
+}
+
+/** Which attachments are meant: those that match everything given. */
+export interface AttachmentFilter {
+  readonly identity?: string
+  readonly session?: string
+  readonly attachment?: string
+}
+
+type HostParts = Pick<HostDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
+  /** Looks at files as the user whom processes run as. */
+  readonly asUser: <T>(action: () => T) => T
+}
 
 /** Every session of this sandbox, created once per create id and forgotten when gone. */
 export class SessionRegistry {
   readonly counters: Counters = { started: 0, ended: 0, outputBytes: 0, inputBytes: 0 }
+  /** When sessions that are gone last had input and output, in monotonic milliseconds. */
+  readonly past: { lastInputMs: number | null; lastOutputMs: number | null } = {
+    lastInputMs: null,
+    lastOutputMs: null,
+  }
   readonly #settings: Settings
   readonly #parts: HostParts
   readonly #mintId: () => string
@@ -71,32 +96,44 @@ export class SessionRegistry {
   }
 
   /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `bad_request`. */
-  create(
-    principal: string,
-    createId: string | undefined,
-    parameters: CreateParameters,
-  ): { host: SessionHost; isNew: boolean } {
-    const id = this.#mintId()
-    const cwd = resolveCwd(this.#settings.workspace, parameters.cwd)
+  create(request: CreateRequest): { host: SessionHost; isNew: boolean } {
+    const { caller, createId, create } = request
+    const isTaken = caller.session !== undefined && this.#isKnown(caller.session)
+    // A repeated create is answered by its create id, whatever id was meant for it this time.
+    const id = caller.session === undefined || isTaken ? this.#mintId() : caller.session
+    const cwd = this.#parts.asUser(() => resolveCwd(this.#settings.workspace, create.cwd))
     if (createId !== undefined) {
-      const fingerprint = JSON.stringify([
-        parameters.argv,
-        parameters.mode,
-        cwd,
-        parameters.keepSeconds,
-        parameters.overflow,
-      ])
-      const existing = this.#claim({ principal, createId, fingerprint, session: id })
+      const { argv, mode, keepSeconds, overflow, isPinned } = create
+      const fingerprint = JSON.stringify([argv, mode, cwd, keepSeconds, overflow, isPinned])
+      const existing = this.#claim({ principal: caller.identity, createId, fingerprint, session: id })
       if (existing !== undefined) return { host: existing, isNew: false }
     }
-    if (this.#hosts.size >= this.#settings.maxSessions) {
-      this.#ledger.release(id)
-      throw new SandwireError(
-        'too_many_sessions',
-        `Cannot start a process: ${this.#hosts.size} sessions are running`,
-      )
+    const refusal = isTaken
+      ? new SandwireError('conflict', 'Cannot create: a session of this id was made before')
+      : this.#refuseMore()
+    if (refusal === undefined) return { host: this.#host(id, request, cwd), isNew: true }
+    this.#ledger.release(id)
+    throw refusal
+  }
+
+  #isKnown(id: string): boolean {
+    return this.#hosts.has(id) || this.#gone.has(id)
+  }
+
+  #refuseMore(): SandwireError | undefined {
+    const { size } = this.#hosts
+    if (size < this.#settings.maxSessions) return undefined
+    return new SandwireError('too_many_sessions', `Cannot start a process: ${size} sessions are running`)
+  }
+
+  /** Cuts off the attachments that match; returns how many had a connection. */
+  revoke({ identity, session, attachment }: AttachmentFilter): number {
+    let closed = 0
+    for (const host of [...this.#hosts.values()]) {
+      if (session === undefined || host.session.id === session)
+        closed += host.revoke({ principal: identity, attachment })
     }
-    return { host: this.#host(id, parameters, cwd), isNew: true }
+    return closed
   }
 
   /** Ends everything; resolves when no process is left. */
@@ -123,19 +160,19 @@ export class SessionRegistry {
     }
   }
 
-  #host(id: string, parameters: CreateParameters, cwd: string): SessionHost {
-    const [command, ...args] = parameters.argv
+  #host(id: string, { create, requestId }: CreateRequest, cwd: string): SessionHost {
+    const [command, ...args] = create.argv
     const options: SessionOptions = {
       id,
-      mode: parameters.mode,
-      overflow: parameters.overflow,
-      keepSeconds: parameters.keepSeconds,
+      mode: create.mode,
+      overflow: create.overflow,
+      keepSeconds: create.keepSeconds,
       limits: this.#settings.session,
     }
     const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
     const host = new SessionHost(
       options,
-      { argv, cwd, baseEnv: this.#settings.baseEnv },
+      { argv, cwd, baseEnv: this.#settings.baseEnv, isPinned: create.isPinned, requestId },
       {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),
@@ -156,7 +193,12 @@ export class SessionRegistry {
   }
 
   #forget(session: string, wasStarted: boolean): void {
+    const host = this.#hosts.get(session)
     this.#hosts.delete(session)
+    if (host !== undefined) {
+      this.past.lastInputMs = latest([this.past.lastInputMs, host.session.lastInputMs])
+      this.past.lastOutputMs = latest([this.past.lastOutputMs, host.session.lastOutputMs])
+    }
     if (!wasStarted) {
       this.#ledger.release(session)
       return

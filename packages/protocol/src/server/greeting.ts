@@ -136,7 +136,7 @@ function admit(
     attempt: wanted.attempt,
     principal: rights.principal,
     dialect: rights.dialect,
-    name: wanted.name,
+    name: rights.name ?? wanted.name,
     authority: rights.authority,
     role: wanted.role === 'driver' ? 'viewer' : wanted.role,
     link,

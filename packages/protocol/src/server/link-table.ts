@@ -12,6 +12,8 @@ export interface LinkRights {
   readonly take: boolean
   /** May start any command, and so set any environment variable. Without it only those of `TERMINAL_ENV` are taken. */
   readonly exec?: boolean
+  /** What others see of it, whatever its hello says. */
+  readonly name?: string
 }
 
 /** What is known of a connection, from before its hello until it is gone. */

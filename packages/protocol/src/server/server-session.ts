@@ -14,6 +14,7 @@ import { greet, greetPlain, refuseConnection, startProcess, type StartParameters
 import type { LinkRights } from './link-table.ts'
 import type { Snapshot } from './output-pump.ts'
 import type { Roster } from './roster.ts'
+import { revoke, type WhichAttachments } from './revocation.ts'
 import { expire, nextExpiryMs, vanish } from './session-clocks.ts'
 import type { ProcessExit, SessionState } from './session-life.ts'
 import type { SessionOptions } from './session-options.ts'
@@ -193,6 +194,15 @@ export class ServerSession {
   closeAll(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
     for (const [link] of this.#parts.links.all()) refuseLink(this.#parts, link, refusal, nowMs)
     return this.#settle(nowMs)
+  }
+
+  /** Cuts off the attachments that match, for good; says how many had a connection. */
+  revoke(
+    which: WhichAttachments,
+    nowMs: number,
+  ): { readonly effects: readonly ServerEffect[]; readonly closed: number } {
+    const closed = revoke(this.#parts, which, nowMs)
+    return { effects: this.#settle(nowMs), closed }
   }
 
   /** Time has passed. */

@@ -1,0 +1,36 @@
+import type { AUTHORITIES } from '@sandwire/internal'
+import type { Role } from '@sandwire/protocol'
+
+/** On whose behalf a request is made: whoever has the secret, control itself, or a person in a role. */
+export type Standing = 'bearer' | (typeof AUTHORITIES)[number]
+
+/** Who makes a request, as its credential says. */
+export interface Caller {
+  /** Create ids and attachments belong to it. */
+  readonly identity: string
+  /** What other attachments see of it, instead of what it calls itself. */
+  readonly name: string | undefined
+  readonly standing: Standing
+  /** May start any command and set any environment. */
+  readonly exec: boolean
+  /** Id for the session that the request starts. */
+  readonly session: string | undefined
+  /** Id of the request where it came from; undefined when it begins here. */
+  readonly requestId: string | undefined
+}
+
+/** Everybody who has the secret, and everybody when there is none. */
+export const BEARER: Caller = {
+  identity: 'bearer',
+  name: undefined,
+  standing: 'bearer',
+  exec: true,
+  session: undefined,
+  requestId: undefined,
+}
+
+/** The most a caller may be in a session; undefined for control, which never attaches. */
+export function roleOf({ standing }: Caller): Role | undefined {
+  if (standing === 'bearer') return 'driver'
+  return standing === 'control' ? undefined : standing
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'bun:test'
+import { AUTHORITIES } from '@sandwire/internal'
+import { listRoutes } from './api.ts'
+import { BEARER, type Caller } from './caller.ts'
+import { narrowRole } from './narrow-role.ts'
+import { checkRoute, checkStart, ROUTE_RIGHTS } from './route-rights.ts'
+
+const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'local:1', ...changes })
+
+describe('the table of rights', () => {
+  test('(threat T11) has a row for every route, and none for routes there are not', () => {
+    expect(Object.keys(ROUTE_RIGHTS).toSorted()).toEqual([...listRoutes(), 'GET /attach'].toSorted())
+  })
+
+  test('lets control manage and not attach, start or read', () => {
+    const allowed = Object.keys(ROUTE_RIGHTS).filter((route) => ROUTE_RIGHTS[route]?.includes('control'))
+    expect(allowed.toSorted()).toEqual([
+      'DELETE /sessions/:id',
+      'GET /__meta/version',
+      'GET /activity',
+      'GET /metrics',
+      'GET /sessions',
+      'GET /sessions/:id',
+      'POST /attachments/close',
+      'POST /sessions/:id/signal',
+    ])
+  })
+
+  test('lets viewers and collaborators change nothing', () => {
+    for (const [route, row] of Object.entries(ROUTE_RIGHTS)) {
+      const isForWatchers = row.includes('viewer') || row.includes('collaborator')
+      if (isForWatchers) expect(route).toStartWith('GET ')
+    }
+  })
+
+  test('refuses everybody a route without a row, but whoever has the secret', () => {
+    for (const standing of AUTHORITIES)
+      expect(() => checkRoute(caller({ standing }), 'GET /new')).toThrow(/Cannot use this route/)
+    expect(() => checkRoute(BEARER, 'GET /new')).not.toThrow()
+    expect(() => checkRoute(caller({ standing: 'control' }), '__proto__')).toThrow(/Cannot use this route/)
+  })
+})
+
+test('checkStart wants a driver with exec', () => {
+  expect(() => checkStart(BEARER)).not.toThrow()
+  expect(() => checkStart(caller({ standing: 'driver', exec: true }))).not.toThrow()
+  for (const standing of AUTHORITIES) {
+    expect(() => checkStart(caller({ standing, exec: false }))).toThrow(/may not run commands/)
+    if (standing !== 'driver')
+      expect(() => checkStart(caller({ standing, exec: true }))).toThrow(/may not run commands/)
+  }
+})
+
+test('narrowRole takes a role within the credential, and never one above it', () => {
+  expect(narrowRole(caller({ standing: 'collaborator' }), undefined)).toBe('collaborator')
+  expect(narrowRole(caller({ standing: 'driver' }), 'viewer')).toBe('viewer')
+  expect(narrowRole(BEARER, undefined)).toBe('driver')
+  for (const [standing, role] of [
+    ['viewer', 'driver'],
+    ['viewer', 'collaborator'],
+    ['collaborator', 'driver'],
+    ['control', 'viewer'],
+    ['control', undefined],
+  ] as const)
+    expect(() => narrowRole(caller({ standing }), role)).toThrow(/Cannot/)
+})

@@ -1,0 +1,42 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { Caller, Standing } from './caller.ts'
+
+type Row = readonly Exclude<Standing, 'bearer'>[]
+
+const CONTROL: Row = ['control']
+const DRIVER: Row = ['driver']
+const CONTROL_OR_DRIVER: Row = ['control', 'driver']
+const PEOPLE: Row = ['driver', 'collaborator', 'viewer']
+const ANYONE: Row = ['control', 'driver', 'collaborator', 'viewer']
+
+/** Who may use which route, one row each. Whoever has the secret may use all; a route without a row is for nobody else. */
+export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
+  /** Control never attaches: it sees no bytes. */
+  'GET /attach': PEOPLE,
+  'GET /__meta/version': CONTROL,
+  'GET /activity': CONTROL,
+  'GET /metrics': CONTROL,
+  /** The list names everybody's sessions; what a person may see of it, control knows. */
+  'GET /sessions': CONTROL,
+  /** Needs `exec` as well. */
+  'POST /sessions': DRIVER,
+  'GET /sessions/:id': ANYONE,
+  'DELETE /sessions/:id': CONTROL_OR_DRIVER,
+  'POST /sessions/:id/signal': CONTROL_OR_DRIVER,
+  'GET /sessions/:id/output': PEOPLE,
+  'POST /attachments/close': CONTROL,
+}
+
+/** Throws `forbidden` unless the caller may use the route, named as in the table. */
+export function checkRoute({ standing }: Caller, route: string): void {
+  if (standing === 'bearer') return
+  const row = Object.hasOwn(ROUTE_RIGHTS, route) ? ROUTE_RIGHTS[route] : undefined
+  if (row?.includes(standing) === true) return
+  throw new SandwireError('forbidden', `Cannot use this route as ${standing}`)
+}
+
+/** Throws `forbidden` unless the caller may start processes. */
+export function checkStart({ standing, exec }: Caller): void {
+  if (exec && (standing === 'bearer' || standing === 'driver')) return
+  throw new SandwireError('forbidden', 'Cannot start a process: this connection may not run commands')
+}

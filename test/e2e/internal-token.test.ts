@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import {
+  type ClaimChanges,
+  mintSessionId,
+  SANDBOX_ID,
+  type SignedSandboxd,
+  startSignedSandboxd,
+} from './support/signed-sandboxd.ts'
+import { mintHex, WireClient } from './support/wire-client.ts'
+
+let signed: SignedSandboxd
+beforeAll(async () => {
+  signed = await startSignedSandboxd()
+})
+afterAll(() => signed[Symbol.asyncDispose]())
+
+const CONTROL: ClaimChanges = { authority: 'control', exec: false, identity: 'control' }
+
+async function errorOf(response: Response): Promise<string> {
+  const { error } = (await response.json()) as {
+    error: { code: string; message: string; request_id: string }
+  }
+  return `${response.status} ${error.code}`
+}
+
+function create(body: object, changes: ClaimChanges = {}): Promise<Response> {
+  return signed.fetch('/sessions', { method: 'POST', body: JSON.stringify(body) }, changes)
+}
+
+async function start(changes: ClaimChanges = {}): Promise<string> {
+  const response = await create({ createId: mintHex(), cmd: 'cat', keep: 60 }, changes)
+  return ((await response.json()) as { id: string }).id
+}
+
+describe('(threat T11) sandboxd behind control', () => {
+  test('answers health to everybody and nothing else', async () => {
+    expect((await fetch(`${signed.sandboxd.url}/healthz`)).status).toBe(200)
+    for (const path of [
+      '/sessions',
+      '/activity',
+      '/metrics',
+      '/__meta/version',
+      '/attach?cmd=cat',
+      '/nowhere',
+    ])
+      expect(await errorOf(await fetch(`${signed.sandboxd.url}${path}`))).toBe('401 unauthorized')
+  })
+
+  test('refuses a token for anything but the request it was signed for', async () => {
+    const good = await signed.sign('GET', '/activity', CONTROL)
+    const send = (path: string, token: string, method = 'GET') =>
+      signed.sandboxd.fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
+    expect((await send('/activity', good)).status).toBe(200)
+    const late = { issuedMs: Date.now() - 60_000, expiresMs: Date.now() - 30_000 }
+    const early = { issuedMs: Date.now() + 30_000, expiresMs: Date.now() + 60_000 }
+    const rows: [string, string, string?][] = [
+      ['/activity?x=1', good],
+      ['/sessions', good],
+      ['/activity', good, 'POST'],
+      ['/activity', `${good.slice(0, -2)}AA`],
+      [
+        '/activity',
+        await signed.sign('GET', '/activity', { ...CONTROL, sandbox: SANDBOX_ID.replace('0', '1') }),
+      ],
+      ['/activity', await signed.sign('GET', '/activity', { ...CONTROL, ...late })],
+      ['/activity', await signed.sign('GET', '/activity', { ...CONTROL, ...early })],
+      [
+        '/activity',
+        await signed.sign('GET', '/activity', { ...CONTROL, session: `${'1'.repeat(32)}.${'0'.repeat(26)}` }),
+      ],
+    ]
+    for (const [path, token, method] of rows)
+      expect(await errorOf(await send(path, token, method))).toBe('401 unauthorized')
+  })
+
+  test('takes a token for a write or an upgrade once', async () => {
+    const body = JSON.stringify({ createId: mintHex(), cmd: 'true' })
+    const authorization = `Bearer ${await signed.sign('POST', '/sessions')}`
+    const post = () =>
+      signed.sandboxd.fetch('/sessions', { method: 'POST', body, headers: { authorization } })
+    expect((await post()).status).toBe(201)
+    expect(await errorOf(await post())).toBe('401 unauthorized')
+
+    const query = 'cmd=cat&keep=1'
+    const headers = { authorization: `Bearer ${await signed.sign('GET', `/attach?${query}`)}` }
+    const sandboxd = { ...signed.sandboxd, headers }
+    await using first = new WireClient(sandboxd, query)
+    await first.hello({ identity: mintHex() })
+    await first.next('welcome')
+    await using second = new WireClient(sandboxd, query)
+    // A refused credential is an HTTP answer, which a WebSocket client sees as a broken handshake.
+    expect((await second.closed).code).toBe(1006)
+  })
+
+  test('refuses a token in a query or with another scheme', async () => {
+    const token = await signed.sign('GET', '/activity', CONTROL)
+    for (const authorization of [`Basic ${token}`, token, `Bearer ${token} x`])
+      expect(await errorOf(await signed.sandboxd.fetch('/activity', { headers: { authorization } }))).toBe(
+        '401 unauthorized',
+      )
+  })
+
+  test('answers only to the hosts it was given', async () => {
+    const headers = {
+      host: 'evil.example',
+      authorization: `Bearer ${await signed.sign('GET', '/activity', CONTROL)}`,
+    }
+    expect(await errorOf(await signed.sandboxd.fetch('/activity', { headers }))).toBe('421 host_refused')
+  })
+})
+
+describe('an authority', () => {
+  test('of control manages sessions and neither starts, reads nor attaches', async () => {
+    const id = await start()
+    for (const path of ['/sessions', '/activity', '/metrics', '/__meta/version', `/sessions/${id}`])
+      expect((await signed.fetch(path, {}, CONTROL)).status).toBe(200)
+    expect(await errorOf(await signed.fetch(`/sessions/${id}/output`, {}, CONTROL))).toBe('403 forbidden')
+    expect(await errorOf(await create({ createId: mintHex(), cmd: 'true' }, CONTROL))).toBe('403 forbidden')
+    await using client = await signed.attach(`session=${id}`, CONTROL)
+    expect((await client.closed).code).toBe(4403)
+    const signal = { method: 'POST', body: '{"signal":"SIGCONT"}' }
+    expect((await signed.fetch(`/sessions/${id}/signal`, signal, CONTROL)).status).toBe(200)
+    expect((await signed.fetch(`/sessions/${id}`, { method: 'DELETE' }, CONTROL)).status).toBe(202)
+  })
+
+  test('of a viewer changes nothing', async () => {
+    const id = await start()
+    const viewer: ClaimChanges = { authority: 'viewer', exec: false }
+    expect((await signed.fetch(`/sessions/${id}`, {}, viewer)).status).toBe(200)
+    expect((await signed.fetch(`/sessions/${id}/output`, {}, viewer)).status).toBe(200)
+    const refused: [string, RequestInit][] = [
+      ['/sessions', {}],
+      ['/activity', {}],
+      ['/metrics', {}],
+      [`/sessions/${id}`, { method: 'DELETE' }],
+      [`/sessions/${id}/signal`, { method: 'POST', body: '{"signal":"SIGKILL"}' }],
+      ['/attachments/close', { method: 'POST', body: `{"session":"${id}"}` }],
+    ]
+    for (const [path, init] of refused)
+      expect(await errorOf(await signed.fetch(path, init, viewer))).toBe('403 forbidden')
+    await using client = await signed.attach(`session=${id}`, viewer)
+    await client.hello({ identity: mintHex() })
+    expect(await client.next('welcome')).toMatchObject({ role: 'viewer', authority: 'viewer' })
+    client.send(new Uint8Array([120]))
+    expect((await client.closed).code).toBe(4430)
+    await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
+  })
+
+  test('[A1] bounds the role in the URL: below it narrows, above it is forbidden', async () => {
+    const id = await start()
+    await using below = await signed.attach(`session=${id}&role=viewer`)
+    await below.hello({ identity: mintHex() })
+    expect(await below.next('welcome')).toMatchObject({ role: 'viewer', authority: 'viewer' })
+    for (const authority of ['viewer', 'collaborator'] as const) {
+      await using above = await signed.attach(`session=${id}&role=driver&take=1`, { authority })
+      expect(await above.next('error')).toMatchObject({ code: 'forbidden', fatal: true })
+    }
+    await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
+  })
+
+  test('[A3] without exec starts nothing, by command or as a shell, and chooses no environment', async () => {
+    for (const query of ['cmd=id', 'mode=pty', `createId=${mintHex()}`]) {
+      await using client = await signed.attach(query, { exec: false })
+      expect(await client.next('error')).toMatchObject({ code: 'forbidden', fatal: true })
+    }
+    expect(await errorOf(await create({ createId: mintHex() }, { exec: false }))).toBe('403 forbidden')
+    const id = await start()
+    await using client = await signed.attach(`session=${id}`, { exec: false })
+    await client.hello({ identity: mintHex(), env: { LD_PRELOAD: '/tmp/x.so' } })
+    expect(await client.next('error')).toMatchObject({ code: 'forbidden' })
+    await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
+  })
+})
+
+describe('an identity', () => {
+  test('[A7] is shown to others under the name of its token, whatever it calls itself', async () => {
+    const id = await start()
+    await using named = await signed.attach(`session=${id}`, { name: 'Ada' })
+    await named.hello({ identity: mintHex(), name: 'root' })
+    const presence = await named.next('presence')
+    expect(presence['attachments']).toMatchObject([{ name: 'Ada' }])
+    await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
+  })
+
+  test('[A2] resumes only its own attachments', async () => {
+    const id = await start()
+    const identity = mintHex()
+    await using own = await signed.attach(`session=${id}`)
+    await own.hello({ identity })
+    await own.next('welcome')
+    await using other = await signed.attach(`session=${id}`, { identity: 'local:2' })
+    await other.hello({ identity, attempt: 2, resuming: true })
+    expect(await other.next('error')).toMatchObject({ code: 'resume_lost' })
+    await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
+  })
+
+  test('[C4] has create ids of its own', async () => {
+    const createId = mintHex()
+    const body = { createId, cmd: 'true' }
+    const ids = await Promise.all(
+      ['local:1', 'local:2', 'local:1'].map(async (identity) => {
+        const view = (await (await create(body, { identity })).json()) as { id: string }
+        return view.id
+      }),
+    )
+    expect(ids[0]).toBe(ids[2] ?? '')
+    expect(ids[0]).not.toBe(ids[1] ?? '')
+  })
+})
+
+describe('[C12] a session id in the token', () => {
+  test('is the id of the session it starts; a repeated create id answers with the first', async () => {
+    const createId = mintHex()
+    const session = mintSessionId()
+    const first = await create({ createId, cmd: 'true' }, { session })
+    expect(await first.json()).toMatchObject({ id: session })
+    const again = await create({ createId, cmd: 'true' }, { session: mintSessionId() })
+    expect(again.status).toBe(200)
+    expect(await again.json()).toMatchObject({ id: session })
+    const same = await create({ createId, cmd: 'true' }, { session })
+    expect(await same.json()).toMatchObject({ id: session })
+  })
+
+  test('is never used for a second session', async () => {
+    const session = mintSessionId()
+    expect((await create({ createId: mintHex(), cmd: 'cat' }, { session })).status).toBe(201)
+    const createId = mintHex()
+    expect(await errorOf(await create({ createId, cmd: 'cat' }, { session }))).toBe('409 conflict')
+    expect((await create({ createId, cmd: 'cat' }, { session: mintSessionId() })).status).toBe(201)
+  })
+
+  test('arrives in the welcome of an upgrade', async () => {
+    const session = mintSessionId()
+    await using client = await signed.attach(`cmd=cat&createId=${mintHex()}&keep=1`, { session })
+    await client.hello({ identity: mintHex() })
+    expect(await client.next('welcome')).toMatchObject({ session })
+  })
+})
+
+test('every log line about a request carries the id it came with', async () => {
+  const requestId = mintHex()
+  await using client = await signed.attach('cmd=true&keep=1', { requestId })
+  await client.hello({ identity: mintHex() })
+  await client.next('exit')
+  client.leave()
+  const refusedId = mintHex()
+  const refused = await signed.fetch('/sessions/none', {}, { requestId: refusedId })
+  expect(refused.headers.get('x-request-id')).toBe(refusedId)
+  const eventsOf = (id: string) =>
+    signed.sandboxd
+      .logs()
+      .flatMap((line) =>
+        typeof line !== 'string' && line['request_id'] === id ? [String(line['event'])] : [],
+      )
+  await eventually(() => eventsOf(requestId).includes('disconnected'), {
+    what: 'the last line',
+    timeoutMs: 10_000,
+  })
+  expect(eventsOf(requestId).toSorted()).toEqual(['connected', 'disconnected', 'ended', 'started'])
+  expect(eventsOf(refusedId)).toEqual(['refused'])
+})

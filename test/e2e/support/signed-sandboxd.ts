@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { exportPublicKey, ID_ALPHABET, type InternalClaims, signInternalToken } from '@sandwire/internal'
+import { type RunningSandboxd, type SandboxdOptions, startSandboxd } from './sandboxd.ts'
+import { mintHex, WireClient } from './wire-client.ts'
+
+/** A sandbox id as control spells them. */
+export const SANDBOX_ID = ID_ALPHABET
+
+/** How long test tokens live. */
+const TOKEN_LIFE_MS = 30_000
+
+/** What a token says, when it is not what every token of a test says. */
+export type ClaimChanges = Partial<InternalClaims>
+
+/** A sandboxd that takes control's tokens, and the key to sign them. */
+export interface SignedSandboxd extends AsyncDisposable {
+  readonly sandboxd: RunningSandboxd
+  /** A token for one request: a driver's with exec, unless it says otherwise. */
+  readonly sign: (method: string, path: string, changes?: ClaimChanges) => Promise<string>
+  /** Fetches a path with a token of its own. */
+  readonly fetch: (path: string, init?: RequestInit, changes?: ClaimChanges) => Promise<Response>
+  /** A connection to `/attach` with a token of its own. */
+  readonly attach: (query: string, changes?: ClaimChanges) => Promise<WireClient>
+}
+
+/** Adds a session id of the test sandbox. */
+export function mintSessionId(): string {
+  const letters = [...crypto.getRandomValues(new Uint8Array(26))].map((byte) => ID_ALPHABET[byte % 32])
+  return `${SANDBOX_ID}.${letters.join('')}`
+}
+
+export async function startSignedSandboxd(options: SandboxdOptions = {}): Promise<SignedSandboxd> {
+  const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
+  const directory = await mkdtemp(join(tmpdir(), 'sandwire-key-'))
+  const keyFile = join(directory, 'control.pub')
+  await writeFile(keyFile, `${await exportPublicKey(keys.publicKey)}\n`)
+  const credential = ['--public-key', keyFile, '--sandbox', SANDBOX_ID]
+  const sandboxd = await startSandboxd({ ...options, credential })
+  const sign: SignedSandboxd['sign'] = (method, path, changes) => {
+    const issuedMs = Date.now()
+    return signInternalToken(keys.privateKey, {
+      method,
+      path,
+      sandbox: SANDBOX_ID,
+      identity: 'local:1',
+      authority: 'driver',
+      exec: true,
+      requestId: mintHex(),
+      issuedMs,
+      expiresMs: issuedMs + TOKEN_LIFE_MS,
+      ...changes,
+    } as InternalClaims)
+  }
+  return {
+    sandboxd,
+    sign,
+    fetch: async (path, init = {}, changes = {}) => {
+      const headers = new Headers(init.headers)
+      headers.set('authorization', `Bearer ${await sign(init.method ?? 'GET', path, changes)}`)
+      return sandboxd.fetch(path, { ...init, headers })
+    },
+    attach: async (query, changes = {}) => {
+      const authorization = `Bearer ${await sign('GET', `/attach?${query}`, changes)}`
+      return new WireClient({ ...sandboxd, headers: { authorization } }, query)
+    },
+    [Symbol.asyncDispose]: async () => {
+      await sandboxd.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
