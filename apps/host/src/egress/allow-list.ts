@@ -1,0 +1,71 @@
+import { SandwireError } from '@sandwire/protocol'
+import { READY_MADE_SETS } from './ready-made-sets.ts'
+import { parseHost, parseName, parsePort, spellHost, splitAuthority, type Target } from './target.ts'
+
+/** Ports that a name without one stands for. */
+const WEB_PORTS: readonly number[] = [80, 443]
+const SET_PREFIX = 'set:'
+const ANY_PREFIX = '*.'
+
+/** One line of an allowlist, understood. */
+interface Rule {
+  /** Canonical host, or the name whose subdomains are meant. */
+  readonly host: string
+  readonly isSubdomains: boolean
+  readonly ports: readonly number[]
+}
+
+/** Whether the list has the target; a host that is listed with other ports is told apart. */
+export type Listing = 'listed' | 'other_port' | 'not_listed'
+
+function wrong(entry: string): SandwireError {
+  const sets = Object.keys(READY_MADE_SETS).join(', ')
+  return new SandwireError(
+    'bad_request',
+    `Cannot use "${entry.replace(/[^\x21-\x7e]/g, '?')}" in an allowlist: it must be a name, *.name, an address, one of these with :port, or set: with one of ${sets}`,
+  )
+}
+
+function parseRule(entry: string): Rule {
+  const isSubdomains = entry.startsWith(ANY_PREFIX)
+  const parts = splitAuthority(isSubdomains ? entry.slice(ANY_PREFIX.length) : entry)
+  const port = parts.port === undefined ? undefined : parsePort(parts.port)
+  const host = isSubdomains ? parseName(parts.host) : spellParsed(parts.host)
+  if (host === undefined || (parts.port !== undefined && port === undefined)) throw wrong(entry)
+  return { host, isSubdomains, ports: port === undefined ? WEB_PORTS : [port] }
+}
+
+function spellParsed(text: string): string | undefined {
+  const host = parseHost(text)
+  return host === undefined ? undefined : spellHost(host)
+}
+
+function expand(entry: string): readonly string[] {
+  if (!entry.startsWith(SET_PREFIX)) return [entry]
+  const name = entry.slice(SET_PREFIX.length)
+  const set = Object.hasOwn(READY_MADE_SETS, name) ? READY_MADE_SETS[name] : undefined
+  if (set === undefined) throw wrong(entry)
+  return set
+}
+
+function isMeant(rule: Rule, { host }: Target): boolean {
+  const text = spellHost(host)
+  if (!rule.isSubdomains) return text === rule.host
+  return host.kind === 'name' && text.endsWith(`.${rule.host}`)
+}
+
+/** Hosts and ports a sandbox may reach. An empty list has nobody on it. */
+export class AllowList {
+  readonly #rules: readonly Rule[]
+
+  /** Throws `bad_request` for an entry that cannot be understood, since leaving it out would not be what was meant. */
+  constructor(entries: readonly string[]) {
+    this.#rules = entries.flatMap(expand).map(parseRule)
+  }
+
+  find(target: Target): Listing {
+    const meant = this.#rules.filter((rule) => isMeant(rule, target))
+    if (meant.some((rule) => rule.ports.includes(target.port))) return 'listed'
+    return meant.length > 0 ? 'other_port' : 'not_listed'
+  }
+}

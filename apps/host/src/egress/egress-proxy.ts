@@ -1,0 +1,147 @@
+import { chmodSync, rmSync } from 'node:fs'
+import type { NetworkSpec } from '@sandwire/internal'
+import { TokenBucket } from '@sandwire/protocol'
+import type { Socket } from 'bun'
+import { type BlockedHost, BlockedLedger } from './blocked-ledger.ts'
+import { createPolicy, type Refusal } from './policy.ts'
+import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
+import { type Dial, dialAddress, listOwnAddresses, reach, type Resolve, resolveName } from './reach.ts'
+import { spellHost, type Target } from './target.ts'
+
+/** Connections of one sandbox at a time. */
+const MAX_CONNECTIONS = 256
+/** How long the head of a request may take. */
+const HEAD_TIMEOUT_MS = 10_000
+/** How long a connection may carry nothing. */
+const MAX_IDLE_MS = 60 * 60_000
+const SWEEP_MS = 60_000
+/** Log lines about refusals: a sandbox decides how many there are, and must not fill the log with them. */
+const LOG_PER_SECOND = 1
+const LOG_BURST = 20
+
+/** Where refusals are written for the user to see. */
+export interface EgressLog {
+  warn(event: 'egress_blocked', fields: { host: string; port: number; reason: Refusal }): void
+}
+
+export interface EgressProxyOptions {
+  /** Where to listen. Who can open it speaks for the sandbox, so its folder must be closed to everybody else. */
+  readonly socketPath: string
+  readonly network: NetworkSpec
+  readonly log: EgressLog
+  readonly resolve?: Resolve
+  readonly dial?: Dial
+  readonly ownAddresses?: () => readonly string[]
+  readonly headTimeoutMs?: number
+}
+
+/** Totals since the proxy was opened. */
+export interface EgressCounts {
+  readonly connections: number
+  readonly blocked: number
+  /** Bytes of the sandbox that went out. */
+  readonly sentBytes: number
+  readonly receivedBytes: number
+}
+
+type ClientSocket = Socket<{ connection: ProxyConnection | undefined }>
+
+/** The way out of one sandbox: an HTTP proxy on a unix socket. */
+export class EgressProxy implements AsyncDisposable {
+  readonly #socketPath: string
+  readonly #log: EgressLog
+  readonly #owner: ConnectionOwner
+  readonly #listener: { stop(closeActive: boolean): void }
+  readonly #connections = new Set<ProxyConnection>()
+  readonly #ledger = new BlockedLedger()
+  readonly #logBucket = new TokenBucket(LOG_PER_SECOND, LOG_BURST, performance.now())
+  readonly #counts = { connections: 0, blocked: 0, sentBytes: 0, receivedBytes: 0 }
+  readonly #sweep: Timer
+
+  constructor(options: EgressProxyOptions) {
+    this.#socketPath = options.socketPath
+    this.#log = options.log
+    const reachOptions = {
+      policy: createPolicy(options.network),
+      resolve: options.resolve ?? resolveName,
+      dial: options.dial ?? dialAddress,
+      ownAddresses: options.ownAddresses ?? listOwnAddresses,
+    }
+    this.#owner = {
+      headTimeoutMs: options.headTimeoutMs ?? HEAD_TIMEOUT_MS,
+      reach: (target) => reach(target, reachOptions),
+      blocked: (target, refusal) => this.#blocked(target, refusal),
+      moved: (direction, bytes) => {
+        this.#counts[direction === 'sent' ? 'sentBytes' : 'receivedBytes'] += bytes
+      },
+      closed: (connection) => void this.#connections.delete(connection),
+    }
+    rmSync(this.#socketPath, { force: true })
+    this.#listener = this.#listen()
+    // The sandbox may run as another user; the folder says who gets here.
+    chmodSync(this.#socketPath, 0o666)
+    this.#sweep = setInterval(() => this.#closeIdle(), SWEEP_MS)
+    this.#sweep.unref()
+  }
+
+  /** Targets that were refused lately, latest first. */
+  blocked(): readonly BlockedHost[] {
+    return this.#ledger.list()
+  }
+
+  counts(): EgressCounts {
+    return { ...this.#counts }
+  }
+
+  /** Cuts every connection and removes the socket. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep)
+    this.#listener.stop(true)
+    for (const connection of this.#connections) connection.terminate()
+    rmSync(this.#socketPath, { force: true })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #listen(): { stop(closeActive: boolean): void } {
+    return Bun.listen<ClientSocket['data']>({
+      unix: this.#socketPath,
+      allowHalfOpen: true,
+      socket: {
+        open: (socket) => this.#accept(socket),
+        data: (socket, bytes) => socket.data.connection?.received(bytes),
+        drain: (socket) => socket.data.connection?.drained(),
+        end: (socket) => socket.data.connection?.ended(),
+        close: (socket) => socket.data.connection?.clientClosed(),
+        error: (socket) => socket.terminate(),
+      },
+    })
+  }
+
+  #accept(socket: ClientSocket): void {
+    const connection = new ProxyConnection(socket, this.#owner)
+    socket.data = { connection }
+    this.#counts.connections++
+    this.#connections.add(connection)
+    if (this.#connections.size > MAX_CONNECTIONS) connection.turnAway()
+  }
+
+  #blocked(target: Target, refusal: Refusal): void {
+    this.#counts.blocked++
+    const { host, port, reason, count } = this.#ledger.add(spellHost(target.host), target.port, refusal)
+    if (count === 1 && this.#logBucket.take(1, performance.now()))
+      this.#log.warn('egress_blocked', { host, port, reason })
+  }
+
+  #closeIdle(): void {
+    const before = performance.now() - MAX_IDLE_MS
+    for (const connection of this.#connections) if (connection.activeMs < before) connection.terminate()
+  }
+}
+
+/** Opens the way out of one sandbox. Throws `bad_request` for a network that cannot be understood. */
+export async function openEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
+  return new EgressProxy(options)
+}

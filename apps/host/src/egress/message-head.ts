@@ -1,0 +1,86 @@
+/** Where a message's head ends: behind the first empty line. */
+const CRLF = Buffer.from('\r\n')
+const HEAD_END = Buffer.from('\r\n\r\n')
+const MAX_HEADERS = 100
+/** Characters of a header's name. */
+const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+
+export type Header = readonly [name: string, value: string]
+
+/** The first line of a message and its headers, each free of control characters. */
+export interface MessageHead {
+  readonly firstLine: string
+  readonly headers: readonly Header[]
+}
+
+/** Length of the head within what has come so far, its empty line included; undefined while that is missing. */
+export function findHeadEnd(bytes: Buffer, from: number): number | undefined {
+  const at = bytes.indexOf(HEAD_END, Math.max(0, from - HEAD_END.length + 1))
+  return at < 0 ? undefined : at + HEAD_END.length
+}
+
+/** Printable ASCII, space and tab; `allowed` adds the bytes above, which old servers put in headers. */
+function isClean(line: string, highBytes: 'allowed' | 'refused'): boolean {
+  for (let index = 0; index < line.length; index++) {
+    const code = line.charCodeAt(index)
+    const isHigh = code >= 0x80
+    if (isHigh ? highBytes === 'refused' : (code < 0x20 && code !== 0x09) || code === 0x7f) return false
+  }
+  return true
+}
+
+function parseHeader(line: string): Header | undefined {
+  const colon = line.indexOf(':')
+  const name = colon < 0 ? '' : line.slice(0, colon)
+  // A name with a space before its colon, or a line that begins with one, is read differently by different servers.
+  return TOKEN.test(name) ? [name, line.slice(colon + 1).trim()] : undefined
+}
+
+/** Reads a head whose end was found. A lone CR or LF, a NUL or a folded line refuses it. */
+export function parseHead(bytes: Buffer, highBytes: 'allowed' | 'refused'): MessageHead | undefined {
+  const text = bytes.subarray(0, bytes.length - HEAD_END.length).toString('latin1')
+  const [firstLine = '', ...lines] = text.split(CRLF.toString('latin1'))
+  if (lines.length > MAX_HEADERS || !isClean(firstLine, highBytes)) return undefined
+  const headers: Header[] = []
+  for (const line of lines) {
+    const header = isClean(line, highBytes) ? parseHeader(line) : undefined
+    if (header === undefined) return undefined
+    headers.push(header)
+  }
+  return { firstLine, headers }
+}
+
+/** All values of a header. */
+export function valuesOf(headers: readonly Header[], name: string): readonly string[] {
+  return headers.filter(([each]) => each.toLowerCase() === name).map(([, value]) => value)
+}
+
+/** Headers that concern one hop only and are not passed on; the body's framing is. */
+const HOP_HEADERS = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+  'te',
+  'upgrade',
+])
+
+/** The headers without those of this hop, and without those that `Connection` names as such. */
+export function withoutHopHeaders(headers: readonly Header[]): readonly Header[] {
+  const named = valuesOf(headers, 'connection')
+    .flatMap((value) => value.split(','))
+    .map((name) => name.trim().toLowerCase())
+    // Framing belongs to the message here, whatever a peer calls it.
+    .filter((name) => name !== 'content-length' && name !== 'transfer-encoding')
+  return headers.filter(([name]) => {
+    const lower = name.toLowerCase()
+    return !HOP_HEADERS.has(lower) && !lower.startsWith('proxy-') && !named.includes(lower)
+  })
+}
+
+export function spellHead({ firstLine, headers }: MessageHead): Buffer {
+  const lines = [firstLine, ...headers.map(([name, value]) => `${name}: ${value}`), '', '']
+  return Buffer.from(lines.join('\r\n'), 'latin1')
+}

@@ -1,0 +1,69 @@
+import type { Socket } from 'bun'
+
+/** Held bytes at which whoever sends must pause. */
+const MAX_HELD_BYTES = 256 * 1024
+
+/** What is used of a socket, whoever opened it. */
+export type Wire = Pick<Socket, 'write' | 'shutdown' | 'end' | 'pause' | 'resume' | 'terminate'>
+
+/** Writes to a socket and holds what the kernel does not take yet. */
+export class Outlet {
+  readonly #socket: Wire
+  /** Called when there is room again. */
+  readonly #roomy: () => void
+  #held: Uint8Array[] = []
+  #heldBytes = 0
+  #ending: 'no' | 'after_held' | 'done' = 'no'
+
+  constructor(socket: Wire, roomy: () => void) {
+    this.#socket = socket
+    this.#roomy = roomy
+  }
+
+  get isFull(): boolean {
+    return this.#heldBytes >= MAX_HELD_BYTES
+  }
+
+  /** True when the last byte and the FIN behind it went out. */
+  get isDone(): boolean {
+    return this.#ending === 'done'
+  }
+
+  /** The bytes may belong to the runtime: what has to wait is copied. */
+  write(bytes: Uint8Array): void {
+    if (this.#ending !== 'no' || bytes.length === 0) return
+    const written = this.#held.length > 0 ? 0 : Math.max(0, this.#socket.write(bytes))
+    if (written === bytes.length) return
+    this.#held.push(Uint8Array.from(bytes.subarray(written)))
+    this.#heldBytes += bytes.length - written
+  }
+
+  /** Sends FIN once everything that is held went out. */
+  end(): void {
+    if (this.#ending !== 'no') return
+    this.#ending = 'after_held'
+    this.#finish()
+  }
+
+  /** The kernel takes bytes again. */
+  drained(): void {
+    const wasFull = this.isFull
+    for (let head = this.#held[0]; head !== undefined; head = this.#held[0]) {
+      const written = Math.max(0, this.#socket.write(head))
+      this.#heldBytes -= written
+      if (written < head.length) {
+        this.#held[0] = head.subarray(written)
+        break
+      }
+      this.#held.shift()
+    }
+    this.#finish()
+    if (wasFull && !this.isFull) this.#roomy()
+  }
+
+  #finish(): void {
+    if (this.#ending !== 'after_held' || this.#held.length > 0) return
+    this.#ending = 'done'
+    this.#socket.shutdown()
+  }
+}

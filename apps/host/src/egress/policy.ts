@@ -1,0 +1,79 @@
+import type { NetworkSpec } from '@sandwire/internal'
+import { AllowList } from './allow-list.ts'
+import { type IpAddress, parseIpAddress } from './ip-address.ts'
+import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
+import { spellHost, type Target } from './target.ts'
+
+/** Why a target is refused. Part of the log. */
+export type Refusal =
+  /** The sandbox has no network. */
+  | 'network_off'
+  | 'not_listed'
+  /** The host is listed, but not with this port. */
+  | 'port_not_listed'
+  /** Mail, which is refused under `open` too. */
+  | 'port_refused'
+  /** Not on the public Internet, or this machine itself. */
+  | 'address_refused'
+
+/** Ports for handing in mail: what an open sandbox would be abused for first. */
+const MAIL_PORTS: readonly number[] = [25, 465, 587]
+
+/** Decides by host and port, before anything is resolved. */
+export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) => Refusal | undefined {
+  switch (policy) {
+    case 'none':
+      return () => 'network_off'
+    case 'open':
+      return ({ port }) => (MAIL_PORTS.includes(port) ? 'port_refused' : undefined)
+    case 'allowlist': {
+      const list = new AllowList(allow)
+      return (target) => {
+        const listing = list.find(target)
+        if (listing === 'listed') return undefined
+        return listing === 'other_port' ? 'port_not_listed' : 'not_listed'
+      }
+    }
+  }
+}
+
+/**
+ * The addresses that may be dialled for a host, or undefined when it may not be dialled at all. One that is not public is
+ * enough for that: a name that mixes them is an attempt to get in.
+ */
+export function checkAddresses(
+  resolved: readonly string[],
+  own: readonly string[],
+): readonly IpAddress[] | undefined {
+  const ownAddresses = own.flatMap((text) => parseIpAddress(text) ?? [])
+  const checked: IpAddress[] = []
+  for (const text of resolved) {
+    const address = parseIpAddress(text)
+    if (address === undefined || !isPublicAddress(address.bytes)) return undefined
+    if (ownAddresses.some((mine) => isSameAddress(mine.bytes, address.bytes))) return undefined
+    checked.push(address)
+  }
+  return checked
+}
+
+/** One line that says what was refused and how to allow it. */
+export function explainRefusal(refusal: Refusal, target: Target): string {
+  const host = spellHost(target.host)
+  const what = `Sandwire blocked ${host}:${target.port}`
+  switch (refusal) {
+    case 'network_off':
+      return `${what}: this sandbox has no network; allow it with --network allowlist --allow ${host}`
+    case 'not_listed':
+      return `${what}: it is not on the allowlist of this sandbox; allow it with --allow ${listingOf(target)}`
+    case 'port_not_listed':
+      return `${what}: ${host} is allowed, but not with this port; allow it with --allow ${host}:${target.port}`
+    case 'port_refused':
+      return `${what}: no sandbox may send mail; use port 443 of a mail service`
+    case 'address_refused':
+      return `${what}: it is at an address that no sandbox may reach`
+  }
+}
+
+function listingOf({ host, port }: Target): string {
+  return port === 80 || port === 443 ? spellHost(host) : `${spellHost(host)}:${port}`
+}

@@ -1,0 +1,255 @@
+import { findHeadEnd } from './message-head.ts'
+import { Outlet, type Wire } from './outlet.ts'
+import { explainRefusal, type Refusal } from './policy.ts'
+import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
+import type { Reached } from './reach.ts'
+import { ResponseHead } from './response-head.ts'
+import { spellHost, type Target } from './target.ts'
+
+const MAX_HEAD_BYTES = 16 * 1024
+/** How long a client that was refused may stay. */
+const LINGER_MS = 2_000
+
+/** What a connection asks of its proxy. */
+export interface ConnectionOwner {
+  readonly headTimeoutMs: number
+  readonly reach: (target: Target) => Promise<Reached>
+  readonly blocked: (target: Target, refusal: Refusal) => void
+  readonly moved: (direction: 'sent' | 'received', bytes: number) => void
+  readonly closed: (connection: ProxyConnection) => void
+}
+
+type AcceptedRequest = Exclude<ProxyRequest, { kind: 'bad' }>
+
+const STATUS_TEXT = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+} as const
+type Status = keyof typeof STATUS_TEXT
+
+/** An answer of the proxy itself: one line of text. */
+export function spellAnswer(status: Status, line: string): Buffer {
+  const body = `${line}\n`
+  return Buffer.from(
+    `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${body.length}\r\nX-Sandwire-Proxy: ${status}\r\nConnection: close\r\n\r\n${body}`,
+    'latin1',
+  )
+}
+
+/** One connection of a sandbox to its proxy: one request, then bytes both ways until both sides have ended. */
+export class ProxyConnection {
+  /** When bytes last moved, on the monotonic clock. */
+  activeMs = performance.now()
+  readonly #client: Wire
+  readonly #owner: ConnectionOwner
+  readonly #toClient: Outlet
+  #target: Wire | undefined
+  #toTarget: Outlet | undefined
+  /** `head`: reads the request; `opening`: connects, the client is paused; `open`: passes bytes; `closing`: says why not. */
+  #state: 'head' | 'opening' | 'open' | 'closing' | 'closed' = 'head'
+  /** What came of the head; while opening, what came behind it. */
+  #early = Buffer.alloc(0)
+  /** Undefined while the head is read. */
+  #request: AcceptedRequest | undefined
+  #response: ResponseHead | undefined
+  #hasClientEnded = false
+  #hasTargetEnded = false
+  /** Nothing can be sent to the target any more, so nothing need come from the client. */
+  #isTargetGone = false
+  /** For the head of the request; then for the client to take a refusal. */
+  #deadline: Timer
+
+  constructor(client: Wire, owner: ConnectionOwner) {
+    this.#client = client
+    this.#owner = owner
+    this.#toClient = new Outlet(client, () => this.#target?.resume())
+    this.#deadline = setTimeout(
+      () => this.#answer(408, 'Sandwire proxy: the request did not come in time'),
+      owner.headTimeoutMs,
+    )
+  }
+
+  /** Bytes of the client. */
+  received(bytes: Buffer): void {
+    this.activeMs = performance.now()
+    if (this.#state === 'open') this.#send(bytes)
+    else if (this.#state === 'head' || this.#state === 'opening') {
+      this.#early = Buffer.concat([this.#early, bytes])
+      if (this.#state === 'head') this.#readHead(this.#early.length - bytes.length)
+    }
+  }
+
+  drained(): void {
+    this.#toClient.drained()
+    this.#closeIfDone()
+  }
+
+  /** The client sends nothing more. */
+  ended(): void {
+    this.#hasClientEnded = true
+    if (this.#state === 'head') this.terminate()
+    if (this.#state === 'open') this.#toTarget?.end()
+    this.#closeIfDone()
+  }
+
+  /** The client's socket is gone. */
+  clientClosed(): void {
+    this.#state = 'closed'
+    clearTimeout(this.#deadline)
+    this.#target?.terminate()
+    this.#owner.closed(this)
+  }
+
+  terminate(): void {
+    this.#state = 'closed'
+    clearTimeout(this.#deadline)
+    this.#target?.terminate()
+    this.#client.terminate()
+  }
+
+  /** Refuses a client that is one too many. */
+  turnAway(): void {
+    this.#answer(503, 'Sandwire proxy: this sandbox has too many connections open')
+  }
+
+  #readHead(from: number): void {
+    const end = findHeadEnd(this.#early, from)
+    if ((end ?? this.#early.length) > MAX_HEAD_BYTES) {
+      this.#answer(431, 'Sandwire proxy: the head of the request is too large')
+      return
+    }
+    if (end === undefined) return
+    const request = readProxyRequest(this.#early.subarray(0, end))
+    if (request.kind === 'bad') {
+      this.#answer(400, request.message)
+      return
+    }
+    clearTimeout(this.#deadline)
+    this.#early = this.#early.subarray(end)
+    this.#request = request
+    this.#state = 'opening'
+    this.#client.pause()
+    this.#owner.reach(request.target).then(
+      (reached) => this.#reached(request, reached),
+      () => this.#unreachable(request.target, 'it cannot be reached'),
+    )
+  }
+
+  #reached(request: AcceptedRequest, reached: Reached): void {
+    if (this.#state !== 'opening') {
+      if (reached.is === 'open') reached.socket.terminate()
+      return
+    }
+    switch (reached.is) {
+      case 'refused':
+        this.#owner.blocked(request.target, reached.refusal)
+        this.#answer(403, explainRefusal(reached.refusal, request.target))
+        return
+      case 'failed':
+        this.#unreachable(request.target, reached.message)
+        return
+      case 'open':
+        this.#open(request, reached)
+    }
+  }
+
+  #unreachable({ host, port }: Target, why: string): void {
+    if (this.#state === 'opening')
+      this.#answer(502, `Sandwire proxy: cannot connect to ${spellHost(host)}:${port}: ${why}`)
+  }
+
+  #open(request: AcceptedRequest, { socket, events }: Extract<Reached, { is: 'open' }>): void {
+    this.#state = 'open'
+    this.#target = socket
+    this.#toTarget = new Outlet(socket, () => this.#client.resume())
+    if (request.kind === 'tunnel')
+      this.#toClient.write(Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n'))
+    else {
+      this.#response = new ResponseHead()
+      this.#toTarget.write(request.head)
+      if (request.expectsContinue) this.#toClient.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'))
+    }
+    this.#client.resume()
+    const early = this.#early
+    this.#early = Buffer.alloc(0)
+    this.#send(early)
+    if (this.#hasClientEnded) this.#toTarget.end()
+    events.listen({
+      data: (bytes) => this.#receive(bytes),
+      drained: () => {
+        this.#toTarget?.drained()
+        this.#closeIfDone()
+      },
+      ended: () => this.#targetEnded(),
+      closed: () => {
+        this.#isTargetGone = true
+        this.#targetEnded()
+      },
+      broke: () => this.#targetBroke(),
+    })
+    socket.resume()
+  }
+
+  /** Client to target. What follows the body of a request is nobody's. */
+  #send(bytes: Buffer): void {
+    const taken = this.#request?.kind === 'forward' ? this.#request.body.take(bytes) : bytes.length
+    if (taken === undefined) {
+      this.terminate()
+      return
+    }
+    this.#toTarget?.write(bytes.subarray(0, taken))
+    this.#owner.moved('sent', taken)
+    if (this.#toTarget?.isFull === true) this.#client.pause()
+  }
+
+  /** Target to client. */
+  #receive(bytes: Buffer): void {
+    if (this.#state !== 'open') return
+    this.activeMs = performance.now()
+    const passed = this.#response === undefined ? bytes : this.#response.take(bytes)
+    if (passed === undefined) {
+      this.#answer(502, 'Sandwire proxy: the answer is not HTTP/1.1')
+      this.#target?.terminate()
+      return
+    }
+    this.#toClient.write(passed)
+    this.#owner.moved('received', bytes.length)
+    if (this.#toClient.isFull) this.#target?.pause()
+  }
+
+  #targetEnded(): void {
+    if (this.#state !== 'open') return
+    this.#hasTargetEnded = true
+    if (this.#response?.isComplete === false) this.#answer(502, 'Sandwire proxy: the target sent no answer')
+    this.#toClient.end()
+    this.#closeIfDone()
+  }
+
+  #targetBroke(): void {
+    if (this.#state === 'open') this.terminate()
+  }
+
+  /** Says one line and closes. What the client still sends is read and dropped, so that the line is not lost to a reset. */
+  #answer(status: Status, line: string): void {
+    if (this.#state === 'closed' || this.#state === 'closing') return
+    clearTimeout(this.#deadline)
+    this.#state = 'closing'
+    this.#early = Buffer.alloc(0)
+    this.#client.resume()
+    this.#toClient.write(spellAnswer(status, line))
+    this.#toClient.end()
+    this.#deadline = setTimeout(() => this.terminate(), LINGER_MS)
+    this.#closeIfDone()
+  }
+
+  #closeIfDone(): void {
+    const isNothingAwaited = this.#hasClientEnded || this.#isTargetGone || this.#request?.kind === 'forward'
+    if (this.#toClient.isDone && isNothingAwaited) this.#client.end()
+    if (this.#toTarget?.isDone === true && this.#hasTargetEnded) this.#target?.end()
+  }
+}

@@ -1,0 +1,57 @@
+import { type BodyEnd, readBodyEnd } from './body-end.ts'
+import { parseHead, spellHead, valuesOf, withoutHopHeaders } from './message-head.ts'
+import { parseConnectTarget, parseRequestTarget, spellHostHeader, type Target } from './target.ts'
+
+/** What a sandbox asked its proxy for. */
+export type ProxyRequest =
+  | { readonly kind: 'tunnel'; readonly target: Target }
+  | {
+      readonly kind: 'forward'
+      readonly target: Target
+      /** The request as the target gets it. */
+      readonly head: Buffer
+      readonly body: BodyEnd
+      /** The client waits for a word before it sends the body. */
+      readonly expectsContinue: boolean
+    }
+  | { readonly kind: 'bad'; readonly message: string }
+
+const NOT_HTTP = 'this is not an HTTP/1.1 request'
+const BAD_TARGET = 'the target must be host:port for CONNECT, or an http:// address without user name'
+const BAD_BODY = 'the length of the body is not clear'
+const REQUEST_LINE = /^([A-Z]{1,32}) ([\x21-\x7e]+) HTTP\/1\.([01])$/
+
+function bad(message: string): ProxyRequest {
+  return { kind: 'bad', message: `Sandwire proxy: ${message}` }
+}
+
+/** Reads the head of a request to the proxy. Nothing of its text is used but what was parsed. */
+export function readProxyRequest(bytes: Buffer): ProxyRequest {
+  const parsed = parseHead(bytes, 'refused')
+  const [, method, text = '', minor] = REQUEST_LINE.exec(parsed?.firstLine ?? '') ?? []
+  if (parsed === undefined || method === undefined) return bad(NOT_HTTP)
+  if (method === 'CONNECT') {
+    const target = parseConnectTarget(text)
+    return target === undefined ? bad(BAD_TARGET) : { kind: 'tunnel', target }
+  }
+  const target = parseRequestTarget(text)
+  if (target === undefined) return bad(BAD_TARGET)
+  const body = readBodyEnd(parsed.headers, minor === '0')
+  if (body === undefined) return bad(BAD_BODY)
+  const kept = withoutHopHeaders(parsed.headers).filter(
+    ([name]) => !['host', 'expect'].includes(name.toLowerCase()),
+  )
+  // An answer in chunks is for clients that know them, hence the client's own version.
+  const firstLine = `${method} ${target.path} HTTP/1.${minor}`
+  // The address decides who is asked, so it also decides the Host header.
+  const headers = [['Host', spellHostHeader(target)], ...kept, ['Connection', 'close']] as const
+  return {
+    kind: 'forward',
+    target,
+    head: spellHead({ firstLine, headers }),
+    body,
+    expectsContinue: valuesOf(parsed.headers, 'expect').some(
+      (value) => value.toLowerCase() === '100-continue',
+    ),
+  }
+}

@@ -1,0 +1,97 @@
+import { parseIpAddress } from './ip-address.ts'
+
+/** IPv4 networks that no sandbox reaches under any policy: what is not the public Internet, and what hosts hide in it. */
+const REFUSED_IPV4 = [
+  /** This network. */
+  '0.0.0.0/8',
+  /** Private. */
+  '10.0.0.0/8',
+  /** Carrier-grade NAT; a cloud's metadata at 100.100.100.200. */
+  '100.64.0.0/10',
+  /** Loopback. */
+  '127.0.0.0/8',
+  /** Azure's metadata and DNS, in public space. */
+  '168.63.129.16/32',
+  /** Link-local; most clouds' metadata at 169.254.169.254. */
+  '169.254.0.0/16',
+  /** Private. */
+  '172.16.0.0/12',
+  /** Protocol assignments. */
+  '192.0.0.0/24',
+  /** Documentation. */
+  '192.0.2.0/24',
+  /** Relays from IPv6, abandoned. */
+  '192.88.99.0/24',
+  /** Private. */
+  '192.168.0.0/16',
+  /** Benchmarks. */
+  '198.18.0.0/15',
+  /** Documentation. */
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  /** Multicast. */
+  '224.0.0.0/4',
+  /** Reserved, broadcast. */
+  '240.0.0.0/4',
+]
+
+/** IPv6 networks whose last or middle bytes are an IPv4 address, which is the one that counts. */
+const CARRIES_IPV4 = [
+  { network: '::ffff:0:0/96', at: 12 },
+  { network: '64:ff9b::/96', at: 12 },
+  { network: '2002::/16', at: 2 },
+]
+
+/** All of the public Internet of IPv6. What lies outside, such as fd00:ec2::/32 with its metadata, is refused. */
+const PUBLIC_IPV6 = '2000::/3'
+
+/** Networks within it that are not. */
+const REFUSED_IPV6 = [
+  /** Protocol assignments, Teredo among them. */
+  '2001::/23',
+  /** Documentation. */
+  '2001:db8::/32',
+  '3fff::/20',
+]
+
+interface Network {
+  readonly bytes: Uint8Array
+  readonly bits: number
+}
+
+function network(text: string): Network {
+  const [address = '', bits = ''] = text.split('/')
+  return { bytes: parseIpAddress(address)?.bytes ?? new Uint8Array(), bits: Number(bits) }
+}
+
+function isWithin(bytes: Uint8Array, { bytes: base, bits }: Network): boolean {
+  if (bytes.length !== base.length) return false
+  for (let bit = 0; bit < bits; bit += 8) {
+    const mask = bits - bit >= 8 ? 0xff : (0xff << (8 - (bits - bit))) & 0xff
+    if (((bytes[bit >> 3] ?? 0) & mask) !== ((base[bit >> 3] ?? 0) & mask)) return false
+  }
+  return true
+}
+
+const refusedIpv4 = REFUSED_IPV4.map(network)
+const refusedIpv6 = REFUSED_IPV6.map(network)
+const publicIpv6 = network(PUBLIC_IPV6)
+const carriers = CARRIES_IPV4.map(({ network: text, at }) => ({ network: network(text), at }))
+
+/** The IPv4 address that an IPv6 address stands for, or the address itself. */
+function innermost(bytes: Uint8Array): Uint8Array {
+  const carrier = carriers.find((each) => isWithin(bytes, each.network))
+  return carrier === undefined ? bytes : bytes.subarray(carrier.at, carrier.at + 4)
+}
+
+/** Whether the address is on the public Internet. Own addresses of this machine are another question. */
+export function isPublicAddress(address: Uint8Array): boolean {
+  const bytes = innermost(address)
+  if (bytes.length === 4) return !refusedIpv4.some((each) => isWithin(bytes, each))
+  return isWithin(bytes, publicIpv6) && !refusedIpv6.some((each) => isWithin(bytes, each))
+}
+
+/** Whether two addresses reach the same machine: an IPv4 address and its IPv6 forms do. */
+export function isSameAddress(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(innermost(one), innermost(other)) === 0
+}

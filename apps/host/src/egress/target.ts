@@ -1,0 +1,92 @@
+import { type IpAddress, parseIpAddress } from './ip-address.ts'
+
+/** Whom a sandbox wants to talk to, parsed once; everything later looks at this and not at the text. */
+export type Host =
+  /** Canonical name: lower case, no trailing dot, at least two labels. */
+  { readonly kind: 'name'; readonly name: string } | { readonly kind: 'address'; readonly address: IpAddress }
+
+export interface Target {
+  readonly host: Host
+  readonly port: number
+}
+
+/** What a request that is passed on asks of its target. */
+export interface RequestTarget extends Target {
+  /** Path and query, beginning with a slash. */
+  readonly path: string
+}
+
+const MAX_NAME_CHARS = 253
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+/** A last label of this form makes programs read the whole as an IPv4 address: `0x7f.1`, `10.1`. */
+const NUMBER_LABEL = /^([0-9]+|0x[0-9a-f]*)$/
+const HTTP_PREFIX = 'http://'
+const HTTP_PORT = 80
+
+/** Reads a name; single labels are refused because they mean whatever the machine's search list makes of them. */
+export function parseName(text: string): string | undefined {
+  if (text.length > MAX_NAME_CHARS + 1) return undefined
+  const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
+  const labels = name.split('.')
+  const last = labels.at(-1) ?? ''
+  if (name.length > MAX_NAME_CHARS || labels.length < 2 || NUMBER_LABEL.test(last)) return undefined
+  return labels.every((label) => LABEL.test(label)) ? name : undefined
+}
+
+/** Reads a host as it stands in a request: a name, an IPv4 address, or an IPv6 address in brackets. */
+export function parseHost(text: string): Host | undefined {
+  const isBracketed = text.startsWith('[') && text.endsWith(']')
+  const address = parseIpAddress(isBracketed ? text.slice(1, -1) : text)
+  if (address !== undefined)
+    return isBracketed === (address.bytes.length === 16) ? { kind: 'address', address } : undefined
+  const name = parseName(text)
+  return name === undefined ? undefined : { kind: 'name', name }
+}
+
+/** Reads a port; one spelling per number. */
+export function parsePort(text: string): number | undefined {
+  if (!/^[1-9][0-9]{0,4}$/.test(text)) return undefined
+  const port = Number(text)
+  return port <= 65_535 ? port : undefined
+}
+
+/** Splits `host:port` at the colon behind the host; the port is undefined when there is none. */
+export function splitAuthority(text: string): { host: string; port: string | undefined } {
+  const from = text.startsWith('[') ? text.indexOf(']') : 0
+  const at = text.indexOf(':', Math.max(from, 0))
+  return at < 0 ? { host: text, port: undefined } : { host: text.slice(0, at), port: text.slice(at + 1) }
+}
+
+function parseAuthority(text: string, defaultPort: number | undefined): Target | undefined {
+  const parts = splitAuthority(text)
+  const host = parseHost(parts.host)
+  const port = parts.port === undefined ? defaultPort : parsePort(parts.port)
+  return host === undefined || port === undefined ? undefined : { host, port }
+}
+
+/** Reads the target of a CONNECT: `host:port`, nothing left out. */
+export function parseConnectTarget(text: string): Target | undefined {
+  return parseAuthority(text, undefined)
+}
+
+/** Reads the target of any other request: an `http://` address without user name, password or fragment. */
+export function parseRequestTarget(text: string): RequestTarget | undefined {
+  if (text.slice(0, HTTP_PREFIX.length).toLowerCase() !== HTTP_PREFIX || text.includes('#')) return undefined
+  const rest = text.slice(HTTP_PREFIX.length)
+  const end = rest.search(/[/?]/)
+  const target = parseAuthority(end < 0 ? rest : rest.slice(0, end), HTTP_PORT)
+  if (target === undefined) return undefined
+  const tail = end < 0 ? '' : rest.slice(end)
+  return { ...target, path: tail.startsWith('/') ? tail : `/${tail}` }
+}
+
+/** The host as people and logs see it, brackets included; never a character that the parser did not allow. */
+export function spellHost(host: Host): string {
+  if (host.kind === 'name') return host.name
+  return host.address.bytes.length === 16 ? `[${host.address.text}]` : host.address.text
+}
+
+/** Host and port, the port left out where `http://` means it. */
+export function spellHostHeader({ host, port }: Target): string {
+  return port === HTTP_PORT ? spellHost(host) : `${spellHost(host)}:${port}`
+}
