@@ -1,0 +1,103 @@
+import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal'
+import { SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import type { SandboxKeeper } from '../sandboxes/keeper.ts'
+import { readJson, refuse } from './respond.ts'
+import type { SignInCodes } from './sign-in-codes.ts'
+
+/** Most bytes of a log that are given at once. */
+const MAX_LOG_BYTES = 1024 * 1024
+const DEFAULT_LOG_BYTES = 64 * 1024
+
+const codeShape = shape.record({ code: shape.text(128) })
+
+export interface ApiDependencies {
+  readonly keeper: SandboxKeeper
+  readonly codes: SignInCodes
+  /** Address people open; sign-in links lead there. */
+  readonly publicUrl: string
+}
+
+/** What an answer is made of, and the route's name for the log. */
+export interface Answer {
+  readonly route: string
+  readonly sandbox?: string
+  readonly respond: () => Promise<Response>
+}
+
+type Handler = (request: Request, id: string, deps: ApiDependencies) => Promise<Response>
+
+const empty = (): Response => new Response(null, { status: 204 })
+
+async function health({ keeper }: ApiDependencies): Promise<HostHealth> {
+  const all = await keeper.list()
+  return {
+    status: 'ok',
+    version: SOFTWARE_VERSION,
+    isolation: keeper.isolation,
+    sandboxes: all.filter(({ state }) => state === 'running').length,
+  }
+}
+
+async function start(request: Request, id: string, { keeper }: ApiDependencies): Promise<SandboxStatus> {
+  const spec = startSpecShape.decode(await readJson(request))
+  if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request does not fit')
+  if (spec.id !== id)
+    return refuse('bad_request', 'Cannot start the sandbox: its id is not the one of the path')
+  return keeper.start(spec)
+}
+
+async function readLog(request: Request, id: string, { keeper }: ApiDependencies): Promise<Response> {
+  const text = new URL(request.url).searchParams.get('bytes') ?? String(DEFAULT_LOG_BYTES)
+  if (!/^[0-9]{1,9}$/.test(text)) return refuse('bad_request', 'Cannot read the log: bytes is not a number')
+  const log = await keeper.readLog(id, Math.min(Number(text), MAX_LOG_BYTES))
+  return new Response(log, { headers: { 'content-type': 'application/x-ndjson' } })
+}
+
+/** Everything that is about one sandbox: method, and what follows its id. */
+const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
+  'GET ': async (_request, id, { keeper }) => Response.json(await keeper.status(id)),
+  'PUT ': async (request, id, deps) => Response.json(await start(request, id, deps)),
+  'DELETE ': async (_request, id, { keeper }) => keeper.destroy(id).then(empty),
+  'POST /stop': async (_request, id, { keeper }) => Response.json(await keeper.stop(id)),
+  'POST /sever': async (_request, id, { keeper }) => keeper.sever(id).then(empty),
+  'GET /logs': readLog,
+}
+
+async function redeem(request: Request, { codes }: ApiDependencies): Promise<Response> {
+  const body = codeShape.decode(await readJson(request))
+  if (body === undefined) return refuse('bad_request', 'Cannot sign in: the request does not fit')
+  if (!codes.redeem(body.code))
+    return refuse('unauthorized', 'Cannot sign in: the link was used or has expired; npx sandwire signin')
+  return empty()
+}
+
+/** Routes that are about no sandbox in particular. */
+const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependencies) => Promise<Response>>> =
+  {
+    'GET /health': async (_request, deps) => Response.json(await health(deps)),
+    'GET /sandboxes': async (_request, { keeper }) => Response.json({ sandboxes: await keeper.list() }),
+    'POST /signin/redeem': redeem,
+    'POST /signin': async (_request, { codes, publicUrl }) =>
+      Response.json({ link: `${publicUrl}/signin#${codes.mint()}` }),
+  }
+
+/** Finds what a request asks for; undefined when there is no such route. */
+export function route(request: Request, deps: ApiDependencies): Answer | undefined {
+  const { pathname } = new URL(request.url)
+  const plain = `${request.method} ${pathname}`
+  const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
+  if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
+  const match = /^\/sandboxes\/([^/]+)((?:\/[a-z]+)?)$/.exec(pathname)
+  if (match === null) return undefined
+  const [, id = '', rest = ''] = match
+  const key = `${request.method} ${rest}`
+  const ofSandbox = Object.hasOwn(SANDBOX_ROUTES, key) ? SANDBOX_ROUTES[key] : undefined
+  if (ofSandbox === undefined) return undefined
+  if (!isSandboxId(id))
+    throw new SandwireError('bad_request', 'Cannot find the sandbox: that is no sandbox id')
+  return {
+    route: `${request.method} /sandboxes/:id${rest}`,
+    sandbox: id,
+    respond: () => ofSandbox(request, id, deps),
+  }
+}

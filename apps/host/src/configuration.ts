@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import path from 'node:path'
+import type { PlaceFlags, UpFlags } from './arguments.ts'
+
+export const DEFAULT_PORT = 8787
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What the world looks like to whoever judges a configuration. */
+export interface Surroundings {
+  readonly env: Environment
+  readonly cwd: string
+  readonly home: string
+  /** The path with links resolved as far as it exists. */
+  readonly realPath: (file: string) => string
+  readonly isFolder: (file: string) => boolean
+}
+
+/** Where an installation keeps its things, and what it serves. */
+export interface Place {
+  readonly dataFolder: string
+  /** Folder that is served as the one sandbox; absent when sandboxes are made. */
+  readonly workspace?: string
+}
+
+export interface Configuration extends Place {
+  readonly port: number
+  /** Loopback addresses to listen on; those but the first only where the machine has them. */
+  readonly addresses: readonly string[]
+  /** Absent: the best this machine has. */
+  readonly isolation?: 'bubblewrap' | 'none'
+}
+
+/** A value, or everything that is wrong with what was asked: one line each, with the way out. */
+export type Judged<T> =
+  | { readonly isOk: true; readonly value: T }
+  | { readonly isOk: false; readonly problems: readonly string[] }
+
+const LOOPBACK: Readonly<Record<string, readonly string[]>> = {
+  localhost: ['127.0.0.1', '::1'],
+  '127.0.0.1': ['127.0.0.1'],
+  '::1': ['::1'],
+  '[::1]': ['::1'],
+}
+
+/** An empty variable counts as absent, as shells make them so. */
+function read(env: Environment, name: string): string | undefined {
+  const text = env[name]
+  return text === undefined || text === '' ? undefined : text
+}
+
+/** Where the caller stands: npm changes the folder before it runs `start`. */
+function callerFolder({ env, cwd }: Surroundings): string {
+  return env['npm_lifecycle_event'] === 'start' ? (read(env, 'INIT_CWD') ?? cwd) : cwd
+}
+
+function isInside(inner: string, outer: string): boolean {
+  const relative = path.relative(outer, inner)
+  return relative === '' || (!relative.startsWith('..') && !path.isAbsolute(relative))
+}
+
+/** A served folder holds no data of ours, so its data folder is with the user's other state. */
+function dataFolderFor(workspace: string, { env, home }: Surroundings): string {
+  const state = read(env, 'XDG_STATE_HOME') ?? path.join(home, '.local', 'state')
+  const mark = createHash('sha256').update(workspace).digest('hex').slice(0, 12)
+  return path.join(state, 'sandwire', mark)
+}
+
+function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: string[]): string | undefined {
+  const mode = read(around.env, 'WORKSPACE_MODE')
+  if (mode !== undefined && mode !== 'local' && mode !== 'sandboxes')
+    problems.push(`WORKSPACE_MODE is "${mode}": set it to local or sandboxes, or unset it`)
+  if (mode === 'sandboxes' && flags.workspace !== undefined)
+    problems.push('--workspace serves one folder but WORKSPACE_MODE is sandboxes: leave one of them out')
+  const given = flags.workspace ?? (mode === 'local' ? '.' : undefined)
+  if (given === undefined) return undefined
+  const folder = around.realPath(path.resolve(callerFolder(around), given))
+  if (!around.isFolder(folder))
+    problems.push(`The workspace "${folder}" is not a folder: give an existing one with --workspace`)
+  return folder
+}
+
+function judgePlaceInto(flags: PlaceFlags, around: Surroundings, problems: string[]): Place {
+  const workspace = judgeWorkspace(flags, around, problems)
+  const given = flags.data ?? read(around.env, 'SANDWIRE_DATA')
+  const fallback = workspace === undefined ? '.sandwire' : dataFolderFor(workspace, around)
+  const dataFolder = around.realPath(path.resolve(callerFolder(around), given ?? fallback))
+  if (workspace === undefined) return { dataFolder }
+  if (isInside(dataFolder, workspace))
+    problems.push(
+      `The data folder "${dataFolder}" is inside the workspace, where its keys could be read: choose another with --data`,
+    )
+  else if (isInside(workspace, dataFolder))
+    problems.push(`The workspace is inside the data folder "${dataFolder}": choose another with --data`)
+  return { dataFolder, workspace }
+}
+
+function judgePort(flags: UpFlags, env: Environment, problems: string[]): number {
+  const text = flags.port ?? read(env, 'SANDWIRE_PORT')
+  if (text === undefined) return DEFAULT_PORT
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (port <= 65_535) return port
+  const name = flags.port === undefined ? 'SANDWIRE_PORT' : '--port'
+  problems.push(`${name} is "${text}": give a whole number from 0 to 65535`)
+  return DEFAULT_PORT
+}
+
+function judgeBind(env: Environment, problems: string[]): readonly string[] {
+  const text = read(env, 'SANDWIRE_BIND') ?? 'localhost'
+  const addresses = Object.hasOwn(LOOPBACK, text) ? LOOPBACK[text] : undefined
+  if (addresses !== undefined) return addresses
+  problems.push(
+    `SANDWIRE_BIND is "${text}": without an identity issuer only loopback is served; set it to 127.0.0.1, or unset it`,
+  )
+  return []
+}
+
+function judgeIsolation(env: Environment, problems: string[]): Configuration['isolation'] {
+  const text = read(env, 'SANDWIRE_ISOLATION')
+  if (text === undefined || text === 'bubblewrap' || text === 'none') return text
+  problems.push(`SANDWIRE_ISOLATION is "${text}": set it to bubblewrap or none, or unset it`)
+  return undefined
+}
+
+/** Finds the installation that flags and environment name. */
+export function judgePlace(flags: PlaceFlags, around: Surroundings): Judged<Place> {
+  const problems: string[] = []
+  const value = judgePlaceInto(flags, around, problems)
+  return problems.length === 0 ? { isOk: true, value } : { isOk: false, problems }
+}
+
+/** Judges everything `up` is told, and names all problems at once. */
+export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged<Configuration> {
+  const problems: string[] = []
+  const place = judgePlaceInto(flags, around, problems)
+  const port = judgePort(flags, around.env, problems)
+  const addresses = judgeBind(around.env, problems)
+  const isolation = judgeIsolation(around.env, problems)
+  if (problems.length > 0) return { isOk: false, problems }
+  return { isOk: true, value: { ...place, port, addresses, ...(isolation && { isolation }) } }
+}

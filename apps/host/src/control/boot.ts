@@ -1,0 +1,82 @@
+import path from 'node:path'
+import type { Configuration } from '../configuration.ts'
+import type { DataFolder } from '../data/data-folder.ts'
+import type { Keys } from '../data/keys.ts'
+import type { Log } from '../log.ts'
+import { bundleControl } from './bundle.ts'
+import { translateLine } from './control-log.ts'
+import { recordWorkerd } from './orphan.ts'
+import { Workerd } from './workerd.ts'
+import { type ControlConfig, describeWorkerd } from './workerd-config.ts'
+import { findWorkerd } from './workerd-program.ts'
+
+/** Idle time after which control stops a sandbox. */
+const SLEEP_AFTER_MS = 600_000
+/** How often control looks at a sandbox that runs. */
+const ALARM_MS = 30_000
+const MAX_SANDBOXES = 100
+
+/** The Worker's source. */
+export const CONTROL_ENTRY = path.resolve(import.meta.dir, '../../../control/src/index.ts')
+
+export interface BootOptions {
+  /** Source of the Worker. */
+  readonly entry: string
+  readonly configuration: Configuration
+  readonly folder: DataFolder
+  readonly keys: Keys
+  readonly port: number
+  readonly listen: readonly string[]
+  readonly hostSocket: string
+  readonly log: Log
+  /** Takes finished lines of the log. */
+  readonly writeLog: (line: string) => void
+  /** Told when control serves again after it had died. */
+  readonly onBack: () => void
+}
+
+function describeControl({ configuration, keys, port }: BootOptions): ControlConfig {
+  const hosts = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
+  return {
+    mode: 'local',
+    publicOrigins: hosts.map((host) => `http://${host}`),
+    hosts,
+    localTokenSha256: keys.localTokenSha256,
+    sleepAfterMs: SLEEP_AFTER_MS,
+    alarmMs: ALARM_MS,
+    maxSandboxes: MAX_SANDBOXES,
+    provider: 'host',
+    workspaceMode: configuration.workspace === undefined ? 'sandboxes' : 'local',
+  }
+}
+
+/** Builds control if it is stale and runs it. */
+export async function bootControl(options: BootOptions): Promise<Workerd> {
+  const { entry, folder, keys, listen, hostSocket, log, writeLog, onBack } = options
+  const [script, { serializeConfig }] = await Promise.all([
+    bundleControl(entry, folder.cache),
+    // Slow to load, and needed by nobody else.
+    import('miniflare'),
+  ])
+  const config = describeWorkerd({
+    script,
+    control: describeControl(options),
+    keys,
+    listen,
+    hostSocket,
+    objects: folder.objects,
+  })
+  return Workerd.start({
+    program: findWorkerd(),
+    config: serializeConfig(config),
+    sockets: listen.length,
+    onProcess: (identity) => {
+      recordWorkerd(folder.workerd, identity)
+      log.info('control_started', { pid: identity.pid })
+    },
+    onLine: (line) => writeLog(translateLine(line, new Date())),
+    onBack,
+    log,
+    nowMs: () => performance.now(),
+  })
+}

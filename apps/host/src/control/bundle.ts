@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { SandwireError, shape } from '@sandwire/protocol'
+
+/** What the last bundle was made of. */
+const recordShape = shape.record({
+  bundle: shape.text(64),
+  /** Hash of every file that went in, by path. */
+  inputs: shape.dictionary(100_000, /^/, shape.text(64)),
+})
+type BundleRecord = shape.Decoded<typeof recordShape>
+
+function hash(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+function hashFile(file: string): string | undefined {
+  try {
+    return hash(readFileSync(file))
+  } catch {
+    // Removed since: whatever was made of it is stale.
+    return undefined
+  }
+}
+
+function replaceFile(file: string, text: string): void {
+  const fresh = `${file}.${process.pid}.new`
+  writeFileSync(fresh, text, { mode: 0o600 })
+  renameSync(fresh, file)
+}
+
+/** The bundle that is kept, unless a file it was made of has changed. */
+function readFresh(bundleFile: string, recordFile: string): string | undefined {
+  try {
+    const record = recordShape.decode(JSON.parse(readFileSync(recordFile, 'utf8')))
+    const bundle = readFileSync(bundleFile, 'utf8')
+    if (record === undefined || hash(bundle) !== record.bundle) return undefined
+    const isStale = Object.entries(record.inputs).some(([file, wanted]) => hashFile(file) !== wanted)
+    return isStale ? undefined : bundle
+  } catch {
+    // Never made, or cut short: made anew.
+    return undefined
+  }
+}
+
+async function build(entry: string): Promise<{ text: string; inputs: string[] }> {
+  const result = await Bun.build({
+    entrypoints: [entry],
+    target: 'browser',
+    format: 'esm',
+    conditions: ['workerd', 'worker'],
+    external: ['cloudflare:*', 'node:*'],
+    minify: { syntax: true, whitespace: true },
+    metafile: true,
+    throw: false,
+  })
+  const [code] = result.outputs
+  if (!result.success || code === undefined)
+    throw new SandwireError('internal', `Cannot build control: ${result.logs[0]?.message ?? 'no output'}`)
+  // Bun names its inputs as seen from the current folder.
+  const inputs = Object.keys(result.metafile?.inputs ?? {}).map((file) => path.resolve(file))
+  return { text: await code.text(), inputs }
+}
+
+/** The Worker of control as one module. It is built when there is none yet or one of its files has changed. */
+export async function bundleControl(entry: string, cache: string): Promise<string> {
+  const bundleFile = path.join(cache, 'control.mjs')
+  const recordFile = path.join(cache, 'control.json')
+  const kept = readFresh(bundleFile, recordFile)
+  if (kept !== undefined) return kept
+  rmSync(recordFile, { force: true })
+  const { text, inputs } = await build(entry)
+  const record: BundleRecord = {
+    bundle: hash(text),
+    inputs: Object.fromEntries(inputs.map((file) => [file, hashFile(file) ?? ''])),
+  }
+  replaceFile(bundleFile, text)
+  replaceFile(recordFile, JSON.stringify(record))
+  return text
+}

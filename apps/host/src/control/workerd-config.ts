@@ -1,0 +1,107 @@
+import type { Config, Worker_Binding } from 'miniflare'
+import type { Keys } from '../data/keys.ts'
+
+/** What control is told about this machine, as the JSON of binding `SANDWIRE_CONFIG`. */
+export interface ControlConfig {
+  readonly mode: 'local'
+  readonly publicOrigins: readonly string[]
+  readonly hosts: readonly string[]
+  readonly localTokenSha256: string
+  readonly sleepAfterMs: number
+  readonly alarmMs: number
+  readonly maxSandboxes: number
+  readonly provider: 'host'
+  readonly workspaceMode: 'sandboxes' | 'local'
+}
+
+/** Everything workerd needs to run control. */
+export interface ControlPlan {
+  /** Bundle of the Worker, as text. */
+  readonly script: string
+  readonly control: ControlConfig
+  readonly keys: Pick<Keys, 'signingKey' | 'idKey'>
+  /** `HOST:PORT` of every public socket. */
+  readonly listen: readonly string[]
+  /** Unix socket of the host API. */
+  readonly hostSocket: string
+  /** Folder of the objects' databases. */
+  readonly objects: string
+}
+
+/** The platform's behaviour is pinned with control's code. */
+const COMPATIBILITY_DATE = '2026-07-01'
+
+/** Names a proxy would use to speak of the client. There is no proxy, so whoever sends them makes them up. */
+const CLAIMED_HEADERS = [
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-ipcountry',
+  'cf-pseudo-ipv4',
+  'cf-ray',
+  'cf-visitor',
+  'cf-worker',
+  'forwarded',
+  'mf-cf-blob',
+  'mf-original-url',
+  'mf-route-override',
+  'true-client-ip',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/** Each class has databases of its own under `uniqueKey`, which therefore never changes. */
+const OBJECTS = [
+  { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: 'sandbox' },
+  { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
+]
+
+function bindings(plan: ControlPlan): Worker_Binding[] {
+  return [
+    { name: 'HOST', service: { name: 'host' } },
+    { name: 'SANDWIRE_CONFIG', text: JSON.stringify(plan.control) },
+    { name: 'SANDWIRE_SIGNING_KEY', text: plan.keys.signingKey },
+    { name: 'SANDWIRE_ID_KEY', text: plan.keys.idKey },
+    ...OBJECTS.map(({ binding, className }) => ({
+      name: binding,
+      durableObjectNamespace: { className },
+    })),
+  ]
+}
+
+/**
+ * Configuration of workerd: one Worker, its public sockets, and nothing a development server would add. A public socket leads to
+ * entrypoint `Public` alone; the Worker reaches the host's socket and loopback, where the sandboxes' supervisors listen.
+ */
+export function describeWorkerd(plan: ControlPlan): Config {
+  return {
+    services: [
+      {
+        name: 'control',
+        worker: {
+          modules: [{ name: 'control.mjs', esModule: plan.script }],
+          compatibilityDate: COMPATIBILITY_DATE,
+          bindings: bindings(plan),
+          globalOutbound: { name: 'loopback' },
+          durableObjectNamespaces: OBJECTS.map(({ className, uniqueKey }) => ({
+            className,
+            uniqueKey,
+            enableSql: true,
+          })),
+          durableObjectStorage: { localDisk: 'objects' },
+        },
+      },
+      { name: 'host', external: { address: `unix:${plan.hostSocket}`, http: {} } },
+      { name: 'loopback', network: { allow: ['127.0.0.1/32'] } },
+      { name: 'objects', disk: { path: plan.objects, writable: true } },
+    ],
+    sockets: plan.listen.map((address, index) => ({
+      name: `public-${index}`,
+      address,
+      service: { name: 'control', entrypoint: 'Public' },
+      http: { injectRequestHeaders: CLAIMED_HEADERS.map((name) => ({ name })) },
+    })),
+    structuredLogging: true,
+  }
+}

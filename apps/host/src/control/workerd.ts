@@ -1,0 +1,180 @@
+import { closeSync } from 'node:fs'
+import { SandwireError } from '@sandwire/protocol'
+import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
+import { describeCause, type Log } from '../log.ts'
+import { readLines } from '../read-lines.ts'
+import { restartDelayMs, STEADY_MS } from './restart-delay.ts'
+
+/** A cold start on a loaded machine takes seconds; longer than this it hangs. */
+const READY_TIMEOUT_MS = 30_000
+/** Lines of workerd's last words that are kept to explain a start that failed. */
+const LAST_WORDS = 20
+
+export interface WorkerdOptions {
+  /** The executable. */
+  readonly program: string
+  /** Encoded configuration. It travels by pipe: it holds keys. */
+  readonly config: Uint8Array
+  /** How many sockets must listen before it counts as ready. */
+  readonly sockets: number
+  /** Told of every process before it is given its configuration, so that an orphan is always known. */
+  readonly onProcess: (identity: ProcessIdentity) => void
+  /** Told of every line it prints. */
+  readonly onLine: (line: string) => void
+  /** Told when it serves again after it had died. */
+  readonly onBack: () => void
+  readonly log: Log
+  readonly nowMs: () => number
+}
+
+type Child = Bun.Subprocess<'pipe', 'pipe', 'pipe'>
+
+/** What became of a process: `serving` ends in `exited`; one that never served says why. */
+interface Run {
+  readonly child: Child
+  readonly exited: Promise<string>
+}
+
+/** Control's runtime. It comes back by itself, on the same ports, whenever it dies before `end`. */
+export class Workerd {
+  readonly #options: WorkerdOptions
+  #run: Run | undefined
+  #isEnding = false
+  /** Ends a pause between two tries early. */
+  #wake: () => void = () => undefined
+  #watch: Promise<void> = Promise.resolve()
+
+  private constructor(options: WorkerdOptions) {
+    this.#options = options
+  }
+
+  /** Starts it and waits until it listens; a first start that fails is an error, later ones are tried again. */
+  static async start(options: WorkerdOptions): Promise<Workerd> {
+    const workerd = new Workerd(options)
+    workerd.#run = await workerd.#launch()
+    workerd.#watch = workerd.#keepRunning()
+    return workerd
+  }
+
+  /** Stops listening. Connections that are open go on. */
+  closeDoors(): void {
+    this.#isEnding = true
+    this.#run?.child.kill('SIGTERM')
+  }
+
+  /** Kills it and waits for nothing. */
+  abandon(): void {
+    this.#isEnding = true
+    this.#run?.child.kill('SIGKILL')
+  }
+
+  async end(): Promise<void> {
+    this.abandon()
+    this.#wake()
+    await this.#watch
+  }
+
+  async #launch(): Promise<Run> {
+    const { program, config } = this.#options
+    const child: Child = Bun.spawn([program, 'serve', '--binary', '--control-fd=3', '-'], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      env: { TZ: 'UTC' },
+      // A session of its own: Ctrl-C in the terminal is for the host, which ends this in order.
+      detached: true,
+    })
+    const lastWords: string[] = []
+    const hear = (line: string): void => {
+      lastWords.push(line)
+      if (lastWords.length > LAST_WORDS) lastWords.shift()
+      this.#options.onLine(line)
+    }
+    const heard = Promise.allSettled([follow(child.stdout, hear), follow(child.stderr, hear)])
+    const exited = child.exited.then((code): string => String(child.signalCode ?? `exit ${code}`))
+    const identity = identifyProcess(child.pid)
+    if (identity !== undefined) this.#options.onProcess(identity)
+    await feed(child, config)
+    const isReady = await this.#isListening(child, exited)
+    if (isReady) return { child, exited }
+    child.kill('SIGKILL')
+    const how = await exited
+    await heard
+    throw new SandwireError('provider_unavailable', `Cannot run control: workerd did not start (${how})`, {
+      cause: lastWords.join('\n'),
+    })
+  }
+
+  async #isListening(child: Child, exited: Promise<string>): Promise<boolean> {
+    const fd = child.stdio[3]
+    if (typeof fd !== 'number') return false
+    const timer = Promise.withResolvers<boolean>()
+    const timeout = setTimeout(() => timer.resolve(false), READY_TIMEOUT_MS)
+    const ready = countListening(fd, this.#options.sockets)
+    const isReady = await Promise.race([ready, exited.then(() => false), timer.promise])
+    clearTimeout(timeout)
+    closeSync(fd)
+    return isReady
+  }
+
+  async #keepRunning(): Promise<void> {
+    let failures = 0
+    while (this.#run !== undefined) {
+      const sinceMs = this.#options.nowMs()
+      const how = await this.#run.exited
+      this.#run = undefined
+      if (this.#isEnding) return
+      this.#options.log.warn('control_died', { message: how })
+      if (this.#options.nowMs() - sinceMs >= STEADY_MS) failures = 0
+      failures = await this.#relaunch(failures)
+    }
+  }
+
+  /** Tries until it runs again or is not wanted any more; returns how often in a row it had to be started. */
+  async #relaunch(before: number): Promise<number> {
+    for (let failures = before; !this.#isEnding; failures += 1) {
+      await this.#pause(restartDelayMs(failures))
+      if (this.#isEnding) break
+      try {
+        this.#run = await this.#launch()
+        if (this.#isEnding) this.#run.child.kill('SIGKILL')
+        else this.#options.onBack()
+        return failures + 1
+      } catch (error) {
+        const { message, cause } = SandwireError.from(error)
+        this.#options.log.error('control_start_failed', { message, cause: describeCause(cause) })
+      }
+    }
+    return before
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    if (delayMs === 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = setTimeout(resolve, delayMs)
+    await promise
+    clearTimeout(timer)
+  }
+}
+
+async function feed(child: Child, config: Uint8Array): Promise<void> {
+  try {
+    await child.stdin.write(config)
+    await child.stdin.end()
+  } catch {
+    // It died already, which its exit tells.
+  }
+}
+
+async function follow(stream: ReadableStream<Uint8Array>, hear: (line: string) => void): Promise<void> {
+  for await (const line of readLines(stream)) if (line !== '') hear(line)
+}
+
+/** Workerd says `{"event":"listen",…}` once for every socket that listens. */
+async function countListening(fd: number, wanted: number): Promise<boolean> {
+  let count = 0
+  for await (const line of readLines(Bun.file(fd).stream())) {
+    if (line.includes('"listen"')) count += 1
+    if (count >= wanted) return true
+  }
+  return false
+}

@@ -1,0 +1,61 @@
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
+
+const OTHERS = 0o077
+
+/** Makes a folder that only this user can enter; one that exists is narrowed, unless it is somebody else's. */
+export function makePrivateFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const found = lstatSync(folder)
+  if (!found.isDirectory() || found.uid !== process.getuid?.())
+    throw new SandwireError('forbidden', `Cannot use "${folder}": it is not a folder of this user`)
+  if ((found.mode & OTHERS) !== 0) chmodSync(folder, 0o700)
+}
+
+/** Replaces a file as a whole: whoever reads sees the old text or the new one, also after a power cut. */
+export function writePrivateFile(file: string, text: string): void {
+  const fresh = `${file}.${process.pid}.new`
+  rmSync(fresh, { force: true })
+  const fd = openSync(fresh, 'wx', 0o600)
+  try {
+    writeSync(fd, text)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+  renameSync(fresh, file)
+}
+
+/** The text of a file, or undefined when there is none. Throws when others can read or change it. */
+export function readPrivateFile(file: string): string | undefined {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  if (found === undefined) return undefined
+  if (!found.isFile() || found.uid !== process.getuid?.() || (found.mode & OTHERS) !== 0)
+    throw new SandwireError(
+      'forbidden',
+      `Cannot trust "${file}": it must be a file of this user that nobody else can open (chmod 600)`,
+    )
+  return readFileSync(file, 'utf8')
+}
+
+/** Reads a private file, or makes it. */
+export function readOrMake(file: string, make: () => string): string {
+  const found = readPrivateFile(file)
+  if (found !== undefined) return found
+  const text = make()
+  makePrivateFolder(path.dirname(file))
+  writePrivateFile(file, text)
+  return text
+}

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { makePrivateFolder } from './private-file.ts'
+
+/** `sun_path` holds 108 bytes with the zero behind it. */
+const MAX_SOCKET_PATH_BYTES = 107
+
+/** A private folder for the host's socket: in the data folder, or in a short place when that path is too long for a socket. */
+export function openSocketFolder(
+  dataFolder: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  const inside = path.join(dataFolder, 'run')
+  const folder = isShortEnough(inside) ? inside : shortFolder(dataFolder, env)
+  makePrivateFolder(folder)
+  return folder
+}
+
+export function hostSocketIn(folder: string): string {
+  return path.join(folder, 'host.sock')
+}
+
+function isShortEnough(folder: string): boolean {
+  return Buffer.byteLength(hostSocketIn(folder)) <= MAX_SOCKET_PATH_BYTES
+}
+
+function shortFolder(dataFolder: string, env: Readonly<Record<string, string | undefined>>): string {
+  const mark = createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)
+  const name = `sandwire-${process.getuid?.() ?? 0}-${mark}`
+  const candidates = [env['XDG_RUNTIME_DIR'], tmpdir(), '/tmp'].filter((each) => each?.startsWith('/'))
+  const folders = candidates.map((each) => path.join(each ?? '', name))
+  return folders.find(isShortEnough) ?? path.join('/tmp', name)
+}

@@ -1,0 +1,27 @@
+import { DEFAULT_PORT } from './configuration.ts'
+
+export const HELP = `sandwire: runs Sandwire on this machine
+
+Usage: sandwire COMMAND [options]
+
+  up         starts it: control plane, local sandboxes, one address (also: npm start)
+  signin     prints a fresh sign-in link of the Sandwire that runs
+  doctor     says what this machine can do and tries to break out of a throwaway sandbox
+  version    prints the version
+
+Options of up
+  --port N             where to listen on loopback (${DEFAULT_PORT}; 0 picks a free port)
+  --data DIR           where everything is kept (.sandwire in the current folder)
+  --workspace DIR      serves this folder as the one sandbox, "local"
+  --keep-sandboxes     leaves sandboxes running at the end, for the next start
+  --new-token          makes a new local token; the old one stops working
+  --quiet              prints the address alone
+
+doctor and signin take --data and --workspace as up does.
+
+Environment
+  SANDWIRE_PORT, SANDWIRE_DATA     as --port and --data
+  SANDWIRE_ISOLATION               bubblewrap or none; without it the best this machine has
+  SANDWIRE_BIND                    loopback address to listen on (default: 127.0.0.1 and ::1)
+  WORKSPACE_MODE                   local: as --workspace with the current folder
+`

@@ -1,0 +1,38 @@
+/** Fields a log line may carry. Nothing else is logged, so no secret can be. */
+export interface LogFields {
+  readonly request_id?: string
+  readonly sandbox?: string
+  readonly code?: string
+  readonly message?: string
+  readonly method?: string
+  readonly route?: string
+  readonly status?: number
+  readonly duration_ms?: number
+  readonly pid?: number
+  readonly port?: number
+  readonly sandboxes?: number
+  readonly isolation?: string
+  /** Why an error happened, for whoever runs the machine; never sent to a peer. */
+  readonly cause?: string
+}
+
+export interface Log {
+  info(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  error(event: string, fields?: LogFields): void
+}
+
+/** Writes one JSON object a line. */
+export function createLog(write: (line: string) => void, now: () => Date): Log {
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}): void =>
+      write(`${JSON.stringify({ time: now().toISOString(), level, source: 'host', event, ...fields })}\n`)
+  return { info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** What a caught thing says of itself, for logs and for whoever runs the machine. */
+export function describeCause(cause: unknown): string {
+  if (cause instanceof Error) return cause.message
+  return typeof cause === 'string' ? cause : 'unknown'
+}

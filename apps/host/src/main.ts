@@ -1,0 +1,99 @@
+import { realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { parseArguments, type UpFlags } from './arguments.ts'
+import { type Judged, judgeConfiguration, type Surroundings } from './configuration.ts'
+import { up, type UpOptions } from './commands/up.ts'
+import { HELP } from './help.ts'
+import { describeCause } from './log.ts'
+
+/** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
+const WRONG_USAGE = 2
+const FAILED = 1
+
+const tell = (line: string): void => void process.stderr.write(`${line}\n`)
+const print = (text: string): void => void process.stdout.write(text)
+
+/** The path with links resolved as far as it exists. */
+function realPath(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    // Not there yet: its parent may be.
+    const parent = path.dirname(file)
+    return parent === file ? file : path.join(realPath(parent), path.basename(file))
+  }
+}
+
+const surroundings: Surroundings = {
+  env: process.env,
+  cwd: process.cwd(),
+  home: process.env['HOME'] ?? homedir(),
+  realPath,
+  isFolder: (file) => statSync(file, { throwIfNoEntry: false })?.isDirectory() === true,
+}
+
+function fail(code: number, lines: readonly string[]): never {
+  for (const line of lines) tell(line)
+  process.exit(code)
+}
+
+/** The value, or an end that names every problem. */
+function settle<T>(judged: Judged<T>): T {
+  if (judged.isOk) return judged.value
+  const [first, ...others] = judged.problems
+  if (others.length === 0) return fail(WRONG_USAGE, [`sandwire: ${first}`])
+  return fail(WRONG_USAGE, [
+    `sandwire: ${judged.problems.length} settings are wrong`,
+    ...judged.problems.map((problem) => `  ${problem}`),
+  ])
+}
+
+async function runUp(flags: UpFlags): Promise<void> {
+  const configuration = settle(judgeConfiguration(flags, surroundings))
+  const options: UpOptions = { configuration, flags, env: process.env, tell, print }
+  const asked = Promise.withResolvers<void>()
+  let isForced = (): void => process.exit(FAILED)
+  let count = 0
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      count += 1
+      if (count === 1) asked.resolve()
+      else isForced()
+    })
+  const running = await up(options)
+  isForced = () => {
+    running.abandon()
+    process.exit(FAILED)
+  }
+  await asked.promise
+  if (!flags.isQuiet) tell(flags.keepsSandboxes ? 'Stopping …' : 'Stopping, with every sandbox …')
+  await running.stop()
+  if (!flags.isQuiet) tell('Stopped')
+}
+
+async function main(): Promise<void> {
+  const parsed = parseArguments(process.argv.slice(2))
+  switch (parsed.kind) {
+    case 'help':
+      return print(HELP)
+    case 'version':
+      return print(`sandwire ${SOFTWARE_VERSION}\n`)
+    case 'wrong':
+      return fail(WRONG_USAGE, [`sandwire: ${parsed.message}`, 'hint: sandwire --help'])
+    case 'up':
+      return runUp(parsed.flags)
+    case 'doctor':
+    case 'signin':
+      return
+  }
+}
+
+try {
+  await main()
+  process.exit(0)
+} catch (error) {
+  const { message, cause } = SandwireError.from(error)
+  fail(FAILED, [`sandwire: ${message}`, ...(cause === undefined ? [] : [`  ${describeCause(cause)}`])])
+}
