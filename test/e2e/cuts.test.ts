@@ -1,15 +1,14 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy, patternAt, verifyPattern } from '@sandwire/testing'
 import { runCutStorm } from '../fuzz/cut-storm.ts'
-import { Attached, runShell } from './support/attached.ts'
-import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { Attached, readShell, runShell } from './support/attached.ts'
+import { startWireServer, type WireServer } from './support/wire-server.ts'
 
 const WAIT = { timeoutMs: 50_000 }
-let sandboxd: RunningSandboxd
+let sandboxd: WireServer
 
 beforeAll(async () => {
-  sandboxd = await startSandboxd()
+  sandboxd = await startWireServer()
 })
 afterAll(() => sandboxd.stop())
 
@@ -20,7 +19,7 @@ describe('a link that is cut again and again', () => {
   ] as const)(
     '[R14] loses and doubles no byte in either direction in 160 cuts ($mode)',
     async ({ mode, seed }) => {
-      const result = await runCutStorm({ sandboxd, mode, seed, cuts: 160 })
+      const result = await runCutStorm({ server: sandboxd, mode, seed, cuts: 160 })
       expect(result.cuts).toBeGreaterThanOrEqual(160)
       expect(result.read).toBe(result.written)
       expect(result.returned).toBe(result.written)
@@ -92,7 +91,7 @@ describe('a session', () => {
     await client.waitFor('got word')
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
-    await Bun.write(join(sandboxd.workspace, 'go'), '')
+    await readShell(sandboxd, 'touch go')
     await eventually(
       async () =>
         ((await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { state: string }).state ===

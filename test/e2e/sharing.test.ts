@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
-import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { startWireServer, type WireServer } from './support/wire-server.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
 const WAIT = { timeoutMs: 20_000 }
-let sandboxd: RunningSandboxd
+let sandboxd: WireServer
 
 beforeAll(async () => {
-  sandboxd = await startSandboxd()
+  sandboxd = await startWireServer()
 })
 afterAll(() => sandboxd.stop())
 

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, patternAt } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
-import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { startWireServer, type WireServer } from './support/wire-server.ts'
 
 /** Ports of the ideas behind OpenSSH's regress suite: transfer, exit-status, stderr-after-eof, broken-pipe. */
 
-let sandboxd: RunningSandboxd
+let sandboxd: WireServer
 
 beforeAll(async () => {
-  sandboxd = await startSandboxd()
+  sandboxd = await startWireServer()
 })
 afterAll(() => sandboxd.stop())
 
@@ -314,8 +313,6 @@ describe('broken pipe', () => {
 })
 
 test('processes see real pipes: /dev/stdin, /dev/stdout and /dev/stderr open', async () => {
-  const file = join(sandboxd.workspace, 'in.txt')
-  await Bun.write(file, 'x')
   await using client = runShell(sandboxd, 'cat /dev/stdin; echo out >/dev/stdout; echo err >/dev/stderr')
   await client.send('in\n')
   client.handle.eof()

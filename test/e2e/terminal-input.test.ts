@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
-import { type Attached, runShell } from './support/attached.ts'
-import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+import { type Attached, readShell, runShell } from './support/attached.ts'
+import { startWireServer, type WireServer } from './support/wire-server.ts'
 
 const WAIT = { timeoutMs: 20_000 }
-let sandboxd: RunningSandboxd
+let sandboxd: WireServer
 
 beforeAll(async () => {
-  sandboxd = await startSandboxd()
+  sandboxd = await startWireServer()
 })
 afterAll(() => sandboxd.stop())
 
@@ -51,7 +51,7 @@ describe('a line in canonical mode', () => {
     await eventually(() => client.warnings.includes('line_too_long'), { what: 'the refusal', ...WAIT })
     await client.send('echo "al""ive"; ls\n')
     await client.waitFor('alive')
-    expect(await Bun.file(`${sandboxd.workspace}/pwned`).exists()).toBe(false)
+    expect(await readShell(sandboxd, 'test -e pwned || echo none')).toBe('none\n')
     expect(client.text).not.toContain('start')
   })
 

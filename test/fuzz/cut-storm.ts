@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { join } from 'node:path'
 import {
   eventually,
   type FaultProxy,
@@ -10,7 +8,8 @@ import {
   verifyPattern,
 } from '@sandwire/testing'
 import { attach, type AttachHandle } from '@sandwire/client'
-import type { RunningSandboxd } from '../e2e/support/sandboxd.ts'
+import { readShell } from '../e2e/support/attached.ts'
+import type { WireServer } from '../e2e/support/wire-server.ts'
 
 /** Input written at a time: odd, so that cuts fall everywhere within frames. */
 const BLOCK_BYTES = 7_919
@@ -22,7 +21,7 @@ const MAX_ATTEMPTS = 5
 const READY = '<ready>'
 
 export interface StormOptions {
-  readonly sandboxd: RunningSandboxd
+  readonly server: WireServer
   readonly mode: 'pipe' | 'pty'
   readonly seed: number
   readonly cuts: number
@@ -53,14 +52,20 @@ class Echo {
   #preamble = ''
 
   constructor(options: StormOptions, port: number, file: string) {
-    const { sandboxd, mode, seed } = options
+    const { server, mode, seed } = options
     this.#seed = seed
     this.isReady = mode === 'pipe'
     const script = mode === 'pty' ? `stty raw -echo; printf '${READY}'; exec tee ${file}` : `exec tee ${file}`
     this.handle = attach({
       url: `http://127.0.0.1:${port}`,
-      request: { cmd: 'sh', args: ['-c', script], mode, overflow: 'block' },
-      credentials: async () => ({ headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` } }),
+      request: {
+        cmd: 'sh',
+        args: ['-c', script],
+        mode,
+        overflow: 'block',
+        ...(server.sandbox !== undefined && { sandbox: server.sandbox }),
+      },
+      credentials: async () => ({ headers: { ...server.headers, host: `127.0.0.1:${server.port}` } }),
       heartbeatMs: 500,
       onOutput: (_, bytes) => this.#receive(bytes),
       onGap: (from, to) => (this.fault = new Error(`Gap from ${from} to ${to}`)),
@@ -130,18 +135,12 @@ function breakLink(proxy: FaultProxy, random: Random): string {
   return `${way} ${kind} ${direction}`
 }
 
-async function hashFile(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Uint8Array)
-  return hash.digest('hex')
-}
-
 /** Cuts one attachment again and again while bytes go both ways, and compares all three places in the end. */
 export async function runCutStorm(options: StormOptions): Promise<StormResult> {
-  const { sandboxd, seed, cuts, onCut } = options
+  const { server, seed, cuts, onCut } = options
   const random = new Random(seed)
-  const file = join(sandboxd.workspace, `storm-${seed}-${options.mode}`)
-  await using proxy = openFaultProxy({ target: { port: sandboxd.port }, random: random.fork() })
+  const file = `storm-${seed}-${options.mode}`
+  await using proxy = openFaultProxy({ target: { port: server.port }, random: random.fork() })
   const echo = new Echo(options, proxy.port, file)
   let done = 0
   let fault = 'nothing'
@@ -196,5 +195,6 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
   await wait('the rest', () => echo.returnedBytes === echo.writtenBytes)
   echo.handle.signal('SIGTERM')
   await echo.handle.exit
-  return { cuts: done, bytesEachWay: echo.returnedBytes, ...echo.digests, read: await hashFile(file) }
+  const [read = ''] = (await readShell(server, `sha256sum ${file}; rm ${file}`)).split(' ')
+  return { cuts: done, bytesEachWay: echo.returnedBytes, ...echo.digests, read }
 }

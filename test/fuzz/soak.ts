@@ -46,7 +46,7 @@ async function storm(mode: 'pipe' | 'pty'): Promise<void> {
       counted = done
     }
     try {
-      const result = await runCutStorm({ sandboxd, mode, seed, cuts, onCut })
+      const result = await runCutStorm({ server: sandboxd, mode, seed, cuts, onCut })
       totals.bytes += result.bytesEachWay
       totals.sessions++
       if (result.read !== result.written) throw new Error('The process read other bytes than were written')

@@ -1,6 +1,6 @@
 import { attach, type AttachHandle, type AttachOptions, type Screen } from '@sandwire/client'
 import { eventually, type OutputMode, ReceivedStream } from '@sandwire/testing'
-import type { RunningSandboxd } from './sandboxd.ts'
+import type { WireServer } from './wire-server.ts'
 
 type Presence = Parameters<NonNullable<AttachOptions['onPresence']>>[0]
 type Exit = Awaited<AttachHandle['exit']>
@@ -8,7 +8,7 @@ type Exit = Awaited<AttachHandle['exit']>
 export interface AttachedOptions extends Partial<AttachOptions> {
   /** Default `bytes`; `digest` holds nothing. */
   readonly output?: OutputMode
-  /** Port of a proxy to go through; sandboxd is still asked for by its own name. */
+  /** Port of a proxy to go through; the server is still asked for by its own name. */
   readonly port?: number
   /** Consumes nothing until `thaw`. */
   readonly isFrozen?: boolean
@@ -41,25 +41,25 @@ export class Attached implements AsyncDisposable {
   )[] = []
   /** Times the connection was lost and is being opened again. */
   reconnections = 0
-  readonly #sandboxd: RunningSandboxd
+  readonly #server: WireServer
   readonly #keepsEvents: boolean
   #isFrozen: boolean
   readonly #held: (() => void)[] = []
 
   constructor(
-    sandboxd: RunningSandboxd,
+    server: WireServer,
     request: AttachOptions['request'],
     { output = 'bytes', port, isFrozen = false, ...options }: AttachedOptions = {},
   ) {
-    this.#sandboxd = sandboxd
+    this.#server = server
     this.#isFrozen = isFrozen
     this.#keepsEvents = output === 'bytes'
     this.stdout = new ReceivedStream(output)
     this.stderr = new ReceivedStream(output)
-    const headers = { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` }
+    const headers = { ...server.headers, host: `127.0.0.1:${server.port}` }
     this.handle = attach({
-      url: `http://127.0.0.1:${port ?? sandboxd.port}`,
-      request,
+      url: `http://127.0.0.1:${port ?? server.port}`,
+      request: server.sandbox === undefined ? request : { ...request, sandbox: server.sandbox },
       credentials: async () => ({ headers }),
       onOutput: (stream, bytes, done) =>
         this.#consume(() => {
@@ -144,7 +144,7 @@ export class Attached implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const { session } = this.handle
     this.handle.detach()
-    if (session !== undefined) await endSession(this.#sandboxd, session)
+    if (session !== undefined) await endSession(this.#server, session)
   }
 
   #consume(deliver: () => void): void {
@@ -154,8 +154,8 @@ export class Attached implements AsyncDisposable {
 }
 
 /** Ends a session, if there is still one. */
-export async function endSession(sandboxd: RunningSandboxd, session: string): Promise<void> {
-  const response = await sandboxd.fetch(`/sessions/${session}`, { method: 'DELETE' }).catch(() => undefined)
+export async function endSession(server: WireServer, session: string): Promise<void> {
+  const response = await server.fetch(`/sessions/${session}`, { method: 'DELETE' }).catch(() => undefined)
   await response?.body?.cancel()
 }
 
@@ -166,8 +166,15 @@ export interface ShellOptions extends AttachedOptions {
 }
 
 /** Attaches to a new process that a shell runs. */
-export function runShell(sandboxd: RunningSandboxd, script: string, options: ShellOptions = {}): Attached {
+export function runShell(server: WireServer, script: string, options: ShellOptions = {}): Attached {
   const { mode = 'pipe', keepSeconds = 60, overflow, ...rest } = options
   const request = { cmd: 'sh', args: ['-c', script], mode, keepSeconds }
-  return new Attached(sandboxd, overflow === undefined ? request : { ...request, overflow }, rest)
+  return new Attached(server, overflow === undefined ? request : { ...request, overflow }, rest)
+}
+
+/** Runs a script to its end and answers what it wrote. */
+export async function readShell(server: WireServer, script: string): Promise<string> {
+  await using client = runShell(server, script)
+  await client.exit
+  return client.text
 }

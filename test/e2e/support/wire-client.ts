@@ -1,6 +1,6 @@
 import { encode, type Hello, PROTOCOL_VERSION } from '@sandwire/protocol'
 import { eventually } from '@sandwire/testing'
-import type { RunningSandboxd } from './sandboxd.ts'
+import type { WireServer } from './wire-server.ts'
 
 /** A text message of the server. */
 export type Message = Readonly<Record<string, unknown>> & { readonly type: string }
@@ -29,13 +29,14 @@ export class WireClient implements AsyncDisposable {
   readonly #socket: WebSocket
   readonly #opened = Promise.withResolvers<void>()
 
-  constructor(sandboxd: RunningSandboxd, query: string, port: number = sandboxd.port) {
+  constructor(server: WireServer, query: string, port: number = server.port) {
     // Bun's constructor takes headers, which the types of the DOM do not know.
     const options: unknown = {
-      headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` },
+      headers: { ...server.headers, host: `127.0.0.1:${server.port}` },
       protocols: ['sandwire.v1'],
     }
-    this.#socket = new WebSocket(`ws://127.0.0.1:${port}/attach?${query}`, options as string[])
+    const sandbox = server.sandbox === undefined ? '' : `sandbox=${server.sandbox}&`
+    this.#socket = new WebSocket(`ws://127.0.0.1:${port}/attach?${sandbox}${query}`, options as string[])
     this.#socket.binaryType = 'arraybuffer'
     const closed = Promise.withResolvers<{ code: number; reason: string }>()
     this.closed = closed.promise

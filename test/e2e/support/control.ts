@@ -1,0 +1,123 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { readLines } from './lines.ts'
+import { signalName } from './signal-name.ts'
+import type { WireServer } from './wire-server.ts'
+
+const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
+/** A cold start bundles control and boots workerd. */
+const READY_TIMEOUT_MS = 60_000
+/** Sandboxes stop first, in order. */
+const STOP_TIMEOUT_MS = 30_000
+
+export interface HostOptions {
+  /** Default: a new folder, removed at the end. */
+  readonly data?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Put before the program, such as `setpriv …`. */
+  readonly prefix?: readonly string[]
+}
+
+/** `sandwire up` that runs on a port of its own. */
+export interface RunningHost extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string
+  readonly port: number
+  readonly data: string
+  readonly token: string
+  readonly headers: { readonly authorization: string }
+  readonly pid: number
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>
+  /** What it printed so far. */
+  readonly output: () => string
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** Ends it in order and removes the data folder if that was made here. */
+  readonly stop: () => Promise<void>
+  /** Fetches a path of control with the token. */
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
+}
+
+/** Starts the real program, workerd and all, and waits until it says its address. */
+export async function startHost(options: HostOptions = {}): Promise<RunningHost> {
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'sandwire-host-')))
+  const config = join(data, 'config')
+  const argv = [...(options.prefix ?? []), process.execPath, MAIN, 'up', '--port', '0', '--data', data]
+  const child = Bun.spawn([...argv, ...(options.args ?? [])], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { ...process.env, XDG_CONFIG_HOME: config, ...options.env },
+  })
+  let output = ''
+  const { promise, resolve: found, reject } = Promise.withResolvers<string>()
+  const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+    for await (const line of readLines(stream)) {
+      output += `${line}\n`
+      const url = /http:\/\/(?:localhost|127\.0\.0\.1):([0-9]+)/.exec(line)?.[1]
+      if (url !== undefined) found(url)
+    }
+  }
+  const following = Promise.all([follow(child.stdout), follow(child.stderr)])
+  const exited = child.exited.then(() => ({ code: child.exitCode, signal: signalName(child.signalCode) }))
+  const timer = setTimeout(
+    () => reject(new Error(`Cannot start the host: no address\n${output}`)),
+    READY_TIMEOUT_MS,
+  )
+  void exited.then(async () => {
+    await following
+    reject(new Error(`Cannot start the host: it ended\n${output}`))
+  })
+  const port = Number(await promise.finally(() => clearTimeout(timer)))
+  const token = (await readFile(join(data, 'local-token'), 'utf8')).trim()
+  const headers = { authorization: `Bearer ${token}` }
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    const late = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await exited
+    clearTimeout(late)
+    if (options.data === undefined) await rm(data, { recursive: true, force: true })
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    data,
+    token,
+    headers,
+    pid: child.pid,
+    exited,
+    output: () => output,
+    kill: (signal) => child.kill(signal),
+    stop,
+    fetch: (path, init = {}) => {
+      const all = new Headers(init.headers)
+      if (!all.has('authorization')) all.set('authorization', headers.authorization)
+      return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: all })
+    },
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+/** What control calls the routes that wire tests use of sandboxd. */
+function toControlPath(path: string): string {
+  return path.replace(/^\/sessions/, '/api/account/sessions')
+}
+
+/** A sandbox of a host of its own, as a server of the wire tests. */
+export async function startSandbox(options: HostOptions = {}): Promise<WireServer> {
+  const host = await startHost(options)
+  const sandbox = 'wire'
+  return {
+    port: host.port,
+    headers: host.headers,
+    sandbox,
+    socketUrl: (path) => {
+      const url = new URL(path, `ws://127.0.0.1:${host.port}`)
+      url.searchParams.set('sandbox', sandbox)
+      return url.href
+    },
+    fetch: (path, init) => host.fetch(toControlPath(path), init),
+    stop: host.stop,
+  }
+}
