@@ -1,0 +1,111 @@
+import { rmSync } from 'node:fs'
+import { detectCgroups, cgroupOf, type CgroupKind } from './cgroups.ts'
+import { ensureDiskImage } from './disk-image.ts'
+import type { Isolation, LaunchPlan, OutsidePaths } from './isolation.ts'
+import { launchInBubblewrap, type Machine } from './launch.ts'
+import { hasLoopDevices } from './loop-devices.ts'
+import { outsidePaths } from './outside-paths.ts'
+import { pollUntil } from './poll.ts'
+import { listProcesses, signalProcess } from './process-table.ts'
+import { ensureFolder, foldersOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
+import type { IsolationSettings } from './settings.ts'
+import { UidClaims } from './uid-claims.ts'
+
+/** How long processes that were killed may take to be gone. */
+const REMOVE_MS = 5_000
+
+/** Isolates sandboxes with bubblewrap. */
+class Bubblewrap implements Isolation {
+  readonly kind = 'bubblewrap'
+  readonly weaknesses: readonly string[]
+  readonly #settings: IsolationSettings
+  readonly #machine: Machine
+  readonly #claims: UidClaims
+
+  constructor(settings: IsolationSettings) {
+    this.#settings = settings
+    const cgroups = detectCgroups()
+    this.#machine = { cgroups, hasImages: hasLoopDevices(settings.isRoot) }
+    this.#claims = new UidClaims(settings.dataFolder)
+    this.weaknesses = describeWeaknesses(settings.isRoot, this.#machine)
+  }
+
+  async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
+    const folders = foldersOf(this.#settings, plan.id)
+    const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
+    prepareRunFolder(this.#settings.runBase, folders, ids)
+    if (this.#machine.hasImages && ids !== undefined) {
+      await ensureDiskImage(folders.image, plan.limits.diskBytes, ids)
+    } else {
+      const owner = ids === undefined ? undefined : { uid: ids.user, gid: ids.user }
+      ensureFolder(folders.files, 0o755)
+      for (const name of ['workspace', 'home']) ensureFolder(`${folders.files}/${name}`, 0o755, owner)
+    }
+    return outsidePaths(folders, this.#machine)
+  }
+
+  async launch(plan: LaunchPlan): ReturnType<Isolation['launch']> {
+    const folders = foldersOf(this.#settings, plan.id)
+    const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
+    return launchInBubblewrap({ plan, folders, ids, settings: this.#settings, machine: this.#machine })
+  }
+
+  async remove(id: string): Promise<void> {
+    const folders = foldersOf(this.#settings, id)
+    const ids = this.#claims.find(id)
+    const cgroup = cgroupOf(this.#machine.cgroups, id)
+    const isOver = await pollUntil(() => {
+      const pids = [...cgroup.pids(), ...(ids === undefined ? [] : pidsOf(ids))]
+      for (const pid of pids) signalProcess(pid, 'SIGKILL')
+      return pids.length === 0
+    }, REMOVE_MS)
+    if (!isOver) throw new Error(`Cannot remove sandbox "${id}": it does not end`)
+    cgroup.remove()
+    for (const each of [folders.run, folders.files, folders.image])
+      rmSync(each, { recursive: true, force: true })
+    this.#claims.release(id)
+  }
+
+  #claimIds(id: string): SandboxIds {
+    return this.#claims.claim(id, (ids) => pidsOf(ids).length === 0)
+  }
+}
+
+/** Processes of this machine that have one of the ids. */
+function pidsOf(ids: SandboxIds): number[] {
+  return listProcesses()
+    .filter(({ uid, isZombie }) => !isZombie && (uid === ids.daemon || uid === ids.user))
+    .map(({ pid }) => pid)
+}
+
+function prepareRunFolder(runBase: string, folders: SandboxFolders, ids: SandboxIds | undefined): void {
+  // Root's is walked by the ids of sandboxes, each of which enters only its own.
+  ensureFolder(runBase, ids === undefined ? 0o700 : 0o711)
+  ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
+  ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
+  ensureFolder(`${folders.io}/egress`, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
+}
+
+function describeLimits(kind: CgroupKind): string[] {
+  return kind === 'none'
+    ? ['memory, processor and process limits by watchdog and resource limits: no cgroup to write']
+    : []
+}
+
+function describeWeaknesses(isRoot: boolean, machine: Machine): string[] {
+  return [
+    ...(isRoot ? [] : ['one uid for sandboxd and user processes: not started as root']),
+    ...describeLimits(machine.cgroups),
+    ...(machine.hasImages
+      ? []
+      : [`disk limit by watchdog: ${isRoot ? 'no loop devices' : 'not started as root'}`]),
+    ...(isRoot
+      ? []
+      : ['terminals of a sandbox are not limited apart from its open files: not started as root']),
+  ]
+}
+
+/** Sandboxes in bubblewrap. It must be installed and allowed to make user namespaces; `chooseIsolation` finds out. */
+export function createBubblewrap(settings: IsolationSettings): Isolation {
+  return new Bubblewrap(settings)
+}

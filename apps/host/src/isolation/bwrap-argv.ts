@@ -1,0 +1,93 @@
+import { INSIDE } from './isolation.ts'
+
+const MEBIBYTE = 1024 ** 2
+
+/** Where sandboxd's program is inside. */
+export const INSIDE_PROGRAM = '/opt/sandwire'
+
+/** Memory file systems count as memory of the sandbox; these keep one from taking it all by accident. */
+const TMP_BYTES = 256 * MEBIBYTE
+const RUN_BYTES = 16 * MEBIBYTE
+const SHM_BYTES = 64 * MEBIBYTE
+
+/** What sandboxd may do as the root of its user namespace: run processes as the user, signal them, hand them terminals. */
+const DAEMON_CAPABILITIES = ['CAP_CHOWN', 'CAP_KILL', 'CAP_SETGID', 'CAP_SETUID']
+
+/** A path of this machine and where it is seen inside. */
+export interface Binding {
+  readonly from: string
+  readonly to: string
+}
+
+/** Which users there are inside. */
+export type UserModel =
+  /** sandboxd is root of a prepared user namespace, the user's processes are 1000. */
+  | { readonly kind: 'two'; readonly usernsFd: number }
+  /** Everything is 1000, which is the user who started it. */
+  | { readonly kind: 'one' }
+
+/** All that decides how bubblewrap is called. */
+export interface BwrapPlan {
+  readonly hostname: string
+  readonly users: UserModel
+  readonly filterFd: number
+  /** System folders that are links into `/usr` on this machine, such as `lib64`. */
+  readonly usrLinks: readonly string[]
+  readonly readOnly: readonly Binding[]
+  readonly writable: readonly Binding[]
+  /** A prepared terminal file system, which limits how many there are. */
+  readonly terminals: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly command: readonly string[]
+}
+
+function users(model: UserModel): string[] {
+  switch (model.kind) {
+    case 'two':
+      return [
+        ...['--userns', String(model.usernsFd), '--uid', '0', '--gid', '0', '--cap-drop', 'ALL'],
+        ...DAEMON_CAPABILITIES.flatMap((capability) => ['--cap-add', capability]),
+      ]
+    case 'one':
+      return ['--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL']
+  }
+}
+
+function memoryFolder(folder: string, mode: string, bytes: number): string[] {
+  return ['--perms', mode, '--size', String(bytes), '--tmpfs', folder]
+}
+
+function bind(option: string, bindings: readonly Binding[]): string[] {
+  return bindings.flatMap(({ from, to }) => [option, from, to])
+}
+
+/** Closes what bubblewrap leaves open behind itself, then becomes the command. */
+function closing(plan: BwrapPlan): string[] {
+  if (plan.users.kind === 'one') return [...plan.command]
+  return ['/bin/sh', '-c', `exec "$@" ${plan.users.usernsFd}<&-`, 'sh', ...plan.command]
+}
+
+/** Bubblewrap's arguments, without its name. Nothing of this machine is visible inside but what is listed. */
+export function createBwrapArgv(plan: BwrapPlan): string[] {
+  return [
+    ...users(plan.users),
+    ...['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--die-with-parent', '--new-session', '--hostname', plan.hostname],
+    ...['--seccomp', String(plan.filterFd), '--clearenv'],
+    ...Object.entries(plan.env).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--ro-bind', '/usr', '/usr'],
+    ...plan.usrLinks.flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    ...['--proc', '/proc', '--dev', '/dev'],
+    ...(plan.terminals === undefined ? [] : ['--dev-bind', plan.terminals, '/dev/pts']),
+    ...memoryFolder('/dev/shm', '1777', SHM_BYTES),
+    ...memoryFolder('/tmp', '1777', TMP_BYTES),
+    ...memoryFolder('/run', '0755', RUN_BYTES),
+    ...['/var', '/home', '/opt', INSIDE_PROGRAM].flatMap((folder) => ['--perms', '0755', '--dir', folder]),
+    ...['--symlink', '../tmp', '/var/tmp', '--symlink', '../run', '/var/run'],
+    ...bind('--ro-bind', plan.readOnly),
+    ...bind('--bind', plan.writable),
+    ...['--remount-ro', '/dev', '--remount-ro', '/run', '--remount-ro', '/', '--chdir', INSIDE.workspace],
+    '--',
+    ...closing(plan),
+  ]
+}

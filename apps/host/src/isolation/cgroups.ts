@@ -1,0 +1,192 @@
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { SandboxLimits } from '@sandwire/internal'
+
+/** Folder of our groups in every hierarchy. */
+const OURS = 'sandwire'
+const CPU_PERIOD_US = 100_000
+
+/** How this machine limits groups of processes. `none` leaves resource limits and a watchdog. */
+export type CgroupKind = 'v2' | 'v1' | 'none'
+
+/** The group of one sandbox. */
+export interface Cgroup {
+  readonly kind: CgroupKind
+  /** Files that a process writes its pid into, to be in the group. */
+  readonly joinFiles: readonly string[]
+  /** Makes the group unless it exists, and sets its limits. */
+  create(limits: SandboxLimits): void
+  pids(): number[]
+  /** How often the kernel killed one of its processes for want of memory. */
+  oomKills(): number
+  /** Ends everything in it at once, where the kernel can; otherwise the caller signals each. */
+  kill(): void
+  /** Removes the group; false while something is in it. */
+  remove(): boolean
+}
+
+function isWritable(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK)
+    return true
+  } catch {
+    // Absent or not ours.
+    return false
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // The group is gone, or this kernel does not keep the file.
+    return ''
+  }
+}
+
+function removeFolder(folder: string): boolean {
+  try {
+    rmdirSync(folder)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+  }
+  return true
+}
+
+function pidsIn(file: string): number[] {
+  return readText(file).split('\n').filter(Boolean).map(Number)
+}
+
+function counter(text: string, name: string): number {
+  return Number(new RegExp(`^${name} ([0-9]+)$`, 'm').exec(text)?.[1] ?? 0)
+}
+
+/** Which kind works below `root`, tried by making our own folder in it. */
+export function detectCgroups(root = '/sys/fs/cgroup'): CgroupKind {
+  const controllers = readText(path.join(root, 'cgroup.controllers')).split(/\s+/)
+  if (['memory', 'pids', 'cpu'].every((each) => controllers.includes(each)))
+    return canDelegate(root) ? 'v2' : 'none'
+  const isV1 = ['memory', 'pids', 'cpu'].every((each) => isWritable(path.join(root, each, 'cgroup.procs')))
+  return isV1 ? 'v1' : 'none'
+}
+
+function canDelegate(root: string): boolean {
+  try {
+    mkdirSync(path.join(root, OURS), { recursive: true })
+    for (const folder of [root, path.join(root, OURS)])
+      writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
+    return true
+  } catch {
+    // Not ours to divide: not root, or a container that lives in the root group itself.
+    return false
+  }
+}
+
+class CgroupV2 implements Cgroup {
+  readonly kind = 'v2'
+  readonly joinFiles: readonly string[]
+  readonly #folder: string
+
+  constructor(root: string, id: string) {
+    this.#folder = path.join(root, OURS, id)
+    this.joinFiles = [path.join(this.#folder, 'cgroup.procs')]
+  }
+
+  create(limits: SandboxLimits): void {
+    mkdirSync(this.#folder, { recursive: true })
+    this.#set('memory.max', limits.memoryBytes)
+    // Absent where the kernel does no swap accounting.
+    if (existsSync(path.join(this.#folder, 'memory.swap.max'))) this.#set('memory.swap.max', 0)
+    this.#set('pids.max', limits.pids)
+    this.#set('cpu.max', `${(limits.milliCpus * CPU_PERIOD_US) / 1000} ${CPU_PERIOD_US}`)
+  }
+
+  pids(): number[] {
+    return pidsIn(path.join(this.#folder, 'cgroup.procs'))
+  }
+
+  oomKills(): number {
+    return counter(readText(path.join(this.#folder, 'memory.events')), 'oom_kill')
+  }
+
+  kill(): void {
+    const file = path.join(this.#folder, 'cgroup.kill')
+    if (existsSync(file)) writeFileSync(file, '1')
+  }
+
+  remove(): boolean {
+    return removeFolder(this.#folder)
+  }
+
+  #set(name: string, value: number | string): void {
+    writeFileSync(path.join(this.#folder, name), String(value))
+  }
+}
+
+class CgroupV1 implements Cgroup {
+  readonly kind = 'v1'
+  readonly joinFiles: readonly string[]
+  readonly #folders: { readonly memory: string; readonly pids: string; readonly cpu: string }
+
+  constructor(root: string, id: string) {
+    const at = (controller: string): string => path.join(root, controller, OURS, id)
+    this.#folders = { memory: at('memory'), pids: at('pids'), cpu: at('cpu') }
+    this.joinFiles = Object.values(this.#folders).map((folder) => path.join(folder, 'cgroup.procs'))
+  }
+
+  create(limits: SandboxLimits): void {
+    const { memory, pids, cpu } = this.#folders
+    for (const folder of Object.values(this.#folders)) mkdirSync(folder, { recursive: true })
+    this.#setMemory(memory, limits.memoryBytes)
+    writeFileSync(path.join(pids, 'pids.max'), String(limits.pids))
+    writeFileSync(path.join(cpu, 'cpu.cfs_period_us'), String(CPU_PERIOD_US))
+    writeFileSync(path.join(cpu, 'cpu.cfs_quota_us'), String((limits.milliCpus * CPU_PERIOD_US) / 1000))
+  }
+
+  pids(): number[] {
+    return pidsIn(path.join(this.#folders.pids, 'cgroup.procs'))
+  }
+
+  oomKills(): number {
+    return counter(readText(path.join(this.#folders.memory, 'memory.oom_control')), 'oom_kill')
+  }
+
+  kill(): void {
+    // Version 1 has no such thing.
+  }
+
+  remove(): boolean {
+    return Object.values(this.#folders).map(removeFolder).every(Boolean)
+  }
+
+  /** Memory with swap may never be below memory, so it is lifted first, and set last. */
+  #setMemory(folder: string, bytes: number): void {
+    const withSwap = path.join(folder, 'memory.memsw.limit_in_bytes')
+    const hasSwap = existsSync(withSwap)
+    if (hasSwap) writeFileSync(withSwap, '-1')
+    writeFileSync(path.join(folder, 'memory.limit_in_bytes'), String(bytes))
+    if (hasSwap) writeFileSync(withSwap, String(bytes))
+  }
+}
+
+const NO_CGROUP: Cgroup = {
+  kind: 'none',
+  joinFiles: [],
+  create: () => undefined,
+  pids: () => [],
+  oomKills: () => 0,
+  kill: () => undefined,
+  remove: () => true,
+}
+
+/** The group of a sandbox; nothing is made yet. */
+export function cgroupOf(kind: CgroupKind, id: string, root = '/sys/fs/cgroup'): Cgroup {
+  switch (kind) {
+    case 'v2':
+      return new CgroupV2(root, id)
+    case 'v1':
+      return new CgroupV1(root, id)
+    case 'none':
+      return NO_CGROUP
+  }
+}

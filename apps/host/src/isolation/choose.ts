@@ -1,0 +1,59 @@
+import { createBubblewrap } from './bubblewrap.ts'
+import type { Isolation } from './isolation.ts'
+import type { IsolationSettings } from './settings.ts'
+import { runTool, SYSTEM_ENV } from './system-env.ts'
+import { createUnisolated } from './unisolated.ts'
+
+/** What was chosen, and one line for the user when it is less than bubblewrap gives. */
+export interface Choice {
+  readonly isolation: Isolation
+  readonly notice?: string
+}
+
+/** What of this machine decides. */
+export interface Findings {
+  /** `SANDWIRE_ISOLATION`. */
+  readonly wish: string | undefined
+  /** Why bubblewrap does not work here; undefined when it does. */
+  readonly obstacle: string | undefined
+}
+
+/** The decision by itself. */
+export function decide({ wish, obstacle }: Findings): { kind: Isolation['kind']; notice?: string } {
+  const open = 'Sandboxes are not isolated from this machine'
+  if (wish === 'none') return { kind: 'none', notice: `${open}: SANDWIRE_ISOLATION=none` }
+  return obstacle === undefined ? { kind: 'bubblewrap' } : { kind: 'none', notice: `${open}: ${obstacle}` }
+}
+
+/** Whether bubblewrap is installed. */
+export function hasBubblewrap(): boolean {
+  return Bun.which('bwrap', { PATH: SYSTEM_ENV['PATH'] ?? '' }) !== null
+}
+
+/** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */
+export async function findObstacle(): Promise<string | undefined> {
+  if (!hasBubblewrap()) return 'bubblewrap is not installed'
+  const flags = ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--proc', '/proc']
+  try {
+    await runTool(['bwrap', ...flags, '--dev', '/dev', '--', '/bin/true'])
+    return undefined
+  } catch {
+    return 'the kernel does not let this user make namespaces'
+  }
+}
+
+/** The isolation of a kind that was chosen before, such as by the host for its supervisors. */
+export function createIsolation(kind: Isolation['kind'], settings: IsolationSettings): Isolation {
+  return kind === 'bubblewrap' ? createBubblewrap(settings) : createUnisolated(settings)
+}
+
+/** Picks the best isolation that works here. `SANDWIRE_ISOLATION=none` in `env` turns it off. */
+export async function chooseIsolation(
+  settings: IsolationSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Choice> {
+  const wish = env['SANDWIRE_ISOLATION']
+  const { kind, notice } = decide({ wish, obstacle: wish === 'none' ? undefined : await findObstacle() })
+  const isolation = createIsolation(kind, settings)
+  return notice === undefined ? { isolation } : { isolation, notice }
+}

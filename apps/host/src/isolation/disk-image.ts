@@ -1,0 +1,37 @@
+import { chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import type { SandboxIds } from './sandbox-folders.ts'
+import { runTool } from './system-env.ts'
+
+/** Bytes of a disk per file it can hold, and the least and most files: small disks hold sources, large ones data. */
+const BYTES_PER_INODE = 10_240
+const INODES = { min: 4096, max: 2_000_000 }
+
+/** How many files a disk of this size holds. */
+export function inodesFor(diskBytes: number): number {
+  return Math.min(INODES.max, Math.max(INODES.min, Math.floor(diskBytes / BYTES_PER_INODE)))
+}
+
+/** Makes the file system of a sandbox, with `workspace` and `home` in it, unless it exists. Takes no space yet. */
+export async function ensureDiskImage(image: string, diskBytes: number, ids: SandboxIds): Promise<void> {
+  if (existsSync(image)) return
+  mkdirSync(path.dirname(image), { recursive: true, mode: 0o700 })
+  const made = mkdtempSync(`${image}.`)
+  try {
+    const content = path.join(made, 'content')
+    for (const name of ['workspace', 'home']) {
+      mkdirSync(path.join(content, name), { recursive: true, mode: 0o755 })
+      chownSync(path.join(content, name), ids.user, ids.user)
+    }
+    const unfinished = path.join(made, 'image')
+    const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'
+    await runTool([
+      ...['mkfs.ext4', '-q', '-F', '-m', '0', '-E', options, '-N', String(inodesFor(diskBytes))],
+      ...['-d', content, unfinished, `${Math.floor(diskBytes / 1024)}k`],
+    ])
+    // In one step, so that an interrupted start leaves no half image.
+    renameSync(unfinished, image)
+  } finally {
+    rmSync(made, { recursive: true, force: true })
+  }
+}

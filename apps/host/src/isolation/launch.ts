@@ -1,0 +1,214 @@
+import { closeSync, constants, lchownSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { createBwrapArgv, INSIDE_PROGRAM, type Binding } from './bwrap-argv.ts'
+import { cgroupOf, type CgroupKind } from './cgroups.ts'
+import { hostEtcBindings, usrLinks, writeEtcFolder } from './etc-folder.ts'
+import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
+import { createLaunchArgv, type Mount } from './launch-script.ts'
+import { Launched } from './launched.ts'
+import { isAttached } from './loop-devices.ts'
+import { outsidePaths } from './outside-paths.ts'
+import { pollUntil } from './poll.ts'
+import { descendantsOf, listProcesses, signalProcess } from './process-table.ts'
+import { createRlimits } from './rlimits.ts'
+import { ensureFolder, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
+import { createFilterBytes } from './seccomp/filter.ts'
+import type { IsolationSettings } from './settings.ts'
+import { SYSTEM_ENV } from './system-env.ts'
+import { openUserNamespace } from './user-namespace.ts'
+
+/** What this machine offers. */
+export interface Machine {
+  readonly cgroups: CgroupKind
+  /** Whether every sandbox has a file system of its own. */
+  readonly hasImages: boolean
+}
+
+/** All that a launch needs. */
+export interface LaunchRequest {
+  readonly plan: LaunchPlan
+  readonly folders: SandboxFolders
+  /** Present with root. */
+  readonly ids: SandboxIds | undefined
+  readonly settings: IsolationSettings
+  readonly machine: Machine
+}
+
+/** Terminals of one sandbox; the machine has a few thousand for all. */
+const MAX_TERMINALS = 64
+/** Descriptors of the launched shell; bubblewrap is told these numbers. */
+const FILTER_FD = 3
+const USERNS_FD = 4
+/** How long an earlier life of the sandbox may take to let go of its files. */
+const RELEASE_MS = 5_000
+
+/** Environment of sandboxd; processes get theirs from it. */
+const DAEMON_ENV = {
+  PATH: '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
+  HOME: INSIDE.home,
+  LANG: 'C.UTF-8',
+}
+
+interface Sources {
+  readonly mounts: readonly Mount[]
+  readonly executable: string
+  readonly code: string | undefined
+  readonly files: string
+  readonly terminals: string | undefined
+}
+
+/** What bubblewrap binds. A sandbox's own uid cannot walk root's folders, so with root all is mounted on the stage first. */
+function findSources({ folders, ids, settings, machine }: LaunchRequest): Sources {
+  const { executable, code } = settings.program
+  if (ids === undefined)
+    return { mounts: [], executable, code: code?.folder, files: folders.files, terminals: undefined }
+  const stage = (name: string): string => path.join(folders.stage, name)
+  return {
+    mounts: [
+      { kind: 'bind', from: executable, to: stage('executable') },
+      ...(code === undefined ? [] : [{ kind: 'bind' as const, from: code.folder, to: stage('code') }]),
+      machine.hasImages
+        ? { kind: 'image', from: folders.image, to: stage('disk') }
+        : { kind: 'bind', from: folders.files, to: stage('disk') },
+      { kind: 'terminals', to: stage('terminals'), max: MAX_TERMINALS },
+    ],
+    executable: stage('executable'),
+    code: code === undefined ? undefined : stage('code'),
+    files: stage('disk'),
+    terminals: stage('terminals'),
+  }
+}
+
+function prepareStage(folders: SandboxFolders, ids: SandboxIds | undefined): void {
+  if (ids === undefined) return
+  ensureFolder(folders.stage, 0o755)
+  for (const name of ['code', 'disk', 'terminals']) ensureFolder(path.join(folders.stage, name), 0o755)
+  closeSync(openSync(path.join(folders.stage, 'executable'), 'a', 0o755))
+}
+
+/** Writes a file where sandboxd can write too: a link it may have left there is not followed. */
+function replaceFile(file: string, text: string): void {
+  rmSync(file, { force: true })
+  const fd = openSync(
+    file,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    0o600,
+  )
+  try {
+    writeFileSync(fd, text)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Gives sandboxd what was put into its folder from outside: keys, settings, the proxy's socket. */
+function handOver(folder: string, ids: SandboxIds): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const file = path.join(folder, entry.name)
+    lchownSync(file, ids.daemon, ids.daemon)
+    if (entry.isDirectory()) handOver(file, ids)
+  }
+}
+
+function commandOf({ plan, ids, settings }: LaunchRequest): string[] {
+  const { code } = settings.program
+  return [
+    `${INSIDE_PROGRAM}/executable`,
+    ...(code === undefined ? [] : [`${INSIDE_PROGRAM}/code/${code.entry}`]),
+    ...plan.daemonArgs,
+    ...(ids === undefined ? [] : ['--run-as', '1000:1000']),
+  ]
+}
+
+function createBindings(
+  { folders }: LaunchRequest,
+  sources: Sources,
+): { readOnly: Binding[]; writable: Binding[] } {
+  return {
+    readOnly: [
+      { from: folders.etc, to: '/etc' },
+      ...hostEtcBindings(),
+      { from: sources.executable, to: `${INSIDE_PROGRAM}/executable` },
+      ...(sources.code === undefined ? [] : [{ from: sources.code, to: `${INSIDE_PROGRAM}/code` }]),
+    ],
+    writable: [
+      { from: folders.io, to: INSIDE.run },
+      { from: path.join(sources.files, 'workspace'), to: INSIDE.workspace },
+      { from: path.join(sources.files, 'home'), to: INSIDE.home },
+    ],
+  }
+}
+
+/** Waits until an earlier life of the sandbox is over: two mounts of one image would destroy it. */
+async function awaitRelease(image: string): Promise<void> {
+  if (!(await pollUntil(() => !isAttached(image), RELEASE_MS)))
+    throw new Error('Cannot start the sandbox: its disk is still in use')
+}
+
+/** Starts a prepared sandbox. */
+export async function launchInBubblewrap(request: LaunchRequest): Promise<LaunchedSandbox> {
+  const { plan, folders, ids, machine } = request
+  const cgroup = cgroupOf(machine.cgroups, plan.id)
+  for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
+  if (machine.hasImages) await awaitRelease(folders.image)
+  cgroup.create(plan.limits)
+  writeEtcFolder(folders.etc, plan.name)
+  prepareStage(folders, ids)
+  writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
+  replaceFile(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey)
+  if (ids !== undefined) handOver(folders.io, ids)
+  const oomKillsBefore = cgroup.oomKills()
+  const child = await spawn(request, cgroup.joinFiles)
+  const isAlive = (): number[] => [
+    ...cgroup.pids(),
+    ...descendantsOf(child.pid, listProcesses()).map(({ pid }) => pid),
+  ]
+  return new Launched({
+    child,
+    findDaemon: () => descendantsOf(child.pid, listProcesses()).find(({ innerPid }) => innerPid === 2)?.pid,
+    killAll: () => {
+      cgroup.kill()
+      for (const pid of isAlive()) signalProcess(pid, 'SIGKILL')
+      child.kill('SIGKILL')
+    },
+    isGone: () => cgroup.pids().length === 0 && !(machine.hasImages && isAttached(folders.image)),
+    cleanUp: () => {
+      cgroup.remove()
+      rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
+    },
+    ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
+  })
+}
+
+async function spawn(
+  request: LaunchRequest,
+  joinFiles: readonly string[],
+): Promise<Bun.Subprocess<'ignore', 'pipe', 'pipe'>> {
+  const { plan, folders, ids, machine } = request
+  const sources = findSources(request)
+  const bwrap = createBwrapArgv({
+    hostname: plan.name,
+    users: ids === undefined ? { kind: 'one' } : { kind: 'two', usernsFd: USERNS_FD },
+    filterFd: FILTER_FD,
+    usrLinks: usrLinks(),
+    ...createBindings(request, sources),
+    terminals: sources.terminals,
+    env: DAEMON_ENV,
+    command: commandOf(request),
+  })
+  const root = ids === undefined ? undefined : { hostId: ids.daemon, mounts: sources.mounts }
+  const rlimits = createRlimits(plan.limits, machine.cgroups !== 'none')
+  const argv = createLaunchArgv({ joinFiles, root, rlimits }, process.pid, ['bwrap', ...bwrap])
+  using namespace = ids === undefined ? undefined : await openUserNamespace(ids)
+  const filter = openSync(folders.filter, 'r')
+  try {
+    const extra = namespace === undefined ? [filter] : [filter, namespace.fd]
+    return Bun.spawn(argv, {
+      cwd: '/',
+      env: SYSTEM_ENV,
+      stdio: ['ignore', 'pipe', 'pipe', ...extra],
+    })
+  } finally {
+    closeSync(filter)
+  }
+}

@@ -1,0 +1,50 @@
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import path from 'node:path'
+
+/** Everything of one sandbox that has a path on this machine. */
+export interface SandboxFolders {
+  /** Holds all that is made anew after a reboot. */
+  readonly run: string
+  /** Becomes `INSIDE.run`: sockets and the public key. */
+  readonly io: string
+  /** Becomes `/etc`. */
+  readonly etc: string
+  /** Mount points that only the sandbox's own mount namespace sees filled. */
+  readonly stage: string
+  /** System call filter for bubblewrap. */
+  readonly filter: string
+  /** Holds `workspace` and `home` where there is no image. */
+  readonly files: string
+  /** File system of the sandbox, where loop devices work. */
+  readonly image: string
+}
+
+/** Where the things of a sandbox are; makes none of them. */
+export function foldersOf(base: { dataFolder: string; runBase: string }, id: string): SandboxFolders {
+  const run = path.join(base.runBase, id)
+  const kept = path.join(base.dataFolder, 'isolation')
+  return {
+    run,
+    io: path.join(run, 'io'),
+    etc: path.join(run, 'etc'),
+    stage: path.join(run, 'stage'),
+    filter: path.join(run, 'filter.bpf'),
+    files: path.join(kept, 'files', id),
+    image: path.join(kept, 'images', `${id}.ext4`),
+  }
+}
+
+/** Host ids of a sandbox. They are the same where there is only one. */
+export interface SandboxIds {
+  /** sandboxd's user and group. */
+  readonly daemon: number
+  /** User and group of the user's processes. */
+  readonly user: number
+}
+
+/** Makes a folder that belongs to `owner`, or gives an existing one to it. */
+export function ensureFolder(folder: string, mode: number, owner?: { uid: number; gid: number }): void {
+  mkdirSync(folder, { recursive: true, mode })
+  chmodSync(folder, mode)
+  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
+}

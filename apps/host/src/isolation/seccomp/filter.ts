@@ -1,0 +1,82 @@
+import {
+  ALLOW,
+  assemble,
+  DATA_ARCH,
+  DATA_NR,
+  load,
+  lowHalfOfArgument,
+  refuse,
+  unlessEqual,
+  whenAnyBit,
+  whenAtLeast,
+  whenEqual,
+  type Instruction,
+} from './bpf.ts'
+import { DENIED_CALLS, JUDGED_CALLS } from './denied-calls.ts'
+
+export type Architecture = 'x64' | 'arm64'
+
+const EPERM = 1
+const ENOSYS = 38
+const EAFNOSUPPORT = 97
+
+const AUDIT_ARCH = { x64: 0xc000003e, arm64: 0xc00000b7 } as const
+/** Calls of the x32 ABI have this bit, and would otherwise pass under other numbers. */
+const X32_BIT = 0x40000000
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
+const CLONE_NEW_ANY = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+
+/** Typing into a terminal from outside, and the console's own. */
+const TIOCSTI = 0x5412
+const TIOCLINUX = 0x541c
+
+/** Linux, and its 32-bit and UNAME26 forms, and the question what it is. */
+const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0xffffffff]
+
+/** UNIX, INET, INET6, NETLINK. VSOCK, which no network namespace holds back, is not among them. */
+const SOCKET_FAMILIES = [1, 2, 10, 16]
+
+/** Refuses an argument that is none of `allowed`. */
+function allowOnly(argument: number, allowed: readonly number[], errno: number): Instruction[] {
+  const body = allowed.reduceRight<Instruction[]>((rest, value) => unlessEqual(value, rest), [refuse(errno)])
+  return [load(lowHalfOfArgument(argument)), ...body, ALLOW]
+}
+
+/** Judges one call by its number; the number is loaded before and after. */
+function judge(number: number | undefined, body: readonly Instruction[]): Instruction[] {
+  return number === undefined ? [] : whenEqual(number, body)
+}
+
+/** The filter as instructions: everything is allowed but what is refused here. */
+export function createFilter(architecture: Architecture): Instruction[] {
+  const { clone, clone3, ioctl, personality, socket } = JUDGED_CALLS
+  return [
+    load(DATA_ARCH),
+    ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
+    load(DATA_NR),
+    ...(architecture === 'x64' ? whenAtLeast(X32_BIT, [refuse(EPERM)]) : []),
+    ...Object.values(DENIED_CALLS).flatMap((denied) => judge(denied[architecture], [refuse(EPERM)])),
+    // Its flags are behind a pointer; without it, libraries use `clone`.
+    ...judge(clone3[architecture], [refuse(ENOSYS)]),
+    ...judge(clone[architecture], [
+      load(lowHalfOfArgument(0)),
+      ...whenAnyBit(CLONE_NEW_ANY, [refuse(EPERM)]),
+      ALLOW,
+    ]),
+    ...judge(ioctl[architecture], [
+      load(lowHalfOfArgument(1)),
+      ...whenEqual(TIOCSTI, [refuse(EPERM)]),
+      ...whenEqual(TIOCLINUX, [refuse(EPERM)]),
+      ALLOW,
+    ]),
+    ...judge(personality[architecture], allowOnly(0, PERSONALITIES, EPERM)),
+    ...judge(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
+    ALLOW,
+  ]
+}
+
+/** The filter as `bwrap --seccomp` takes it. */
+export function createFilterBytes(architecture: Architecture): Uint8Array {
+  return assemble(createFilter(architecture))
+}

@@ -1,0 +1,13 @@
+/** Environment of the system's tools: found wherever we were started from, and speaking one language. */
+export const SYSTEM_ENV: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C',
+}
+
+/** Runs a tool of the system to its end; throws with the first line it said when it fails. */
+export async function runTool(argv: readonly string[]): Promise<void> {
+  const child = Bun.spawn([...argv], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', env: SYSTEM_ENV })
+  const said = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0)
+    throw new Error(`Cannot run ${argv[0] ?? ''}: ${said.split('\n')[0] ?? 'it failed'}`)
+}

@@ -1,0 +1,114 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import {
+  INSIDE,
+  type Isolation,
+  type LaunchedSandbox,
+  type LaunchPlan,
+  type OutsidePaths,
+} from './isolation.ts'
+import { Launched } from './launched.ts'
+import { outsidePaths } from './outside-paths.ts'
+import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
+import { ensureFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
+import type { IsolationSettings } from './settings.ts'
+
+const NO_IMAGES = { hasImages: false }
+
+/** Says an argument in paths of this machine, where a sandbox would have its own. */
+export function toOutside(argument: string, outside: OutsidePaths): string {
+  const run = path.dirname(outside.daemonSocket)
+  const places: readonly (readonly [string, string])[] = [
+    [INSIDE.run, run],
+    [INSIDE.workspace, outside.workspace],
+    [INSIDE.home, outside.home],
+  ]
+  for (const [inside, here] of places) {
+    const at = argument.indexOf(inside)
+    const after = argument[at + inside.length]
+    if ((at === 0 || argument[at - 1] === ':') && (after === undefined || after === '/'))
+      return argument.slice(0, at) + here + argument.slice(at + inside.length)
+  }
+  return argument
+}
+
+/** Runs sandboxd as it is, beside everything else of the user. */
+class Unisolated implements Isolation {
+  readonly kind = 'none'
+  readonly weaknesses = [
+    'no isolation: processes in sandboxes can do whatever the user who started this can',
+    'no limits on memory, processor, processes and disk',
+  ]
+  readonly #settings: IsolationSettings
+
+  constructor(settings: IsolationSettings) {
+    this.#settings = settings
+  }
+
+  prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
+    const folders = foldersOf(this.#settings, plan.id)
+    for (const folder of [this.#settings.runBase, folders.run, folders.io, path.join(folders.io, 'egress')])
+      ensureFolder(folder, 0o700)
+    for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
+    return Promise.resolve(outsidePaths(folders, NO_IMAGES))
+  }
+
+  launch(plan: LaunchPlan): Promise<LaunchedSandbox> {
+    const folders = foldersOf(this.#settings, plan.id)
+    const outside = outsidePaths(folders, NO_IMAGES)
+    writeFileSync(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey, { mode: 0o600 })
+    const child = Bun.spawn(this.#argv(plan, outside), {
+      cwd: outside.workspace,
+      env: { PATH: process.env['PATH'], LANG: process.env['LANG'] ?? 'C.UTF-8', HOME: outside.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    return Promise.resolve(new Launched(partsOf(child, folders)))
+  }
+
+  remove(id: string): Promise<void> {
+    const folders = foldersOf(this.#settings, id)
+    for (const each of [folders.run, folders.files]) rmSync(each, { recursive: true, force: true })
+    return Promise.resolve()
+  }
+
+  /** sandboxd is asked to end when its parent dies, so that it can end what it started. */
+  #argv(plan: LaunchPlan, outside: OutsidePaths): string[] {
+    const { executable, code } = this.#settings.program
+    return [
+      ...['setpriv', '--pdeathsig', 'TERM', '--', executable],
+      ...(code === undefined ? [] : [path.join(code.folder, code.entry)]),
+      ...plan.daemonArgs.map((argument) => toOutside(argument, outside)),
+    ]
+  }
+}
+
+function partsOf(
+  child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>,
+  folders: SandboxFolders,
+): ConstructorParameters<typeof Launched>[0] {
+  // Remembered, because what outlives sandboxd is no longer its descendant.
+  const known = new Set<number>()
+  const look = (): number[] => {
+    for (const { pid } of descendantsOf(child.pid, listProcesses())) known.add(pid)
+    return [...known].filter((pid) => findProcess(pid)?.isZombie === false)
+  }
+  return {
+    child,
+    findDaemon: () => {
+      look()
+      return child.exitCode === null ? child.pid : undefined
+    },
+    killAll: () => {
+      for (const pid of look()) signalProcess(pid, 'SIGKILL')
+      child.kill('SIGKILL')
+    },
+    isGone: () => look().length === 0,
+    cleanUp: () => rmSync(outsidePaths(folders, NO_IMAGES).daemonSocket, { force: true }),
+    ranOutOfMemory: () => false,
+  }
+}
+
+/** Sandboxes that are not isolated, for machines where nothing else can be had. Loopback only. */
+export function createUnisolated(settings: IsolationSettings): Isolation {
+  return new Unisolated(settings)
+}
