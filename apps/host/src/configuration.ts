@@ -56,7 +56,7 @@ function callerFolder({ env, cwd }: Surroundings): string {
 
 function isInside(inner: string, outer: string): boolean {
   const relative = path.relative(outer, inner)
-  return relative === '' || (!relative.startsWith('..') && !path.isAbsolute(relative))
+  return relative !== '..' && !relative.startsWith(`..${path.sep}`)
 }
 
 /** A served folder holds no data of ours, so its data folder is with the user's other state. */

@@ -3,7 +3,8 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments, type UpFlags } from './arguments.ts'
-import { type Judged, judgeConfiguration, type Surroundings } from './configuration.ts'
+import { type Judged, judgeConfiguration, judgePlace, type Surroundings } from './configuration.ts'
+import { askSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
@@ -84,8 +85,9 @@ async function main(): Promise<void> {
       return fail(WRONG_USAGE, [`sandwire: ${parsed.message}`, 'hint: sandwire --help'])
     case 'up':
       return runUp(parsed.flags)
-    case 'doctor':
     case 'signin':
+      return print(`${await askSignInLink(settle(judgePlace(parsed.flags, surroundings)))}\n`)
+    case 'doctor':
       return
   }
 }

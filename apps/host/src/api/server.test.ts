@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync, existsSync } from 'node:fs'
+import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import { createLog } from '../log.ts'
+import { PaperKeeper } from '../paper-keeper.fixture.ts'
+import { type HostApi, serveHostApi } from './server.ts'
+import { SignInCodes } from './sign-in-codes.ts'
+
+const ID = '0123456789abcdefghjkmnpqrstvwxyz'
+const SPEC: StartSpec = {
+  id: ID,
+  name: 'dev',
+  publicKey: 'k',
+  network: { policy: 'none', allow: [] },
+  limits: DEFAULT_SANDBOX_LIMITS,
+  env: { A: 'b' },
+}
+
+let folder = ''
+let api: HostApi
+let keeper: PaperKeeper
+let codes: SignInCodes
+let lines: string[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync('/tmp/host-api-')
+  keeper = new PaperKeeper()
+  codes = new SignInCodes(() => 0)
+  lines = []
+  api = serveHostApi({
+    keeper,
+    codes,
+    publicUrl: 'http://localhost:1',
+    socket: path.join(folder, 's'),
+    log: createLog(
+      (line) => lines.push(line),
+      () => new Date(0),
+    ),
+    nowMs: () => 0,
+    mintRequestId: () => 'minted',
+  })
+})
+afterEach(async () => {
+  await api.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Said {
+  readonly status: number
+  readonly body: unknown
+}
+
+async function ask(
+  method: string,
+  target: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Said> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const init = { method, headers, unix: api.socket, ...(body !== undefined && { body: text }) }
+  const response = await fetch(`http://host${target}`, init)
+  const said = await response.text()
+  return { status: response.status, body: said.startsWith('{') ? JSON.parse(said) : said }
+}
+
+function logged(): unknown {
+  return JSON.parse(lines.at(-1) ?? '{}')
+}
+
+describe('the host API', () => {
+  test('is for this user alone, and leaves no socket behind', async () => {
+    expect(statSync(api.socket).mode & 0o777).toBe(0o600)
+    await api.close()
+    expect(existsSync(api.socket)).toBe(false)
+  })
+
+  test('tells how the host is', async () => {
+    await ask('PUT', `/sandboxes/${ID}`, SPEC)
+    expect(await ask('GET', '/health')).toEqual({
+      status: 200,
+      body: { status: 'ok', version: expect.any(String), isolation: 'bubblewrap', sandboxes: 1 },
+    })
+  })
+
+  test('leads a sandbox through its life', async () => {
+    const running = { id: ID, state: 'running', address: 'http://127.0.0.1:1', epoch: 'e', startedMs: 1 }
+    expect((await ask('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
+    expect(await ask('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
+    expect((await ask('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })
+    expect(await ask('POST', `/sandboxes/${ID}/sever`)).toEqual({ status: 204, body: '' })
+    expect((await ask('POST', `/sandboxes/${ID}/stop`)).body).toEqual({ id: ID, state: 'stopped' })
+    expect(await ask('DELETE', `/sandboxes/${ID}`)).toEqual({ status: 204, body: '' })
+    expect(keeper.calls).toEqual([`start ${ID}`, `sever ${ID}`, `stop ${ID}`, `destroy ${ID}`])
+  })
+
+  test('logs every request under the id that control gave it, and nothing of its body', async () => {
+    await ask('PUT', `/sandboxes/${ID}`, { ...SPEC, env: { TOKEN: 'canary' } }, { 'x-request-id': 'r-1' })
+    expect(logged()).toMatchObject({
+      event: 'request',
+      request_id: 'r-1',
+      sandbox: ID,
+      route: 'PUT /sandboxes/:id',
+      status: 200,
+    })
+    expect(lines.join()).not.toContain('canary')
+  })
+
+  test.each(['', 'a b', 'x'.repeat(65), '"'])('mints a request id in place of "%s"', async (given) => {
+    await ask('GET', '/health', undefined, { 'x-request-id': given })
+    expect(logged()).toMatchObject({ request_id: 'minted' })
+  })
+
+  test.each([
+    ['GET', '/', 404],
+    ['GET', '/constructor', 404],
+    ['POST', '/health', 404],
+    ['PATCH', `/sandboxes/${ID}`, 404],
+    ['POST', `/sandboxes/${ID}/exec`, 404],
+    ['GET', `/sandboxes/${ID}/logs/x`, 404],
+    ['GET', '/sandboxes/..%2f..', 400],
+    ['GET', `/sandboxes/${ID.toUpperCase()}`, 400],
+    ['GET', `/sandboxes/${ID}0`, 400],
+    ['DELETE', '/sandboxes/__proto__', 400],
+    ['GET', `/sandboxes/${ID}/logs?bytes=-1`, 400],
+    ['GET', `/sandboxes/${ID}/logs?bytes=1e3`, 400],
+  ])('answers %s %s with %d (threat T7)', async (method, target, status) => {
+    const said = await ask(method, target)
+    expect(said).toEqual({
+      status,
+      body: { error: { code: expect.any(String), message: expect.any(String), request_id: 'minted' } },
+    })
+    expect(keeper.calls).toEqual([])
+  })
+
+  test.each([
+    ['no JSON', '{'],
+    ['an unknown field', { ...SPEC, extra: 1 }],
+    ['a field too few', { ...SPEC, env: undefined }],
+    ['a wrong type', { ...SPEC, limits: { ...SPEC.limits, pids: '8' } }],
+    ['the id of another sandbox', { ...SPEC, id: ID.replace('0', '1') }],
+  ])('starts nothing from %s', async (_what, body) => {
+    expect(await ask('PUT', `/sandboxes/${ID}`, body)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'bad_request' } },
+    })
+    expect(keeper.calls).toEqual([])
+  })
+
+  test('reads no body over the limit', async () => {
+    expect((await ask('PUT', `/sandboxes/${ID}`, 'x'.repeat(3 * 1024 * 1024))).status).toBe(413)
+    expect(keeper.calls).toEqual([])
+  })
+
+  test('gives as much of a log as is asked for, within reason', async () => {
+    expect((await ask('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
+    expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
+    expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })
+  })
+
+  test('says the code of a failure and keeps its cause for the log (threat T46)', async () => {
+    keeper.failure = new SandwireError('sandbox_failed', 'Cannot start the sandbox', {
+      cause: new Error('/secret/path'),
+    })
+    const said = await ask('PUT', `/sandboxes/${ID}`, SPEC)
+    expect(said).toEqual({
+      status: 502,
+      body: { error: { code: 'sandbox_failed', message: 'Cannot start the sandbox', request_id: 'minted' } },
+    })
+    expect(logged()).toMatchObject({ level: 'warn', code: 'sandbox_failed', cause: '/secret/path' })
+  })
+
+  test('says nothing of a fault of ours but that it is one (threat T46)', async () => {
+    keeper.failure = new Error('ENOENT: /secret/path')
+    expect((await ask('PUT', `/sandboxes/${ID}`, SPEC)).body).toEqual({
+      error: { code: 'internal', message: 'Internal error', request_id: 'minted' },
+    })
+  })
+
+  test('redeems a sign-in code once', async () => {
+    const { body } = await ask('POST', '/signin')
+    const link = String(typeof body === 'object' && body !== null && 'link' in body ? body.link : '')
+    expect(link).toStartWith('http://localhost:1/signin#')
+    const code = new URL(link).hash.slice(1)
+    expect((await ask('POST', '/signin/redeem', { code })).status).toBe(204)
+    expect(await ask('POST', '/signin/redeem', { code })).toMatchObject({
+      status: 401,
+      body: { error: { code: 'unauthorized' } },
+    })
+    expect((await ask('POST', '/signin/redeem', { code: 1 })).status).toBe(400)
+    expect(lines.join()).not.toContain(code)
+  })
+})

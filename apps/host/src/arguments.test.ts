@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { parseArguments } from './arguments.ts'
+
+const DEFAULTS = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+
+describe('parseArguments', () => {
+  test('reads up with nothing further', () => {
+    expect(parseArguments(['up'])).toEqual({ kind: 'up', flags: DEFAULTS })
+  })
+
+  test('reads every option of up', () => {
+    const argv = [
+      'up',
+      '--port',
+      '0',
+      '--data=d',
+      '--workspace',
+      'w',
+      '--quiet',
+      '--new-token',
+      '--keep-sandboxes',
+    ]
+    expect(parseArguments(argv)).toEqual({
+      kind: 'up',
+      flags: {
+        port: '0',
+        data: 'd',
+        workspace: 'w',
+        isQuiet: true,
+        isNewToken: true,
+        keepsSandboxes: true,
+      },
+    })
+  })
+
+  test.each(['doctor', 'signin'] as const)('reads where %s looks', (command) => {
+    expect(parseArguments([command, '--data', 'd'])).toEqual({ kind: command, flags: { data: 'd' } })
+  })
+
+  test.each([[['--help']], [['-h']], [['help']], [['up', '--help']], [['doctor', '-h']]])(
+    '%j asks for help',
+    (argv) => {
+      expect(parseArguments(argv)).toEqual({ kind: 'help' })
+    },
+  )
+
+  test.each([[['version']], [['--version']]])('%j asks for the version', (argv) => {
+    expect(parseArguments(argv)).toEqual({ kind: 'version' })
+  })
+
+  test.each([
+    [[], 'no command'],
+    [['serve'], 'no such command: "serve"'],
+    [['up', '--prot', '1'], "Unknown option '--prot'"],
+    [['up', '--port'], "Option '--port <value>' argument missing"],
+    [['up', 'now'], "Unexpected argument 'now'. This command does not take positional arguments"],
+    [['doctor', '--port', '1'], "Unknown option '--port'"],
+    [['version', 'x'], 'version takes nothing further'],
+  ])('%j is refused in one line', (argv, message) => {
+    expect(parseArguments(argv)).toEqual({ kind: 'wrong', message })
+  })
+})

@@ -1,0 +1,37 @@
+import { SandwireError, shape } from '@sandwire/protocol'
+import type { Place } from '../configuration.ts'
+import { layOut } from '../data/data-folder.ts'
+import { readHolder } from '../data/lock.ts'
+import { isRunning } from '../data/process-identity.ts'
+
+/** The host is on this machine and only looks into its memory. */
+const ANSWER_TIMEOUT_MS = 5_000
+
+const linkShape = shape.record({ link: shape.text(4096) })
+
+function notRunning(dataFolder: string): SandwireError {
+  return new SandwireError(
+    'provider_unavailable',
+    `Cannot make a sign-in link: no Sandwire runs with "${dataFolder}"\nhint: npx sandwire up, or name its folder with --data`,
+  )
+}
+
+/** A fresh sign-in link of the Sandwire that runs with this data folder. */
+export async function askSignInLink({ dataFolder }: Place): Promise<string> {
+  const holder = readHolder(layOut(dataFolder).lock)
+  if (holder?.socket === undefined || !isRunning(holder)) throw notRunning(dataFolder)
+  try {
+    const response = await fetch('http://host/signin', {
+      method: 'POST',
+      unix: holder.socket,
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    })
+    const answer = linkShape.decode(await response.json())
+    if (answer !== undefined) return answer.link
+  } catch (cause) {
+    throw new SandwireError('provider_unavailable', 'Cannot make a sign-in link: the host does not answer', {
+      cause,
+    })
+  }
+  throw new SandwireError('provider_unavailable', 'Cannot make a sign-in link: the answer is not understood')
+}

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test'
+import type { UpFlags } from './arguments.ts'
+import {
+  type Judged,
+  type Configuration,
+  judgeConfiguration,
+  judgePlace,
+  type Surroundings,
+} from './configuration.ts'
+
+const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+const FOLDERS = new Set(['/home/me', '/home/me/project', '/srv'])
+
+function around(env: Record<string, string> = {}, links: Record<string, string> = {}): Surroundings {
+  return {
+    env,
+    cwd: '/home/me/project',
+    home: '/home/me',
+    realPath: (file) => {
+      for (const [from, to] of Object.entries(links)) if (file.startsWith(from)) return file.replace(from, to)
+      return file
+    },
+    isFolder: (file) => FOLDERS.has(file),
+  }
+}
+
+function judge(flags: Partial<UpFlags>, env: Record<string, string> = {}): Judged<Configuration> {
+  return judgeConfiguration({ ...NO_FLAGS, ...flags }, around(env))
+}
+
+function problemsOf(judged: Judged<unknown>): readonly string[] {
+  return judged.isOk ? [] : judged.problems
+}
+
+describe('judgeConfiguration', () => {
+  test('needs nothing to be set', () => {
+    expect(judge({})).toEqual({
+      isOk: true,
+      value: { dataFolder: '/home/me/project/.sandwire', port: 8787, addresses: ['127.0.0.1', '::1'] },
+    })
+  })
+
+  test('takes empty variables as absent', () => {
+    expect(
+      judge({}, { SANDWIRE_PORT: '', SANDWIRE_DATA: '', SANDWIRE_BIND: '', SANDWIRE_ISOLATION: '' }).isOk,
+    ).toBe(true)
+  })
+
+  test('prefers flags to the environment', () => {
+    const judged = judge({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
+    expect(judged).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
+  })
+
+  test('looks from where npm start was called', () => {
+    const env = { npm_lifecycle_event: 'start', INIT_CWD: '/srv' }
+    expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/srv/.sandwire' } })
+  })
+
+  test('ignores INIT_CWD under npx, which does not change the folder', () => {
+    const env = { npm_lifecycle_event: 'npx', INIT_CWD: '/srv' }
+    expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/home/me/project/.sandwire' } })
+  })
+
+  test('names every problem at once, each with its way out', () => {
+    const env = {
+      SANDWIRE_PORT: 'x',
+      SANDWIRE_BIND: '0.0.0.0',
+      SANDWIRE_ISOLATION: 'docker',
+      WORKSPACE_MODE: 'remote',
+    }
+    expect(problemsOf(judge({ workspace: '/nowhere' }, env))).toEqual([
+      'WORKSPACE_MODE is "remote": set it to local or sandboxes, or unset it',
+      'The workspace "/nowhere" is not a folder: give an existing one with --workspace',
+      'SANDWIRE_PORT is "x": give a whole number from 0 to 65535',
+      'SANDWIRE_BIND is "0.0.0.0": without an identity issuer only loopback is served; set it to 127.0.0.1, or unset it',
+      'SANDWIRE_ISOLATION is "docker": set it to bubblewrap or none, or unset it',
+    ])
+  })
+
+  test.each(['-1', '65536', '1e3', '0x10', ' 80', '8080 ', '999999'])('refuses port "%s"', (port) => {
+    expect(problemsOf(judge({ port }))).toHaveLength(1)
+  })
+
+  test.each(['0.0.0.0', '::', '*', '192.168.0.1', 'example.com', '127.0.0.2', 'constructor'])(
+    'refuses to bind to %s while nobody but the local user can be told apart',
+    (bind) => {
+      expect(problemsOf(judge({}, { SANDWIRE_BIND: bind }))).toHaveLength(1)
+    },
+  )
+
+  test('serves a folder with its data elsewhere', () => {
+    const judged = judge({ workspace: '.' })
+    expect(judged).toMatchObject({ value: { workspace: '/home/me/project' } })
+    expect(judged.isOk && judged.value.dataFolder).toMatch(
+      /^\/home\/me\/\.local\/state\/sandwire\/[0-9a-f]{12}$/,
+    )
+  })
+
+  test('serves the current folder under WORKSPACE_MODE=local', () => {
+    expect(judge({}, { WORKSPACE_MODE: 'local' })).toMatchObject({ value: { workspace: '/home/me/project' } })
+  })
+
+  test.each(['.sandwire', '.', 'a/b', '..data'])('refuses data folder %s inside the workspace', (data) => {
+    expect(problemsOf(judge({ workspace: '.', data }))).toEqual([
+      expect.stringContaining('is inside the workspace'),
+    ])
+  })
+
+  test('sees through links to a data folder inside the workspace', () => {
+    const judged = judgePlace(
+      { workspace: '/home/me/project', data: '/link/data' },
+      around({}, { '/link': '/home/me/project' }),
+    )
+    expect(problemsOf(judged)).toEqual([expect.stringContaining('is inside the workspace')])
+  })
+
+  test('refuses a workspace inside the data folder', () => {
+    expect(problemsOf(judge({ workspace: '/home/me/project', data: '/home/me' }))).toHaveLength(1)
+  })
+
+  test('takes a data folder beside the workspace whose name begins alike', () => {
+    expect(judge({ workspace: '/home/me/project', data: '/home/me/project-data' }).isOk).toBe(true)
+    expect(judge({ workspace: '/home/me/project', data: '/home/me/..data' }).isOk).toBe(true)
+  })
+})

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { rejectionOf } from '@sandwire/testing'
+import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { openKeys } from './keys.ts'
+
+let folder: DataFolder
+beforeEach(() => {
+  folder = openDataFolder(mkdtempSync(path.join(tmpdir(), 'keys-')))
+})
+afterEach(() => rmSync(folder.root, { recursive: true }))
+
+const keep = { isNewToken: false }
+
+test('keys are made once and stay', async () => {
+  const first = await openKeys(folder, keep)
+  expect(await openKeys(folder, keep)).toEqual(first)
+  for (const file of ['signing-key', 'id-key'])
+    expect(statSync(path.join(folder.keys, file)).mode & 0o777).toBe(0o600)
+})
+
+test('the signing key signs and the id key has 32 bytes', async () => {
+  const { signingKey, idKey } = await openKeys(folder, keep)
+  const key = await crypto.subtle.importKey('pkcs8', Buffer.from(signingKey, 'base64'), 'Ed25519', false, [
+    'sign',
+  ])
+  expect((await crypto.subtle.sign('Ed25519', key, new Uint8Array(1))).byteLength).toBe(64)
+  expect(Buffer.from(idKey, 'base64')).toHaveLength(32)
+})
+
+test('control is told a hash of the local token, which is in its file alone', async () => {
+  const { localTokenSha256 } = await openKeys(folder, keep)
+  const token = readFileSync(folder.localToken, 'utf8')
+  expect(token).toMatch(/^swl_[A-Za-z0-9_-]{43}$/)
+  expect(statSync(folder.localToken).mode & 0o777).toBe(0o600)
+  expect(localTokenSha256).toBe(createHash('sha256').update(token).digest('hex'))
+})
+
+test('a new token replaces the old one and no key', async () => {
+  const before = await openKeys(folder, keep)
+  const after = await openKeys(folder, { isNewToken: true })
+  expect(after).toEqual({ ...before, localTokenSha256: expect.not.stringContaining(before.localTokenSha256) })
+})
+
+test('a token file with something else in it is not used', async () => {
+  writeFileSync(folder.localToken, 'password', { mode: 0o600 })
+  expect((await rejectionOf(openKeys(folder, keep)))?.message).toContain('--new-token')
+})

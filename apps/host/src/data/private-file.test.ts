@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { makePrivateFolder, readOrMake, readPrivateFile, writePrivateFile } from './private-file.ts'
+
+let folder = ''
+const at = (name: string): string => path.join(folder, name)
+const modeOf = (name: string): number => statSync(at(name)).mode & 0o777
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'private-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+describe('a private folder', () => {
+  test('is made with its parents for this user alone', () => {
+    makePrivateFolder(at('a/b'))
+    expect([modeOf('a'), modeOf('a/b')]).toEqual([0o700, 0o700])
+  })
+
+  test('is narrowed when it was open', () => {
+    mkdirSync(at('open'))
+    chmodSync(at('open'), 0o755)
+    makePrivateFolder(at('open'))
+    expect(modeOf('open')).toBe(0o700)
+  })
+
+  test('is never a link that somebody put there', () => {
+    mkdirSync(at('theirs'))
+    symlinkSync(at('theirs'), at('link'))
+    expect(() => makePrivateFolder(at('link'))).toThrow('not a folder of this user')
+  })
+})
+
+describe('a private file', () => {
+  test('is written as a whole for this user alone, whatever was there', () => {
+    writeFileSync(at('f'), 'longer than what follows')
+    chmodSync(at('f'), 0o644)
+    writePrivateFile(at('f'), 'new')
+    expect([readPrivateFile(at('f')), modeOf('f')]).toEqual(['new', 0o600])
+    expect(readdirSync(folder)).toEqual(['f'])
+  })
+
+  test('is not believed when others can open it', () => {
+    writeFileSync(at('f'), 'x')
+    chmodSync(at('f'), 0o640)
+    expect(() => readPrivateFile(at('f'))).toThrow('chmod 600')
+  })
+
+  test('is not believed when it is a link', () => {
+    writePrivateFile(at('f'), 'x')
+    symlinkSync(at('f'), at('link'))
+    expect(() => readPrivateFile(at('link'))).toThrow('Cannot trust')
+  })
+
+  test('is made once', () => {
+    expect(readOrMake(at('k'), () => 'one')).toBe('one')
+    expect(readOrMake(at('k'), () => 'two')).toBe('one')
+  })
+})

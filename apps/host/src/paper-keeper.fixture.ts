@@ -1,0 +1,60 @@
+import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { SandboxKeeper } from './sandboxes/keeper.ts'
+
+/** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */
+export class PaperKeeper implements SandboxKeeper {
+  readonly isolation = 'bubblewrap'
+  readonly calls: string[] = []
+  readonly #sandboxes = new Map<string, SandboxStatus>()
+  /** Thrown by the next start. */
+  failure: Error | undefined
+
+  async start({ id }: StartSpec): Promise<SandboxStatus> {
+    this.calls.push(`start ${id}`)
+    if (this.failure !== undefined) throw this.failure
+    const status = { id, state: 'running', address: 'http://127.0.0.1:1', epoch: 'e', startedMs: 1 } as const
+    this.#sandboxes.set(id, status)
+    return status
+  }
+
+  async status(id: string): Promise<SandboxStatus> {
+    return this.#sandboxes.get(id) ?? { id, state: 'absent' }
+  }
+
+  async list(): Promise<readonly SandboxStatus[]> {
+    return [...this.#sandboxes.values()]
+  }
+
+  async stop(id: string): Promise<SandboxStatus> {
+    this.calls.push(`stop ${id}`)
+    const status = { id, state: 'stopped' } as const
+    this.#sandboxes.set(id, status)
+    return status
+  }
+
+  async destroy(id: string): Promise<void> {
+    this.calls.push(`destroy ${id}`)
+    this.#sandboxes.delete(id)
+  }
+
+  async sever(id: string): Promise<void> {
+    this.calls.push(`sever ${id}`)
+  }
+
+  async readLog(_id: string, maxBytes: number): Promise<string> {
+    return `{"bytes":${maxBytes}}\n`
+  }
+
+  async adopt(): Promise<readonly SandboxStatus[]> {
+    return this.list()
+  }
+
+  async claim(id: string): Promise<void> {
+    this.calls.push(`claim ${id}`)
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  async close(): Promise<void> {
+    this.calls.push('close')
+  }
+}
