@@ -9,6 +9,7 @@ import { PROXY_ENV, PROXY_HOST, PROXY_PORT } from './egress/proxy-port.ts'
 import { takeEnvFile } from './env-file.ts'
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './non-dumpable.ts'
+import { OrphanReaper } from './processes/orphan-reaper.ts'
 import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './processes/run-as.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
@@ -109,10 +110,13 @@ async function main(): Promise<void> {
   )
   if (!forbidDumps())
     log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
-  const workspace = findWorkspace(parsed.workspace)
   const source = await openCredential(parsed.credential, log)
   if (!source.isOk) return fail(source.message, source.hint)
   const user = findUser(parsed.runAs)
+  const workspace = user.asUser(() => findWorkspace(parsed.workspace))
+  const reaper = new OrphanReaper()
+  if (!reaper.start())
+    log.warn('no_subreaper', { message: 'Processes that lose their parent leave this one as well' })
   const baseEnv = await composeEnv(parsed, log)
   const settings: Settings = {
     version: SOFTWARE_VERSION,
@@ -134,7 +138,7 @@ async function main(): Promise<void> {
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess({}, user),
+      startProcess: createStartProcess({ children: reaper }, user),
       asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,

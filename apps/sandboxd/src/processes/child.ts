@@ -3,6 +3,7 @@ import { climbKillLadder } from './kill-ladder.ts'
 import { fail } from './resolve-command.ts'
 import type { ProcessSpec, SpawnFailure } from './process.ts'
 import { type Family, findFamily, MARKER_VARIABLE, readProcess, signalProcess } from './process-tree.ts'
+import { tagOf, withTag } from './session-tag.ts'
 import type { StartOptions } from './start-options.ts'
 
 export interface ExitStatus {
@@ -36,6 +37,7 @@ export class Child {
   private constructor(leader: Bun.Subprocess, marker: string, options: StartOptions) {
     this.pid = leader.pid
     this.#options = options
+    options.children.add(leader.pid)
     // The child cannot have been reaped yet, so even one that has ended is still in the table.
     const leaderStartTicks = readProcess(leader.pid)?.startTicks ?? ''
     this.#family = { leaderPid: leader.pid, leaderStartTicks, marker }
@@ -66,6 +68,7 @@ export class Child {
   async #awaitExit(leader: Bun.Subprocess): Promise<ExitStatus> {
     await leader.exited
     this.#hasExited = true
+    this.#options.children.delete(this.pid)
     return toStatus(leader.exitCode, leader.signalCode)
   }
 
@@ -87,7 +90,7 @@ function viaLauncher(plan: ChildPlan, launcher: readonly string[]): ChildPlan {
 
 function trySpawn(plan: ChildPlan, marker: string): Bun.Subprocess | SpawnFailure {
   try {
-    return spawnFile(plan, marker)
+    return withTag(tagOf(marker), () => spawnFile(plan, marker))
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOEXEC' && plan.file !== FALLBACK_SHELL) {

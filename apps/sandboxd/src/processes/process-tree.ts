@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { closeFd, openPidFd, signalPidFd } from './libc.ts'
+import { hasTag, tagOf } from './session-tag.ts'
 
 /** Names the processes of one session in their environment, so that they are found after they left its group. */
 export const MARKER_VARIABLE = 'SANDWIRE_SESSION'
@@ -50,7 +51,7 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   return text === undefined ? undefined : parseStat(text)
 }
 
-/** Whether a process carries a family's marker; `unknown` while it is being replaced by another program. */
+/** Whether a process carries a family's tag, or its marker; `unknown` while it is being replaced by another program. */
 export type Mark = 'marked' | 'unmarked' | 'unknown'
 
 export interface FamilyView {
@@ -61,7 +62,10 @@ export interface FamilyView {
 
 /** Every living process of the family: by group, session, marker, and as a descendant of one that is. */
 export function findFamily(family: Family): FamilyView {
-  return selectFamily(family, readAll(), (entry) => readMark(entry, family.marker))
+  const tag = tagOf(family.marker)
+  return selectFamily(family, readAll(), (entry) =>
+    hasTag(entry.pid, tag) ? 'marked' : readMark(entry, family.marker),
+  )
 }
 
 /** The rule behind `findFamily`, without the file system. */

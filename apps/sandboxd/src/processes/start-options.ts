@@ -1,3 +1,5 @@
+import type { AwaitedChildren } from './orphan-reaper.ts'
+
 /** Time a descendant may hold the output silently after the leader's exit. */
 export const DRAIN_MS = 2_000
 /** Output awaited from descendants after the leader's exit. */
@@ -14,6 +16,8 @@ export interface StartOptions {
   readonly terminateMs: number
   /** Words in front of every command, which make it run as another user; none when there is none. */
   readonly launcher: readonly string[]
+  /** Told of every child whose exit is awaited. */
+  readonly children: AwaitedChildren
   /** Monotonic milliseconds. */
   readonly now: () => number
 }

@@ -219,11 +219,11 @@ describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
     expect(await run.ended).toEqual({ code: 0, signal: null, truncated: false })
   })
 
-  test('leaves nobody behind when it is terminated', async () => {
-    const marks = [1, 2, 3, 4].map(ownSeconds)
-    const [first, second, third, fourth] = marks
+  test('[X11] leaves nobody behind when it is terminated', async () => {
+    const marks = [1, 2, 3, 4, 6].map(ownSeconds)
+    const [first, second, third, fourth, fifth] = marks
     const run = begin(
-      `trap '' HUP TERM; sleep ${first} & setsid sleep ${second} & (setsid nohup sleep ${third} >/dev/null 2>&1 &); env -i sleep ${fourth} & echo ready; wait; sleep ${first}`,
+      `trap '' HUP TERM; sleep ${first} & setsid sleep ${second} & (setsid nohup sleep ${third} >/dev/null 2>&1 &); env -i sleep ${fourth} & (env -i setsid sleep ${fifth} >/dev/null 2>&1 &); echo ready; wait; sleep ${first}`,
     )
     await shown(run, 'ready')
     await eventually(() => marks.every((mark) => isRunning(`sleep ${mark}`)), { what: 'all sleepers' })

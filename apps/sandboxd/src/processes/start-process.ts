@@ -18,6 +18,7 @@ export function createStartProcess(
     drainBytes: DRAIN_BYTES,
     hangupMs: HANGUP_MS,
     terminateMs: TERMINATE_MS,
+    children: new Set<number>(),
     now: () => performance.now(),
     ...options,
     launcher,

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, readProcessCounts } from '@sandwire/testing'
+import { runShell } from './support/attached.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+let sandboxd: RunningSandboxd
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(async () => void (await sandboxd.stop()))
+
+/** Lengths of sleep that no other test uses. */
+const LENGTHS = { first: '86123', second: '86124' }
+
+function isAsleep(length: string): boolean {
+  return Bun.spawnSync(['pgrep', '-f', `^sleep ${length}$`]).exitCode === 0
+}
+
+/** A daemon as the book has it: forked twice, a session of its own, an empty environment, no descriptors kept. */
+const daemon = (length: string): string =>
+  `(env -i setsid sh -c 'sleep ${length} &' >/dev/null 2>&1 </dev/null &)`
+
+describe('(threat T40) a process that lost its parent', () => {
+  test('comes to sandboxd, and leaves no zombie when it ends', async () => {
+    await using client = runShell(
+      sandboxd,
+      `for i in 1 2 3 4 5; do (setsid sleep 0.2 &); done; echo done; sleep 86125`,
+    )
+    await client.waitFor('done')
+    const counts = () => readProcessCounts(sandboxd.pid)
+    expect(counts().children).toBe(6)
+    await eventually(() => counts().children === 1, { what: 'their end', timeoutMs: 10_000 })
+    expect(counts().zombies).toBe(0)
+  })
+
+  test('[X11] ends with its own session and with no other', async () => {
+    await using one = runShell(sandboxd, `${daemon(LENGTHS.first)}; echo ready; sleep 86126`)
+    await using two = runShell(sandboxd, `${daemon(LENGTHS.second)}; echo ready; sleep 86127`)
+    await Promise.all([one.waitFor('ready'), two.waitFor('ready')])
+    await eventually(() => isAsleep(LENGTHS.first) && isAsleep(LENGTHS.second), {
+      what: 'both daemons',
+      timeoutMs: 10_000,
+    })
+    await sandboxd.fetch(`/sessions/${one.session}`, { method: 'DELETE' })
+    await eventually(() => !isAsleep(LENGTHS.first), { what: 'the end of the first', timeoutMs: 10_000 })
+    expect(isAsleep(LENGTHS.second)).toBe(true)
+    await sandboxd.fetch(`/sessions/${two.session}`, { method: 'DELETE' })
+    await eventually(() => !isAsleep(LENGTHS.second), { what: 'the end of the second', timeoutMs: 10_000 })
+    await eventually(() => readProcessCounts(sandboxd.pid).children === 0, {
+      what: 'no child',
+      timeoutMs: 10_000,
+    })
+  })
+
+  test('[X5] never costs another its exit status', async () => {
+    const codes = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        await using client = runShell(sandboxd, `(setsid true &); (setsid true &); exit ${index}`)
+        return (await client.exit).code
+      }),
+    )
+    expect(codes).toEqual(Array.from({ length: 40 }, (_, index) => index))
+    await eventually(() => readProcessCounts(sandboxd.pid).zombies === 0, {
+      what: 'no zombie',
+      timeoutMs: 10_000,
+    })
+  })
+})
