@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
 /** Name of sandboxd's main file in a bundle. */
@@ -26,6 +26,7 @@ export async function bundleDaemon(sourceFolder: string, cacheFolder: string): P
   if (existsSync(folder)) return folder
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
   const unfinished = mkdtempSync(`${folder}.`)
+  chmodSync(unfinished, 0o755)
   for (const { name, text } of files) {
     mkdirSync(path.dirname(path.join(unfinished, name)), { recursive: true, mode: 0o755 })
     writeFileSync(path.join(unfinished, name), text, { mode: 0o644 })
