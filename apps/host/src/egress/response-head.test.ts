@@ -24,6 +24,7 @@ test.each([
   'SSH-2.0-OpenSSH\r\n\r\n',
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n',
   'HTTP/1.1 200 OK\r\nA: \0\r\n\r\n',
+  'HTTP/1.1 200 O\0K\r\n\r\n',
   'HTTP/1.1 200 OK\r\n A: b\r\n\r\n',
   `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(70_000)}`,
 ])('what is no answer is not passed on', (text) => {
