@@ -11,6 +11,9 @@ const script = (name: string): string[] => [process.execPath, path.join(import.m
 
 const steps: readonly Step[] = [
   { name: 'types', argv: [bin('tsc'), '--noEmit', '--pretty', 'false'] },
+  // The worker has other globals than everything else; its tests run in Bun and have the usual ones.
+  { name: 'worker', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control'] },
+  { name: 'its tests', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control/test'] },
   { name: 'lint', argv: [bin('oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', argv: [bin('oxfmt'), '--check'] },
   { name: 'dead code', argv: [bin('knip'), '--no-progress', '--no-config-hints'] },

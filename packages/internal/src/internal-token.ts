@@ -77,7 +77,7 @@ function decodeClaims(text: string): InternalClaims | undefined {
   const bytes = fromBase64Url(text)
   if (bytes === undefined) return undefined
   try {
-    return claimsShape.decode(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
+    return claimsShape.decode(JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)))
   } catch {
     // Signed, but not JSON: told by the undefined.
     return undefined
@@ -125,5 +125,8 @@ export async function importPublicKey(text: string): Promise<CryptoKey> {
 
 /** Writes a public key as it travels. */
 export async function exportPublicKey(key: CryptoKey): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.exportKey('raw', key)))
+  const raw = await crypto.subtle.exportKey('raw', key)
+  // Platforms differ in what they say an export may be.
+  if (!(raw instanceof ArrayBuffer)) throw new SandwireError('internal', 'Cannot write the public key')
+  return toBase64Url(new Uint8Array(raw))
 }

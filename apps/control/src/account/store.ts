@@ -1,0 +1,112 @@
+import type { SandboxView } from '../sandbox/record.ts'
+import type { SessionFacts } from '../sandbox/session-view.ts'
+import { migrate, type Sql } from '../sql.ts'
+
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE sandboxes (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    view TEXT
+  )`,
+  `CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    sandbox TEXT NOT NULL,
+    facts TEXT NOT NULL
+  )`,
+  'CREATE TABLE sign_ins (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
+]
+
+/** A session in the account's index. */
+export interface IndexedSession extends SessionFacts {
+  readonly sandbox: string
+  readonly sandboxName: string
+}
+
+/** All SQL of an account's object. The values are our own, so they are parsed and not checked. */
+export class AccountStore {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+    migrate(sql, MIGRATIONS)
+  }
+
+  countSandboxes(): number {
+    return Number(this.#sql.exec('SELECT COUNT(*) AS count FROM sandboxes').toArray()[0]?.['count'] ?? 0)
+  }
+
+  idOf(name: string): string | undefined {
+    const [row] = this.#sql.exec('SELECT id FROM sandboxes WHERE name = ?', name).toArray()
+    return row === undefined ? undefined : String(row['id'])
+  }
+
+  insertSandbox(id: string, name: string): void {
+    this.#sql.exec('INSERT INTO sandboxes (id, name) VALUES (?, ?)', id, name)
+  }
+
+  /** Unknown sandboxes are not added: a report can arrive after the sandbox is gone. */
+  setView(view: SandboxView): void {
+    this.#sql.exec('UPDATE sandboxes SET view = ? WHERE id = ?', JSON.stringify(view), view.id)
+  }
+
+  setSessions(sandbox: string, sessions: readonly SessionFacts[]): void {
+    this.#sql.exec('DELETE FROM sessions WHERE sandbox = ?', sandbox)
+    for (const session of sessions)
+      this.#sql.exec(
+        'INSERT OR REPLACE INTO sessions (id, sandbox, facts) SELECT ?, id, ? FROM sandboxes WHERE id = ?',
+        session.id,
+        JSON.stringify(session),
+        sandbox,
+      )
+  }
+
+  removeSandbox(id: string): void {
+    this.#sql.exec('DELETE FROM sessions WHERE sandbox = ?', id)
+    this.#sql.exec('DELETE FROM sandboxes WHERE id = ?', id)
+  }
+
+  /** Sandboxes by name. One whose making broke off has no view yet. */
+  sandboxes(): readonly { readonly id: string; readonly name: string; readonly view?: SandboxView }[] {
+    return this.#sql
+      .exec('SELECT id, name, view FROM sandboxes ORDER BY name')
+      .toArray()
+      .map((row) => ({
+        id: String(row['id']),
+        name: String(row['name']),
+        ...(row['view'] === null ? {} : { view: JSON.parse(String(row['view'])) as SandboxView }),
+      }))
+  }
+
+  sessions(): readonly IndexedSession[] {
+    return this.#sql
+      .exec(
+        `SELECT sessions.facts, sandboxes.id AS sandbox, sandboxes.name AS name
+         FROM sessions JOIN sandboxes ON sandboxes.id = sessions.sandbox ORDER BY name, sessions.id`,
+      )
+      .toArray()
+      .map((row) => ({
+        ...(JSON.parse(String(row['facts'])) as SessionFacts),
+        sandbox: String(row['sandbox']),
+        sandboxName: String(row['name']),
+      }))
+  }
+
+  addSignIn(hash: string, expiresMs: number): void {
+    this.#sql.exec('INSERT INTO sign_ins VALUES (?, ?)', hash, expiresMs)
+  }
+
+  isSignedIn(hash: string, nowMs: number): boolean {
+    return (
+      this.#sql.exec('SELECT 1 AS one FROM sign_ins WHERE hash = ? AND expires_ms > ?', hash, nowMs).toArray()
+        .length > 0
+    )
+  }
+
+  removeSignIn(hash: string): void {
+    this.#sql.exec('DELETE FROM sign_ins WHERE hash = ?', hash)
+  }
+
+  removeExpired(nowMs: number): void {
+    this.#sql.exec('DELETE FROM sign_ins WHERE expires_ms <= ?', nowMs)
+  }
+}

@@ -1,0 +1,21 @@
+import { isEqualInConstantTime, sha256Hex } from '../bytes.ts'
+import { type Authenticator, notAccepted } from './authenticator.ts'
+
+/** The one person of a server that runs on one machine. */
+export const LOCAL_ACCOUNT = 'local'
+
+const LOCAL_TOKEN = /^Bearer (swl_[A-Za-z0-9_-]{43})$/
+
+/** Accepts the token that the host wrote for this machine's user; only its hash is known here. */
+export function localToken(tokenSha256: string): Authenticator {
+  return {
+    async authenticate(headers) {
+      const header = headers.get('authorization')
+      if (header === null) return undefined
+      const token = LOCAL_TOKEN.exec(header)?.[1]
+      if (token === undefined || !isEqualInConstantTime(await sha256Hex(token), tokenSha256))
+        throw notAccepted('the token is not accepted')
+      return { account: LOCAL_ACCOUNT, via: 'bearer' }
+    },
+  }
+}

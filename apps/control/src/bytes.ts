@@ -1,0 +1,27 @@
+/** Decodes base64 that a trusted side wrote; throws on anything else. */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0))
+}
+
+/** SHA-256 of a text, in lower-case hex. */
+export async function sha256Hex(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Compares in a time that depends on the lengths only. */
+export function isEqualInConstantTime(left: string, right: string): boolean {
+  let difference = left.length ^ right.length
+  for (let at = 0; at < left.length; at++)
+    difference |= left.charCodeAt(at) ^ right.charCodeAt(at % Math.max(1, right.length))
+  return difference === 0
+}
+
+/** 32 random bytes in base64url. */
+export function mintSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32))
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}

@@ -1,0 +1,18 @@
+import type { AccountObject } from './account/object.ts'
+import type { SandboxObject } from './sandbox/object.ts'
+
+/** What the worker is given by whoever runs it. */
+export interface Env {
+  /** One object per sandbox, named by its id. */
+  readonly SANDBOX: DurableObjectNamespace<SandboxObject>
+  /** One object per account, named by its identity. */
+  readonly ACCOUNT: DurableObjectNamespace<AccountObject>
+  /** The host API, reachable by nobody else. */
+  readonly HOST: Fetcher
+  /** Settings, JSON. */
+  readonly SANDWIRE_CONFIG: string
+  /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */
+  readonly SANDWIRE_SIGNING_KEY: string
+  /** 32 random bytes in base64: ends every sandbox id with an HMAC. */
+  readonly SANDWIRE_ID_KEY: string
+}

@@ -1,0 +1,40 @@
+import { WorkerEntrypoint } from 'cloudflare:workers'
+import { createApp } from './app.ts'
+import type { Env } from './env.ts'
+import type { App } from './routes/context.ts'
+import { runtimeOf } from './runtime.ts'
+import { Directory } from './sandbox/directory.ts'
+
+export { AccountObject } from './account/object.ts'
+export { SandboxObject } from './sandbox/object.ts'
+
+/** The app of each environment: routes are put together once per isolate, not per request. */
+const apps = new WeakMap<Env, App>()
+
+async function appOf(env: Env): Promise<App> {
+  const known = apps.get(env)
+  if (known !== undefined) return known
+  const runtime = runtimeOf(env)
+  const { mint } = await runtime.keys()
+  const app = createApp({
+    runtime,
+    mint,
+    directory: new Directory(env, mint),
+    mintRequestId: () => crypto.randomUUID(),
+  })
+  apps.set(env, app)
+  return app
+}
+
+/** The public port. Everything that people and programs reach is behind this entrypoint. */
+export class Public extends WorkerEntrypoint<Env> {
+  override async fetch(request: Request): Promise<Response> {
+    return (await appOf(this.env)).fetch(request)
+  }
+}
+
+/** What is reachable without naming an entrypoint, such as miniflare's own port: nothing. */
+// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+export default {
+  fetch: (): Response => new Response(null, { status: 404 }),
+} satisfies ExportedHandler

@@ -1,0 +1,61 @@
+/** Fields a log line may carry. Nothing else is logged, so no credential, URL or name of a person can be. */
+export interface LogFields {
+  readonly request_id?: string
+  readonly route?: string
+  readonly method?: string
+  readonly status?: number
+  readonly code?: string
+  readonly duration_ms?: number
+  readonly sandbox?: string
+  readonly session?: string
+  readonly state?: string
+  readonly attempt?: number
+  /** What went wrong inside; never sent to a peer. */
+  readonly cause?: string
+}
+
+export interface Log {
+  info(event: string, fields?: LogFields): void
+  warn(event: string, fields?: LogFields): void
+  error(event: string, fields?: LogFields): void
+}
+
+const FIELDS: readonly (keyof LogFields)[] = [
+  'request_id',
+  'route',
+  'method',
+  'status',
+  'code',
+  'duration_ms',
+  'sandbox',
+  'session',
+  'state',
+  'attempt',
+  'cause',
+]
+/** Longest text in a field. */
+const MAX_FIELD_CHARS = 300
+
+function clean(value: string | number): string | number {
+  return typeof value === 'string' ? value.replace(/\p{C}+/gu, ' ').slice(0, MAX_FIELD_CHARS) : value
+}
+
+/** Writes one JSON object a line, with the listed fields only. */
+export function createLog(write: (line: string) => void, nowMs: () => number): Log {
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}): void => {
+      const line: Record<string, string | number> = {
+        time: new Date(nowMs()).toISOString(),
+        level,
+        part: 'control',
+        event,
+      }
+      for (const name of FIELDS) {
+        const value = fields[name]
+        if (value !== undefined) line[name] = clean(value)
+      }
+      write(JSON.stringify(line))
+    }
+  return { info: at('info'), warn: at('warn'), error: at('error') }
+}

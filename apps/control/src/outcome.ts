@@ -1,0 +1,26 @@
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+
+/** What a call of an object came to. Errors cross the border between objects as values: a thrown one loses its code. */
+export type Outcome<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string }
+
+/** Runs and catches; `onFault` hears of what is nobody's fault but ours. */
+export async function settle<T>(
+  run: () => T | Promise<T>,
+  onFault: (cause: unknown) => void,
+): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await run() }
+  } catch (caught) {
+    const { code, message, cause } = SandwireError.from(caught)
+    if (code === 'internal') onFault(cause)
+    return { ok: false, code, message }
+  }
+}
+
+/** The value, or the error thrown on this side. */
+export function unwrap<T>(outcome: Outcome<T>): T {
+  if (outcome.ok) return outcome.value
+  throw new SandwireError(outcome.code, outcome.message)
+}

@@ -1,0 +1,202 @@
+import { decodeSandboxStatus, type HostHealth, type SandboxStatus, type StartSpec } from '@sandwire/internal'
+import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { readBounded, readBoundedJson } from '../http/read-bounded.ts'
+import { within } from '../http/within.ts'
+import type { Breaker } from './breaker.ts'
+import type { Provider, UpstreamRequest } from './provider.ts'
+import { retryIdempotent } from './retry.ts'
+
+/** Starting makes an isolated place and waits for sandboxd in it. */
+const START_TIMEOUT_MS = 30_000
+const CALL_TIMEOUT_MS = 10_000
+/** Until sandboxd begins its answer. */
+const UPSTREAM_TIMEOUT_MS = 15_000
+const MAX_ANSWER_BYTES = 64 * 1024
+/** More than is ever asked for in one piece. */
+const MAX_LOG_BYTES = 2 * 1024 * 1024
+
+/** Codes of the host that mean something to a caller; everything else it says becomes `provider_unavailable`. */
+const HOST_CODES: Readonly<Record<string, { readonly code: ErrorCode; readonly message: string }>> = {
+  sandbox_failed: { code: 'sandbox_failed', message: 'Cannot start the sandbox' },
+  too_many_sandboxes: { code: 'too_many_sandboxes', message: 'Cannot start more sandboxes on this machine' },
+  bad_request: { code: 'bad_request', message: 'Cannot start the sandbox: a setting is not accepted here' },
+  shutting_down: { code: 'shutting_down', message: 'Cannot start the sandbox: the machine is stopping' },
+}
+
+const healthShape = shape.record({
+  status: shape.literal('ok'),
+  version: shape.text(64),
+  isolation: shape.oneOf(['bubblewrap', 'none']),
+  sandboxes: shape.offset,
+})
+const errorShape = shape.record({
+  error: shape.record({
+    code: shape.text(64),
+    message: shape.text(4096),
+    request_id: shape.optional(shape.text(128)),
+  }),
+})
+
+type FetchLike = (url: string, init: RequestInit) => Promise<Response>
+
+export interface HostProviderDependencies {
+  /** Reaches the host API and nothing else. */
+  readonly askHost: FetchLike
+  /** Reaches sandboxes on this machine. */
+  readonly askSandbox: FetchLike
+  readonly breaker: Breaker
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly random: () => number
+  /** Told how long each call took. */
+  readonly onCall: (call: string, elapsedMs: number, isOk: boolean) => void
+}
+
+interface HostCall {
+  readonly name: string
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly requestId: string
+  readonly body?: string
+  readonly timeoutMs?: number
+}
+
+function unavailable(why: string, cause?: unknown): SandwireError {
+  return new SandwireError('provider_unavailable', `Cannot reach what makes sandboxes: ${why}`, { cause })
+}
+
+/** Makes sandboxes on this machine by asking the host. */
+export class HostProvider implements Provider {
+  readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
+  readonly #deps: HostProviderDependencies
+
+  constructor(deps: HostProviderDependencies) {
+    this.#deps = deps
+  }
+
+  start(spec: StartSpec, requestId: string): Promise<SandboxStatus> {
+    const body = JSON.stringify(spec)
+    return this.#askStatus(spec.id, {
+      name: 'start',
+      method: 'PUT',
+      path: `/sandboxes/${spec.id}`,
+      requestId,
+      body,
+      timeoutMs: START_TIMEOUT_MS,
+    })
+  }
+
+  status(id: string, requestId: string): Promise<SandboxStatus> {
+    return this.#askStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
+  }
+
+  stop(id: string, requestId: string): Promise<SandboxStatus> {
+    const path = `/sandboxes/${id}/stop`
+    return this.#askStatus(id, {
+      name: 'stop',
+      method: 'POST',
+      path,
+      requestId,
+      timeoutMs: START_TIMEOUT_MS,
+    })
+  }
+
+  async destroy(id: string, requestId: string): Promise<void> {
+    const path = `/sandboxes/${id}`
+    await this.#ask({ name: 'destroy', method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS })
+  }
+
+  async sever(id: string, requestId: string): Promise<void> {
+    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/sever`, requestId })
+  }
+
+  async logs(id: string, maxBytes: number, requestId: string): Promise<string> {
+    const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
+    const text = await readBounded(
+      await this.#ask({ name: 'logs', method: 'GET', path, requestId }),
+      MAX_LOG_BYTES,
+    )
+    if (text === undefined) throw unavailable('its answer is too large')
+    return text
+  }
+
+  async health(requestId: string): Promise<HostHealth> {
+    const response = await this.#ask({ name: 'health', method: 'GET', path: '/health', requestId })
+    const health = healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES))
+    if (health === undefined) throw unavailable('its answer is not understood')
+    return health
+  }
+
+  async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
+    const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
+    if (body !== undefined) init.body = body
+    const late = (): SandwireError => new SandwireError('sandbox_unreachable', 'The sandbox does not answer')
+    try {
+      return await within(this.#deps.askSandbox(`${address}${path}`, init), UPSTREAM_TIMEOUT_MS, late)
+    } catch (cause) {
+      if (cause instanceof SandwireError) throw cause
+      throw new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
+    }
+  }
+
+  async #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {
+    const status = decodeSandboxStatus(await readBoundedJson(await this.#ask(call), MAX_ANSWER_BYTES))
+    if (status === undefined || status.id !== id) throw unavailable('its answer is not understood')
+    return status
+  }
+
+  /** Every call of the host API is idempotent, so each may be tried again when the host did not answer. */
+  #ask(call: HostCall): Promise<Response> {
+    return retryIdempotent(() => this.#askOnce(call), {
+      isWorthRetrying: (error) =>
+        // An open breaker stays so for longer than the retries last.
+        this.#deps.breaker.state.is === 'closed' &&
+        error instanceof SandwireError &&
+        error.code === 'provider_unavailable',
+      sleep: this.#deps.sleep,
+      random: this.#deps.random,
+    })
+  }
+
+  async #askOnce(call: HostCall): Promise<Response> {
+    const { breaker, nowMs, onCall } = this.#deps
+    const startedMs = nowMs()
+    if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly, next try in a moment')
+    try {
+      const response = await this.#send(call)
+      breaker.succeeded()
+      onCall(call.name, nowMs() - startedMs, true)
+      return response
+    } catch (error) {
+      const isAway = error instanceof SandwireError && error.code === 'provider_unavailable'
+      if (isAway) breaker.failed(nowMs())
+      else breaker.succeeded()
+      onCall(call.name, nowMs() - startedMs, false)
+      throw error
+    }
+  }
+
+  async #send({ method, path, requestId, body, timeoutMs = CALL_TIMEOUT_MS }: HostCall): Promise<Response> {
+    const headers: Record<string, string> = { 'x-request-id': requestId }
+    const init: RequestInit = { method, headers, redirect: 'manual' }
+    if (body !== undefined) {
+      headers['content-type'] = 'application/json'
+      init.body = body
+    }
+    let response: Response
+    try {
+      const late = (): SandwireError => unavailable('it does not answer')
+      response = await within(this.#deps.askHost(`http://host${path}`, init), timeoutMs, late)
+    } catch (cause) {
+      throw cause instanceof SandwireError ? cause : unavailable('it does not answer', cause)
+    }
+    if (response.ok) return response
+    const said = errorShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES))
+    const known =
+      said !== undefined && Object.hasOwn(HOST_CODES, said.error.code)
+        ? HOST_CODES[said.error.code]
+        : undefined
+    if (known === undefined) throw unavailable(`it answered ${response.status}`)
+    throw new SandwireError(known.code, known.message)
+  }
+}

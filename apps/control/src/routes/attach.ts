@@ -1,0 +1,89 @@
+import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { z } from 'zod'
+import { readBoundedJson } from '../http/read-bounded.ts'
+import { readUpgrade } from '../http/upgrade.ts'
+import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
+import { type Directory, noSuchSession } from '../sandbox/directory.ts'
+import type { IdMint } from '../sandbox/sandbox-id.ts'
+import { type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { DEFAULT_SETTINGS } from './sandboxes.ts'
+
+export interface AttachDependencies {
+  readonly directory: Directory
+  readonly mint: IdMint
+}
+
+/** Refusals that are HTTP answers even to a client that could read a frame: it has not shown who it is. */
+const ALWAYS_HTTP: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'host_refused', 'origin_refused'])
+
+/** Whether a refusal is told in a frame, because the client cannot read a refused upgrade. */
+export function isToldInFrame(request: Request, code: ErrorCode): boolean {
+  const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
+  return isUpgrade && isWellFormed && dialect === 'v1' && !ALWAYS_HTTP.has(code) && code !== 'internal'
+}
+
+const objectError = z.object({
+  error: z.object({ code: z.string().refine(isErrorCode), message: z.string() }),
+})
+
+/** The id of the sandbox to start a process in; made now when it is missing and that is allowed. */
+async function placeOf(
+  account: string,
+  { sandbox, mayCreate }: Extract<AttachQuery['target'], { kind: 'start' }>,
+  { directory }: AttachDependencies,
+): Promise<string> {
+  try {
+    return await directory.resolve(account, sandbox)
+  } catch (error) {
+    const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
+    if (!isMissing || sandbox.by === 'id' || !mayCreate) throw error
+    return (await directory.create(account, sandbox.name, DEFAULT_SETTINGS, true)).id
+  }
+}
+
+/** The sandbox of a session that is asked for; a sandbox named beside it must be the same. */
+async function placeOfSession(
+  account: string,
+  { session, sandbox }: Extract<AttachQuery['target'], { kind: 'join' }>,
+  { directory }: AttachDependencies,
+): Promise<string> {
+  const id = await directory.ofSession(session)
+  if (sandbox !== undefined && (await directory.resolve(account, sandbox)) !== id) throw noSuchSession()
+  return id
+}
+
+async function connect(id: string, call: AttachCall, { directory }: AttachDependencies): Promise<Response> {
+  // Nothing of the caller's headers goes along.
+  const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(call) }
+  const response = await directory.sandbox(id).fetch('http://sandbox/attach', { headers })
+  if (response.status === 101 && response.webSocket !== null) return response
+  const { error } = objectError.parse(await readBoundedJson(response, 64 * 1024))
+  throw new SandwireError(error.code, error.message)
+}
+
+/** Serves an attach of a caller whose credential was checked; returns the sandbox's 101 or throws. */
+export async function attach(
+  request: Request,
+  query: URLSearchParams,
+  call: SandboxCall,
+  deps: AttachDependencies,
+): Promise<Response> {
+  const { dialect, isUpgrade, isWellFormed } = readUpgrade(request)
+  if (isUpgrade && !isWellFormed)
+    throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
+  // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
+  const { target, role, isIdempotent, ...parsed } = parseAttachQuery(query, isUpgrade ? dialect : 'v1')
+  if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
+  const attachCall = { ...call, query: parsed.query, role, dialect, isIdempotent }
+  if (target.kind === 'start') {
+    const id = await placeOf(call.identity, target, deps)
+    return connect(id, { ...attachCall, session: deps.mint.mintSession(id) }, deps)
+  }
+  try {
+    return await connect(await placeOfSession(call.identity, target, deps), attachCall, deps)
+  } catch (error) {
+    // Not yours and not there look the same.
+    const isHidden = error instanceof SandwireError && error.code === 'sandbox_not_found'
+    throw isHidden ? noSuchSession() : error
+  }
+}

@@ -1,0 +1,37 @@
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi'
+import type { MiddlewareHandler } from 'hono'
+import type { AppEnv } from './context.ts'
+import { type Policy, policyOf } from './policies.ts'
+import { errorBody } from './schemas.ts'
+
+/** Makes the middleware of a policy. */
+export type GuardOf = (policy: Policy) => MiddlewareHandler<AppEnv>
+
+/** An answer in JSON, for a route's `responses`. */
+export function json<S extends z.ZodType>(schema: S, description: string) {
+  return { description, content: { 'application/json': { schema } } }
+}
+
+/** A body in JSON; required, so that nothing else is taken for an empty one. */
+export function body<S extends z.ZodType>(schema: S) {
+  return { required: true, content: { 'application/json': { schema } } }
+}
+
+/** Turns `/a/{b}` into the router's `/a/:b`. */
+export function routerPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+/** Declares a route behind the guard of its policy; throws when it has none. */
+export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 'middleware'> & { path: P }>(
+  guardOf: GuardOf,
+  route: R,
+) {
+  const policy = policyOf(route.method, routerPath(route.path))
+  return createRoute({
+    ...route,
+    security: policy === 'public' ? [] : [{ bearer: [] }],
+    middleware: guardOf(policy),
+    responses: { ...route.responses, default: json(errorBody, 'What went wrong') },
+  })
+}

@@ -1,0 +1,61 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { MiddlewareHandler } from 'hono'
+import { type Authenticator, type Identity, notAccepted } from '../auth/authenticator.ts'
+import type { RequestBudget } from '../http/request-budget.ts'
+import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
+import type { AppEnv } from './context.ts'
+import type { Policy } from './policies.ts'
+
+export interface GuardDependencies {
+  readonly source: SourceSettings
+  readonly authenticator: Authenticator
+  readonly budget: RequestBudget
+  readonly nowMs: () => number
+}
+
+/** Why a cookie is not enough for this request, if it is not. */
+function cookieRefusal(
+  headers: Headers,
+  policy: Exclude<Policy, 'public'>,
+  source: SourceSettings,
+): SandwireError | undefined {
+  switch (policy) {
+    case 'bearer':
+      return notAccepted('a browser cannot use this route yet')
+    case 'write':
+      return hasListedOrigin(headers, source)
+        ? undefined
+        : new SandwireError('origin_refused', 'Cannot change anything without an origin of ours')
+    case 'read':
+      return hasListedOrigin(headers, source) || headers.get('sec-fetch-site') === 'same-origin'
+        ? undefined
+        : new SandwireError('origin_refused', 'Cannot read from another site')
+  }
+}
+
+/** Lets a request through when its policy allows it. */
+export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
+  const { source, authenticator, budget, nowMs } = deps
+  const limited = (): SandwireError => new SandwireError('rate_limited', 'Cannot take more requests now')
+  const refuseStranger = (error: SandwireError): never => {
+    throw budget.takeAsStranger(nowMs()) ? error : limited()
+  }
+  const identify = async (headers: Headers): Promise<Identity> => {
+    try {
+      const identity = await authenticator.authenticate(headers)
+      return identity ?? refuseStranger(notAccepted('no credential was sent'))
+    } catch (caught) {
+      return refuseStranger(SandwireError.from(caught))
+    }
+  }
+  return async (context, next) => {
+    if (policy === 'public') return next()
+    const { headers } = context.req.raw
+    const identity = await identify(headers)
+    const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy, source) : undefined
+    if (refusal !== undefined) throw refusal
+    context.set('identity', identity)
+    if (!budget.take(identity.account, nowMs())) throw limited()
+    return next()
+  }
+}

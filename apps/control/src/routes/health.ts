@@ -1,0 +1,73 @@
+import { z } from '@hono/zod-openapi'
+import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { COMMON_HEADERS } from '../http/respond.ts'
+import type { Runtime } from '../runtime.ts'
+import type { App } from './context.ts'
+import { endpoint, type GuardOf, json } from './endpoint.ts'
+
+const alive = z.object({ status: z.literal('ok'), version: z.string() }).openapi('Health')
+const readiness = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    version: z.string(),
+    dependencies: z.object({
+      provider: z.object({
+        status: z.enum(['ok', 'unavailable']),
+        breaker: z.enum(['closed', 'open', 'half_open']),
+        code: z.string().nullable(),
+        isolation: z.string().nullable(),
+      }),
+    }),
+  })
+  .openapi('Readiness')
+
+/** Liveness, readiness and counters. */
+export function addHealthRoutes(
+  app: App,
+  guardOf: GuardOf,
+  { provider, breaker, metrics }: Pick<Runtime, 'provider' | 'breaker' | 'metrics'>,
+): void {
+  for (const path of ['/health', '/healthz'] as const)
+    app.openapi(
+      endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'This server runs') } }),
+      (context) => context.json({ status: 'ok' as const, version: SOFTWARE_VERSION }, 200),
+    )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/readyz',
+      responses: {
+        200: json(readiness, 'Sandboxes can be made'),
+        503: json(readiness, 'Something that is needed is away'),
+      },
+    }),
+    async (context) => {
+      const found = await provider.health(context.get('requestId')).then(
+        ({ isolation }) => ({ status: 'ok' as const, code: null, isolation }),
+        (caught: unknown) => ({
+          status: 'unavailable' as const,
+          code: SandwireError.from(caught).code,
+          isolation: null,
+        }),
+      )
+      const status = found.status
+      const dependencies = { provider: { ...found, breaker: breaker.state.is } }
+      return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/metrics',
+      responses: { 200: { description: "Counters in Prometheus' text form" } },
+    }),
+    () => {
+      const level = { closed: 0, half_open: 0.5, open: 1 }[breaker.state.is]
+      metrics.set('sandwire_breaker_open', level)
+      const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
+      return new Response(metrics.render(), { headers })
+    },
+  )
+}

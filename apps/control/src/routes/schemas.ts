@@ -1,0 +1,159 @@
+import { z } from '@hono/zod-openapi'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { ERRORS, limits } from '@sandwire/protocol'
+import { isSandboxName } from '../sandbox/sandbox-name.ts'
+
+const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
+const MAX_ENV_CHARS = 32 * 1024
+
+const name = z.string().refine(isSandboxName, 'not a name').openapi({
+  description: 'Lower-case letters, digits and inner hyphens, at most 63; unique within the account.',
+  example: 'dev',
+})
+const env = z
+  .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/), z.string().max(MAX_ENV_CHARS))
+  .refine((entries) => Object.keys(entries).length <= 256, 'too many')
+  .openapi({ description: 'Environment of every process. Never put a secret here.' })
+
+const network = z.strictObject({
+  policy: z.enum(['none', 'allowlist', 'open']),
+  allow: z.array(z.string().min(1).max(253)).max(256).default([]),
+})
+const sandboxLimits = z.strictObject({
+  memoryBytes: z
+    .int()
+    .min(16 * 1024 ** 2)
+    .max(1024 ** 4)
+    .default(DEFAULT_SANDBOX_LIMITS.memoryBytes),
+  pids: z.int().min(8).max(100_000).default(DEFAULT_SANDBOX_LIMITS.pids),
+  milliCpus: z.int().min(10).max(1_000_000).default(DEFAULT_SANDBOX_LIMITS.milliCpus),
+  diskBytes: z
+    .int()
+    .min(1024 ** 2)
+    .max(1024 ** 5)
+    .default(DEFAULT_SANDBOX_LIMITS.diskBytes),
+})
+
+/** Body of `POST /api/sandboxes`. */
+export const createSandboxBody = z
+  .strictObject({
+    name: name.optional(),
+    network: network.optional(),
+    limits: sandboxLimits.optional(),
+    env: env.optional(),
+    sleepAfterSeconds: z.int().min(1).max(MAX_SLEEP_SECONDS).nullable().optional().openapi({
+      description: 'Stop after so long without input and output; null: never.',
+    }),
+    start: z.boolean().optional().openapi({ description: 'Start it at once. Default true.' }),
+  })
+  .openapi('CreateSandbox')
+
+export const envBody = z.strictObject({ env }).openapi('SetEnv')
+export const signInBody = z
+  .strictObject({ code: z.string().regex(/^[A-Za-z0-9_-]{16,128}$/) })
+  .openapi('SignIn')
+
+const processFields = {
+  createId: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional()
+    .openapi({ description: 'Sent again, it starts no second process.' }),
+  cmd: z.string().min(1).optional(),
+  args: z.array(z.string()).max(1023).optional(),
+  cwd: z.string().max(4096).optional(),
+  env: env.optional(),
+}
+export const startProcessBody = z
+  .strictObject({
+    ...processFields,
+    mode: z.enum(['pipe', 'pty']).optional(),
+    cols: z.int().min(1).max(limits.MAX_CELLS).optional(),
+    rows: z.int().min(1).max(limits.MAX_CELLS).optional(),
+    keep: z.int().min(1).max(limits.MAX_KEEP_SECONDS).optional(),
+    overflow: z.enum(['block', 'trim']).optional(),
+    pinned: z.boolean().optional().openapi({ description: 'The sandbox does not stop while this runs.' }),
+  })
+  .openapi('StartProcess')
+export const execBody = z
+  .strictObject({
+    ...processFields,
+    cmd: z.string().min(1),
+    timeoutSeconds: z.int().min(1).max(60).default(30),
+  })
+  .openapi('Exec')
+
+/** Path parameters; what they mean is decided once, by `parseSandboxRef` and `sandboxOfSession`. */
+export const sandboxParams = z.object({
+  sandbox: z.string().openapi({ param: { name: 'sandbox', in: 'path' }, description: 'Id or name.' }),
+})
+export const sessionParams = z.object({
+  session: z.string().openapi({ param: { name: 'session', in: 'path' } }),
+})
+export const sandboxSessionParams = sandboxParams.extend(sessionParams.shape)
+
+const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
+export const stopQuery = z.strictObject({
+  discard: z.enum(['0', '1']).optional().openapi({ description: 'Stop even though the files are lost.' }),
+})
+export const logsQuery = z.strictObject({ bytes: whole.optional() })
+export const outputQuery = z.strictObject({ from: whole.optional() })
+
+const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
+
+export const sandboxView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    state: z.enum(['creating', 'running', 'stopping', 'stopped', 'failed']),
+    reason: z.string().nullable(),
+    createdMs: timeMs,
+    startedMs: timeMs.nullable(),
+    lastActivityMs: timeMs,
+    sleepAfterSeconds: z.int().nullable(),
+    ephemeral: z.boolean().openapi({ description: 'Files do not survive a stop.' }),
+    network,
+    limits: sandboxLimits,
+    env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),
+  })
+  .openapi('Sandbox')
+export const sandboxList = z.object({ sandboxes: z.array(sandboxView) }).openapi('Sandboxes')
+
+export const sessionView = z
+  .object({
+    id: z.string(),
+    sandbox: z.string(),
+    sandboxName: z.string().optional(),
+    state: z.enum(['pending', 'running', 'exited', 'gone']),
+    mode: z.enum(['pipe', 'pty']),
+    cmd: z.string(),
+    attachments: z.int(),
+    lastInputMs: timeMs.nullable(),
+    lastOutputMs: timeMs.nullable(),
+    keepSeconds: z.int(),
+    exit: z
+      .object({ code: z.int().nullable(), signal: z.string().nullable(), truncated: z.boolean() })
+      .nullable(),
+    pinned: z.boolean().optional(),
+  })
+  .openapi('Session')
+export const sessionList = z.object({ sessions: z.array(sessionView) }).openapi('Sessions')
+
+export const execResult = z
+  .object({
+    session: z.string(),
+    exit: z.object({ code: z.int().nullable(), signal: z.string().nullable() }),
+    output: z.string(),
+    isCut: z.boolean(),
+  })
+  .openapi('ExecResult')
+
+export const errorBody = z
+  .object({
+    error: z.object({
+      code: z.enum(Object.keys(ERRORS)),
+      message: z.string(),
+      request_id: z.string(),
+    }),
+  })
+  .openapi('Error')

@@ -1,0 +1,75 @@
+import { fromBase64 } from './bytes.ts'
+import { type Config, decodeConfig } from './config.ts'
+import type { Env } from './env.ts'
+import { createLog, type Log } from './log.ts'
+import { Metrics } from './metrics.ts'
+import { Breaker } from './providers/breaker.ts'
+import { HostProvider } from './providers/host.ts'
+import type { Provider } from './providers/provider.ts'
+import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
+import { openSigner, type Signer } from './signer.ts'
+
+interface Keys {
+  readonly signer: Signer
+  readonly mint: IdMint
+}
+
+/** What the worker and its objects share in one isolate: settings, keys, counters, the breaker. */
+export interface Runtime {
+  readonly config: Config
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly breaker: Breaker
+  readonly provider: Provider
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly keys: () => Promise<Keys>
+}
+
+/** Requests come with fresh class instances, but with the same environment: what must outlive them hangs on it. */
+const runtimes = new WeakMap<Env, Runtime>()
+
+export function runtimeOf(env: Env): Runtime {
+  const known = runtimes.get(env)
+  if (known !== undefined) return known
+  const made = createRuntime(env)
+  runtimes.set(env, made)
+  return made
+}
+
+function createRuntime(env: Env): Runtime {
+  const nowMs = (): number => Date.now()
+  const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+  const metrics = new Metrics()
+  const breaker = new Breaker()
+  const provider = new HostProvider({
+    askHost: (url, init) => env.HOST.fetch(url, init),
+    askSandbox: (url, init) => fetch(url, init),
+    breaker,
+    nowMs,
+    sleep,
+    random: () => Math.random(),
+    onCall: (call, elapsedMs, isOk) => {
+      metrics.count('sandwire_provider_calls_total', { call, outcome: isOk ? 'ok' : 'error' })
+      metrics.count('sandwire_provider_seconds_total', { call }, elapsedMs / 1000)
+    },
+  })
+  let opened: Keys | undefined
+  return {
+    config: decodeConfig(env.SANDWIRE_CONFIG),
+    log: createLog((line) => console.log(line), nowMs),
+    metrics,
+    breaker,
+    provider,
+    nowMs,
+    sleep,
+    // The value is kept, not the promise: a promise belongs to the request that made it.
+    async keys() {
+      opened ??= {
+        signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
+        mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
+      }
+      return opened
+    },
+  }
+}

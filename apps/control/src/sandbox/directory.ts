@@ -1,0 +1,59 @@
+import { sandboxOfSession } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import type { Env } from '../env.ts'
+import { unwrap } from '../outcome.ts'
+import { noSuchSandbox } from './life.ts'
+import type { SandboxSettings, SandboxView } from './record.ts'
+import type { IdMint } from './sandbox-id.ts'
+import type { SandboxRef } from './sandbox-name.ts'
+
+/** Finds the object of a sandbox that a request names. Names are looked up in the caller's own account only. */
+export class Directory {
+  readonly #env: Env
+  readonly #mint: IdMint
+
+  constructor(env: Env, mint: IdMint) {
+    this.#env = env
+    this.#mint = mint
+  }
+
+  /** The id; throws `sandbox_not_found` without touching an object when it was not minted here. */
+  async resolve(account: string, ref: SandboxRef): Promise<string> {
+    const id = ref.by === 'id' ? ref.id : unwrap(await this.account(account).find(ref.name))
+    if (id === null || !(await this.#mint.isMinted(id))) throw noSuchSandbox()
+    return id
+  }
+
+  /** The sandbox that a session is in; an invented id is `session_not_found`, as one that is not yours. */
+  async ofSession(session: string): Promise<string> {
+    const id = sandboxOfSession(session)
+    if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchSession()
+    return id
+  }
+
+  /** Makes a sandbox under a name; with `reuse`, one that has the name already will do. */
+  async create(
+    account: string,
+    name: string,
+    settings: SandboxSettings,
+    reuse: boolean,
+  ): Promise<SandboxView> {
+    const minted = await this.#mint.mintSandbox()
+    const { id, isNew } = unwrap(await this.account(account).claim(name, minted))
+    if (!isNew && !reuse) throw new SandwireError('name_taken', 'Another sandbox has this name')
+    // Also for a name that exists: an earlier attempt may have broken off between the two objects.
+    return unwrap(await this.sandbox(id).create({ id, owner: account, name, settings }))
+  }
+
+  sandbox(id: string) {
+    return this.#env.SANDBOX.get(this.#env.SANDBOX.idFromName(id))
+  }
+
+  account(account: string) {
+    return this.#env.ACCOUNT.get(this.#env.ACCOUNT.idFromName(account))
+  }
+}
+
+export function noSuchSession(): SandwireError {
+  return new SandwireError('session_not_found', 'No session has this id')
+}

@@ -1,0 +1,265 @@
+import type { SandboxStatus } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import type { Log } from '../log.ts'
+import type { Provider } from '../providers/provider.ts'
+import { isIdle, sleepAfter } from './idle.ts'
+import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
+import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
+import { decodeActivity, lastMoveMs, type SessionFacts } from './session-view.ts'
+import { type SandboxEvent, type SandboxState, step } from './state.ts'
+import type { SandboxStore } from './store.ts'
+
+export type Running = Extract<SandboxState, { is: 'running' }>
+
+/** Where the account hears how its sandboxes are. */
+export interface SandboxIndex {
+  /** `sessions` replaces those known of this sandbox. */
+  report(owner: string, view: SandboxView, sessions?: readonly SessionFacts[]): Promise<void>
+  remove(owner: string, sandbox: string): Promise<void>
+}
+
+export interface LifeDependencies {
+  readonly store: SandboxStore
+  readonly provider: Provider
+  readonly index: SandboxIndex
+  readonly sandboxd: (sandbox: string) => SandboxdClient
+  /** What sandboxes check our tokens with. */
+  readonly publicKey: string
+  readonly settings: { readonly sleepAfterMs: number; readonly alarmMs: number }
+  readonly nowMs: () => number
+  readonly log: Log
+  /** The object's one alarm. */
+  readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
+  /** Forgets everything that is stored. */
+  readonly deleteAll: () => Promise<void>
+}
+
+/** Drives the state of one sandbox: performs what `step` asks for, one lifecycle change at a time. */
+export class SandboxLife {
+  readonly #deps: LifeDependencies
+  #starting: Promise<void> | undefined
+  /** End of the last lifecycle change; the next one waits for it. */
+  #tail: Promise<unknown> = Promise.resolve()
+
+  constructor(deps: LifeDependencies) {
+    this.#deps = deps
+  }
+
+  /** The record, when it belongs to this identity; what is not theirs does not exist for them. */
+  own(identity: string): SandboxRecord {
+    const record = this.#deps.store.read()
+    if (record === undefined || record.owner !== identity) throw noSuchSandbox()
+    return record
+  }
+
+  /** Id of the sandbox; throws when there is none. */
+  get id(): string {
+    return this.#record.id
+  }
+
+  /** Writes the record unless there is one already. */
+  async create(record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>): Promise<SandboxView> {
+    const { store, nowMs } = this.#deps
+    store.insert({
+      ...record,
+      createdMs: nowMs(),
+      lastActivityMs: nowMs(),
+      state: { is: 'stopped' },
+    })
+    const view = this.view(this.own(record.owner))
+    await this.#deps.index.report(record.owner, view)
+    return view
+  }
+
+  /** Starts the sandbox unless it runs; all who ask at once share one start. */
+  async start(requestId: string): Promise<void> {
+    if (this.#state.is === 'running') return
+    this.#starting ??= this.#inTurn(() => this.#start(requestId)).finally(() => {
+      this.#starting = undefined
+    })
+    await this.#starting
+  }
+
+  async stop(requestId: string, discard: boolean): Promise<void> {
+    if (!this.#filesSurvive && !discard && this.#state.is !== 'stopped')
+      throw new SandwireError('needs_discard', 'Cannot stop the sandbox: its files would be lost')
+    await this.#inTurn(() => this.#stop(requestId))
+  }
+
+  async destroy(identity: string, sandbox: string, requestId: string): Promise<void> {
+    const { store, provider, index, alarm, deleteAll } = this.#deps
+    // A record can be missing where an earlier attempt broke off; then this one finishes it.
+    if (store.read() !== undefined) this.own(identity)
+    await this.#inTurn(async () => {
+      await provider.destroy(sandbox, requestId)
+      await index.remove(identity, sandbox)
+      await alarm.clear()
+      await deleteAll()
+      store.prepare()
+    })
+  }
+
+  /** The running sandbox; it is started when `mayStart`, otherwise one that does not run is `sandbox_stopped`. */
+  async ready(requestId: string, mayStart: boolean): Promise<Running> {
+    if (mayStart) await this.start(requestId)
+    else if (this.#state.is !== 'running') await this.observe(requestId)
+    const state = this.#state
+    if (state.is !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox does not run')
+    return state
+  }
+
+  /** Asks the provider how the sandbox is. */
+  async observe(requestId: string): Promise<SandboxState> {
+    const { id } = this.#record
+    await this.#observed(await this.#deps.provider.status(id, requestId))
+    return this.#state
+  }
+
+  async apply(event: SandboxEvent): Promise<readonly ('start' | 'stop')[]> {
+    const { store, alarm, nowMs, settings, log } = this.#deps
+    const record = this.#record
+    const { state, effects } = step(record.state, event)
+    store.setState(state)
+    const left: ('start' | 'stop')[] = []
+    for (const effect of effects) {
+      if (effect === 'watch') await alarm.set(nowMs() + settings.alarmMs)
+      else if (effect === 'rest') await alarm.clear()
+      else if (effect === 'publish') {
+        log.info('sandbox_state', { sandbox: record.id, state: state.is })
+        await this.publish(state.is === 'running' ? undefined : [])
+      } else left.push(effect)
+    }
+    return left
+  }
+
+  /** Tells the account's index. */
+  async publish(sessions?: readonly SessionFacts[]): Promise<void> {
+    const record = this.#record
+    await this.#deps.index.report(record.owner, this.view(record), sessions)
+  }
+
+  /** Reads what moves in a running sandbox and tells the index. */
+  async readActivity(running: Running, requestId: string): Promise<readonly SessionFacts[]> {
+    const { store, sandboxd } = this.#deps
+    const { id } = this.#record
+    const path = '/activity'
+    const answer = await sandboxd(id).ask(running.address, controlItself(requestId), { method: 'GET', path })
+    const sessions = decodeActivity(answer, id)
+    if (sessions === undefined) throw notUnderstood()
+    for (const session of sessions) store.touch(lastMoveMs(session))
+    const alive = new Set(sessions.map((session) => session.id))
+    for (const pin of store.pins()) if (!alive.has(pin)) store.unpin(pin)
+    await this.publish(sessions)
+    return sessions
+  }
+
+  /** The alarm: how is it, what moves, may it stop. */
+  async look(requestId: string): Promise<void> {
+    const { store, alarm, nowMs, settings, log } = this.#deps
+    if (store.read() === undefined) return
+    try {
+      const state = await this.observe(requestId)
+      if (state.is === 'running') await this.readActivity(state, requestId)
+      if (this.#isIdle()) await this.#inTurn(() => (this.#isIdle() ? this.#stop(requestId) : undefined))
+    } catch (caught) {
+      // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
+      const { code, message } = SandwireError.from(caught)
+      log.warn('look_failed', { request_id: requestId, sandbox: this.#record.id, code, cause: message })
+    }
+    const after = store.read()?.state.is
+    if (after === 'running' || after === 'stopping' || after === 'creating')
+      await alarm.set(nowMs() + settings.alarmMs)
+  }
+
+  view(record: SandboxRecord): SandboxView {
+    const { state, settings } = record
+    const sleepMs = this.#sleepAfterMs(settings)
+    return {
+      id: record.id,
+      name: record.name,
+      state: state.is,
+      reason: 'reason' in state ? (state.reason ?? null) : null,
+      createdMs: record.createdMs,
+      startedMs: state.is === 'running' ? state.startedMs : null,
+      lastActivityMs: record.lastActivityMs,
+      sleepAfterSeconds: sleepMs === null ? null : Math.round(sleepMs / 1000),
+      ephemeral: !this.#filesSurvive,
+      network: settings.network,
+      limits: settings.limits,
+      env: Object.keys(settings.env),
+    }
+  }
+
+  get #record(): SandboxRecord {
+    const record = this.#deps.store.read()
+    if (record === undefined) throw noSuchSandbox()
+    return record
+  }
+
+  get #state(): SandboxState {
+    return this.#record.state
+  }
+
+  get #filesSurvive(): boolean {
+    return this.#deps.provider.survives.stop !== 'nothing'
+  }
+
+  #sleepAfterMs({ sleepAfterMs }: SandboxSettings): number | null {
+    return sleepAfter(sleepAfterMs, this.#deps.settings.sleepAfterMs, this.#filesSurvive)
+  }
+
+  #isIdle(): boolean {
+    const { state, settings, lastActivityMs } = this.#record
+    if (state.is !== 'running') return false
+    const { store, nowMs } = this.#deps
+    return isIdle({
+      nowMs: nowMs(),
+      lastActivityMs: Math.max(lastActivityMs, state.startedMs),
+      sleepAfterMs: this.#sleepAfterMs(settings),
+      hasPin: store.pins().length > 0,
+    })
+  }
+
+  async #start(requestId: string): Promise<void> {
+    const { provider, store, publicKey, nowMs } = this.#deps
+    if (!(await this.apply({ type: 'start' })).includes('start')) return
+    const { id, name, settings } = this.#record
+    const { network, limits, env } = settings
+    try {
+      const status = await provider.start({ id, name, publicKey, network, limits, env }, requestId)
+      if (status.state !== 'running')
+        throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
+      store.touch(nowMs())
+      await this.#observed(status)
+    } catch (caught) {
+      const error = SandwireError.from(caught)
+      await this.apply({ type: 'startFailed', reason: error.code })
+      throw error
+    }
+  }
+
+  async #stop(requestId: string): Promise<void> {
+    if (!(await this.apply({ type: 'stop' })).includes('stop')) return
+    try {
+      await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId))
+    } catch (error) {
+      await this.apply({ type: 'stopFailed' })
+      throw error
+    }
+  }
+
+  async #observed(status: SandboxStatus): Promise<void> {
+    await this.apply({ type: 'observed', status })
+  }
+
+  #inTurn<T>(run: () => Promise<T> | T): Promise<T> {
+    const mine = this.#tail.then(run)
+    // Whoever waits for its turn does not care how the last one went.
+    this.#tail = mine.catch(() => undefined)
+    return mine
+  }
+}
+
+export function noSuchSandbox(): SandwireError {
+  return new SandwireError('sandbox_not_found', 'No sandbox has this id or name')
+}

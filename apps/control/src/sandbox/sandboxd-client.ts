@@ -1,0 +1,92 @@
+import type { AUTHORITIES } from '@sandwire/internal'
+import { COMPATIBLE_FROM, PROTOCOL_VERSION, SandwireError } from '@sandwire/protocol'
+import { readBoundedJson } from '../http/read-bounded.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { Signer } from '../signer.ts'
+import { errorOfUpstream } from './upstream-errors.ts'
+import { checkVersions, decodeVersions } from './versions.ts'
+
+/** Largest JSON that sandboxd is listened to for; its lists are bounded well below. */
+const MAX_JSON_BYTES = 1024 * 1024
+
+/** On whose behalf sandboxd is asked. */
+export interface Caller {
+  readonly identity: string
+  readonly authority: (typeof AUTHORITIES)[number]
+  /** May start any command. */
+  readonly exec: boolean
+  readonly requestId: string
+}
+
+/** Control itself, asking for its own bookkeeping. */
+export function controlItself(requestId: string): Caller {
+  return { identity: 'control', authority: 'control', exec: false, requestId }
+}
+
+export interface SandboxdRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Path and canonical query. */
+  readonly path: string
+  /** Id for the session that this request starts. */
+  readonly session?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface SandboxdDependencies {
+  readonly sandbox: string
+  readonly provider: Provider
+  readonly signer: Signer
+  readonly nowMs: () => number
+}
+
+/** Talks to the sandboxd of one sandbox, every request with a token of its own. */
+export class SandboxdClient {
+  readonly #deps: SandboxdDependencies
+
+  constructor(deps: SandboxdDependencies) {
+    this.#deps = deps
+  }
+
+  /** The answer as it is. Nothing of the caller but what is in `request` goes along. */
+  async fetch(address: string, caller: Caller, request: SandboxdRequest): Promise<Response> {
+    const { sandbox, provider, signer, nowMs } = this.#deps
+    const { method, path, session, body, headers } = request
+    const token = await signer.sign(
+      { method, path, sandbox, ...caller, ...(session === undefined ? {} : { session }) },
+      nowMs(),
+    )
+    return provider.fetch(address, {
+      method,
+      path,
+      headers: {
+        ...headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        authorization: `Bearer ${token}`,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  }
+
+  /** JSON of a good answer; an error of ours otherwise. */
+  async ask(address: string, caller: Caller, request: SandboxdRequest): Promise<unknown> {
+    const response = await this.fetch(address, caller, request)
+    if (!response.ok) throw await errorOfUpstream(response)
+    const value = await readBoundedJson(response, MAX_JSON_BYTES)
+    if (value === undefined) throw notUnderstood()
+    return value
+  }
+
+  /** Asks for its version and refuses one that cannot work; returns the protocol it speaks. */
+  async greet(address: string, requestId: string): Promise<number> {
+    const path = '/__meta/version'
+    const theirs = decodeVersions(await this.ask(address, controlItself(requestId), { method: 'GET', path }))
+    if (theirs === undefined) throw notUnderstood()
+    checkVersions({ protocol: PROTOCOL_VERSION, compatibleFrom: COMPATIBLE_FROM }, theirs)
+    return theirs.protocol
+  }
+}
+
+export function notUnderstood(): SandwireError {
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer as it should')
+}

@@ -1,0 +1,194 @@
+import { SandwireError } from '@sandwire/protocol'
+import { z } from 'zod'
+import { readBounded } from '../http/read-bounded.ts'
+import type { SandboxCall } from './call.ts'
+import type { SandboxLife, Running } from './life.ts'
+import { type Caller, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
+import { decodeOneSession, type SessionFacts } from './session-view.ts'
+import type { SandboxStore } from './store.ts'
+import { errorOfUpstream } from './upstream-errors.ts'
+
+/** Output that `exec` returns; the rest is reported as cut. */
+const MAX_EXEC_BYTES = 1024 * 1024
+/** Between two looks whether a process has ended, growing to the second one. */
+const MIN_POLL_MS = 20
+const MAX_POLL_MS = 500
+
+/** A process to start, as `POST /sessions` of sandboxd takes it. */
+export interface ProcessRequest {
+  readonly createId: string
+  readonly cmd?: string
+  readonly args?: readonly string[]
+  readonly mode?: 'pipe' | 'pty'
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly cols?: number
+  readonly rows?: number
+  readonly keep?: number
+  readonly overflow?: 'block' | 'trim'
+}
+
+/** Part of a session's output. */
+export interface OutputPart {
+  readonly bytes: ArrayBuffer
+  /** Offsets of the first byte here, of the next one to ask for, and of the end so far. */
+  readonly from: number
+  readonly next: number
+  readonly end: number
+}
+
+export interface ExecResult {
+  readonly session: string
+  readonly exit: { readonly code: number | null; readonly signal: string | null }
+  /** Both streams in the order they were written. */
+  readonly output: string
+  /** There was more. */
+  readonly isCut: boolean
+}
+
+export interface SessionsDependencies {
+  readonly life: SandboxLife
+  readonly store: SandboxStore
+  readonly sandboxd: (sandbox: string) => SandboxdClient
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+}
+
+function person({ identity, requestId }: SandboxCall): Caller {
+  return { identity, authority: 'driver', exec: true, requestId }
+}
+
+/** Sessions of one sandbox, through its sandboxd. */
+export class SandboxSessions {
+  readonly #deps: SessionsDependencies
+
+  constructor(deps: SessionsDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Runs against the sandbox's sandboxd. When nothing answers at its address, the provider is asked once where it is
+   * now; only another start of it is worth a second try, since whatever the first one began there is gone.
+   */
+  async reach<T>(
+    call: SandboxCall,
+    options: { readonly mayStart: boolean; readonly isIdempotent: boolean },
+    run: (running: Running, sandboxd: SandboxdClient) => Promise<T>,
+  ): Promise<T> {
+    const { life, sandboxd } = this.#deps
+    const client = sandboxd(life.own(call.identity).id)
+    const attempt = async (): Promise<T> => run(await this.#greeted(call, options.mayStart, client), client)
+    const before = await life.ready(call.requestId, options.mayStart)
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof SandwireError) || error.code !== 'sandbox_unreachable') throw error
+      const now = await life.observe(call.requestId)
+      const isSame = now.is === 'running' && now.epoch === before.epoch && now.address === before.address
+      if (isSame && !options.isIdempotent) throw error
+      return attempt()
+    }
+  }
+
+  /** Starts a process without attaching to it. */
+  startProcess(call: SandboxCall, session: string, request: ProcessRequest): Promise<SessionFacts> {
+    return this.reach(call, { mayStart: true, isIdempotent: true }, async (running, sandboxd) => {
+      this.#deps.store.touch(this.#deps.nowMs())
+      return this.#decode(
+        await sandboxd.ask(running.address, person(call), {
+          method: 'POST',
+          path: '/sessions',
+          session,
+          body: request,
+        }),
+      )
+    })
+  }
+
+  show(call: SandboxCall, session: string): Promise<SessionFacts> {
+    return this.#existing(call, async (running, sandboxd) =>
+      this.#decode(
+        await sandboxd.ask(running.address, person(call), { method: 'GET', path: `/sessions/${session}` }),
+      ),
+    )
+  }
+
+  end(call: SandboxCall, session: string): Promise<SessionFacts> {
+    return this.#existing(call, async (running, sandboxd) =>
+      this.#decode(
+        await sandboxd.ask(running.address, person(call), { method: 'DELETE', path: `/sessions/${session}` }),
+      ),
+    )
+  }
+
+  output(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
+    return this.#existing(call, async (running, sandboxd) => {
+      const path = `/sessions/${session}/output?from=${from}`
+      const response = await sandboxd.fetch(running.address, person(call), { method: 'GET', path })
+      if (!response.ok) throw await errorOfUpstream(response)
+      const offset = (name: string): number =>
+        z.coerce.number().int().min(0).parse(response.headers.get(name))
+      const bytes = await response.arrayBuffer()
+      return {
+        bytes,
+        from: offset('sandwire-from'),
+        next: offset('sandwire-next'),
+        end: offset('sandwire-end'),
+      }
+    })
+  }
+
+  /** Starts a process, waits for its exit, and returns what it wrote. */
+  async exec(
+    call: SandboxCall,
+    session: string,
+    request: ProcessRequest,
+    timeoutMs: number,
+  ): Promise<ExecResult> {
+    const { nowMs, sleep } = this.#deps
+    const deadlineMs = nowMs() + timeoutMs
+    let { id, exit } = await this.startProcess(call, session, request)
+    for (let waitMs = MIN_POLL_MS; exit === null; waitMs = Math.min(waitMs * 2, MAX_POLL_MS)) {
+      if (nowMs() > deadlineMs) {
+        await this.end(call, id)
+        throw new SandwireError('silent', 'The process did not end in time')
+      }
+      await sleep(waitMs)
+      ;({ exit } = await this.show(call, id))
+    }
+    return this.#existing(call, async (running, sandboxd) => {
+      const path = `/sessions/${id}/output?from=0`
+      const response = await sandboxd.fetch(running.address, person(call), { method: 'GET', path })
+      if (!response.ok) throw await errorOfUpstream(response)
+      const isCut = response.headers.get('sandwire-next') !== response.headers.get('sandwire-end')
+      const output = await readBounded(response, MAX_EXEC_BYTES)
+      if (output === undefined || exit === null) throw notUnderstood()
+      return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
+    })
+  }
+
+  /** A request that names a session wakes nothing. */
+  #existing<T>(
+    call: SandboxCall,
+    run: (running: Running, sandboxd: SandboxdClient) => Promise<T>,
+  ): Promise<T> {
+    return this.reach(call, { mayStart: false, isIdempotent: true }, run)
+  }
+
+  #decode(value: unknown): SessionFacts {
+    const { life } = this.#deps
+    const session = decodeOneSession(value, life.id)
+    if (session === undefined) throw notUnderstood()
+    return session
+  }
+
+  /** The running sandbox, its sandboxd known to speak a version of ours; asked once per start. */
+  async #greeted(call: SandboxCall, mayStart: boolean, sandboxd: SandboxdClient): Promise<Running> {
+    const { life } = this.#deps
+    const running = await life.ready(call.requestId, mayStart)
+    if (running.protocol !== undefined) return running
+    const protocol = await sandboxd.greet(running.address, call.requestId)
+    await life.apply({ type: 'greeted', epoch: running.epoch, protocol })
+    return { ...running, protocol }
+  }
+}

@@ -1,0 +1,89 @@
+import type { Sql } from '../sql.ts'
+import { migrate } from '../sql.ts'
+import type { SandboxRecord, SandboxSettings } from './record.ts'
+import type { SandboxState } from './state.ts'
+
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE sandbox (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    state TEXT NOT NULL,
+    last_activity_ms INTEGER NOT NULL
+  )`,
+  'CREATE TABLE pins (session TEXT PRIMARY KEY)',
+]
+
+/** All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. */
+export class SandboxStore {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+    this.prepare()
+  }
+
+  /** Makes the tables; again after everything was deleted. */
+  prepare(): void {
+    migrate(this.#sql, MIGRATIONS)
+  }
+
+  read(): SandboxRecord | undefined {
+    const [row] = this.#sql.exec('SELECT * FROM sandbox').toArray()
+    if (row === undefined) return undefined
+    return {
+      id: String(row['id']),
+      owner: String(row['owner']),
+      name: String(row['name']),
+      createdMs: Number(row['created_ms']),
+      settings: JSON.parse(String(row['settings'])) as SandboxSettings,
+      state: JSON.parse(String(row['state'])) as SandboxState,
+      lastActivityMs: Number(row['last_activity_ms']),
+    }
+  }
+
+  /** Writes the record unless there is one. */
+  insert(record: SandboxRecord): void {
+    this.#sql.exec(
+      'INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      record.id,
+      record.owner,
+      record.name,
+      record.createdMs,
+      JSON.stringify(record.settings),
+      JSON.stringify(record.state),
+      record.lastActivityMs,
+    )
+  }
+
+  setState(state: SandboxState): void {
+    this.#sql.exec('UPDATE sandbox SET state = ?', JSON.stringify(state))
+  }
+
+  setSettings(settings: SandboxSettings): void {
+    this.#sql.exec('UPDATE sandbox SET settings = ?', JSON.stringify(settings))
+  }
+
+  /** Notes activity; an older time changes nothing. */
+  touch(ms: number): void {
+    this.#sql.exec('UPDATE sandbox SET last_activity_ms = MAX(last_activity_ms, ?)', Math.round(ms))
+  }
+
+  pins(): readonly string[] {
+    return this.#sql
+      .exec('SELECT session FROM pins')
+      .toArray()
+      .map((row) => String(row['session']))
+  }
+
+  pin(session: string): void {
+    this.#sql.exec('INSERT INTO pins VALUES (?) ON CONFLICT DO NOTHING', session)
+  }
+
+  unpin(session: string): void {
+    this.#sql.exec('DELETE FROM pins WHERE session = ?', session)
+  }
+}

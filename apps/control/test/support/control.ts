@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Miniflare } from 'miniflare'
+import { type Birthplace, StandInHost } from './stand-in-host.ts'
+
+/** Long enough to be one, short enough to type. */
+export const TOKEN = `swl_${'t'.repeat(43)}`
+
+export interface ControlOptions {
+  readonly birthplace: Birthplace
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
+let bundle: Promise<string> | undefined
+
+/** Control as one module, made once per run of the tests. */
+async function bundleControl(): Promise<string> {
+  const built = await Bun.build({
+    entrypoints: [path.join(import.meta.dir, '../../src/index.ts')],
+    target: 'browser',
+    format: 'esm',
+    external: ['cloudflare:*'],
+  })
+  const [output] = built.outputs
+  if (output === undefined) throw new Error('Control was not built')
+  return output.text()
+}
+
+function sha256(text: string): string {
+  return new Bun.CryptoHasher('sha256').update(text).digest('hex')
+}
+
+async function pickPort(): Promise<number> {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
+  const { port } = server
+  server.stop(true)
+  return port
+}
+
+/** A real control in workerd, with a host that is a stand-in. */
+export class RunningControl implements AsyncDisposable {
+  readonly host: StandInHost
+  readonly origin: string
+  readonly port: number
+  /** Lines that control logged. */
+  readonly log: string[]
+  readonly #miniflare: Miniflare
+  readonly #folder: string
+
+  constructor(parts: {
+    host: StandInHost
+    port: number
+    log: string[]
+    miniflare: Miniflare
+    folder: string
+  }) {
+    this.host = parts.host
+    this.port = parts.port
+    this.origin = `http://localhost:${parts.port}`
+    this.log = parts.log
+    this.#miniflare = parts.miniflare
+    this.#folder = parts.folder
+  }
+
+  /** A request with the local token, unless other headers say otherwise. */
+  fetch(
+    route: string,
+    init: RequestInit & { headers?: Record<string, string>; json?: unknown } = {},
+  ): Promise<Response> {
+    const { json, headers, ...rest } = init
+    return fetch(`http://127.0.0.1:${this.port}${route}`, {
+      redirect: 'manual',
+      ...rest,
+      headers: {
+        host: `localhost:${this.port}`,
+        authorization: `Bearer ${TOKEN}`,
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    })
+  }
+
+  /** Miniflare's own port, which is not the public one. */
+  get developmentUrl(): Promise<URL> {
+    return this.#miniflare.ready
+  }
+
+  /** Value of a counter; zero when it was never counted. */
+  async metric(series: string): Promise<number> {
+    const text = await (await this.fetch('/metrics')).text()
+    const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `))
+    return line === undefined ? 0 : Number(line.slice(series.length + 1))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#miniflare.dispose()
+    await this.host[Symbol.asyncDispose]()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+export async function startControl({ birthplace, config }: ControlOptions): Promise<RunningControl> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
+  const host = new StandInHost(path.join(folder, 'host.sock'), birthplace)
+  const port = await pickPort()
+  const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
+  const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
+  const log: string[] = []
+  bundle ??= bundleControl()
+  const miniflare = new Miniflare({
+    modules: [{ type: 'ESModule', path: 'index.js', contents: await bundle }],
+    modulesRoot: '/',
+    compatibilityDate: '2026-07-01',
+    durableObjects: {
+      SANDBOX: { className: 'SandboxObject', useSQLite: true },
+      ACCOUNT: { className: 'AccountObject', useSQLite: true },
+    },
+    durableObjectsPersist: path.join(folder, 'state'),
+    serviceBindings: { HOST: { external: { address: `unix:${host.socket}`, http: {} } } },
+    bindings: {
+      SANDWIRE_SIGNING_KEY: pkcs8.toBase64(),
+      SANDWIRE_ID_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      SANDWIRE_CONFIG: JSON.stringify({
+        mode: 'local',
+        publicOrigins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
+        hosts: [`localhost:${port}`, `127.0.0.1:${port}`],
+        localTokenSha256: sha256(TOKEN),
+        sleepAfterMs: 600_000,
+        alarmMs: 30_000,
+        maxSandboxes: 100,
+        provider: 'host',
+        workspaceMode: 'sandboxes',
+        ...config,
+      }),
+    },
+    unsafeDirectSockets: [{ host: '127.0.0.1', port, entrypoint: 'Public' }],
+    handleRuntimeStdio: (stdout, stderr) => {
+      for (const stream of [stdout, stderr])
+        stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
+    },
+  })
+  await miniflare.ready
+  return new RunningControl({ host, port, log, miniflare, folder })
+}

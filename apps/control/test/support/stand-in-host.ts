@@ -1,0 +1,115 @@
+import { rmSync } from 'node:fs'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+
+type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
+
+/** What a stand-in host needs to bring a sandbox up. */
+export interface Birthplace {
+  /** Origin at which the sandbox's sandboxd answers. */
+  start(spec: StartSpec): Promise<string>
+  stop(id: string): Promise<void>
+}
+
+/** A host API over a unix socket that keeps its sandboxes in memory. */
+export class StandInHost implements AsyncDisposable {
+  readonly socket: string
+  /** Calls in order, such as `PUT /sandboxes/abc`. */
+  readonly calls: string[] = []
+  readonly requestIds: (string | null)[] = []
+  readonly specs = new Map<string, StartSpec>()
+  /** Codes that can be redeemed once. */
+  readonly codes = new Set<string>()
+  readonly sandboxes = new Map<string, SandboxStatus>()
+  /** Answers instead of the host while set; undefined falls through. */
+  intercept: Served | undefined
+  readonly #server: ReturnType<typeof Bun.serve>
+  readonly #birthplace: Birthplace
+  readonly #starting = new Map<string, Promise<SandboxStatus>>()
+  #epochs = 0
+
+  constructor(socket: string, birthplace: Birthplace) {
+    this.socket = socket
+    this.#birthplace = birthplace
+    this.#server = Bun.serve({
+      unix: socket,
+      development: false,
+      fetch: (request) => this.#serve(request),
+      error: () => new Response('broken', { status: 500 }),
+    })
+  }
+
+  count(call: string): number {
+    return this.calls.filter((made) => made === call).length
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true)
+    rmSync(this.socket, { force: true })
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const url = new URL(request.url)
+    const [, folder, id = '', verb] = url.pathname.split('/')
+    this.calls.push(`${request.method} ${url.pathname}`)
+    this.requestIds.push(request.headers.get('x-request-id'))
+    const intercepted = await this.intercept?.(request, request.headers.get('x-request-id'))
+    if (intercepted !== undefined) return intercepted
+    if (url.pathname === '/health')
+      return Response.json({ status: 'ok', version: '0', isolation: 'none', sandboxes: this.sandboxes.size })
+    if (url.pathname === '/signin/redeem') return this.#redeem(await request.json())
+    if (folder !== 'sandboxes' || id === '') return new Response(null, { status: 404 })
+    if (verb === 'logs') return new Response('{"event":"line"}\n')
+    if (verb === 'sever') return new Response(null, { status: 204 })
+    if (request.method === 'PUT') return Response.json(await this.#start((await request.json()) as StartSpec))
+    if (verb === 'stop') return Response.json(await this.#stop(id))
+    if (request.method === 'DELETE') {
+      await this.#stop(id)
+      this.sandboxes.delete(id)
+      return new Response(null, { status: 204 })
+    }
+    return Response.json(this.sandboxes.get(id) ?? { id, state: 'absent' })
+  }
+
+  #redeem(body: unknown): Response {
+    const code = typeof body === 'object' && body !== null && 'code' in body ? String(body.code) : ''
+    return this.codes.delete(code)
+      ? new Response(null, { status: 204 })
+      : Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
+  }
+
+  async #start(spec: StartSpec): Promise<SandboxStatus> {
+    const known = this.sandboxes.get(spec.id)
+    if (known?.state === 'running') return known
+    const started = this.#starting.get(spec.id) ?? this.#bringUp(spec)
+    this.#starting.set(spec.id, started)
+    try {
+      return await started
+    } finally {
+      this.#starting.delete(spec.id)
+    }
+  }
+
+  async #bringUp(spec: StartSpec): Promise<SandboxStatus> {
+    this.specs.set(spec.id, spec)
+    const address = await this.#birthplace.start(spec)
+    this.#epochs += 1
+    const status: SandboxStatus = {
+      id: spec.id,
+      state: 'running',
+      address,
+      epoch: `epoch-${this.#epochs}`,
+      startedMs: Date.now(),
+    }
+    this.sandboxes.set(spec.id, status)
+    return status
+  }
+
+  async #stop(id: string): Promise<SandboxStatus> {
+    const known = this.sandboxes.get(id)
+    if (known === undefined) return { id, state: 'absent' }
+    if (known.state === 'running') await this.#birthplace.stop(id)
+    const status: SandboxStatus = { id, state: 'stopped' }
+    this.sandboxes.set(id, status)
+    return status
+  }
+}

@@ -1,0 +1,88 @@
+import { importPublicKey, type InternalClaims, type StartSpec, verifyInternalToken } from '@sandwire/internal'
+import { rejectionOf } from '@sandwire/testing'
+import type { Birthplace } from './stand-in-host.ts'
+
+type Intercept = (request: Request) => Response | Promise<Response> | undefined
+
+interface Place {
+  readonly server: ReturnType<typeof Bun.serve>
+  readonly key: CryptoKey
+}
+
+/** One answer of a sandbox that a test expects. */
+export interface Seen {
+  readonly claims: InternalClaims
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Sandboxes whose sandboxd checks tokens as the real one does and echoes what is sent to it. */
+export class StandInSandboxes implements Birthplace, AsyncDisposable {
+  /** Requests whose token was good, in order. */
+  readonly seen: Seen[] = []
+  /** Why tokens were refused. */
+  readonly refusals: string[] = []
+  version: unknown = { name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 }
+  activity: unknown = { attachments: 0, sessions: [], exits: [] }
+  /** Answers instead of the sandbox while set; undefined falls through. */
+  intercept: Intercept | undefined
+  /** How long a start takes. */
+  startMs = 0
+  starts = 0
+  readonly #places = new Map<string, Place>()
+
+  async start(spec: StartSpec): Promise<string> {
+    this.starts += 1
+    await Bun.sleep(this.startMs)
+    const key = await importPublicKey(spec.publicKey)
+    const server = Bun.serve<{ session: string }>({
+      hostname: '127.0.0.1',
+      port: 0,
+      development: false,
+      fetch: (request, self) => this.#serve(request, self, spec.id, key),
+      websocket: {
+        open: (socket) => void socket.send(`session ${socket.data.session}`),
+        message: (socket, message) => void socket.send(message),
+      },
+    })
+    this.#places.set(spec.id, { server, key })
+    return `http://127.0.0.1:${server.port}`
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#places.get(id)?.server.stop(true)
+    this.#places.delete(id)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const id of this.#places.keys()) await this.stop(id)
+  }
+
+  async #serve(
+    request: Request,
+    server: Bun.Server<{ session: string }>,
+    sandbox: string,
+    key: CryptoKey,
+  ): Promise<Response | undefined> {
+    const intercepted = await this.intercept?.(request)
+    if (intercepted !== undefined) return intercepted
+    const url = new URL(request.url)
+    const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? ''
+    const facts = { method: request.method, path: url.pathname + url.search, sandbox, nowMs: Date.now() }
+    const verified = verifyInternalToken(key, token, facts)
+    try {
+      this.seen.push({ claims: await verified, headers: Object.fromEntries(request.headers) })
+    } catch {
+      this.refusals.push(String(await rejectionOf(verified)))
+      return Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
+    }
+    const { claims } = this.seen.at(-1) ?? { claims: undefined }
+    if (url.pathname === '/__meta/version') return Response.json(this.version)
+    if (url.pathname === '/activity') return Response.json(this.activity)
+    if (url.pathname === '/attach') {
+      const session = url.searchParams.get('session') ?? claims?.session ?? ''
+      const headers = { 'sec-websocket-protocol': request.headers.get('sec-websocket-protocol') ?? '' }
+      if (server.upgrade(request, { data: { session }, headers })) return undefined
+    }
+    return Response.json({ error: { code: 'session_not_found', message: 'RAW' } }, { status: 404 })
+  }
+}
