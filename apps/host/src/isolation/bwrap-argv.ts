@@ -31,6 +31,8 @@ export interface BwrapPlan {
   readonly hostname: string
   readonly users: UserModel
   readonly filterFd: number
+  /** Where bubblewrap writes which process is the init of the sandbox. */
+  readonly infoFd: number
   /** System folders that are links into `/usr` on this machine, such as `lib64`. */
   readonly usrLinks: readonly string[]
   readonly readOnly: readonly Binding[]
@@ -73,7 +75,7 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     ...users(plan.users),
     ...['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
     ...['--die-with-parent', '--new-session', '--hostname', plan.hostname],
-    ...['--seccomp', String(plan.filterFd), '--clearenv'],
+    ...['--seccomp', String(plan.filterFd), '--info-fd', String(plan.infoFd), '--clearenv'],
     ...Object.entries(plan.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--ro-bind', '/usr', '/usr'],
     ...plan.usrLinks.flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),

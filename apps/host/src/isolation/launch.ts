@@ -9,13 +9,17 @@ import { Launched } from './launched.ts'
 import { isAttached } from './loop-devices.ts'
 import { outsidePaths } from './outside-paths.ts'
 import { pollUntil } from './poll.ts'
-import { descendantsOf, listProcesses, signalProcess } from './process-table.ts'
-import { createRlimits } from './rlimits.ts'
+import { findDaemon, findInit } from './sandbox-processes.ts'
+import { signalProcess } from './process-table.ts'
+import { createRlimits, limitProcesses } from './rlimits.ts'
 import { ensureFolder, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
 import type { IsolationSettings } from './settings.ts'
 import { SYSTEM_ENV } from './system-env.ts'
 import { openUserNamespace } from './user-namespace.ts'
+import { watchDisk } from './disk-watch.ts'
+import { watchMemory } from './memory-watch.ts'
+import { startWatches } from './watchdog.ts'
 
 /** What this machine offers. */
 export interface Machine {
@@ -38,7 +42,8 @@ export interface LaunchRequest {
 const MAX_TERMINALS = 64
 /** Descriptors of the launched shell; bubblewrap is told these numbers. */
 const FILTER_FD = 3
-const USERNS_FD = 4
+const INFO_FD = 4
+const USERNS_FD = 5
 /** How long an earlier life of the sandbox may take to let go of its files. */
 const RELEASE_MS = 5_000
 
@@ -110,9 +115,10 @@ function handOver(folder: string, ids: SandboxIds): void {
   }
 }
 
-function commandOf({ plan, ids, settings }: LaunchRequest): string[] {
+function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
   const { code } = settings.program
   return [
+    ...(machine.cgroups === 'none' ? limitProcesses(plan.limits.pids) : []),
     `${INSIDE_PROGRAM}/executable`,
     ...(code === undefined ? [] : [`${INSIDE_PROGRAM}/code/${code.entry}`]),
     ...plan.daemonArgs,
@@ -159,25 +165,40 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   if (ids !== undefined) handOver(folders.io, ids)
   const oomKillsBefore = cgroup.oomKills()
   const child = await spawn(request, cgroup.joinFiles)
-  const isAlive = (): number[] => [
-    ...cgroup.pids(),
-    ...descendantsOf(child.pid, listProcesses()).map(({ pid }) => pid),
-  ]
-  return new Launched({
+  const launched = new Launched({
     child,
-    findDaemon: () => descendantsOf(child.pid, listProcesses()).find(({ innerPid }) => innerPid === 2)?.pid,
+    findDaemon: () => findDaemon(folders.info),
     killAll: () => {
       cgroup.kill()
-      for (const pid of isAlive()) signalProcess(pid, 'SIGKILL')
+      for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
+      const init = findInit(folders.info)
+      if (init !== undefined) signalProcess(init, 'SIGKILL')
       child.kill('SIGKILL')
     },
-    isGone: () => cgroup.pids().length === 0 && !(machine.hasImages && isAttached(folders.image)),
+    isGone: () =>
+      cgroup.pids().length === 0 &&
+      findInit(folders.info) === undefined &&
+      !(machine.hasImages && isAttached(folders.image)),
     cleanUp: () => {
       cgroup.remove()
       rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
     },
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
   })
+  keepWatch(request, launched)
+  return launched
+}
+
+/** Watches over what the kernel does not limit on this machine. */
+function keepWatch({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
+  const { memoryBytes, diskBytes } = plan.limits
+  const watches = startWatches([
+    ...(machine.cgroups === 'none'
+      ? [watchMemory(launched.pid, memoryBytes, () => launched.condemn('oom'))]
+      : []),
+    ...(machine.hasImages ? [] : [watchDisk(folders.files, diskBytes, () => launched.condemn('disk_full'))]),
+  ])
+  void launched.ended.finally(() => watches[Symbol.dispose]())
 }
 
 async function spawn(
@@ -190,6 +211,7 @@ async function spawn(
     hostname: plan.name,
     users: ids === undefined ? { kind: 'one' } : { kind: 'two', usernsFd: USERNS_FD },
     filterFd: FILTER_FD,
+    infoFd: INFO_FD,
     usrLinks: usrLinks(),
     ...createBindings(request, sources),
     terminals: sources.terminals,
@@ -200,15 +222,17 @@ async function spawn(
   const rlimits = createRlimits(plan.limits, machine.cgroups !== 'none')
   const argv = createLaunchArgv({ joinFiles, root, rlimits }, process.pid, ['bwrap', ...bwrap])
   using namespace = ids === undefined ? undefined : await openUserNamespace(ids)
-  const filter = openSync(folders.filter, 'r')
-  try {
-    const extra = namespace === undefined ? [filter] : [filter, namespace.fd]
-    return Bun.spawn(argv, {
-      cwd: '/',
-      env: SYSTEM_ENV,
-      stdio: ['ignore', 'pipe', 'pipe', ...extra],
-    })
-  } finally {
-    closeSync(filter)
-  }
+  using filter = openFile(folders.filter, constants.O_RDONLY)
+  using info = openFile(folders.info, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC)
+  const extra = namespace === undefined ? [] : [namespace.fd]
+  return Bun.spawn(argv, {
+    cwd: '/',
+    env: SYSTEM_ENV,
+    stdio: ['ignore', 'pipe', 'pipe', filter.fd, info.fd, ...extra],
+  })
+}
+
+function openFile(file: string, flags: number): Disposable & { readonly fd: number } {
+  const fd = openSync(file, flags, 0o600)
+  return { fd, [Symbol.dispose]: () => closeSync(fd) }
 }

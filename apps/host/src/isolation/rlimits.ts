@@ -1,3 +1,4 @@
+import { release } from 'node:os'
 import type { SandboxLimits } from '@sandwire/internal'
 
 const MAX_OPEN_FILES = 4096
@@ -17,4 +18,19 @@ export function createRlimits(limits: SandboxLimits, hasCgroup: boolean): string
     // Address space is not limited, since runtimes reserve far more than they use.
     ...(hasCgroup ? [] : [`--data=${dataBytes}:${dataBytes}`]),
   ]
+}
+
+/** Since Linux 5.14 processes are counted per user namespace; before, those of the whole machine count. */
+const COUNTS_PER_NAMESPACE = [5, 14] as const
+
+/** Whether this kernel counts a sandbox's processes apart from the other processes of the same user. */
+export function countsPerNamespace(kernel: string): boolean {
+  const [major = 0, minor = 0] = kernel.split('.').map((part) => Number.parseInt(part, 10))
+  const [wantedMajor, wantedMinor] = COUNTS_PER_NAMESPACE
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
+}
+
+/** Start of a command inside the sandbox that limits how many processes there are, where no cgroup does. */
+export function limitProcesses(count: number): string[] {
+  return countsPerNamespace(release()) ? ['/usr/bin/prlimit', `--nproc=${count}:${count}`, '--'] : []
 }

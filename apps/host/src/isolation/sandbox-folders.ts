@@ -13,6 +13,8 @@ export interface SandboxFolders {
   readonly stage: string
   /** System call filter for bubblewrap. */
   readonly filter: string
+  /** What bubblewrap says about what it started. */
+  readonly info: string
   /** Holds `workspace` and `home` where there is no image. */
   readonly files: string
   /** File system of the sandbox, where loop devices work. */
@@ -29,6 +31,7 @@ export function foldersOf(base: { dataFolder: string; runBase: string }, id: str
     etc: path.join(run, 'etc'),
     stage: path.join(run, 'stage'),
     filter: path.join(run, 'filter.bpf'),
+    info: path.join(run, 'info.json'),
     files: path.join(kept, 'files', id),
     image: path.join(kept, 'images', `${id}.ext4`),
   }
