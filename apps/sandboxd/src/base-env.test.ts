@@ -30,3 +30,14 @@ test('createBaseEnv fills in what a shell needs', () => {
   })
   expect(env['PATH']).toBeString()
 })
+
+test("createBaseEnv describes another user to that user's processes", () => {
+  const own = { PATH: '/bin', HOME: '/root', USER: 'root', LOGNAME: 'root', SHELL: '/bin/bash' }
+  expect(createBaseEnv(own, account, true)).toMatchObject({
+    PATH: '/bin',
+    HOME: '/home/ada',
+    USER: 'ada',
+    LOGNAME: 'ada',
+    SHELL: '/bin/zsh',
+  })
+})

@@ -18,3 +18,31 @@ test('createLog writes one JSON object a line, whatever the fields hold', () => 
     code: 'x\n\u001b[31m"y"',
   })
 })
+
+test('createLog writes listed fields with plain values, whatever it is handed', () => {
+  const lines: string[] = []
+  const log = createLog(
+    (line) => lines.push(line),
+    () => new Date(0),
+  )
+  const careless: object = {
+    request_id: 'r1',
+    authorization: 'Bearer canary',
+    url: '/attach?canary',
+    cause: new Error('canary'),
+    code: { nested: 'canary' },
+    message: 'm'.repeat(10_000),
+    time: 'canary',
+    level: 'canary',
+    event: 'canary',
+  }
+  log.info('refused', careless)
+  expect(lines[0]).not.toContain('canary')
+  expect(JSON.parse(lines[0] ?? '')).toEqual({
+    time: '1970-01-01T00:00:00.000Z',
+    level: 'info',
+    event: 'refused',
+    request_id: 'r1',
+    message: 'm'.repeat(500),
+  })
+})
