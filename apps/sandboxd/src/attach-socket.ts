@@ -1,5 +1,12 @@
 import type { ServerWebSocket } from 'bun'
-import { encode, ERRORS, type LinkRights, type SandwireError, type StartParameters } from '@sandwire/protocol'
+import {
+  encode,
+  ERRORS,
+  FramePacker,
+  type LinkRights,
+  type SandwireError,
+  type StartParameters,
+} from '@sandwire/protocol'
 import type { Log } from './log.ts'
 import type { SessionHost } from './sessions/session-host.ts'
 import { sendFrame } from './sessions/socket-link.ts'
@@ -44,6 +51,7 @@ export function createSocketHandlers(
   pong(socket: ServerWebSocket<SocketData>): void
   close(socket: ServerWebSocket<SocketData>): void
 } {
+  const frames = new FramePacker()
   const heard = (data: SocketData): void => {
     if (data.kind === 'attach') data.liveness.heardMs = now()
   }
@@ -63,6 +71,7 @@ export function createSocketHandlers(
         data.link,
         {
           send: (frame) => sendFrame(socket, frame),
+          sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
           close: (code, reason) => {
             // The answer to a close frame is behind what the client has sent before.
             socket.resume()

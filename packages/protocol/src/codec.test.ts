@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ClientMessage, PlainClientMessage } from './client-frames.ts'
 import { decodeClient, decodePlainClient, decodePlainServer, decodeServer, encode } from './codec.ts'
-import { packData, unpackData } from './data-frame.ts'
-import { MAX_CONTROL_CHARS } from './limits.ts'
+import { FramePacker, packData, unpackData } from './data-frame.ts'
+import { MAX_CONTROL_CHARS, MAX_DATA_BYTES } from './limits.ts'
 import type { PlainServerMessage, ServerMessage } from './server-frames.ts'
 
 const IDENTITY = '00112233445566778899aabbccddeeff'
@@ -156,7 +156,16 @@ describe('data frames', () => {
     ['snapshot', 3],
   ] as const)('[P1] of %s begin with %d', (stream, first) => {
     expect(packData(stream, payload)).toEqual(Uint8Array.of(first, 0, 255, 1))
+    expect(new FramePacker().pack(stream, payload)).toEqual(packData(stream, payload))
     expect(decodeServer(Uint8Array.of(first, 0, 255, 1))).toEqual({ kind: 'data', stream, payload })
+  })
+
+  test('[B1] packs frames of every size after each other, up to the largest', () => {
+    const packer = new FramePacker()
+    for (const bytes of [MAX_DATA_BYTES, 0, 1, 1000, MAX_DATA_BYTES]) {
+      const payload = new Uint8Array(bytes).fill(bytes % 251)
+      expect(packer.pack('stderr', payload)).toEqual(packData('stderr', payload))
+    }
   })
 
   test('[P1] may be empty', () => {

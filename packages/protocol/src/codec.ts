@@ -46,7 +46,7 @@ function decodeFromClient<M>(shape: Shape<M>, wire: WireMessage): FromClient<M> 
 function decodeFromServer<M>(shape: Shape<M>, wire: WireMessage): FromServer<M> | undefined {
   if (typeof wire !== 'string') {
     const data = unpackData(wire)
-    return data === undefined ? undefined : { kind: 'data', ...data }
+    return data === undefined ? undefined : { kind: 'data', stream: data.stream, payload: data.payload }
   }
   const message = decodeText(shape, wire)
   return message === undefined ? undefined : { kind: 'control', message }

@@ -1,3 +1,5 @@
+import { MAX_DATA_BYTES } from './limits.ts'
+
 /** First byte of a data frame from the server. */
 export const STREAM = { stdout: 0x01, stderr: 0x02, snapshot: 0x03 } as const
 export type StreamName = keyof typeof STREAM
@@ -10,6 +12,24 @@ export function packData(stream: StreamName, payload: Uint8Array): Uint8Array<Ar
   frame[0] = STREAM[stream]
   frame.set(payload, 1)
   return frame
+}
+
+/**
+ * Where a packed payload begins: on a cache line, as the memory that it is copied from usually does. A copy whose places
+ * differ by 1 to 15 bytes within a page takes fifteen times as long on AMD's Zen 4 (`rep movsb`).
+ */
+const PAYLOAD_AT = 64
+
+/** Builds data frames in memory that stays the same: a frame is good until the next one is packed. */
+export class FramePacker {
+  readonly #memory = new Uint8Array(PAYLOAD_AT + MAX_DATA_BYTES)
+
+  /** Takes what one frame carries, at most `MAX_DATA_BYTES`. */
+  pack(stream: StreamName, payload: Uint8Array): Uint8Array<ArrayBuffer> {
+    this.#memory[PAYLOAD_AT - 1] = STREAM[stream]
+    this.#memory.set(payload, PAYLOAD_AT)
+    return this.#memory.subarray(PAYLOAD_AT - 1, PAYLOAD_AT + payload.byteLength)
+  }
 }
 
 /** The stream and a view of the payload, or `undefined` when the first byte names no stream. */

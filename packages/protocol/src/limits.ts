@@ -28,6 +28,8 @@ export const PLAIN_INPUT_BYTES = 16 * 1024 * 1024
 export const LOG_BYTES = 2 * 1024 * 1024
 /** Output handed to sockets for one session in one turn of the event loop. */
 export const TURN_BYTES = 256 * 1024
+/** Output that may wait in the log for its turn or its connection before reading from the process stops. */
+export const AHEAD_BYTES = 64 * 1024
 /** After a cut, how long a session blocks rather than trims, and a lease is reserved. */
 export const GRACE_MS = 30_000
 /** A driver of a trimming session without ack progress for this long no longer holds the program back. */
@@ -58,6 +60,10 @@ export const MAX_ERROR_CHARS = 2048
 export const ACK_DELAY_MS = 10
 /** Consumed output that is acknowledged at once. */
 export const ACK_BYTES = 16 * 1024
+/** In a flood, which comes in full frames: least time between acks of less than `FLOOD_ACK_BYTES`. */
+export const FLOOD_ACK_MS = 1
+/** Consumed output that is acknowledged at once in a flood: two full frames, so at most half the window. */
+export const FLOOD_ACK_BYTES = 2 * MAX_DATA_BYTES
 /** Input a client holds for a process that does not take it; beyond, `write` waits. */
 export const CLIENT_INPUT_BYTES = 1024 * 1024
 /** Rendered screens larger than this are sent without their scrollback. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { STREAM } from './data-frame.ts'
+import type { OutputStream } from './data-frame.ts'
 import { MAX_DATA_BYTES } from './limits.ts'
-import { OutputLog } from './output-log.ts'
+import { type LogSlice, OutputLog } from './output-log.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
-const shown = (frame: Uint8Array | undefined): string | undefined =>
-  frame === undefined ? undefined : `${frame[0]}:${new TextDecoder().decode(frame.subarray(1))}`
+const shown = (slice: LogSlice | undefined): string | undefined =>
+  slice === undefined ? undefined : `${slice.stream}:${new TextDecoder().decode(slice.bytes)}`
 
 describe('OutputLog', () => {
   test('[R3] counts the payload of both streams from 0', () => {
@@ -16,15 +16,15 @@ describe('OutputLog', () => {
     expect([log.start, log.end]).toEqual([0, 5])
   })
 
-  test('[R3] hands out runs of one stream as whole frames', () => {
+  test('[R3] hands out runs of one stream', () => {
     const log = new OutputLog(100)
     log.append('stdout', bytes('ab'))
     log.append('stdout', bytes('c'))
     log.append('stderr', bytes('de'))
-    expect(shown(log.read(0, 100)?.frame)).toBe('1:abc')
-    expect(shown(log.read(1, 1)?.frame)).toBe('1:b')
-    expect(shown(log.read(3, 100)?.frame)).toBe('2:de')
-    expect(shown(log.read(4, 100)?.frame)).toBe('2:e')
+    expect(shown(log.read(0, 100))).toBe('stdout:abc')
+    expect(shown(log.read(1, 1))).toBe('stdout:b')
+    expect(shown(log.read(3, 100))).toBe('stderr:de')
+    expect(shown(log.read(4, 100))).toBe('stderr:e')
     expect(log.read(5, 100)).toBeUndefined()
     expect(log.read(0, 0)).toBeUndefined()
   })
@@ -37,18 +37,18 @@ describe('OutputLog', () => {
     log.trim(100)
     expect(log.start).toBe(4)
     expect(log.read(3, 10)).toBeUndefined()
-    expect(shown(log.read(4, 10)?.frame)).toBe('1:efgh')
+    expect(shown(log.read(4, 10))).toBe('stdout:efgh')
     log.trim(0)
     expect(log.start).toBe(4)
   })
 
-  test('[R3] never changes a frame that it handed out', () => {
+  test('[R3] never changes what it handed out', () => {
     const log = new OutputLog(1_000_000)
     log.append('stdout', bytes('ab'))
-    const frames = [log.read(0, 10)?.frame, log.read(1, 10)?.frame]
+    const slices = [log.read(0, 10), log.read(1, 10)]
     for (let times = 0; times < 2_000; times += 1)
       log.append(times % 2 === 0 ? 'stdout' : 'stderr', bytes('xyz'))
-    expect(frames.map(shown)).toEqual(['1:ab', '1:b'])
+    expect(slices.map(shown)).toEqual(['stdout:ab', 'stdout:b'])
   })
 
   test('[R3] splits what is larger than a frame', () => {
@@ -72,6 +72,15 @@ describe('OutputLog', () => {
     }
   })
 
+  test('[F10] keeps a large piece as it came, unless that holds much more memory', () => {
+    const log = new OutputLog(1_000_000)
+    const piece = new Uint8Array(100_000)
+    log.append('stdout', piece)
+    expect(log.read(0, 10)?.bytes.buffer).toBe(piece.buffer)
+    log.append('stdout', new Uint8Array(10_000_000).subarray(0, 50_000))
+    expect(log.allocatedBytes).toBe(150_000)
+  })
+
   test('[F10] costs little while it is short', () => {
     const log = new OutputLog(1_000_000)
     expect(log.allocatedBytes).toBe(0)
@@ -85,7 +94,11 @@ const step = fc.oneof(
   fc.record({
     kind: fc.constant('append' as const),
     stream: fc.constantFrom('stdout' as const, 'stderr' as const),
-    length: fc.oneof(fc.nat(5), fc.nat(300), fc.constantFrom(65_535, 65_536, 65_537, 140_000)),
+    length: fc.oneof(
+      fc.nat(5),
+      fc.nat(300),
+      fc.constantFrom(16_383, 16_384, 65_535, 65_536, 65_537, 140_000),
+    ),
   }),
   fc.record({
     kind: fc.constant('trim' as const),
@@ -102,13 +115,13 @@ test('[R3] a log does what a plain list of bytes would do', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(1, 10, 1_000, 100_000), (steps, limit) => {
       const log = new OutputLog(limit)
-      const model: { stream: number; byte: number }[] = []
+      const model: { stream: OutputStream; byte: number }[] = []
       let start = 0
       for (const one of steps) {
         if (one.kind === 'append') {
           const piece = Uint8Array.from({ length: one.length }, (_, index) => (model.length + index) % 251)
           log.append(one.stream, piece)
-          for (const byte of piece) model.push({ stream: STREAM[one.stream], byte })
+          for (const byte of piece) model.push({ stream: one.stream, byte })
         } else if (one.kind === 'trim') {
           log.trim(one.keepFrom)
           start = Math.max(start, Math.min(model.length - limit, one.keepFrom))
@@ -122,7 +135,7 @@ test('[R3] a log does what a plain list of bytes would do', () => {
 
 function checkRead(
   log: OutputLog,
-  model: readonly { stream: number; byte: number }[],
+  model: readonly { stream: OutputStream; byte: number }[],
   { from, max, start }: { from: number; max: number; start: number },
 ): void {
   const slice = log.read(from, max)
@@ -134,10 +147,10 @@ function checkRead(
   const length = (slice?.end ?? 0) - from
   expect(length).toBeGreaterThan(0)
   expect(length).toBeLessThanOrEqual(Math.min(max, MAX_DATA_BYTES))
-  expect(slice?.frame.byteLength).toBe(1 + length)
+  expect(slice?.bytes.byteLength).toBe(length)
   const isWrong = model
     .slice(from, from + length)
-    .some((entry, index) => entry.stream !== stream || entry.byte !== slice?.frame[1 + index])
+    .some((entry, index) => entry.stream !== stream || entry.byte !== slice?.bytes[index])
   expect(isWrong).toBe(false)
-  expect(slice?.frame[0]).toBe(stream)
+  expect(slice?.stream).toBe(stream)
 }

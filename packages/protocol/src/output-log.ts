@@ -1,33 +1,40 @@
-import { type OutputStream, STREAM } from './data-frame.ts'
+import type { OutputStream } from './data-frame.ts'
 import { MAX_DATA_BYTES } from './limits.ts'
 
-/** A piece of the log that is ready to be sent. */
+/** A piece of the log: bytes of one stream, at most as many as a frame carries. */
 export interface LogSlice {
-  /** A whole data frame: the stream's byte, then the payload. Never modified afterwards. */
-  readonly frame: Uint8Array
-  /** Offset behind the payload. */
+  readonly stream: OutputStream
+  /** A view of the log, which never changes what it has handed out. */
+  readonly bytes: Uint8Array
+  /** Offset behind the bytes. */
   readonly end: number
 }
 
-/** Runs of output, each stored as the frame it is sent as: the stream's byte, then its payload. */
+/** A stretch of output. */
 interface Block {
-  /** Offset of the first payload byte. */
+  /** Offset of its first byte. */
   readonly start: number
   bytes: Uint8Array
   /** Bytes in use; what is behind them is spare. */
   used: number
-  /** Where each run begins in `bytes`. Every run adds one byte, so run `r` starts at offset `start + runs[r] - r`. */
-  readonly runs: number[]
+  /** Stream of its first byte. */
+  readonly stream: OutputStream
+  /** Where in the block the stream changes to the other one, and back. */
+  readonly changes: number[]
+  /** The bytes are a piece as it came, to which nothing is added. */
+  readonly isKept: boolean
 }
 
-/** A full block is one whole frame; a stream that changes every byte costs ten times its size, not hundreds. */
-const BLOCK_BYTES = 1 + MAX_DATA_BYTES
+/** Pieces from this size on are kept as they came; smaller ones are copied together. */
+const KEEP_BYTES = 16 * 1024
+/** A piece that fills less of its memory than this share is copied, so that the log does not hold the rest. */
+const KEEP_SHARE = 0.75
+/** A full block of small pieces is a whole frame. */
+const BLOCK_BYTES = MAX_DATA_BYTES
+/** Changes of the stream in one block: a stream that changes every byte costs ten times its size, not hundreds. */
+const MAX_CHANGES = 4096
 /** Blocks start this large and double, so a shell prompt costs little and a flood is stored in whole frames. */
 const FIRST_BLOCK_BYTES = 256
-/** Output that comes in such pieces is a flood: its blocks are made full at once instead of growing by copies. */
-const FLOOD_BYTES = 16 * 1024
-/** A piece of this size begins a run, so that it is sent as it is stored; smaller ones join the run before. */
-const RUN_BYTES = 1024
 /** Less room than this at the end of a block is not worth a frame of its own. */
 const SPARE_BYTES = 8 * 1024
 /** Dead blocks at the front are dropped from the array in batches of this many. */
@@ -37,7 +44,7 @@ const NOTHING = new Uint8Array(0)
 
 /**
  * Output of a process, addressed by offset and bounded in bytes.
- * Payload is copied once, into the frame it will be sent as; every reader shares that frame.
+ * A flood is not copied at all: the log keeps the pieces it is given, and every reader gets views of them.
  */
 export class OutputLog {
   readonly #limitBytes: number
@@ -65,15 +72,19 @@ export class OutputLog {
     return this.#limitBytes
   }
 
-  /** Memory in use for payload and its frames. */
+  /** Memory in use for output and its order. */
   get allocatedBytes(): number {
     let bytes = 0
-    for (const block of this.#blocks) bytes += block.bytes.byteLength + 8 * block.runs.length
+    for (const block of this.#blocks) bytes += block.bytes.buffer.byteLength + 8 * block.changes.length
     return bytes
   }
 
-  /** Adds bytes at the end. Does not trim: the owner decides what may go. */
+  /** Adds bytes at the end; they belong to the log from then on. Does not trim: the owner decides what may go. */
   append(stream: OutputStream, bytes: Uint8Array): void {
+    if (bytes.byteLength >= KEEP_BYTES) {
+      this.#begin(stream, compact(bytes))
+      return
+    }
     let taken = 0
     while (taken < bytes.byteLength) {
       const block = this.#blockWithRoom(stream, bytes.byteLength - taken)
@@ -91,10 +102,10 @@ export class OutputLog {
     if (target <= this.#start) return
     this.#start = target
     let block = this.#blocks[this.#head]
-    while (block !== undefined && endOf(block) <= target) {
+    while (block !== undefined && block.start + block.used <= target) {
       // The array is compacted in batches, the memory goes at once.
       block.bytes = NOTHING
-      block.runs.length = 0
+      block.changes.length = 0
       this.#head += 1
       block = this.#blocks[this.#head]
     }
@@ -103,42 +114,33 @@ export class OutputLog {
     this.#head = 0
   }
 
-  /** The frame that continues at `from` with at most `maxBytes` of payload, or `undefined` when there is none. */
+  /** What continues at `from`, of one stream and at most `maxBytes` or a frame, or `undefined` when there is nothing. */
   read(from: number, maxBytes: number): LogSlice | undefined {
     if (from < this.#start || from >= this.#end || maxBytes <= 0) return undefined
     const block = this.#find(from)
     if (block === undefined) return undefined
-    const run = findRun(block, from - block.start)
-    const at = block.runs[run] ?? 0
-    const skip = from - block.start - (at - run)
-    const length = Math.min((block.runs[run + 1] ?? block.used) - at - 1 - skip, maxBytes)
-    if (skip === 0) return { frame: block.bytes.subarray(at, at + 1 + length), end: from + length }
-    const frame = new Uint8Array(1 + length)
-    frame[0] = block.bytes[at] ?? 0
-    frame.set(block.bytes.subarray(at + 1 + skip, at + 1 + skip + length), 1)
-    return { frame, end: from + length }
+    const at = from - block.start
+    const passed = countPassed(block.changes, at)
+    const runEnd = block.changes[passed] ?? block.used
+    const bytes = block.bytes.subarray(at, Math.min(runEnd, at + Math.min(maxBytes, MAX_DATA_BYTES)))
+    return { stream: streamAfter(block.stream, passed), bytes, end: from + bytes.byteLength }
   }
 
-  /** The block to append to, in a run of this stream, with room for at least one byte. */
+  /** The block to append to, with room for at least one byte, which will be of this stream. */
   #blockWithRoom(stream: OutputStream, wanted: number): Block {
     const last = this.#head < this.#blocks.length ? this.#blocks.at(-1) : undefined
-    if (last !== undefined) {
-      const isNewRun = wanted >= RUN_BYTES || last.bytes[last.runs.at(-1) ?? 0] !== STREAM[stream]
-      const room = BLOCK_BYTES - last.used - (isNewRun ? 1 : 0)
-      if (room >= Math.min(wanted, SPARE_BYTES)) {
-        reserve(last, wanted + 1)
-        if (isNewRun) beginRun(last, stream)
-        return last
-      }
-    }
-    const block: Block = {
-      start: this.#end,
-      bytes: wanted < FLOOD_BYTES ? NOTHING : new Uint8Array(BLOCK_BYTES),
-      used: 0,
-      runs: [],
-    }
-    reserve(block, wanted + 1)
-    beginRun(block, stream)
+    const block = last !== undefined && hasRoom(last, wanted) ? last : this.#begin(stream, undefined)
+    reserve(block, wanted)
+    if (streamAfter(block.stream, block.changes.length) !== stream) block.changes.push(block.used)
+    return block
+  }
+
+  /** Begins a block at the end, with a piece to keep or empty. */
+  #begin(stream: OutputStream, kept: Uint8Array | undefined): Block {
+    const bytes = kept ?? NOTHING
+    const isKept = kept !== undefined
+    const block: Block = { start: this.#end, bytes, used: bytes.byteLength, stream, changes: [], isKept }
+    this.#end += bytes.byteLength
     this.#blocks.push(block)
     return block
   }
@@ -152,33 +154,34 @@ export class OutputLog {
       const block = this.#blocks[middle]
       if (block === undefined) return undefined
       if (offset < block.start) high = middle - 1
-      else if (offset >= endOf(block)) low = middle + 1
+      else if (offset >= block.start + block.used) low = middle + 1
       else return block
     }
     return undefined
   }
 }
 
-function endOf(block: Block): number {
-  return block.start + block.used - block.runs.length
+/** Whether it is worth adding to a block. */
+function hasRoom({ isKept, used, changes }: Block, wanted: number): boolean {
+  return !isKept && changes.length < MAX_CHANGES && BLOCK_BYTES - used >= Math.min(wanted, SPARE_BYTES)
 }
 
-/** Index of the run that holds the payload byte `offset` of the block. */
-function findRun(block: Block, offset: number): number {
+/** How many of the ascending places are at or before `at`. */
+function countPassed(places: readonly number[], at: number): number {
   let low = 0
-  let high = block.runs.length - 1
+  let high = places.length
   while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if ((block.runs[middle] ?? 0) - middle <= offset) low = middle
-    else high = middle - 1
+    const middle = (low + high) >> 1
+    if ((places[middle] ?? 0) <= at) low = middle + 1
+    else high = middle
   }
   return low
 }
 
-function beginRun(block: Block, stream: OutputStream): void {
-  block.runs.push(block.used)
-  block.bytes[block.used] = STREAM[stream]
-  block.used += 1
+/** The stream after a number of changes: there are two, so they alternate. */
+function streamAfter(first: OutputStream, changes: number): OutputStream {
+  if (changes % 2 === 0) return first
+  return first === 'stdout' ? 'stderr' : 'stdout'
 }
 
 /** Grows a block so that `wanted` more bytes fit, or as many as a block may have. */
@@ -189,4 +192,8 @@ function reserve(block: Block, wanted: number): void {
   const grown = new Uint8Array(Math.min(BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, capacity * 2, needed)))
   grown.set(block.bytes.subarray(0, block.used))
   block.bytes = grown
+}
+
+function compact(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength < bytes.buffer.byteLength * KEEP_SHARE ? bytes.slice() : bytes
 }

@@ -83,7 +83,7 @@ export function readOutput(id: string, query: URLSearchParams, deps: SessionRout
   while (next - from < MAX_OUTPUT_BYTES) {
     const slice = log.read(next, Math.min(limits.MAX_DATA_BYTES, MAX_OUTPUT_BYTES - (next - from)))
     if (slice === undefined) break
-    chunks.push(slice.frame.subarray(1))
+    chunks.push(slice.bytes)
     next = slice.end
   }
   return new Response(new Blob(chunks as Uint8Array<ArrayBuffer>[]), {

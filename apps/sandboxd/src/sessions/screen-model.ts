@@ -94,7 +94,7 @@ export class ScreenModel {
     while (this.#fed < end) {
       const slice = log.read(this.#fed, end - this.#fed)
       if (slice === undefined) return
-      const bytes = slice.frame.slice(1)
+      const bytes = slice.bytes.slice()
       this.#fed = slice.end
       this.#inFlight += bytes.byteLength
       void this.#renderer.feed(id, bytes).then(() => {

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { DEFAULT_LIMITS, decodeServer, encode, type FromServer, type ServerMessage } from '@sandwire/protocol'
+import {
+  DEFAULT_LIMITS,
+  decodeServer,
+  encode,
+  type FromServer,
+  type OutputStream,
+  packData,
+  type ServerMessage,
+} from '@sandwire/protocol'
 import { createLog } from '../log.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
 import { type HostLink, SessionHost } from './session-host.ts'
@@ -56,6 +64,9 @@ class HandLink implements HostLink {
     if (frame === undefined) throw new Error('undecodable frame')
     if (this.outcome !== 'lost') this.received.push(frame)
     return this.outcome
+  }
+  sendOutput(stream: OutputStream, bytes: Uint8Array): SendOutcome {
+    return this.send(packData(stream, bytes))
   }
   close(code: number): void {
     this.closed = code

@@ -18,6 +18,8 @@ import type { SendOutcome } from './socket-link.ts'
 /** One connection as the host needs it. */
 export interface HostLink {
   send(data: string | Uint8Array): SendOutcome
+  /** Sends output as one data frame; `bytes` are read before this returns. */
+  sendOutput(stream: OutputStream, bytes: Uint8Array): SendOutcome
   close(code: number, reason: string): void
   /** Cuts the connection without a goodbye. */
   terminate(): void
@@ -168,7 +170,10 @@ export class SessionHost {
         this.#start(effect)
         return
       case 'send':
-        this.#send(effect.link, effect.data)
+        this.#send(effect.link, (link) => link.send(effect.data))
+        return
+      case 'sendOutput':
+        this.#send(effect.link, (link) => link.sendOutput(effect.stream, effect.bytes))
         return
       case 'close':
         this.#links.get(effect.link)?.close(effect.code, effect.reason)
@@ -269,10 +274,10 @@ export class SessionHost {
     this.#run(this.session.ended(end, this.#deps.now()))
   }
 
-  #send(id: LinkId, data: string | Uint8Array): void {
+  #send(id: LinkId, send: (link: HostLink) => SendOutcome): void {
     const link = this.#links.get(id)
     if (link === undefined) return
-    switch (link.send(data)) {
+    switch (send(link)) {
       case 'sent':
         return
       case 'full':

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ERRORS, isErrorCode } from '../errors.ts'
+import { MAX_DATA_BYTES } from '../limits.ts'
 import { ClientBench } from './client-bench.fixture.ts'
 
 const failure = (bench: ClientBench): string | undefined =>
@@ -121,6 +122,38 @@ describe('output', () => {
     expect(bench.takeSent()).toEqual([])
     bench.consumes(16_384)
     expect(bench.takeSent()).toEqual([{ type: 'ack', output: 16_384 }])
+  })
+
+  test('[W6] in full frames is acknowledged two at a time after an ack', () => {
+    const bench = ClientBench.attached()
+    const frame = 'x'.repeat(MAX_DATA_BYTES)
+    const consumeFrames = (count: number): void => {
+      for (let times = 0; times < count; times += 1) {
+        bench.hearsData(frame)
+        bench.consumes(bench.session.received)
+      }
+    }
+    bench.wait(1)
+    bench.takeSent()
+    consumeFrames(5)
+    expect(bench.takeSent()).toEqual(
+      [1, 3, 5].map((count) => ({ type: 'ack', output: count * frame.length })),
+    )
+    consumeFrames(1)
+    expect(bench.takeSent()).toEqual([])
+    bench.wait(1)
+    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 6 * frame.length }])
+  })
+
+  test('[W6] behind full frames is acknowledged at once', () => {
+    const bench = ClientBench.attached()
+    bench.wait(1)
+    bench.hearsData('x'.repeat(MAX_DATA_BYTES))
+    bench.consumes(MAX_DATA_BYTES)
+    bench.takeSent()
+    bench.hearsData('x'.repeat(20_000))
+    bench.consumes(MAX_DATA_BYTES + 20_000)
+    expect(bench.takeSent()).toEqual([{ type: 'ack', output: MAX_DATA_BYTES + 20_000 }])
   })
 
   test('[W2] is never acknowledged beyond what was received, whatever the consumer says', () => {

@@ -153,8 +153,11 @@ export class ClientSession {
 
   /** When `tick` is next needed. */
   nextTickMs(): number | undefined {
-    const times = [this.#intake.ackDueMs, this.#connection.nextTickMs()].filter((time) => time !== undefined)
-    return times.length === 0 ? undefined : Math.min(...times)
+    const { ackDueMs } = this.#intake
+    const otherMs = this.#connection.nextTickMs()
+    return ackDueMs === undefined || otherMs === undefined
+      ? (ackDueMs ?? otherMs)
+      : Math.min(ackDueMs, otherMs)
   }
 
   /** Randomness for the next delay, in [0, 1); set by the driver so that the core has none of its own. */

@@ -1,6 +1,6 @@
 import type { OutputStream } from '../data-frame.ts'
 import { SandwireError } from '../errors.ts'
-import { ACK_BYTES, ACK_DELAY_MS } from '../limits.ts'
+import { ACK_BYTES, ACK_DELAY_MS, FLOOD_ACK_BYTES, FLOOD_ACK_MS, MAX_DATA_BYTES } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
 import type { EffectList } from './effect-list.ts'
 
@@ -21,6 +21,10 @@ export class OutputIntake {
   /** What the last ack said. */
   #ackSent = 0
   #ackDueMs: number | undefined
+  /** Before this an ack of full frames waits for company. */
+  #floodUntilMs = Number.NEGATIVE_INFINITY
+  /** The last frame was full: the window is at least four of them. */
+  #isFlood = false
   /** A cut, a gap or a screen moved the stream: acknowledge at once until everything is consumed. */
   #isAckUrgent = false
   /** Stretches of the stream that have no bytes, ahead of what is consumed. */
@@ -73,6 +77,7 @@ export class OutputIntake {
       return new SandwireError('bad_frame', 'Cannot take output inside a snapshot')
     }
     this.#received += payload.byteLength
+    this.#isFlood = payload.byteLength === MAX_DATA_BYTES
     this.#effects.push({ do: 'output', stream, bytes: payload, end: this.#received })
     this.#ackDueMs ??= nowMs + ACK_DELAY_MS
     return undefined
@@ -121,8 +126,13 @@ export class OutputIntake {
   considerAck(nowMs: number): number | undefined {
     const unacked = this.#consumed - this.#ackSent
     if (unacked <= 0) return undefined
-    if (unacked >= ACK_BYTES || this.#isAckUrgent) return this.takeAck()
-    this.#ackDueMs ??= nowMs + ACK_DELAY_MS
+    const isSoon = this.#isFlood && nowMs < this.#floodUntilMs
+    if (this.#isAckUrgent || unacked >= (isSoon ? FLOOD_ACK_BYTES : ACK_BYTES)) {
+      this.#floodUntilMs = nowMs + FLOOD_ACK_MS
+      return this.takeAck()
+    }
+    const dueMs = unacked >= ACK_BYTES ? this.#floodUntilMs : nowMs + ACK_DELAY_MS
+    this.#ackDueMs = Math.min(this.#ackDueMs ?? dueMs, dueMs)
     return undefined
   }
 

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 import type { WireMessage } from '../codec.ts'
+import type { OutputStream } from '../data-frame.ts'
 
 /** Names one connection for as long as it lives. Minted by the driver of the session, never reused. */
 export type LinkId = number
@@ -14,6 +15,13 @@ export type ServerEffect =
       readonly rows: number
     }
   | { readonly do: 'send'; readonly link: LinkId; readonly data: WireMessage }
+  /** Send output as one data frame. The bytes are a view of the log, which does not change them. */
+  | {
+      readonly do: 'sendOutput'
+      readonly link: LinkId
+      readonly stream: OutputStream
+      readonly bytes: Uint8Array
+    }
   /** Close a connection after what was sent. */
   | { readonly do: 'close'; readonly link: LinkId; readonly code: number; readonly reason: string }
   | { readonly do: 'write'; readonly bytes: Uint8Array }

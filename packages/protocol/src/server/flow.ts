@@ -1,3 +1,4 @@
+import { AHEAD_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { Attachment } from './attachment.ts'
 import type { Overflow } from './session-options.ts'
@@ -44,6 +45,8 @@ export function shouldPause(inputs: FlowInputs, nowMs: number): boolean {
     if (driver.awaitsSnapshot) return true
     const unread = log.end - driver.acked
     const window = driver.window.sizeBytes
+    // What cannot be sent yet is better left in the pipe: there it costs nothing and is read when it can go out at once.
+    if (log.end - driver.sent >= AHEAD_BYTES) return true
     return isPaused ? unread > resumeAt(window) : unread >= window
   }
   if (!isBlocking(inputs, nowMs)) return false

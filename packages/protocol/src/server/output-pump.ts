@@ -66,14 +66,14 @@ export class OutputPump {
       const untilResize = resize === undefined ? room : Math.min(room, resize.at - attachment.sent)
       const slice = this.#log.read(attachment.sent, Math.min(untilResize, frameBytes(attachment)))
       if (slice === undefined) return
-      const bytes = slice.end - attachment.sent
-      attachment.bandwidth?.take(bytes, nowMs)
-      this.#turnLeft -= bytes
-      attachment.sent = slice.end
-      attachment.sentMax = Math.max(attachment.sentMax, slice.end)
-      if (attachment.acked + bytes === slice.end) attachment.ackProgressMs = nowMs
-      attachment.window.sent(slice.end, nowMs)
-      this.#outbox.push({ do: 'send', link, data: slice.frame })
+      const { stream, bytes, end } = slice
+      attachment.bandwidth?.take(bytes.byteLength, nowMs)
+      this.#turnLeft -= bytes.byteLength
+      attachment.sent = end
+      attachment.sentMax = Math.max(attachment.sentMax, end)
+      if (attachment.acked + bytes.byteLength === end) attachment.ackProgressMs = nowMs
+      attachment.window.sent(end, nowMs)
+      this.#outbox.push({ do: 'sendOutput', link, stream, bytes })
     }
   }
 

@@ -120,7 +120,7 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** The process wrote. */
+  /** The process wrote. The bytes belong to the session from then on. */
   output(stream: OutputStream, bytes: Uint8Array, nowMs: number): readonly ServerEffect[] {
     const { life, log, roster } = this.#parts
     if (life.state.is !== 'running' || bytes.byteLength === 0) return []

@@ -1,5 +1,6 @@
 import type { ClientMessage, Hello, PlainClientMessage, Role } from '../client-frames.ts'
 import { decodePlainServer, decodeServer, encode, type WireMessage } from '../codec.ts'
+import { packData } from '../data-frame.ts'
 import type { PlainServerMessage, ServerMessage } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId, ServerEffect } from './effects.ts'
@@ -36,6 +37,8 @@ export class Bench {
   run(effects: readonly ServerEffect[]): void {
     for (const effect of effects) {
       if (effect.do === 'send') this.#heard.get(effect.link)?.push(effect.data)
+      else if (effect.do === 'sendOutput')
+        this.#heard.get(effect.link)?.push(packData(effect.stream, effect.bytes))
       else if (effect.do === 'close')
         this.#closed.set(effect.link, { code: effect.code, reason: effect.reason })
       else this.#effects.push(effect)

@@ -49,6 +49,20 @@ describe('the driver', () => {
     expect(valve(bench)).toEqual(['resume'])
   })
 
+  test('[F1] pauses the process while 64 KiB wait for its connection', () => {
+    const size = 1024 * 1024
+    const bench = new Bench({ limits: { window: { startBytes: size, minBytes: size, maxBytes: size } } })
+    const driver = bench.attach()
+    bench.takeEffects()
+    driver.block()
+    bench.output('x'.repeat(64 * 1024 - 1))
+    expect(valve(bench)).toEqual([])
+    bench.output('x')
+    expect(valve(bench)).toEqual(['pause'])
+    driver.drain()
+    expect(valve(bench)).toEqual(['resume'])
+  })
+
   test('[F1] is alone in that: viewers and collaborators never pause it', () => {
     const bench = new Bench({ limits: { window: WINDOW } })
     const driver = bench.attach({ identity: 1 })

@@ -4,6 +4,7 @@ import {
   type ErrorCode,
   type LinkId,
   type LinkRights,
+  packData,
   ServerSession,
   type ServerEffect,
   type SessionOptions,
@@ -149,6 +150,8 @@ export class SimServer {
   #perform(hosted: Hosted, effect: ServerEffect): void {
     const { session } = hosted
     if (effect.do === 'send') this.#links.get(effect.link)?.link.send('down', effect.data)
+    else if (effect.do === 'sendOutput')
+      this.#links.get(effect.link)?.link.send('down', packData(effect.stream, effect.bytes))
     else if (effect.do === 'close') this.#links.get(effect.link)?.link.close('server', effect.code)
     else if (effect.do === 'snapshot') this.#render(hosted, effect.attachment)
     else if (effect.do === 'again') {
