@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 const MAX_CONNECTIONS = 256
 
 /** Joins two connections: bytes both ways with back-pressure, and each end's end told to the other. */
-export function splice(a: Socket, b: Socket): void {
+function splice(a: Socket, b: Socket): void {
   a.pipe(b)
   b.pipe(a)
   for (const [socket, other] of [
