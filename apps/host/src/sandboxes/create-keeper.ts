@@ -1,0 +1,247 @@
+import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import { isRunning } from '../data/process-identity.ts'
+import type { Isolation } from '../isolation/isolation.ts'
+import type { IsolationSettings } from '../isolation/settings.ts'
+import type { SandboxFiles } from '../supervisor/files.ts'
+import { READY_MS, STOP_GRACE_MS, UNCLAIMED_MS } from '../supervisor/limits.ts'
+import type { SupervisorSpec } from '../supervisor/spec.ts'
+import {
+  readState,
+  replaceFile,
+  type RunningState,
+  type StartingState,
+  type SupervisorState,
+  writeState,
+} from '../supervisor/state-file.ts'
+import type { SandboxKeeper } from './keeper.ts'
+import { readTail } from './read-tail.ts'
+import { SandboxStore } from './sandbox-store.ts'
+import { spawnSupervisor } from './spawn-supervisor.ts'
+import { askSupervisor, type Order } from './supervisor-client.ts'
+import { Turns } from './turns.ts'
+import { LATE, waitUntil, within } from './wait-until.ts'
+
+/** Beyond what a supervisor gives sandboxd: its own start, and preparing a disk. */
+const START_MARGIN_MS = 15_000
+/** Beyond what a supervisor gives sandboxd: letting go of mounts and control groups. */
+const STOP_MARGIN_MS = 5_000
+/** Time the kernel has to end a process that was killed, and a sandbox whose supervisor was. */
+const KILL_MS = 5_000
+/** How often a removal is tried again while the last processes of a sandbox end. */
+const REMOVE_EVERY_MS = 20
+
+export interface KeeperOptions {
+  /** State and logs of sandboxes, one folder each. */
+  readonly sandboxesFolder: string
+  /** Sockets of supervisors. Short, because socket addresses are. */
+  readonly controlFolder: string
+  readonly isolation: Isolation
+  /** What a supervisor makes the same isolation from. */
+  readonly settings: IsolationSettings
+  /** How a supervisor is started; the file that tells it everything is added. */
+  readonly supervisor: readonly string[]
+  readonly unclaimedMs?: number
+  readonly readyMs?: number
+}
+
+type AliveState = StartingState | RunningState
+
+function isAlive(state: SupervisorState | undefined): state is AliveState {
+  return state !== undefined && state.state !== 'stopped' && isRunning(state)
+}
+
+/** What the last state means now: a supervisor that went without a word did not choose to. */
+function statusFrom(id: string, state: SupervisorState | undefined): SandboxStatus {
+  if (state === undefined) return { id, state: 'stopped' }
+  if (state.state === 'stopped')
+    return { id, state: 'stopped', ...(state.reason !== undefined && { reason: state.reason }) }
+  if (!isRunning(state)) return { id, state: 'stopped', reason: 'supervisor_lost' }
+  if (state.state === 'starting') return { id, state: 'stopped' }
+  const { epoch, startedMs, port } = state
+  return { id, state: 'running', address: `http://127.0.0.1:${port}`, epoch, startedMs }
+}
+
+function signal({ pid, ...rest }: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
+  if (!isRunning({ pid, startTicks: rest.startTicks })) return
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended in between.
+  }
+}
+
+function failed(name: string, reason: string): SandwireError {
+  return new SandwireError('sandbox_failed', `Cannot start sandbox "${name}": ${reason}`)
+}
+
+/** Keeps sandboxes through supervisors, which are processes of their own and live on without this one. */
+class Keeper implements SandboxKeeper {
+  readonly isolation: SandboxKeeper['isolation']
+  readonly #options: KeeperOptions
+  readonly #store: SandboxStore
+  readonly #turns = new Turns<SandboxStatus>()
+
+  constructor(options: KeeperOptions) {
+    this.#options = options
+    this.isolation = options.isolation.kind
+    this.#store = new SandboxStore(options.sandboxesFolder, options.controlFolder)
+  }
+
+  start(spec: StartSpec): Promise<SandboxStatus> {
+    return this.#turns.share(spec.id, () => this.#start(spec))
+  }
+
+  async status(id: string): Promise<SandboxStatus> {
+    if (!this.#store.has(id)) return { id, state: 'absent' }
+    const { state: file } = this.#store.filesOf(id)
+    const status = statusFrom(id, readState(file))
+    if (status.state !== 'running') return status
+    // One that is ending has a state file that says otherwise still.
+    if (await askSupervisor(this.#store.controlSocketOf(id), 'GET /status')) return status
+    return statusFrom(id, readState(file))
+  }
+
+  list(): Promise<readonly SandboxStatus[]> {
+    return Promise.all(this.#store.list().map((id) => this.status(id)))
+  }
+
+  stop(id: string): Promise<SandboxStatus> {
+    return this.#turns.take(id, async () => {
+      if (this.#store.has(id)) await this.#end(id)
+      return this.status(id)
+    })
+  }
+
+  destroy(id: string): Promise<void> {
+    return this.#turns.take(id, async () => {
+      if (this.#store.has(id)) await this.#end(id)
+      await this.#remove(id)
+      this.#store.remove(id)
+    })
+  }
+
+  async sever(id: string): Promise<void> {
+    await this.#order(id, 'POST /sever')
+  }
+
+  async claim(id: string): Promise<void> {
+    await this.#order(id, 'POST /claim')
+  }
+
+  async readLog(id: string, maxBytes: number): Promise<string> {
+    return readTail(this.#store.filesOf(id).log, maxBytes)
+  }
+
+  async adopt(): Promise<readonly SandboxStatus[]> {
+    const running = (await this.list()).filter(({ state }) => state === 'running')
+    await Promise.allSettled(running.map(({ id }) => this.claim(id)))
+    return running
+  }
+
+  async close({ stop }: { readonly stop: boolean }): Promise<void> {
+    if (!stop) return
+    await Promise.all(this.#store.list().map((id) => this.stop(id)))
+  }
+
+  async #start(spec: StartSpec): Promise<SandboxStatus> {
+    const files = this.#store.make(spec.id)
+    const before = readState(files.state)
+    if (isAlive(before)) return this.#join(spec, files)
+    replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
+    const { announcement } = spawnSupervisor(this.#options.supervisor, files)
+    const said = await within(this.#startMs, announcement)
+    if (said === LATE) {
+      await this.#end(spec.id)
+      throw failed(spec.name, 'it took too long')
+    }
+    switch (said?.type) {
+      case 'running':
+        return this.#running(spec, files)
+      case 'held':
+        return this.#join(spec, files)
+      case 'failed':
+        throw failed(spec.name, said.reason)
+      case undefined:
+        throw failed(spec.name, 'its supervisor broke')
+    }
+  }
+
+  /** Waits for a start that another host began. */
+  async #join(spec: StartSpec, files: SandboxFiles): Promise<SandboxStatus> {
+    await waitUntil(() => {
+      const state = readState(files.state)
+      return state?.state === 'running' || !isAlive(state)
+    }, this.#startMs)
+    return this.#running(spec, files)
+  }
+
+  #running(spec: StartSpec, files: SandboxFiles): SandboxStatus {
+    const status = statusFrom(spec.id, readState(files.state))
+    if (status.state === 'running') return status
+    throw failed(spec.name, (status.state === 'stopped' ? status.reason : undefined) ?? 'it was stopped')
+  }
+
+  /** Ends what runs, however it takes it. */
+  async #end(id: string): Promise<void> {
+    const { state: file } = this.#store.filesOf(id)
+    const state = readState(file)
+    if (!isAlive(state)) return
+    const isGone = (): boolean => !isRunning(state)
+    if (!(await askSupervisor(state.controlSocket, 'POST /stop'))) signal(state, 'SIGTERM')
+    if (!(await waitUntil(isGone, STOP_GRACE_MS + STOP_MARGIN_MS))) {
+      signal(state, 'SIGKILL')
+      await waitUntil(isGone, KILL_MS)
+    }
+    if (readState(file)?.state !== 'stopped') writeState(file, { state: 'stopped', id })
+  }
+
+  /** Removes what the isolation made; what died with its supervisor may take a moment to be gone. */
+  async #remove(id: string): Promise<void> {
+    const deadlineMs = performance.now() + KILL_MS
+    for (;;) {
+      try {
+        await this.#options.isolation.remove(id)
+        return
+      } catch (cause) {
+        if (performance.now() > deadlineMs)
+          throw new SandwireError('internal', 'Cannot remove the sandbox: something of it is still in use', {
+            cause,
+          })
+        await Bun.sleep(REMOVE_EVERY_MS)
+      }
+    }
+  }
+
+  async #order(id: string, order: Order): Promise<void> {
+    const state = readState(this.#store.filesOf(id).state)
+    if (!isAlive(state)) return
+    if (await askSupervisor(state.controlSocket, order)) return
+    if (isRunning(state))
+      throw new SandwireError(
+        'sandbox_unreachable',
+        'Cannot reach the sandbox: its supervisor does not answer',
+      )
+  }
+
+  get #startMs(): number {
+    return (this.#options.readyMs ?? READY_MS) + START_MARGIN_MS
+  }
+
+  #specFor(start: StartSpec, files: SandboxFiles): SupervisorSpec {
+    const { isolation, settings, unclaimedMs = UNCLAIMED_MS, readyMs = READY_MS } = this.#options
+    return {
+      start,
+      isolation: { kind: isolation.kind, ...settings },
+      folder: files.folder,
+      controlSocket: this.#store.controlSocketOf(start.id),
+      unclaimedMs,
+      readyMs,
+    }
+  }
+}
+
+/** Makes the keeper of a data folder's sandboxes. */
+export function createKeeper(options: KeeperOptions): SandboxKeeper {
+  return new Keeper(options)
+}

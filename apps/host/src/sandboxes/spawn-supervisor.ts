@@ -1,0 +1,46 @@
+import { closeSync, openSync } from 'node:fs'
+import { type Announcement, decodeAnnouncement } from '../supervisor/announce.ts'
+import type { SandboxFiles } from '../supervisor/files.ts'
+import { readLines } from '../read-lines.ts'
+
+/** What a supervisor's environment has of this one's; nothing else of the host is known to it. */
+const KEPT_VARIABLES = ['PATH', 'HOME', 'LANG', 'TMPDIR'] as const
+
+/** A supervisor that was started. */
+export interface Spawned {
+  readonly pid: number
+  /** What it said of the start; undefined when it ended without a word. */
+  readonly announcement: Promise<Announcement | undefined>
+}
+
+function keptEnvironment(): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const name of KEPT_VARIABLES) {
+    const value = process.env[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}
+
+async function readAnnouncement(stdout: ReadableStream<Uint8Array>): Promise<Announcement | undefined> {
+  for await (const line of readLines(stdout)) return decodeAnnouncement(line)
+  return undefined
+}
+
+/** Starts a supervisor in a session of its own, so that it lives on when this process does not. */
+export function spawnSupervisor(program: readonly string[], files: SandboxFiles): Spawned {
+  const crash = openSync(files.crash, 'w', 0o600)
+  try {
+    const child = Bun.spawn([...program, files.spec], {
+      // Bun reads settings from the folder it starts in; nobody but root can put any there.
+      cwd: '/',
+      env: keptEnvironment(),
+      stdio: ['ignore', 'pipe', crash],
+      detached: true,
+    })
+    child.unref()
+    return { pid: child.pid, announcement: readAnnouncement(child.stdout) }
+  } finally {
+    closeSync(crash)
+  }
+}

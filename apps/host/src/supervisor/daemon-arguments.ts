@@ -1,0 +1,22 @@
+import path from 'node:path'
+import type { StartSpec } from '@sandwire/internal'
+import { INSIDE } from '../isolation/isolation.ts'
+
+/** File with the environment of processes, in the folder that sandboxd and its supervisor share. */
+export const ENV_FILE = 'env.json'
+
+/** How sandboxd is started in a sandbox that is reached through this port of loopback. */
+export function createDaemonArguments(spec: StartSpec, port: number): string[] {
+  const hasEnv = Object.keys(spec.env).length > 0
+  return [
+    ...['--listen', `unix:${INSIDE.daemonSocket}`, '--workspace', INSIDE.workspace],
+    ...['--public-key', INSIDE.publicKey, '--sandbox', spec.id, '--host', `127.0.0.1:${port}`],
+    ...(hasEgress(spec) ? ['--proxy-socket', INSIDE.proxySocket] : []),
+    ...(hasEnv ? ['--env-file', path.join(INSIDE.run, ENV_FILE)] : []),
+  ]
+}
+
+/** Whether the sandbox may reach anything outside. */
+export function hasEgress(spec: StartSpec): boolean {
+  return spec.network.policy !== 'none'
+}

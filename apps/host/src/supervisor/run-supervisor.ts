@@ -1,0 +1,61 @@
+import { DataLock } from '../data/lock.ts'
+import { identifyProcess } from '../data/process-identity.ts'
+import { openEgressProxy } from '../egress/egress-proxy.ts'
+import type { Isolation } from '../isolation/isolation.ts'
+import { LogFile } from '../log-file.ts'
+import { announce } from './announce.ts'
+import { filesIn } from './files.ts'
+import { MAX_LOG_BYTES } from './limits.ts'
+import { type IsolationChoice, readSpec } from './spec.ts'
+import { supervise } from './supervise.ts'
+import { SupervisorLog } from './supervisor-log.ts'
+
+/** Settles at the signal that asks for an orderly end. One that a closing terminal sends asks for nothing. */
+function awaitSignal(): Promise<void> {
+  process.on('SIGHUP', () => undefined)
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+  })
+}
+
+/** The whole program: keeps the sandbox that the file describes until it ends. */
+export async function runSupervisor(
+  specFile: string,
+  createIsolation: (choice: IsolationChoice) => Isolation,
+): Promise<void> {
+  const asked = awaitSignal()
+  const spec = readSpec(specFile)
+  const self = identifyProcess(process.pid)
+  if (spec === undefined || self === undefined) {
+    announce({ type: 'failed', reason: 'bad_spec' })
+    return
+  }
+  const files = filesIn(spec.folder)
+  const outcome = DataLock.take(files.lock)
+  if (outcome.kind === 'held') {
+    announce({ type: 'held' })
+    return
+  }
+  const logFile = new LogFile(files.log, MAX_LOG_BYTES)
+  const log = new SupervisorLog(
+    (lines) => logFile.write(lines),
+    () => new Date(),
+  )
+  let isAnnounced = false
+  const reason = await supervise(spec, {
+    isolation: createIsolation(spec.isolation),
+    openEgress: openEgressProxy,
+    files,
+    log,
+    self,
+    epoch: crypto.randomUUID(),
+    nowMs: Date.now,
+    asked,
+    onRunning: () => {
+      isAnnounced = true
+      announce({ type: 'running' })
+    },
+  })
+  if (!isAnnounced) announce({ type: 'failed', reason: reason ?? 'stopped' })
+  outcome.lock.release()
+}

@@ -1,0 +1,60 @@
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { shape } from '@sandwire/protocol'
+
+const pidShape = shape.whole(1, 2 ** 31)
+const aliveFields = {
+  id: shape.text(32),
+  /** Differs for every start. */
+  epoch: shape.text(64),
+  pid: pidShape,
+  /** When the process started, so that a later one with its number is not taken for it. */
+  startTicks: shape.offset,
+  controlSocket: shape.text(4096),
+}
+const startingShape = shape.record({ state: shape.literal('starting'), ...aliveFields })
+const runningShape = shape.record({
+  state: shape.literal('running'),
+  ...aliveFields,
+  /** Where the way into the sandbox listens on loopback. */
+  port: shape.whole(1, 65_535),
+  startedMs: shape.offset,
+})
+const stoppedShape = shape.record({
+  state: shape.literal('stopped'),
+  id: shape.text(32),
+  /** Absent when somebody asked for it. */
+  reason: shape.optional(shape.text(64)),
+})
+
+export type StartingState = shape.Decoded<typeof startingShape>
+export type RunningState = shape.Decoded<typeof runningShape>
+/** What the supervisor of a sandbox last said of itself. */
+export type SupervisorState = StartingState | RunningState | shape.Decoded<typeof stoppedShape>
+
+/** Reads a state file; undefined when there is none, or none of this version. */
+export function readState(file: string): SupervisorState | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return runningShape.decode(value) ?? startingShape.decode(value) ?? stoppedShape.decode(value)
+  } catch {
+    // Absent: nothing was started yet. It is never half written, because it is renamed into place.
+    return undefined
+  }
+}
+
+/** Replaces a file that only this user can read. It speaks of processes, so it need not survive a power cut. */
+export function replaceFile(file: string, text: string): void {
+  const fresh = `${file}.${process.pid}.new`
+  rmSync(fresh, { force: true })
+  const fd = openSync(fresh, 'wx', 0o600)
+  try {
+    writeSync(fd, text)
+  } finally {
+    closeSync(fd)
+  }
+  renameSync(fresh, file)
+}
+
+export function writeState(file: string, state: SupervisorState): void {
+  replaceFile(file, `${JSON.stringify(state)}\n`)
+}

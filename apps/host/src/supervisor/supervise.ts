@@ -1,0 +1,190 @@
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import type { ProcessIdentity } from '../data/process-identity.ts'
+import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
+import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
+import { describeCause } from '../log.ts'
+import { serveControl } from './control-server.ts'
+import { createDaemonArguments, ENV_FILE, hasEgress } from './daemon-arguments.ts'
+import type { SandboxFiles } from './files.ts'
+import { MAX_CONNECTIONS, STOP_GRACE_MS } from './limits.ts'
+import { watchForReady } from './ready-line.ts'
+import type { SupervisorSpec } from './spec.ts'
+import { Splice } from './splice.ts'
+import { type RunningState, writeState } from './state-file.ts'
+import type { SupervisorLog } from './supervisor-log.ts'
+
+/** What a supervisor needs of the world. */
+export interface SuperviseDependencies {
+  readonly isolation: Isolation
+  readonly openEgress: (options: EgressProxyOptions) => Promise<AsyncDisposable>
+  readonly files: SandboxFiles
+  readonly log: SupervisorLog
+  readonly self: ProcessIdentity
+  readonly epoch: string
+  readonly nowMs: () => number
+  /** Settles when somebody asks this process to end. */
+  readonly asked: Promise<void>
+  /** Called once, when the sandbox serves. */
+  readonly onRunning: () => void
+}
+
+/** A step of the start that went wrong, by the name that is told. */
+class StartFailure extends Error {
+  readonly reason: string
+
+  constructor(reason: string, cause?: unknown) {
+    super(`Cannot start the sandbox: ${reason}`, { cause })
+    this.reason = reason
+  }
+}
+
+async function step<T>(reason: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw new StartFailure(reason, cause)
+  }
+}
+
+/** Ends a wait by itself after a while; a claim begins it anew. */
+class ClaimClock {
+  readonly expired: Promise<void>
+  readonly #timer: Timer
+
+  constructor(unclaimedMs: number) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.expired = promise
+    this.#timer = setTimeout(resolve, unclaimedMs)
+  }
+
+  claim(): void {
+    this.#timer.refresh()
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** Puts the environment of processes where sandboxd finds it. sandboxd can write there: what it left is not followed. */
+function writeEnvFile(paths: OutsidePaths, env: Readonly<Record<string, string>>): void {
+  const file = path.join(path.dirname(paths.daemonSocket), ENV_FILE)
+  rmSync(file, { force: true })
+  const fd = openSync(file, 'wx', 0o600)
+  try {
+    writeSync(fd, JSON.stringify(env))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+async function awaitReady(launched: LaunchedSandbox, readyMs: number, asked: Promise<void>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const fail = (reason: string, cause?: unknown): void => reject(new StartFailure(reason, cause))
+  const timer = setTimeout(() => fail('not_ready'), readyMs)
+  watchForReady(launched.stdout, resolve).catch((error: unknown) => fail('not_ready', error))
+  void launched.ended.then((reason) => fail(reason))
+  void asked.then(() => fail('stopped'))
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface Begun {
+  readonly launched: LaunchedSandbox
+  readonly paths: OutsidePaths
+}
+
+/** Brings the sandbox up to its ready line; what was begun is undone with the stack. */
+async function begin(
+  spec: SupervisorSpec,
+  deps: SuperviseDependencies,
+  port: number,
+  undo: AsyncDisposableStack,
+): Promise<Begun> {
+  const { isolation, log } = deps
+  const { start } = spec
+  const paths = await step('prepare_failed', isolation.prepare(start))
+  if (Object.keys(start.env).length > 0) writeEnvFile(paths, start.env)
+  if (hasEgress(start)) {
+    const options = { socketPath: paths.proxySocket, network: start.network, log }
+    undo.use(await step('egress_failed', deps.openEgress(options)))
+  }
+  const plan = {
+    id: start.id,
+    name: start.name,
+    limits: start.limits,
+    daemonArgs: createDaemonArguments(start, port),
+    publicKey: start.publicKey,
+    hasEgress: hasEgress(start),
+  }
+  const launched = await step('launch_failed', isolation.launch(plan))
+  undo.defer(() => launched.stop(STOP_GRACE_MS))
+  log.follow(launched.stderr).catch((error: unknown) => log.warn('log_lost', { cause: describeCause(error) }))
+  await awaitReady(launched, spec.readyMs, deps.asked)
+  return { launched, paths }
+}
+
+/** Runs the sandbox until it ends or is ended; resolves with why, or undefined when that was asked for. */
+async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string | undefined> {
+  const { files, log, nowMs } = deps
+  const beganMs = nowMs()
+  const alive = { id: spec.start.id, epoch: deps.epoch, ...deps.self, controlSocket: spec.controlSocket }
+  await using undo = new AsyncDisposableStack()
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  const splice = new Splice({
+    maxConnections: MAX_CONNECTIONS,
+    onFull: (connections) => log.warn('too_many_connections', { connections }),
+  })
+  using clock = new ClaimClock(spec.unclaimedMs)
+  const target = {
+    status: () => ({ id: alive.id, epoch: alive.epoch, connections: splice.connections }),
+    claim: () => clock.claim(),
+    sever: () => splice.sever(),
+    stop,
+  }
+  undo.use(serveControl(spec.controlSocket, target, log))
+  undo.defer(() => splice.close())
+  writeState(files.state, { state: 'starting', ...alive })
+  const asked = Promise.race([deps.asked, stopped])
+  const { launched, paths } = await begin(spec, { ...deps, asked }, splice.port, undo)
+  splice.open(paths.daemonSocket)
+  const running: RunningState = { state: 'running', ...alive, port: splice.port, startedMs: nowMs() }
+  writeState(files.state, running)
+  deps.onRunning()
+  log.info('running', {
+    port: splice.port,
+    pid: launched.pid,
+    isolation: deps.isolation.kind,
+    duration_ms: running.startedMs - beganMs,
+  })
+  const reason = await Promise.race([
+    launched.ended,
+    asked.then(() => undefined),
+    clock.expired.then(() => 'unclaimed'),
+  ])
+  log.info('stopping', reason === undefined ? {} : { reason })
+  return reason
+}
+
+/** Keeps one sandbox from its start to its end, and leaves behind why it ended. Never throws; returns that reason. */
+export async function supervise(
+  spec: SupervisorSpec,
+  deps: SuperviseDependencies,
+): Promise<string | undefined> {
+  let reason: string | undefined
+  try {
+    reason = await live(spec, deps)
+  } catch (error) {
+    reason = error instanceof StartFailure ? error.reason : 'supervisor_failed'
+    const cause = error instanceof StartFailure ? error.cause : error
+    deps.log.warn('failed', { reason, ...(cause !== undefined && { cause: describeCause(cause) }) })
+  }
+  const told = reason === undefined || reason === 'stopped' ? {} : { reason }
+  writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
+  deps.log.info('stopped', told)
+  return reason
+}
