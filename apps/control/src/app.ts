@@ -1,9 +1,10 @@
-import { OpenAPIHono, z } from '@hono/zod-openapi'
+import { OpenAPIHono, type z } from '@hono/zod-openapi'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { bodyLimit } from 'hono/body-limit'
 import { firstOf } from './auth/authenticator.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
 import { LOCAL_ACCOUNT, localToken } from './auth/local-token.ts'
+import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { refuseSocket } from './http/refuse-socket.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { COMMON_HEADERS, respondError } from './http/respond.ts'
@@ -13,9 +14,13 @@ import { isToldInFrame } from './routes/attach.ts'
 import type { App, AppEnv } from './routes/context.ts'
 import { guard } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
+import { addLogRoutes } from './routes/logs.ts'
+import { addPageRoutes } from './routes/pages.ts'
 import { POLICIES, type Policy } from './routes/policies.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
+import { addSessionRoutes } from './routes/sessions.ts'
+import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
 import type { Runtime } from './runtime.ts'
 import type { Directory } from './sandbox/directory.ts'
@@ -29,6 +34,7 @@ export interface AppDependencies {
   readonly directory: Directory
   readonly mint: IdMint
   readonly mintRequestId: () => string
+  readonly redeem: RedeemCode
 }
 
 /** Says which field is wrong, never what was in it. */
@@ -53,7 +59,7 @@ function isServedOtherwise(pathname: string): boolean {
 }
 
 /** The whole public surface: source, then credential, then the route. */
-export function createApp({ runtime, directory, mint, mintRequestId }: AppDependencies): App {
+export function createApp({ runtime, directory, mint, mintRequestId, redeem }: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
@@ -90,7 +96,11 @@ export function createApp({ runtime, directory, mint, mintRequestId }: AppDepend
 
   addHealthRoutes(app, guardOf, runtime)
   addSandboxRoutes(app, guardOf, directory)
-  addSocketRoutes(app, guardOf, { directory, mint })
+  addSessionRoutes(app, guardOf, { directory, mint })
+  addLogRoutes(app, guardOf, directory)
+  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName })
+  addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem })
+  addPageRoutes(app, guardOf)
   addDocument(app, guardOf)
 
   app.notFound((context) => {

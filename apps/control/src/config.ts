@@ -20,7 +20,10 @@ const configSchema = z.object({
 })
 
 /** Settings of control, decoded once per isolate. */
-export type Config = z.infer<typeof configSchema>
+export type Config = z.infer<typeof configSchema> & {
+  /** Name of the sandbox of an attach that names none. */
+  readonly defaultName: string
+}
 
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
@@ -29,5 +32,7 @@ function isOrigin(text: string): boolean {
 /** Reads the settings; throws when they are not what this version knows, since a guess could open a door. */
 export function decodeConfig(text: string): Config {
   const config = configSchema.parse(JSON.parse(text))
-  return { ...config, maxSandboxes: config.workspaceMode === 'local' ? 1 : config.maxSandboxes }
+  return config.workspaceMode === 'local'
+    ? { ...config, maxSandboxes: 1, defaultName: 'local' }
+    : { ...config, defaultName: 'default' }
 }

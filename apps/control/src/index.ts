@@ -1,5 +1,6 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import { createApp } from './app.ts'
+import { redeemAtHost } from './auth/sign-in-codes.ts'
 import type { Env } from './env.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
@@ -21,6 +22,7 @@ async function appOf(env: Env): Promise<App> {
     mint,
     directory: new Directory(env, mint),
     mintRequestId: () => crypto.randomUUID(),
+    redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),
   })
   apps.set(env, app)
   return app

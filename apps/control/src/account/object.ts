@@ -5,10 +5,7 @@ import { type Outcome, settle } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { AccountStore, type IndexedSession } from './store.ts'
-
-/** How long a browser stays signed in. */
-export const SIGN_IN_LIFE_MS = 12 * 60 * 60 * 1000
+import { AccountStore, type IndexedSession, SIGN_IN_LIFE_MS } from './store.ts'
 
 /** One account: the names of its sandboxes, an index of what runs in them, and the browsers signed in to it. */
 export class AccountObject extends DurableObject<Env> {

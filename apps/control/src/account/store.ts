@@ -1,6 +1,6 @@
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { migrate, type Sql } from '../sql.ts'
+import { migrate, type Sql, textOf } from '../sql.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -15,6 +15,9 @@ const MIGRATIONS: readonly string[] = [
   )`,
   'CREATE TABLE sign_ins (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
 ]
+
+/** How long a browser stays signed in. */
+export const SIGN_IN_LIFE_MS = 12 * 60 * 60 * 1000
 
 /** A session in the account's index. */
 export interface IndexedSession extends SessionFacts {
@@ -32,12 +35,12 @@ export class AccountStore {
   }
 
   countSandboxes(): number {
-    return Number(this.#sql.exec('SELECT COUNT(*) AS count FROM sandboxes').toArray()[0]?.['count'] ?? 0)
+    return this.#sql.exec('SELECT id FROM sandboxes').toArray().length
   }
 
   idOf(name: string): string | undefined {
     const [row] = this.#sql.exec('SELECT id FROM sandboxes WHERE name = ?', name).toArray()
-    return row === undefined ? undefined : String(row['id'])
+    return row === undefined ? undefined : textOf(row, 'id')
   }
 
   insertSandbox(id: string, name: string): void {
@@ -71,9 +74,9 @@ export class AccountStore {
       .exec('SELECT id, name, view FROM sandboxes ORDER BY name')
       .toArray()
       .map((row) => ({
-        id: String(row['id']),
-        name: String(row['name']),
-        ...(row['view'] === null ? {} : { view: JSON.parse(String(row['view'])) as SandboxView }),
+        id: textOf(row, 'id'),
+        name: textOf(row, 'name'),
+        ...(row['view'] === null ? {} : { view: JSON.parse(textOf(row, 'view')) as SandboxView }),
       }))
   }
 
@@ -85,9 +88,9 @@ export class AccountStore {
       )
       .toArray()
       .map((row) => ({
-        ...(JSON.parse(String(row['facts'])) as SessionFacts),
-        sandbox: String(row['sandbox']),
-        sandboxName: String(row['name']),
+        ...(JSON.parse(textOf(row, 'facts')) as SessionFacts),
+        sandbox: textOf(row, 'sandbox'),
+        sandboxName: textOf(row, 'name'),
       }))
   }
 

@@ -1,6 +1,6 @@
 import { sandboxOfSession } from '@sandwire/internal'
-import { type Dialect, limits, type Role, ROLES, SandwireError } from '@sandwire/protocol'
-import { DEFAULT_SANDBOX_NAME, parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
+import { type Dialect, limits, ROLES, SandwireError } from '@sandwire/protocol'
+import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
 
 const MAX_ARGS = 1024
 const MAX_ARG_CHARS = 128 * 1024
@@ -9,11 +9,10 @@ const MAX_CWD_CHARS = 4096
 /** What an attach asks for. */
 export interface AttachQuery {
   readonly target:
-    /** Start a process in a sandbox. */
-    | { readonly kind: 'start'; readonly sandbox: SandboxRef; readonly mayCreate: boolean }
+    /** Start a process in a sandbox; without one, in the server's default. */
+    | { readonly kind: 'start'; readonly sandbox: SandboxRef | undefined; readonly mayCreate: boolean }
     /** Join a session; `sandbox` only when the request names it too. */
     | { readonly kind: 'join'; readonly session: string; readonly sandbox?: SandboxRef }
-  readonly role: Role
   /** Can be sent twice without starting two processes. */
   readonly isIdempotent: boolean
   /** What sandboxd is asked: every parameter once, in one spelling, and none that is not for it. */
@@ -119,10 +118,7 @@ function readTarget(values: ReadonlyMap<Name, string>, hasArgs: boolean): Attach
   const session = values.get('session')
   const named = values.get('sandbox')
   const sandbox = named === undefined ? undefined : parseSandboxRef(named)
-  if (session === undefined) {
-    const fallback: SandboxRef = { by: 'name', name: DEFAULT_SANDBOX_NAME }
-    return { kind: 'start', sandbox: sandbox ?? fallback, mayCreate: values.get('create') !== '0' }
-  }
+  if (session === undefined) return { kind: 'start', sandbox, mayCreate: values.get('create') !== '0' }
   const refused = NAMES.find((name) => {
     const rule: Rule = RULES[name]
     return rule.isForStart === true && values.has(name)
@@ -139,7 +135,6 @@ export function parseAttachQuery(query: URLSearchParams, dialect: Dialect): Atta
   const target = readTarget(values, args.length > 0)
   return {
     target,
-    role: ROLES.find((role) => role === values.get('role')) ?? 'driver',
     isIdempotent: target.kind === 'join' || values.has('createId'),
     query: spell(values, args),
   }

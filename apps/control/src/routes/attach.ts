@@ -11,6 +11,8 @@ import { DEFAULT_SETTINGS } from './sandboxes.ts'
 export interface AttachDependencies {
   readonly directory: Directory
   readonly mint: IdMint
+  /** Name of the sandbox of an attach that names none. */
+  readonly defaultName: string
 }
 
 /** Refusals that are HTTP answers even to a client that could read a frame: it has not shown who it is. */
@@ -29,9 +31,10 @@ const objectError = z.object({
 /** The id of the sandbox to start a process in; made now when it is missing and that is allowed. */
 async function placeOf(
   account: string,
-  { sandbox, mayCreate }: Extract<AttachQuery['target'], { kind: 'start' }>,
-  { directory }: AttachDependencies,
+  { sandbox: named, mayCreate }: Extract<AttachQuery['target'], { kind: 'start' }>,
+  { directory, defaultName }: AttachDependencies,
 ): Promise<string> {
+  const sandbox = named ?? { by: 'name' as const, name: defaultName }
   try {
     return await directory.resolve(account, sandbox)
   } catch (error) {
@@ -72,9 +75,11 @@ export async function attach(
   if (isUpgrade && !isWellFormed)
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
   // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
-  const { target, role, isIdempotent, ...parsed } = parseAttachQuery(query, isUpgrade ? dialect : 'v1')
+  const { target, isIdempotent, ...parsed } = parseAttachQuery(query, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
-  const attachCall = { ...call, query: parsed.query, role, dialect, isIdempotent }
+  // Whoever owns the sandbox may drive.
+  const rights = { authority: 'driver', dialect, isIdempotent } as const
+  const attachCall: AttachCall = { ...call, ...rights, query: parsed.query }
   if (target.kind === 'start') {
     const id = await placeOf(call.identity, target, deps)
     return connect(id, { ...attachCall, session: deps.mint.mintSession(id) }, deps)

@@ -10,7 +10,8 @@ export interface SandboxCall {
 export interface AttachCall extends SandboxCall {
   /** Query for sandboxd, canonical. */
   readonly query: string
-  readonly role: Role
+  /** The most it may be in the session; the query may ask for less. */
+  readonly authority: Role
   readonly dialect: Dialect
   /** Id for the session that it starts; absent when it joins one, and then it wakes nothing. */
   readonly session?: string

@@ -8,7 +8,7 @@ const callSchema = z.object({
   identity: z.string(),
   requestId: z.string(),
   query: z.string(),
-  role: z.enum(ROLES),
+  authority: z.enum(ROLES),
   session: z.string().optional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
@@ -30,10 +30,10 @@ export async function passThrough(
   sandboxd: SandboxdClient,
   call: AttachCall,
 ): Promise<Response> {
-  const { identity, role, requestId, session, query, dialect } = call
+  const { identity, authority, requestId, session, query, dialect } = call
   const response = await sandboxd.fetch(
     address,
-    { identity, authority: role, exec: true, requestId },
+    { identity, authority, exec: true, requestId },
     {
       method: 'GET',
       path: `/attach${query === '' ? '' : `?${query}`}`,

@@ -4,9 +4,6 @@ import { SandwireError } from '@sandwire/protocol'
 /** A DNS label, so that a name can become part of a host name. */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** The sandbox of an attach that names none. */
-export const DEFAULT_SANDBOX_NAME = 'default'
-
 /** How a request names a sandbox. */
 export type SandboxRef =
   | { readonly by: 'id'; readonly id: string }

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
-import { readBounded } from '../http/read-bounded.ts'
+import { readBoundedBytes } from '../http/read-bounded.ts'
 import type { SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
 import { type Caller, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
@@ -8,9 +8,9 @@ import { decodeOneSession, type SessionFacts } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 
-/** Output that `exec` returns; the rest is reported as cut. */
-const MAX_EXEC_BYTES = 1024 * 1024
-/** Between two looks whether a process has ended, growing to the second one. */
+/** Most output that sandboxd returns at once. */
+const MAX_OUTPUT_BYTES = 1024 * 1024
+/** Between two looks whether a process has ended, doubling up to the second one. */
 const MIN_POLL_MS = 20
 const MAX_POLL_MS = 500
 
@@ -52,6 +52,17 @@ export interface SessionsDependencies {
   readonly sandboxd: (sandbox: string) => SandboxdClient
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
+}
+
+const offset = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+function readOffsets(headers: Headers): Pick<OutputPart, 'from' | 'next' | 'end'> {
+  const read = (name: string): number => {
+    const value = offset.safeParse(headers.get(`sandwire-${name}`) ?? undefined)
+    if (!value.success) throw notUnderstood()
+    return value.data
+  }
+  return { from: read('from'), next: read('next'), end: read('end') }
 }
 
 function person({ identity, requestId }: SandboxCall): Caller {
@@ -126,15 +137,10 @@ export class SandboxSessions {
       const path = `/sessions/${session}/output?from=${from}`
       const response = await sandboxd.fetch(running.address, person(call), { method: 'GET', path })
       if (!response.ok) throw await errorOfUpstream(response)
-      const offset = (name: string): number =>
-        z.coerce.number().int().min(0).parse(response.headers.get(name))
-      const bytes = await response.arrayBuffer()
-      return {
-        bytes,
-        from: offset('sandwire-from'),
-        next: offset('sandwire-next'),
-        end: offset('sandwire-end'),
-      }
+      const { from: first, next, end } = readOffsets(response.headers)
+      const bytes = await readBoundedBytes(response, MAX_OUTPUT_BYTES)
+      if (bytes === undefined) throw notUnderstood()
+      return { bytes, from: first, next, end }
     })
   }
 
@@ -145,26 +151,26 @@ export class SandboxSessions {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<ExecResult> {
+    const started = await this.startProcess(call, session, request)
+    const { id, exit } = await this.#waitForExit(call, started, timeoutMs)
+    if (exit === null) {
+      await this.end(call, id)
+      throw new SandwireError('silent', 'The process did not end in time')
+    }
+    const { bytes, next, end } = await this.output(call, id, 0)
+    const output = new TextDecoder().decode(bytes)
+    return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut: next < end }
+  }
+
+  async #waitForExit(call: SandboxCall, started: SessionFacts, timeoutMs: number): Promise<SessionFacts> {
     const { nowMs, sleep } = this.#deps
     const deadlineMs = nowMs() + timeoutMs
-    let { id, exit } = await this.startProcess(call, session, request)
-    for (let waitMs = MIN_POLL_MS; exit === null; waitMs = Math.min(waitMs * 2, MAX_POLL_MS)) {
-      if (nowMs() > deadlineMs) {
-        await this.end(call, id)
-        throw new SandwireError('silent', 'The process did not end in time')
-      }
-      await sleep(waitMs)
-      ;({ exit } = await this.show(call, id))
+    let facts = started
+    for (let waitMs = MIN_POLL_MS; facts.exit === null && nowMs() < deadlineMs; waitMs *= 2) {
+      await sleep(Math.min(waitMs, MAX_POLL_MS))
+      facts = await this.show(call, facts.id)
     }
-    return this.#existing(call, async (running, sandboxd) => {
-      const path = `/sessions/${id}/output?from=0`
-      const response = await sandboxd.fetch(running.address, person(call), { method: 'GET', path })
-      if (!response.ok) throw await errorOfUpstream(response)
-      const isCut = response.headers.get('sandwire-next') !== response.headers.get('sandwire-end')
-      const output = await readBounded(response, MAX_EXEC_BYTES)
-      if (output === undefined || exit === null) throw notUnderstood()
-      return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
-    })
+    return facts
   }
 
   /** A request that names a session wakes nothing. */

@@ -1,5 +1,4 @@
-import type { Sql } from '../sql.ts'
-import { migrate } from '../sql.ts'
+import { migrate, numberOf, type Sql, textOf } from '../sql.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import type { SandboxState } from './state.ts'
 
@@ -35,13 +34,13 @@ export class SandboxStore {
     const [row] = this.#sql.exec('SELECT * FROM sandbox').toArray()
     if (row === undefined) return undefined
     return {
-      id: String(row['id']),
-      owner: String(row['owner']),
-      name: String(row['name']),
-      createdMs: Number(row['created_ms']),
-      settings: JSON.parse(String(row['settings'])) as SandboxSettings,
-      state: JSON.parse(String(row['state'])) as SandboxState,
-      lastActivityMs: Number(row['last_activity_ms']),
+      id: textOf(row, 'id'),
+      owner: textOf(row, 'owner'),
+      name: textOf(row, 'name'),
+      createdMs: numberOf(row, 'created_ms'),
+      settings: JSON.parse(textOf(row, 'settings')) as SandboxSettings,
+      state: JSON.parse(textOf(row, 'state')) as SandboxState,
+      lastActivityMs: numberOf(row, 'last_activity_ms'),
     }
   }
 
@@ -76,7 +75,7 @@ export class SandboxStore {
     return this.#sql
       .exec('SELECT session FROM pins')
       .toArray()
-      .map((row) => String(row['session']))
+      .map((row) => textOf(row, 'session'))
   }
 
   pin(session: string): void {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import { Miniflare } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 
@@ -66,7 +67,7 @@ export class RunningControl implements AsyncDisposable {
   /** A request with the local token, unless other headers say otherwise. */
   fetch(
     route: string,
-    init: RequestInit & { headers?: Record<string, string>; json?: unknown } = {},
+    init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; json?: unknown } = {},
   ): Promise<Response> {
     const { json, headers, ...rest } = init
     return fetch(`http://127.0.0.1:${this.port}${route}`, {
@@ -136,7 +137,7 @@ export async function startControl({ birthplace, config }: ControlOptions): Prom
       }),
     },
     unsafeDirectSockets: [{ host: '127.0.0.1', port, entrypoint: 'Public' }],
-    handleRuntimeStdio: (stdout, stderr) => {
+    handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
       for (const stream of [stdout, stderr])
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
     },
