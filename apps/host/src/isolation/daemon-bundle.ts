@@ -4,17 +4,26 @@ import path from 'node:path'
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'
 
-/** Where sandboxd's sources are, and what of them is started by itself. */
+/** What of sandboxd's sources is started by itself. */
 const ENTRIES = ['main.ts', 'sessions/screen-worker.ts']
 
-/**
- * Makes one folder that holds all code of sandboxd, so that no source tree is visible in sandboxes. It is named by its
- * content: sandboxes that run keep the code they were started with. Returns the folder.
- */
-export async function bundleDaemon(sourceFolder: string, cacheFolder: string): Promise<string> {
+/** A program to bundle: a folder of sources, and the files in it that are started by themselves. */
+export interface BundleSource {
+  readonly name: string
+  readonly root: string
+  readonly entries: readonly string[]
+}
+
+/** Makes one folder that holds all code of sandboxd, so that no source tree is visible in sandboxes. Returns it. */
+export function bundleDaemon(sourceFolder: string, cacheFolder: string): Promise<string> {
+  return bundleProgram({ name: 'sandboxd', root: sourceFolder, entries: ENTRIES }, cacheFolder)
+}
+
+/** Bundles a program into a folder named by its content: sandboxes that run keep the code they were started with. */
+export async function bundleProgram(source: BundleSource, cacheFolder: string): Promise<string> {
   const built = await Bun.build({
-    entrypoints: ENTRIES.map((entry) => path.join(sourceFolder, entry)),
-    root: sourceFolder,
+    entrypoints: source.entries.map((entry) => path.join(source.root, entry)),
+    root: source.root,
     target: 'bun',
     naming: '[dir]/[name].[ext]',
   })
@@ -22,7 +31,7 @@ export async function bundleDaemon(sourceFolder: string, cacheFolder: string): P
     built.outputs.map(async (output) => ({ name: bundleName(output.path), text: await output.text() })),
   )
   const hash = Bun.hash(JSON.stringify(files)).toString(36)
-  const folder = path.join(cacheFolder, `sandboxd-${hash}`)
+  const folder = path.join(cacheFolder, `${source.name}-${hash}`)
   if (existsSync(folder)) return folder
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
   const unfinished = mkdtempSync(`${folder}.`)

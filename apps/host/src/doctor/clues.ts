@@ -1,0 +1,18 @@
+import { shape } from '@sandwire/protocol'
+
+/** What the outside tells the prober to look for: all of it is there, on this machine, and must not be found. */
+export const cluesShape = shape.record({
+  /** Part of the command line of a process outside, spelled backwards: the prober's own has it too, as this clue. */
+  processMarkerBackwards: shape.text(64),
+  /** Name of an abstract socket outside that answers. */
+  abstractSocket: shape.text(64),
+  /** Addresses outside that answer, as `HOST:PORT`. */
+  addresses: shape.list(shape.text(64), 16),
+  /** Files outside that can be read there. */
+  files: shape.list(shape.text(400), 16),
+  /** Name of a variable in the environment outside. */
+  variable: shape.text(64),
+  /** Socket of the program that runs the sandbox, as seen inside. */
+  daemonSocket: shape.text(200),
+})
+export type Clues = shape.Decoded<typeof cluesShape>

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import path from 'node:path'
+import { INSIDE } from '../isolation/isolation.ts'
+import type { Clues } from './clues.ts'
+
+/** Things of this machine for a prober to find, if it can. */
+export interface Decoys extends AsyncDisposable {
+  readonly clues: Clues
+}
+
+const VARIABLE = 'SANDWIRE_DECOY'
+/** Ends by itself should we not be there to end it. */
+const DECOY_SECONDS = 120
+
+async function listenOn(
+  server: Server,
+  where: { path: string } | { port: number; host: string },
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(where, resolve)
+  return promise
+}
+
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address)
+    .slice(0, 15)
+}
+
+/** Puts out a file beside the sandboxes' own, a process, a variable, and sockets that answer. */
+export async function openDecoys(folder: string, token: string): Promise<Decoys> {
+  const place = mkdtempSync(path.join(folder, 'decoy-'))
+  const file = path.join(place, 'secret')
+  writeFileSync(file, token, { mode: 0o644 })
+  const marker = `sandwire-decoy-${token}`
+  const sleeper = Bun.spawn(['sh', '-c', `sleep ${DECOY_SECONDS}; :`, marker], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  })
+  const abstract = createServer((socket) => socket.destroy())
+  await listenOn(abstract, { path: `\0${token}` })
+  const tcp = createServer((socket) => socket.destroy())
+  await listenOn(tcp, { port: 0, host: '0.0.0.0' })
+  const address = tcp.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  process.env[VARIABLE] = token
+  return {
+    clues: {
+      processMarkerBackwards: Array.from(marker).toReversed().join(''),
+      abstractSocket: token,
+      addresses: ownAddresses().map((host) => `${host}:${port}`),
+      files: [file, '/etc/shadow', '/etc/machine-id', '/etc/apt/sources.list', '/proc/kcore', '/dev/mem'],
+      variable: VARIABLE,
+      daemonSocket: INSIDE.daemonSocket,
+    },
+    [Symbol.asyncDispose]: async () => {
+      delete process.env[VARIABLE]
+      abstract.close()
+      tcp.close()
+      sleeper.kill('SIGKILL')
+      await sleeper.exited
+      rmSync(place, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,214 @@
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import type { Clues } from '../clues.ts'
+import { report, type ProbeReport } from '../probe-report.ts'
+
+/** Places that a process may write to; everywhere else it may not. */
+const OWN_PLACES = ['/workspace', '/home/user', '/tmp', '/dev/shm']
+const FOREIGN_PLACES = [
+  '/',
+  '/usr',
+  '/usr/bin',
+  '/etc',
+  '/opt',
+  '/opt/sandwire',
+  '/dev',
+  '/run',
+  '/var',
+  '/home',
+  '/proc',
+]
+/** Switches of the machine. */
+const KERNEL_FILES = [
+  '/proc/sysrq-trigger',
+  '/proc/sys/kernel/core_pattern',
+  '/proc/sys/kernel/modprobe',
+  '/proc/sys/vm/drop_caches',
+  '/sys/kernel/uevent_helper',
+  '/sys/fs/cgroup/cgroup.procs',
+  '/sys/fs/cgroup/memory/cgroup.procs',
+]
+
+function canCreateIn(folder: string): boolean {
+  const file = `${folder}/.probe-${process.pid}`
+  try {
+    closeSync(openSync(file, 'wx'))
+    unlinkSync(file)
+    return true
+  } catch {
+    // Refused, as it should be.
+    return false
+  }
+}
+
+function canOpen(file: string, flags: 'r' | 'r+' | 'w'): boolean {
+  try {
+    closeSync(openSync(file, flags))
+    return true
+  } catch {
+    // Absent or refused.
+    return false
+  }
+}
+
+function probeWrites(): ProbeReport {
+  const open = FOREIGN_PLACES.filter(canCreateIn)
+  const closed = OWN_PLACES.filter((place) => existsSync(place) && !canCreateIn(place))
+  if (open.length > 0) return report('write-outside', 'failed', `could write to ${open.join(', ')}`)
+  if (closed.length > 0) return report('write-outside', 'weak', `cannot write to ${closed.join(', ')} either`)
+  return report('write-outside', 'ok', 'can write to workspace, home and temporary files only')
+}
+
+function probeKernelFiles(): ProbeReport {
+  const open = KERNEL_FILES.filter((file) => canOpen(file, 'r+'))
+  return open.length > 0
+    ? report('kernel-switches', 'failed', `could open ${open.join(', ')} for writing`)
+    : report('kernel-switches', 'ok', "cannot write to the kernel's switches in /proc and /sys")
+}
+
+function probeDeviceNode(): ProbeReport {
+  const file = `/tmp/.probe-device-${process.pid}`
+  const made = Bun.spawnSync(['mknod', file, 'b', '7', '0'], { stderr: 'ignore' }).success
+  const isUsable = made && canOpen(file, 'r')
+  if (made) unlinkSync(file)
+  if (isUsable) return report('device-node', 'failed', 'could make and open a block device')
+  return made
+    ? report('device-node', 'weak', 'could make a block device, but not open it')
+    : report('device-node', 'ok', 'cannot make a device')
+}
+
+function probeSetuid(): ProbeReport {
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const isForbidden = /^NoNewPrivs:\s*1$/m.test(status)
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const usr = mounts.findLast((line) => line.split(' ')[1] === '/usr')
+  const isIgnored = usr?.split(' ')[3]?.split(',').includes('nosuid') === true
+  if (isForbidden && isIgnored) return report('setuid', 'ok', 'setuid programs give no rights, twice over')
+  return isForbidden || isIgnored
+    ? report('setuid', 'weak', `setuid programs give no rights, by ${isForbidden ? 'process' : 'mount'} only`)
+    : report('setuid', 'failed', 'setuid programs give the rights of their owner')
+}
+
+function probeCapabilities(): ProbeReport {
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const held = [...status.matchAll(/^Cap(Inh|Prm|Eff|Bnd|Amb):\s*([0-9a-f]+)$/gm)].filter(
+    ([, , bits = '0']) => BigInt(`0x${bits}`) !== 0n,
+  )
+  const names = held.map(([, name = '']) => name)
+  if (names.length === 0) return report('capabilities', 'ok', 'has no capability, and can get none')
+  const isReal = names.some((name) => name === 'Prm' || name === 'Eff' || name === 'Amb')
+  return isReal
+    ? report('capabilities', 'failed', 'has capabilities')
+    : report('capabilities', 'weak', `has no capability, but sets that could give some: ${names.join(', ')}`)
+}
+
+function probeDescriptors(): ProbeReport {
+  const listed = Bun.spawnSync(['ls', '/proc/self/fd'], { stdin: 'ignore' })
+    .stdout.toString()
+    .trim()
+    .split('\n')
+  // The fourth is the listing itself.
+  const extra = listed.filter((fd) => Number(fd) > 3)
+  const own = readdirSync('/proc/self/fd')
+    .map((fd) => linkOf(`/proc/self/fd/${fd}`))
+    .filter((target) => target?.startsWith('/') === true || target?.startsWith('user:') === true)
+    .filter((target) => target !== '/dev/null' && !(target ?? '').startsWith('/proc/'))
+  return extra.length === 0 && own.length === 0
+    ? report('descriptors', 'ok', 'inherits no descriptor but its own three')
+    : report('descriptors', 'failed', `inherits descriptors: ${[...extra, ...own].join(', ')}`)
+}
+
+function linkOf(file: string): string | undefined {
+  try {
+    return readlinkSync(file)
+  } catch {
+    // Closed meanwhile, or not to be known.
+    return undefined
+  }
+}
+
+/** The roots of other processes: a way out when one of them lives elsewhere. */
+function probeRoots(): ProbeReport {
+  const own = statSync('/')
+  const strange = readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .filter((pid) => {
+      try {
+        const root = statSync(`/proc/${pid}/root/`)
+        return root.dev !== own.dev || root.ino !== own.ino
+      } catch {
+        // Refused or gone.
+        return false
+      }
+    })
+  return strange.length === 0
+    ? report('process-roots', 'ok', 'finds no other root through /proc')
+    : report('process-roots', 'failed', `could enter the root of process ${strange.join(', ')}`)
+}
+
+function probeForeignFiles(clues: Clues): ProbeReport {
+  const seen = clues.files.filter((file) => canOpen(file, 'r'))
+  return seen.length === 0
+    ? report('foreign-files', 'ok', 'sees no file of this machine or of other sandboxes')
+    : report('foreign-files', 'failed', `could read ${seen.join(', ')}`)
+}
+
+/** `/tmp` is memory; without a size it would be all of it. */
+function probeTemporaryBytes(): ProbeReport {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const bounded = ['/tmp', '/dev/shm', '/run'].filter((place) => {
+    const options = mounts.findLast((line) => line.split(' ')[1] === place)?.split(' ')[3]
+    return options?.split(',').some((option) => option.startsWith('size=') || option === 'ro') === true
+  })
+  return bounded.length === 3
+    ? report('temporary-bytes', 'ok', 'temporary files have a size limit')
+    : report(
+        'temporary-bytes',
+        'failed',
+        `only ${bounded.join(', ') || 'no'} temporary folder has a size limit`,
+      )
+}
+
+/** Tries what files, mounts and `/proc` must hold back. */
+export function probeFiles(clues: Clues): ProbeReport[] {
+  return [
+    probeWrites(),
+    probeKernelFiles(),
+    probeDeviceNode(),
+    probeSetuid(),
+    probeCapabilities(),
+    probeDescriptors(),
+    probeRoots(),
+    probeForeignFiles(clues),
+    probeTemporaryBytes(),
+  ]
+}
+
+/** Writes until refused or `maxBytes` are there; returns how many were written. */
+export function fill(folder: string, maxBytes: number): number {
+  const chunk = new Uint8Array(1024 ** 2).fill(1)
+  let written = 0
+  for (let file = 0; written < maxBytes; file += 1) {
+    try {
+      const fd = openSync(`${folder}/.fill-${file}`, 'wx')
+      try {
+        for (let part = 0; part < 8 && written < maxBytes; part += 1) written += writeSync(fd, chunk)
+      } finally {
+        closeSync(fd)
+      }
+    } catch {
+      // Full.
+      return written
+    }
+  }
+  return written
+}

@@ -1,0 +1,79 @@
+// Stands in for sandboxd in a throwaway sandbox, and tries to break out of it as the user's processes would.
+// Says one JSON line per attempt.
+
+import { dlopen, FFIType } from 'bun:ffi'
+import { limitsShape } from '@sandwire/internal'
+import { shape } from '@sandwire/protocol'
+import { cluesShape } from '../clues.ts'
+import type { ProbeReport } from '../probe-report.ts'
+import { probeFiles } from './file-probes.ts'
+import { probeKernel } from './kernel-probes.ts'
+import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
+import { probeNeighbours } from './neighbour-probes.ts'
+import { probeTools } from './tool-probes.ts'
+
+const PR_SET_DUMPABLE = 4
+const SELF = [process.execPath, import.meta.path]
+
+function say(reports: readonly ProbeReport[]): void {
+  for (const each of reports) process.stdout.write(`${JSON.stringify(each)}\n`)
+}
+
+const taskShape = shape.record({ clues: cluesShape, limits: limitsShape, workspace: shape.text(400) })
+
+function decodeTask(text: string): shape.Decoded<typeof taskShape> {
+  const task = taskShape.decode(JSON.parse(text))
+  if (task === undefined) throw new Error('The prober was started with a wrong task')
+  return task
+}
+
+/** As sandboxd starts processes: as the user where there is one, with nothing left of its own rights. */
+function launcher(runAs: string | undefined): string[] {
+  if (runAs === undefined) return []
+  const [uid, gid] = runAs.split(':')
+  const nothing = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs', '--']
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...nothing]
+}
+
+/** sandboxd's part: hides its memory, listens, and runs the attempts one after the other. */
+async function serve(task: string, runAs: string | undefined): Promise<void> {
+  const libc = dlopen('libc.so.6', {
+    prctl: { args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64], returns: FFIType.i32 },
+  })
+  libc.symbols.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+  const { clues, workspace } = decodeTask(task)
+  process.umask(0o177)
+  using _server = Bun.serve({ unix: clues.daemonSocket, fetch: () => new Response() })
+  process.umask(0o022)
+  for (const part of ['tools', 'kernel', 'files', 'neighbours', 'limits', 'disk']) {
+    const argv = [...launcher(runAs), ...SELF, part, task]
+    const child = Bun.spawn(argv, { cwd: workspace, stdio: ['ignore', 'inherit', 'inherit'] })
+    await child.exited
+  }
+}
+
+async function attempt(part: string, text: string): Promise<void> {
+  const { clues, limits, workspace } = decodeTask(text)
+  switch (part) {
+    case 'tools':
+      return say(probeTools())
+    case 'kernel':
+      return say(probeKernel())
+    case 'files':
+      return say(probeFiles(clues))
+    case 'neighbours':
+      return say(await probeNeighbours(clues))
+    case 'limits':
+      return say(await probeLimits(limits, SELF))
+    case 'disk':
+      return say(await probeDisk(workspace, limits))
+    default:
+      throw new Error(`Unknown part "${part}"`)
+  }
+}
+
+const [mode = '', value = '', runAsFlag, runAs] = process.argv.slice(2)
+if (mode === 'serve') await serve(value, runAsFlag === '--run-as' ? runAs : undefined)
+else if (mode === 'hog') await takeMemory(Number(value))
+else await attempt(mode, value)
+process.exit(0)

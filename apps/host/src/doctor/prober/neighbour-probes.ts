@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import type { Clues } from '../clues.ts'
+import { report, type ProbeReport } from '../probe-report.ts'
+
+const CONNECT_MS = 1_000
+
+/** Whether anybody answers there. */
+function answers(target: { path: string } | { host: string; port: number }): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  try {
+    const socket = connect(target)
+    socket.setTimeout(CONNECT_MS, () => resolve(false))
+    socket.once('connect', () => resolve(true))
+    socket.once('error', () => resolve(false))
+    void promise.finally(() => socket.destroy())
+  } catch {
+    resolve(false)
+  }
+  return promise
+}
+
+async function probeAbstractSocket(clues: Clues): Promise<ProbeReport> {
+  return (await answers({ path: `\0${clues.abstractSocket}` }))
+    ? report('abstract-sockets', 'failed', 'could connect to an abstract socket of this machine')
+    : report('abstract-sockets', 'ok', 'reaches no abstract socket of this machine')
+}
+
+async function probeNetwork(clues: Clues): Promise<ProbeReport> {
+  const reached: string[] = []
+  for (const address of clues.addresses) {
+    const [host = '', port = '0'] = address.split(':')
+    if (await answers({ host, port: Number(port) })) reached.push(address)
+  }
+  return reached.length === 0
+    ? report('host-network', 'ok', "does not reach this machine's network")
+    : report('host-network', 'failed', `could connect to ${reached.join(', ')}`)
+}
+
+function probeProcesses(clues: Clues): ProbeReport {
+  const marker = Array.from(clues.processMarkerBackwards).toReversed().join('')
+  const found = readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .some((pid) => textOf(`/proc/${pid}/cmdline`)?.includes(marker) === true)
+  return found
+    ? report('foreign-processes', 'failed', 'could see a process of this machine')
+    : report('foreign-processes', 'ok', 'sees no process of this machine or of other sandboxes')
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    // Refused or gone.
+    return undefined
+  }
+}
+
+function probeEnvironment(clues: Clues): ProbeReport {
+  return process.env[clues.variable] === undefined
+    ? report('environment', 'ok', "has nothing of this machine's environment")
+    : report('environment', 'failed', "could read this machine's environment")
+}
+
+/** The program that runs the sandbox is the parent of this one. */
+function probeDaemonMemory(): ProbeReport {
+  const open = ['environ', 'mem', 'maps', 'fd/0'].filter((name) => {
+    const text =
+      name === 'mem' ? tryOpen(`/proc/${process.ppid}/mem`) : textOf(`/proc/${process.ppid}/${name}`)
+    return text !== undefined && text !== ''
+  })
+  return open.length === 0
+    ? report('daemon-memory', 'ok', "cannot read sandboxd's memory, environment or descriptors")
+    : report('daemon-memory', 'failed', `could read ${open.join(', ')} of sandboxd`)
+}
+
+function tryOpen(file: string): string | undefined {
+  return Bun.spawnSync(['sh', '-c', 'exec 3<"$1"', 'sh', file], { stderr: 'ignore' }).success
+    ? 'open'
+    : undefined
+}
+
+async function probeDaemonReach(clues: Clues): Promise<ProbeReport> {
+  const canConnect = await answers({ path: clues.daemonSocket })
+  const canSignal = Bun.spawnSync(['sh', '-c', 'kill -0 "$1"', 'sh', String(process.ppid)], {
+    stderr: 'ignore',
+  })
+  if (!canConnect && !canSignal.success)
+    return report('daemon-reach', 'ok', "cannot connect to sandboxd's socket or signal it")
+  const ways = [...(canConnect ? ['connect to'] : []), ...(canSignal.success ? ['signal'] : [])].join(' and ')
+  return report(
+    'daemon-reach',
+    'weak',
+    `can ${ways} sandboxd, which asks for a signed token: it runs as the same uid`,
+  )
+}
+
+/** Tries to find who else is there. */
+export async function probeNeighbours(clues: Clues): Promise<ProbeReport[]> {
+  return [
+    await probeAbstractSocket(clues),
+    await probeNetwork(clues),
+    probeProcesses(clues),
+    probeEnvironment(clues),
+    probeDaemonMemory(),
+    await probeDaemonReach(clues),
+  ]
+}
