@@ -19,6 +19,7 @@ const systemPackages: readonly SystemPackage[] = [
   },
   { name: 'util-linux', probe: ['script', '--version'], tests: 'the command line in a terminal' },
   { name: 'chromium', probe: ['/usr/bin/chromium', '--version'], tests: 'the client library in a browser' },
+  { name: 'bubblewrap', probe: ['bwrap', '--version'], tests: 'isolated sandboxes' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },
 ]
 

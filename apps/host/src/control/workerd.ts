@@ -56,7 +56,7 @@ export class Workerd {
     return workerd
   }
 
-  /** Stops listening. Connections that are open go on. */
+  /** Takes no more requests; connections that are open go on. New ones wait in the kernel and are refused at `end`. */
   closeDoors(): void {
     this.#isEnding = true
     this.#run?.child.kill('SIGTERM')

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { identifyProcess, isRunning, parseStartTicks, programOf } from './process-identity.ts'
 
-/** Fields 3 to 22 of a stat line, the last being the start time. */
-const FIELDS = `S ${Array.from({ length: 18 }, (_, index) => index).join(' ')} 4242`
+/** Fields 3 to 22 of a stat line: the state first, the count of threads third from the end, the start time last. */
+function fieldsOf(state: string, threads: number): string {
+  return `${state} ${'7 '.repeat(16)}${threads} 0 4242`
+}
+const FIELDS = fieldsOf('S', 1)
 
 describe('parseStartTicks', () => {
   test.each(['bun', 'a b', ') S 1 2 3', 'x) (y'])('reads field 22 behind the name "%s"', (name) => {
@@ -10,7 +13,11 @@ describe('parseStartTicks', () => {
   })
 
   test('takes a zombie as ended', () => {
-    expect(parseStartTicks(`77 (bun) ${FIELDS.replace('S', 'Z')} 0`)).toBeUndefined()
+    expect(parseStartTicks(`77 (bun) ${fieldsOf('Z', 1)} 0`)).toBeUndefined()
+  })
+
+  test('takes a process whose first thread alone has ended as running', () => {
+    expect(parseStartTicks(`77 (bun) ${fieldsOf('Z', 2)} 0`)).toBe(4242)
   })
 
   test.each(['', '77 (bun)', '77 (bun) S 1'])('finds nothing in "%s"', (stat) => {

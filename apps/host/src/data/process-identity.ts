@@ -10,8 +10,8 @@ export interface ProcessIdentity {
 /** Reads the start time out of `/proc/PID/stat`: field 22, counted behind the name, which may hold anything. */
 export function parseStartTicks(stat: string): number | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // A zombie has ended; only its parent has not looked yet.
-  if (fields[0] === 'Z' || fields[0] === 'X') return undefined
+  // A zombie has ended and only its parent has not looked yet; unless further threads still hold its ports and files.
+  if (fields[0] === 'X' || (fields[0] === 'Z' && Number(fields[17]) <= 1)) return undefined
   const ticks = Number(fields[19])
   return Number.isSafeInteger(ticks) && ticks > 0 ? ticks : undefined
 }

@@ -1,0 +1,37 @@
+// A Worker in the place of control, for what the host promises every Worker it runs.
+
+import { DurableObject, WorkerEntrypoint } from 'cloudflare:workers'
+
+export class SandboxObject extends DurableObject {
+  /** How often it was asked, over all lives of the process it runs in. */
+  async count() {
+    const count = ((await this.ctx.storage.get('count')) ?? 0) + 1
+    await this.ctx.storage.put('count', count)
+    return count
+  }
+}
+
+export class AccountObject extends DurableObject {}
+
+export class Public extends WorkerEntrypoint {
+  async fetch(request) {
+    const url = new URL(request.url)
+    switch (url.pathname) {
+      case '/count':
+        return Response.json(await this.env.SANDBOX.getByName('one').count())
+      case '/host':
+        return this.env.HOST.fetch('http://host/health')
+      case '/pass':
+        return fetch(`http://127.0.0.1:${url.searchParams.get('port')}/`, request)
+      case '/out':
+        return fetch(url.searchParams.get('url') ?? '').catch(() => new Response('blocked', { status: 502 }))
+      case '/throw':
+        throw new Error('canary')
+      default:
+        return Response.json({ url: request.url, cf: request.cf ?? null, headers: [...request.headers] })
+    }
+  }
+}
+
+// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+export default { fetch: () => new Response('default') }

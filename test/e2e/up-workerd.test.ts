@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { bootControl } from '../../apps/host/src/control/boot.ts'
+import { chooseAddresses } from '../../apps/host/src/control/ports.ts'
+import type { Workerd } from '../../apps/host/src/control/workerd.ts'
+import { openDataFolder } from '../../apps/host/src/data/data-folder.ts'
+import { openKeys } from '../../apps/host/src/data/keys.ts'
+import { createLog } from '../../apps/host/src/log.ts'
+
+const ENTRY = join(import.meta.dir, 'support/stand-in.worker.mjs')
+
+/** A sandboxd of one line: whatever comes over the WebSocket goes back. */
+function openEcho(): Bun.Server<undefined> {
+  return Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request, server) => (server.upgrade(request) ? undefined : new Response('no upgrade')),
+    websocket: { message: (socket, message) => void socket.send(message) },
+  })
+}
+
+/** Opens a WebSocket and says what comes back for `hello`. */
+function greet(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const socket = new WebSocket(url)
+  socket.onopen = () => socket.send('hello')
+  socket.onmessage = ({ data }) => {
+    resolve(String(data))
+    socket.close()
+  }
+  socket.onclose = () => reject(new Error('closed'))
+  return promise
+}
+
+/** Whether a new request gets no answer within a time that is ample for one. */
+async function isUnanswered(url: string): Promise<boolean> {
+  const init = { keepalive: false, signal: AbortSignal.timeout(300) }
+  return fetch(url, init).then(
+    () => false,
+    () => true,
+  )
+}
+
+describe('workerd as the host runs it', () => {
+  let folder = ''
+  let url = ''
+  let control: Workerd
+  let lines: string[] = []
+  let comebacks = 0
+  const host = Bun.serve({ unix: `/tmp/stand-in-${process.pid}.sock`, fetch: () => new Response('host') })
+  const echo = openEcho()
+
+  beforeAll(async () => {
+    folder = mkdtempSync('/tmp/up-workerd-')
+    const data = openDataFolder(folder)
+    const { port, listen } = await chooseAddresses(['127.0.0.1'], 0)
+    url = `http://127.0.0.1:${port}`
+    lines = []
+    control = await bootControl({
+      entry: ENTRY,
+      configuration: { dataFolder: folder, port, addresses: ['127.0.0.1'] },
+      folder: data,
+      keys: await openKeys(data, { isNewToken: false }),
+      port,
+      listen,
+      hostSocket: `/tmp/stand-in-${process.pid}.sock`,
+      log: createLog(
+        (line) => lines.push(line),
+        () => new Date(0),
+      ),
+      writeLog: (line) => lines.push(line),
+      onBack: () => (comebacks += 1),
+    })
+  })
+  afterAll(async () => {
+    await control.end()
+    await host.stop(true)
+    await echo.stop(true)
+    rmSync(folder, { recursive: true })
+    rmSync(`/tmp/stand-in-${process.pid}.sock`, { force: true })
+  })
+
+  const ask = async (path: string, init?: RequestInit): Promise<string> =>
+    (await fetch(`${url}${path}`, init)).text()
+  const pid = (): number => JSON.parse(readFileSync(join(folder, 'workerd'), 'utf8')).pid
+
+  test('reaches the host by its unix socket', async () => {
+    expect(await ask('/host')).toBe('host')
+  })
+
+  test('believes no header about the client or the address', async () => {
+    const forged = {
+      'mf-original-url': 'http://evil.example/',
+      'mf-cf-blob': '{"colo":"evil"}',
+      'mf-route-override': 'evil',
+      'cf-connecting-ip': '203.0.113.7',
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-proto': 'https',
+      'x-real-ip': '203.0.113.7',
+    }
+    const seen = JSON.parse(await ask('/', { headers: forged }))
+    expect(seen.url).toBe(`${url}/`)
+    expect(JSON.stringify(seen)).not.toMatch(/evil|203\.0\.113\.7/)
+    const names = new Set<string>(seen.headers.map(([name]: [string]) => name))
+    expect(Object.keys(forged).filter((name) => names.has(name))).toEqual([])
+  })
+
+  test('lets the Worker reach loopback and nothing else (threat T22)', async () => {
+    expect(await ask(`/out?url=http://127.0.0.1:${echo.port}/`)).toBe('no upgrade')
+    for (const target of [
+      'http://10.0.0.1/',
+      'http://169.254.169.254/latest/',
+      'http://203.0.113.7/',
+      'http://127.0.0.2/',
+    ])
+      expect(await ask(`/out?url=${target}`)).toBe('blocked')
+  })
+
+  test('shows no stack and no message of a fault (threat T46)', async () => {
+    const response = await fetch(`${url}/throw`)
+    expect([response.status, await response.text()]).toEqual([500, 'Internal Server Error'])
+    expect([...response.headers].join()).not.toContain('canary')
+  })
+
+  test('passes a WebSocket through and, killed while one is open, serves again on the same port with its state', async () => {
+    const passUrl = `${url.replace('http', 'ws')}/pass?port=${echo.port}`
+    expect(await greet(passUrl)).toBe('hello')
+    const before = Number(await ask('/count'))
+    for (let round = 1; round <= 3; round += 1) {
+      const open = new WebSocket(passUrl)
+      await new Promise((resolve) => (open.onopen = resolve))
+      const closed = new Promise((resolve) => (open.onclose = resolve))
+      const killed = pid()
+      process.kill(killed, 'SIGKILL')
+      await closed
+      await eventually(() => comebacks === round, { what: 'workerd to come back', timeoutMs: 20_000 })
+      expect(pid()).not.toBe(killed)
+      expect(await greet(passUrl)).toBe('hello')
+      expect(Number(await ask('/count'))).toBe(before + round)
+    }
+  })
+
+  test('takes no more requests once its doors are closed, lets open connections be, and ends', async () => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/pass?port=${echo.port}`)
+    await new Promise((resolve) => (socket.onopen = resolve))
+    control.closeDoors()
+    await eventually(() => isUnanswered(url), { what: 'requests to stay unanswered', timeoutMs: 10_000 })
+    const answer = new Promise<string>((resolve) => (socket.onmessage = ({ data }) => resolve(String(data))))
+    socket.send('still here')
+    expect(await answer).toBe('still here')
+    const last = pid()
+    await control.end()
+    expect(() => process.kill(last, 0)).toThrow()
+  })
+})

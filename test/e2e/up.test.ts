@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { eventually, isAlive, openRawTcp, readDescendants, readProcessTable } from '@sandwire/testing'
+import { type RunningHost, startHost } from './support/control.ts'
+import { listListening } from './support/listening.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
+const NOBODY = 65_534
+
+/** Runs a command of `sandwire` until it ends by itself. */
+async function sandwire(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: { ...process.env, ...env },
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { code, stdout, stderr }
+}
+
+function workerdOf(data: string): number {
+  return JSON.parse(readFileSync(join(data, 'workerd'), 'utf8')).pid
+}
+
+function secretsOf(data: string): string[] {
+  return ['local-token', 'keys/signing-key', 'keys/id-key'].map((file) =>
+    readFileSync(join(data, file), 'utf8').trim(),
+  )
+}
+
+/** Command line, environment and name of a process, as far as it can be read. */
+function exposedBy(pid: number): string {
+  return ['cmdline', 'environ', 'comm']
+    .map((file) => {
+      try {
+        return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+      } catch {
+        // Ended meanwhile, or without an environment.
+        return ''
+      }
+    })
+    .join('\n')
+}
+
+describe('sandwire up', () => {
+  let host: RunningHost
+  beforeAll(async () => {
+    host = await startHost()
+  })
+  afterAll(() => host.stop())
+
+  test('prints the address, a sign-in link, the line for a second terminal and how sandboxes are isolated', () => {
+    const output = host.output()
+    expect(output).toContain(`Sandwire runs at http://localhost:${host.port}`)
+    expect(output).toMatch(new RegExp(`http://localhost:${host.port}/signin#[A-Za-z0-9_-]{32}\n`))
+    expect(output).toContain(`sbx-stdio http://localhost:${host.port}/attach --sandbox dev --cmd bash`)
+    expect(output).toMatch(/Isolation {2}(bubblewrap|none)/)
+  })
+
+  test.each(['127.0.0.1', 'localhost'])('answers health on %s without a credential', async (name) => {
+    const response = await fetch(`http://${name}:${host.port}/healthz`)
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { status: 'ok', version: expect.any(String) },
+    ])
+    expect((await host.fetch('/readyz')).status).toBe(200)
+  })
+
+  test('keeps everything in a folder for this user alone', () => {
+    for (const name of ['.', 'keys', 'control', 'run'])
+      expect(statSync(join(host.data, name)).mode & 0o777).toBe(0o700)
+    for (const name of [
+      'local-token',
+      'lock',
+      'host.log',
+      'run/host.sock',
+      'keys/signing-key',
+      'keys/id-key',
+    ])
+      expect(statSync(join(host.data, name)).mode & 0o777).toBe(0o600)
+  })
+
+  test('tells sbx-stdio of this user where it is', () => {
+    const file = join(host.data, 'config/sandwire/servers.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      servers: [{ url: `http://localhost:${host.port}`, tokenFile: join(host.data, 'local-token') }],
+    })
+  })
+
+  test('needs the local token', async () => {
+    expect((await host.fetch('/api/sandboxes')).status).toBe(200)
+    expect((await fetch(`${host.url}/api/sandboxes`)).status).toBe(401)
+    const wrong = { authorization: `Bearer swl_${'x'.repeat(43)}` }
+    expect((await host.fetch('/api/sandboxes', { headers: wrong })).status).toBe(401)
+  })
+
+  test.each(['evil.example', 'localhost.evil.example:8787', '127.0.0.1.nip.io', 'localhost:1'])(
+    'answers nothing to Host %s (threat T10)',
+    async (name) => {
+      expect((await host.fetch('/api/sandboxes', { headers: { host: name } })).status).toBe(421)
+    },
+  )
+
+  test.each(['https://evil.example', 'null', 'http://localhost.evil.example'])(
+    'answers nothing to pages of %s (threat T1)',
+    async (origin) => {
+      expect((await host.fetch('/api/sandboxes', { headers: { origin } })).status).toBe(403)
+    },
+  )
+
+  test('opens no port but the public one', () => {
+    const addresses = listListening(host.pid)
+    expect(addresses.length).toBeGreaterThan(0)
+    for (const address of addresses)
+      expect([`0100007F:${host.port}`, `00000000000000000000000001000000:${host.port}`]).toContain(address)
+  })
+
+  test('takes no remote calls of the Worker by CONNECT', async () => {
+    await using tcp = await openRawTcp({ port: host.port })
+    const name = 'miniflare-unsafe-internal-capnp-connect'
+    await tcp.write(`CONNECT ${name} HTTP/1.1\r\nHost: ${name}\r\n\r\n`)
+    expect(Buffer.from((await tcp.read()) ?? []).toString()).toStartWith('HTTP/1.1 500 ')
+  })
+
+  test('shows its secrets to no other process and to no log', async () => {
+    await host.fetch('/api/sandboxes')
+    const secrets = secretsOf(host.data)
+    const seen = readProcessTable().map(({ pid }) => exposedBy(pid))
+    const log = readFileSync(join(host.data, 'host.log'), 'latin1')
+    expect(secrets.map((secret) => secret.length > 40)).toEqual([true, true, true])
+    for (const secret of secrets) {
+      expect(seen.filter((text) => text.includes(secret))).toEqual([])
+      expect(log).not.toContain(secret)
+    }
+  })
+
+  test('logs requests under one id through control and host', async () => {
+    const id = (await host.fetch('/readyz')).headers.get('x-request-id') ?? ''
+    const sources = await eventually(
+      () => {
+        const lines = readFileSync(join(host.data, 'host.log'), 'utf8').trim().split('\n')
+        const found = lines.map((line) => JSON.parse(line)).filter((line) => line.request_id === id)
+        const from = new Set(found.map((line) => line.source))
+        return from.size === 2 && from
+      },
+      { what: 'both lines of the request' },
+    )
+    expect(sources).toEqual(new Set(['host', 'control']))
+  })
+
+  test('refuses a second host on the same data folder by naming the first', async () => {
+    const { code, stdout, stderr } = await sandwire(['up', '--port', '0', '--data', host.data])
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain(`process id ${host.pid}`)
+    expect(stderr).toContain(`http://localhost:${host.port}`)
+    expect((await host.fetch('/healthz')).status).toBe(200)
+  })
+
+  test('refuses a port that is taken, and leaves no lock', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-taken-'))
+    const { code, stderr } = await sandwire(['up', '--port', String(host.port), '--data', data])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^sandwire: Cannot listen on \S+: the port is taken\nhint: .*--port.*\n$/)
+    expect(existsSync(join(data, 'lock'))).toBe(false)
+    rmSync(data, { recursive: true })
+  })
+
+  test('gives fresh sign-in links on request', async () => {
+    const first = await sandwire(['signin', '--data', host.data])
+    const second = await sandwire(['signin', '--data', host.data])
+    expect(first.stdout).toStartWith(`http://localhost:${host.port}/signin#`)
+    expect(first.stdout).not.toBe(second.stdout)
+  })
+})
+
+describe('sandwire', () => {
+  test('names everything that is wrong with its settings, and starts nothing', async () => {
+    const env = { SANDWIRE_PORT: 'x', SANDWIRE_BIND: '0.0.0.0', SANDWIRE_ISOLATION: 'maybe' }
+    const { code, stderr } = await sandwire(['up', '--data', '/nonexistent/data'], env)
+    expect(code).toBe(2)
+    for (const name of Object.keys(env)) expect(stderr).toContain(name)
+  })
+
+  test.each([[['up', '--prot', '1']], [['serve']], [[]]])('refuses %j in two lines', async (args) => {
+    const { code, stderr } = await sandwire(args)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^sandwire: .*\nhint: .*\n$/)
+  })
+
+  test('does not serve a folder with its keys in it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandwire-served-'))
+    const { code, stderr } = await sandwire(['up', '--workspace', folder, '--data', join(folder, 'data')])
+    expect(code).toBe(2)
+    expect(stderr).toContain('inside the workspace')
+    rmSync(folder, { recursive: true })
+  })
+
+  test('makes a new local token on request, and the old one stops working', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-token-'))
+    const first = await startHost({ data })
+    await first.stop()
+    const second = await startHost({ data, args: ['--new-token'] })
+    expect(second.token).not.toBe(first.token)
+    expect((await second.fetch('/api/sandboxes')).status).toBe(200)
+    expect((await second.fetch('/api/sandboxes', { headers: first.headers })).status).toBe(401)
+    await second.stop()
+    rmSync(data, { recursive: true })
+  })
+})
+
+describe('a death', () => {
+  test('of workerd is made good on the same port with the same state', async () => {
+    await using host = await startHost()
+    for (let round = 0; round < 3; round += 1) {
+      const before = workerdOf(host.data)
+      process.kill(before, 'SIGKILL')
+      await eventually(
+        async () => (await host.fetch('/api/sandboxes')).status === 200 && workerdOf(host.data) !== before,
+        {
+          what: 'control to serve again',
+          timeoutMs: 20_000,
+        },
+      )
+    }
+    expect(host.output()).toContain('serves again')
+  })
+
+  test('of the host is made good by the next one, which ends the workerd that was left', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-death-'))
+    const first = await startHost({ data })
+    const orphan = workerdOf(data)
+    first.kill('SIGKILL')
+    await first.exited
+    expect(isAlive(orphan)).toBe(true)
+    const second = await startHost({ data, args: ['--port', String(first.port)] })
+    expect(isAlive(orphan)).toBe(false)
+    expect(second.port).toBe(first.port)
+    expect(second.token).toBe(first.token)
+    expect((await second.fetch('/readyz')).status).toBe(200)
+    await second.stop()
+    rmSync(data, { recursive: true })
+  })
+
+  test('in order leaves no process, no lock and no socket', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-stop-'))
+    const host = await startHost({ data })
+    const below = readDescendants(host.pid)
+    expect(below.length).toBeGreaterThan(0)
+    host.kill('SIGINT')
+    expect(await host.exited).toEqual({ code: 0, signal: null })
+    expect(below.filter(({ pid }) => isAlive(pid))).toEqual([])
+    for (const name of ['lock', 'workerd', 'run/host.sock']) expect(existsSync(join(data, name))).toBe(false)
+    expect(host.output()).toContain('Stopped')
+    rmSync(data, { recursive: true })
+  })
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'sandwire up runs for an unprivileged user without a home',
+  async () => {
+    const data = mkdtempSync('/tmp/sandwire-nobody-')
+    chmodSync(data, 0o700)
+    chownSync(data, NOBODY, NOBODY)
+    const host = await startHost({
+      data,
+      prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
+      env: { HOME: '/nonexistent', XDG_CONFIG_HOME: undefined, XDG_RUNTIME_DIR: undefined },
+    })
+    expect((await host.fetch('/readyz')).status).toBe(200)
+    expect(statSync(join(data, 'local-token')).uid).toBe(NOBODY)
+    expect(host.output()).toContain(`--token-file ${join(data, 'local-token')}`)
+    await host.stop()
+    rmSync(data, { recursive: true })
+  },
+)
