@@ -6,17 +6,12 @@ import type { IsolationSettings } from '../isolation/settings.ts'
 import type { SandboxFiles } from '../supervisor/files.ts'
 import { READY_MS, STOP_GRACE_MS, UNCLAIMED_MS } from '../supervisor/limits.ts'
 import type { SupervisorSpec } from '../supervisor/spec.ts'
-import {
-  readState,
-  replaceFile,
-  type RunningState,
-  type StartingState,
-  type SupervisorState,
-  writeState,
-} from '../supervisor/state-file.ts'
+import { type AliveState, readState, replaceFile, writeState } from '../supervisor/state-file.ts'
 import type { SandboxKeeper } from './keeper.ts'
 import { readTail } from './read-tail.ts'
+import { isAlive, statusFrom } from './sandbox-status.ts'
 import { SandboxStore } from './sandbox-store.ts'
+import { failed } from './start-failure.ts'
 import { spawnSupervisor } from './spawn-supervisor.ts'
 import { askSupervisor, type Order } from './supervisor-client.ts'
 import { Turns } from './turns.ts'
@@ -45,34 +40,13 @@ export interface KeeperOptions {
   readonly readyMs?: number
 }
 
-type AliveState = StartingState | RunningState
-
-function isAlive(state: SupervisorState | undefined): state is AliveState {
-  return state !== undefined && state.state !== 'stopped' && isRunning(state)
-}
-
-/** What the last state means now: a supervisor that went without a word did not choose to. */
-function statusFrom(id: string, state: SupervisorState | undefined): SandboxStatus {
-  if (state === undefined) return { id, state: 'stopped' }
-  if (state.state === 'stopped')
-    return { id, state: 'stopped', ...(state.reason !== undefined && { reason: state.reason }) }
-  if (!isRunning(state)) return { id, state: 'stopped', reason: 'supervisor_lost' }
-  if (state.state === 'starting') return { id, state: 'stopped' }
-  const { epoch, startedMs, port } = state
-  return { id, state: 'running', address: `http://127.0.0.1:${port}`, epoch, startedMs }
-}
-
-function signal({ pid, ...rest }: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
-  if (!isRunning({ pid, startTicks: rest.startTicks })) return
+function signal(state: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
+  if (!isRunning(state)) return
   try {
-    process.kill(pid, name)
+    process.kill(state.pid, name)
   } catch {
     // It ended in between.
   }
-}
-
-function failed(name: string, reason: string): SandwireError {
-  return new SandwireError('sandbox_failed', `Cannot start sandbox "${name}": ${reason}`)
 }
 
 /** Keeps sandboxes through supervisors, which are processes of their own and live on without this one. */
@@ -146,40 +120,44 @@ class Keeper implements SandboxKeeper {
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
     const files = this.#store.make(spec.id)
-    const before = readState(files.state)
-    if (isAlive(before)) return this.#join(spec, files)
+    const deadlineMs = performance.now() + this.#startMs
+    for (;;) {
+      const status = (await this.#join(files)) ?? (await this.#spawn(spec, files, deadlineMs))
+      if (status !== undefined) return status
+      if (performance.now() > deadlineMs) throw failed(spec.name, 'late')
+    }
+  }
+
+  /** Waits for the outcome of what another host began; undefined when there is nothing that runs. */
+  async #join(files: SandboxFiles): Promise<SandboxStatus | undefined> {
+    const isSettled = (): boolean => {
+      const state = readState(files.state)
+      return state?.state === 'running' || !isAlive(state)
+    }
+    await waitUntil(isSettled, this.#startMs)
+    const state = readState(files.state)
+    return isAlive(state) && state.state === 'running' ? statusFrom(state.id, state) : undefined
+  }
+
+  /** Starts a supervisor; undefined when another one has the sandbox. */
+  async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
     replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
     const { announcement } = spawnSupervisor(this.#options.supervisor, files)
-    const said = await within(this.#startMs, announcement)
+    const said = await within(deadlineMs - performance.now(), announcement)
     if (said === LATE) {
       await this.#end(spec.id)
-      throw failed(spec.name, 'it took too long')
+      throw failed(spec.name, 'late')
     }
     switch (said?.type) {
       case 'running':
-        return this.#running(spec, files)
+        return statusFrom(spec.id, readState(files.state))
       case 'held':
-        return this.#join(spec, files)
+        return undefined
       case 'failed':
         throw failed(spec.name, said.reason)
       case undefined:
-        throw failed(spec.name, 'its supervisor broke')
+        throw failed(spec.name, 'supervisor_lost')
     }
-  }
-
-  /** Waits for a start that another host began. */
-  async #join(spec: StartSpec, files: SandboxFiles): Promise<SandboxStatus> {
-    await waitUntil(() => {
-      const state = readState(files.state)
-      return state?.state === 'running' || !isAlive(state)
-    }, this.#startMs)
-    return this.#running(spec, files)
-  }
-
-  #running(spec: StartSpec, files: SandboxFiles): SandboxStatus {
-    const status = statusFrom(spec.id, readState(files.state))
-    if (status.state === 'running') return status
-    throw failed(spec.name, (status.state === 'stopped' ? status.reason : undefined) ?? 'it was stopped')
   }
 
   /** Ends what runs, however it takes it. */

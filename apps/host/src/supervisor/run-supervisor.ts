@@ -18,6 +18,18 @@ function awaitSignal(): Promise<void> {
   })
 }
 
+/** Writes lines to a bounded file. A full disk loses lines and nothing else. */
+function createWriter(file: string): (lines: string) => void {
+  const logFile = new LogFile(file, MAX_LOG_BYTES)
+  return (lines) => {
+    try {
+      logFile.write(lines)
+    } catch {
+      // There is no other place to say it.
+    }
+  }
+}
+
 /** The whole program: keeps the sandbox that the file describes until it ends. */
 export async function runSupervisor(
   specFile: string,
@@ -36,11 +48,7 @@ export async function runSupervisor(
     announce({ type: 'held' })
     return
   }
-  const logFile = new LogFile(files.log, MAX_LOG_BYTES)
-  const log = new SupervisorLog(
-    (lines) => logFile.write(lines),
-    () => new Date(),
-  )
+  const log = new SupervisorLog(createWriter(files.log), () => new Date())
   let isAnnounced = false
   const reason = await supervise(spec, {
     isolation: createIsolation(spec.isolation),

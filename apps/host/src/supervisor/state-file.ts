@@ -19,6 +19,11 @@ const runningShape = shape.record({
   port: shape.whole(1, 65_535),
   startedMs: shape.offset,
 })
+const stoppingShape = shape.record({
+  state: shape.literal('stopping'),
+  ...aliveFields,
+  reason: shape.optional(shape.text(64)),
+})
 const stoppedShape = shape.record({
   state: shape.literal('stopped'),
   id: shape.text(32),
@@ -26,16 +31,25 @@ const stoppedShape = shape.record({
   reason: shape.optional(shape.text(64)),
 })
 
-export type StartingState = shape.Decoded<typeof startingShape>
 export type RunningState = shape.Decoded<typeof runningShape>
+/** States of a supervisor that has a process. */
+export type AliveState =
+  | shape.Decoded<typeof startingShape>
+  | RunningState
+  | shape.Decoded<typeof stoppingShape>
 /** What the supervisor of a sandbox last said of itself. */
-export type SupervisorState = StartingState | RunningState | shape.Decoded<typeof stoppedShape>
+export type SupervisorState = AliveState | shape.Decoded<typeof stoppedShape>
 
 /** Reads a state file; undefined when there is none, or none of this version. */
 export function readState(file: string): SupervisorState | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    return runningShape.decode(value) ?? startingShape.decode(value) ?? stoppedShape.decode(value)
+    return (
+      runningShape.decode(value) ??
+      stoppedShape.decode(value) ??
+      startingShape.decode(value) ??
+      stoppingShape.decode(value)
+    )
   } catch {
     // Absent: nothing was started yet. It is never half written, because it is renamed into place.
     return undefined

@@ -166,7 +166,9 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
     asked.then(() => undefined),
     clock.expired.then(() => 'unclaimed'),
   ])
-  log.info('stopping', reason === undefined ? {} : { reason })
+  const told = reason === undefined ? {} : { reason }
+  writeState(files.state, { state: 'stopping', ...alive, ...told })
+  log.info('stopping', told)
   return reason
 }
 

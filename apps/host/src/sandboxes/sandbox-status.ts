@@ -1,0 +1,30 @@
+import type { SandboxStatus } from '@sandwire/internal'
+import { isRunning } from '../data/process-identity.ts'
+import type { AliveState, SupervisorState } from '../supervisor/state-file.ts'
+
+/** Whether the supervisor that said this is there. */
+export function isAlive(state: SupervisorState | undefined): state is AliveState {
+  return state !== undefined && state.state !== 'stopped' && isRunning(state)
+}
+
+function stopped(id: string, reason: string | undefined): SandboxStatus {
+  return { id, state: 'stopped', ...(reason !== undefined && { reason }) }
+}
+
+/** What the last word of a supervisor means now: one that went without another did not choose to. */
+export function statusFrom(id: string, state: SupervisorState | undefined): SandboxStatus {
+  switch (state?.state) {
+    case undefined:
+      return stopped(id, undefined)
+    case 'stopped':
+    case 'stopping':
+      return stopped(id, state.reason)
+    case 'starting':
+      return stopped(id, isRunning(state) ? undefined : 'supervisor_lost')
+    case 'running': {
+      if (!isRunning(state)) return stopped(id, 'supervisor_lost')
+      const { epoch, startedMs, port } = state
+      return { id, state: 'running', address: `http://127.0.0.1:${port}`, epoch, startedMs }
+    }
+  }
+}
