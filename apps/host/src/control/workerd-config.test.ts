@@ -41,3 +41,8 @@ test('control reaches the host by its socket, loopback, and nothing else', () =>
   expect(services['host']).toMatchObject({ external: { address: 'unix:/run/host.sock' } })
   expect(Object.keys(services).sort()).toEqual(['control', 'host', 'loopback', 'objects'])
 })
+
+test('no WebSocket of control is compressed (threat T29)', () => {
+  const control = CONFIG.services?.find(({ name }) => name === 'control')
+  expect(control).toMatchObject({ worker: { compatibilityFlags: ['no_web_socket_compression'] } })
+})

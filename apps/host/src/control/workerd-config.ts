@@ -30,6 +30,8 @@ export interface ControlPlan {
 
 /** The platform's behaviour is pinned with control's code. */
 const COMPATIBILITY_DATE = '2026-07-01'
+/** Compressed messages could unpack to more than their size promises. */
+const COMPATIBILITY_FLAGS = ['no_web_socket_compression']
 
 /** Names a proxy would use to speak of the client. There is no proxy, so whoever sends them makes them up. */
 const CLAIMED_HEADERS = [
@@ -82,6 +84,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
         worker: {
           modules: [{ name: 'control.mjs', esModule: plan.script }],
           compatibilityDate: COMPATIBILITY_DATE,
+          compatibilityFlags: COMPATIBILITY_FLAGS,
           bindings: bindings(plan),
           globalOutbound: { name: 'loopback' },
           durableObjectNamespaces: OBJECTS.map(({ className, uniqueKey }) => ({
