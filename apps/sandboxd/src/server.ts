@@ -126,11 +126,11 @@ class App {
   }
 
   async fetch(request: Request, server: Server<SocketData>): Promise<Response | undefined> {
-    const call: Call = { request, server, url: new URL(request.url), requestId: this.#deps.mintRequestId() }
+    const requestId = this.#deps.mintRequestId()
     try {
-      return await this.#route(call)
+      return await this.#route(request, server, requestId)
     } catch (caught) {
-      return this.#refuse(SandwireError.from(caught), call.requestId)
+      return this.#refuse(SandwireError.from(caught), requestId)
     }
   }
 
@@ -155,12 +155,17 @@ class App {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
   }
 
-  async #route(call: Call): Promise<Response | undefined> {
-    const { request, url } = call
+  async #route(
+    request: Request,
+    server: Server<SocketData>,
+    requestId: string,
+  ): Promise<Response | undefined> {
     const gatekeeper = this.#gatekeeper
     if (gatekeeper === undefined) throw new SandwireError('shutting_down', 'Not ready')
     const wrongSource = gatekeeper.checkSource(request.headers)
     if (wrongSource !== undefined) throw wrongSource
+    // Only now: an address is made from the Host header as well.
+    const url = new URL(request.url)
     const caller = await gatekeeper.authenticate(request, url)
     const isStranger = caller instanceof SandwireError
     // Strangers have a budget of their own, so that they cannot use up everybody's.
@@ -169,7 +174,7 @@ class App {
       throw new SandwireError('rate_limited', 'Cannot take more requests now')
     if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
     if (isStranger) throw caller
-    return this.#serve({ ...call, requestId: caller.requestId ?? call.requestId }, caller)
+    return this.#serve({ request, server, url, requestId: caller.requestId ?? requestId }, caller)
   }
 
   /** Answers a caller that is known, under the request id it came with. */
