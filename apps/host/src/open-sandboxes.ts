@@ -1,31 +1,95 @@
+import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import type { Configuration } from './configuration.ts'
 import type { DataFolder } from './data/data-folder.ts'
+import { installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
+import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose.ts'
+import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
+import { defaultRunBase, type IsolationSettings } from './isolation/settings.ts'
+import { createKeeper } from './sandboxes/create-keeper.ts'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const DAEMON_SOURCE = path.resolve(import.meta.dir, '../../sandboxd/src')
+const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/main.ts')]
 
 /** What makes sandboxes here, and what is weak about it on this machine. */
 export interface Sandboxes {
   readonly keeper: SandboxKeeper
   readonly weaknesses: readonly string[]
+  /** One line for the user when sandboxes are less isolated than they could be. */
+  readonly notice?: string
+}
+
+/** What is needed to open them. */
+export interface Premises {
+  readonly configuration: Pick<Configuration, 'isolation'>
+  readonly folder: DataFolder
+  /** Private folder whose path is short enough for sockets in it. */
+  readonly socketFolder: string
+  readonly env: Environment
+  readonly tell: (line: string) => void
+}
+
+/** Installs bubblewrap where it is missing and can be; throws when it was asked for and cannot be had. */
+async function provideBubblewrap({ configuration, tell }: Premises): Promise<void> {
+  const plan = planBubblewrap({
+    wanted: configuration.isolation,
+    isInstalled: hasBubblewrap(),
+    isRoot: process.getuid?.() === 0,
+    hasApt: Bun.which('apt-get') !== null,
+  })
+  if (plan.kind === 'refuse')
+    throw new SandwireError(
+      'provider_unavailable',
+      `Cannot isolate sandboxes: ${plan.reason}\nhint: install it, or unset SANDWIRE_ISOLATION`,
+    )
+  if (plan.kind !== 'install') return
+  tell('Installing bubblewrap, which keeps sandboxes apart from this machine …')
+  if (!(await installBubblewrap())) tell('Cannot install bubblewrap: apt-get failed')
+}
+
+/** What isolations need to know, with sandboxd bundled as it is now. */
+export async function describeMachine(
+  { root, cache }: DataFolder,
+  env: Environment,
+): Promise<IsolationSettings> {
+  const uid = process.getuid?.() ?? 0
+  return {
+    dataFolder: root,
+    runBase: defaultRunBase(env, uid),
+    program: {
+      executable: process.execPath,
+      code: { folder: await bundleDaemon(DAEMON_SOURCE, cache), entry: BUNDLE_ENTRY },
+    },
+    isRoot: uid === 0,
+  }
+}
+
+/** Picks the isolation; bubblewrap that was asked for and does not work is an error, not a reason to go without. */
+async function pickIsolation(settings: IsolationSettings, premises: Premises): Promise<Choice> {
+  const { isolation: wanted } = premises.configuration
+  const choice = await chooseIsolation(settings, { SANDWIRE_ISOLATION: wanted })
+  if (wanted === 'bubblewrap' && choice.isolation.kind !== 'bubblewrap')
+    throw new SandwireError(
+      'provider_unavailable',
+      `${choice.notice ?? 'Cannot isolate sandboxes'}\nhint: unset SANDWIRE_ISOLATION to run without, on loopback only`,
+    )
+  return choice
 }
 
 /** Opens what makes the sandboxes of a data folder. */
-export async function openSandboxes(configuration: Configuration, _folder: DataFolder): Promise<Sandboxes> {
-  const none = async (): Promise<never> => {
-    throw new SandwireError('sandbox_failed', 'Cannot start the sandbox: this build makes none')
-  }
-  const keeper: SandboxKeeper = {
-    isolation: configuration.isolation ?? 'none',
-    start: none,
-    status: async (id) => ({ id, state: 'absent' }),
-    list: async () => [],
-    stop: async (id) => ({ id, state: 'absent' }),
-    destroy: async () => undefined,
-    sever: async () => undefined,
-    readLog: async () => '',
-    adopt: async () => [],
-    claim: async () => undefined,
-    close: async () => undefined,
-  }
-  return { keeper, weaknesses: [] }
+export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
+  const { folder, socketFolder, env } = premises
+  const [settings] = await Promise.all([describeMachine(folder, env), provideBubblewrap(premises)])
+  const { isolation, notice } = await pickIsolation(settings, premises)
+  const keeper = createKeeper({
+    sandboxesFolder: folder.sandboxes,
+    controlFolder: socketFolder,
+    isolation,
+    settings,
+    supervisor: SUPERVISOR,
+  })
+  return { keeper, weaknesses: isolation.weaknesses, ...(notice !== undefined && { notice }) }
 }

@@ -5,6 +5,8 @@ export interface WelcomeFacts {
   readonly signInLink: string
   readonly isolation: SandboxKeeper['isolation']
   readonly weaknesses: readonly string[]
+  /** Why sandboxes are less isolated than they could be. */
+  readonly notice?: string
   /** Sandboxes that outlived the last host. */
   readonly adopted: number
   /** Folder that is served, when one is. */
@@ -15,11 +17,10 @@ export interface WelcomeFacts {
   readonly programs: string
 }
 
-function describeIsolation({ isolation, weaknesses }: WelcomeFacts): string {
-  if (isolation === 'none') return 'none: commands run as you, with your files; loopback only'
-  return weaknesses.length === 0
-    ? 'bubblewrap'
-    : `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
+function describeIsolation({ isolation, weaknesses, notice }: WelcomeFacts): string {
+  if (isolation === 'none') return `none, loopback only. ${notice ?? 'Commands run as you'}`
+  if (weaknesses.length === 0) return 'bubblewrap'
+  return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
 /** What a person reads when it runs. */

@@ -83,7 +83,8 @@ export async function up(options: UpOptions): Promise<Running> {
   const url = `http://localhost:${port}`
   const keys = await openKeys(folder, flags)
 
-  const sandboxes: Sandboxes = await openSandboxes(configuration, folder)
+  const socketFolder = openSocketFolder(folder.root, env)
+  const sandboxes: Sandboxes = await openSandboxes({ configuration, folder, socketFolder, env, tell })
   const { keeper } = sandboxes
   let stopsSandboxes = false
   undo.defer(() => keeper.close({ stop: stopsSandboxes }))
@@ -91,7 +92,7 @@ export async function up(options: UpOptions): Promise<Running> {
   await claimAll(keeper, log)
 
   const codes = new SignInCodes(() => performance.now())
-  const socket = hostSocketIn(openSocketFolder(folder.root, env))
+  const socket = hostSocketIn(socketFolder)
   undo.adopt(
     serveHostApi({
       keeper,
@@ -133,6 +134,7 @@ export async function up(options: UpOptions): Promise<Running> {
         signInLink: `${url}/signin#${codes.mint()}`,
         isolation: keeper.isolation,
         weaknesses: sandboxes.weaknesses,
+        ...(sandboxes.notice !== undefined && { notice: sandboxes.notice }),
         adopted: adopted.length,
         ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
         ...(!isPublished && { tokenFile: folder.localToken }),

@@ -5,8 +5,10 @@ import { makePrivateFolder } from './private-file.ts'
 
 /** `sun_path` holds 108 bytes with the zero behind it. */
 const MAX_SOCKET_PATH_BYTES = 107
+/** The longest name in the folder: a sandbox id with its ending. */
+const MAX_NAME_BYTES = 32 + '.sock'.length
 
-/** A private folder for the host's socket: in the data folder, or in a short place when that path is too long for a socket. */
+/** A private folder for sockets of the host and of supervisors: in the data folder, or in a short place when that path is too long for a socket. */
 export function openSocketFolder(
   dataFolder: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -22,7 +24,7 @@ export function hostSocketIn(folder: string): string {
 }
 
 function isShortEnough(folder: string): boolean {
-  return Buffer.byteLength(hostSocketIn(folder)) <= MAX_SOCKET_PATH_BYTES
+  return Buffer.byteLength(`${folder}/`) + MAX_NAME_BYTES <= MAX_SOCKET_PATH_BYTES
 }
 
 function shortFolder(dataFolder: string, env: Readonly<Record<string, string | undefined>>): string {
