@@ -114,6 +114,7 @@ export async function startControl({ birthplace, config }: ControlOptions): Prom
     modules: [{ type: 'ESModule', path: 'index.js', contents: await bundle }],
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
+    compatibilityFlags: ['no_web_socket_compression'],
     durableObjects: {
       SANDBOX: { className: 'SandboxObject', useSQLite: true },
       ACCOUNT: { className: 'AccountObject', useSQLite: true },

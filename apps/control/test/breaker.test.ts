@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'bun:test'
+import { Breaker, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
+
+function opened(): Breaker {
+  const breaker = new Breaker()
+  for (let count = 0; count < FAILURES_TO_OPEN; count++) breaker.failed(0)
+  return breaker
+}
+
+describe('a breaker', () => {
+  test('opens after failures in a row, and not before', () => {
+    const breaker = new Breaker()
+    for (let count = 1; count < FAILURES_TO_OPEN; count++) breaker.failed(0)
+    expect(breaker.admit(0)).toBe(true)
+    breaker.succeeded()
+    for (let count = 1; count < FAILURES_TO_OPEN; count++) breaker.failed(0)
+    expect(breaker.admit(0)).toBe(true)
+    breaker.failed(0)
+    expect(breaker.admit(OPEN_MS - 1)).toBe(false)
+  })
+
+  test('lets one call try after a while', () => {
+    const breaker = opened()
+    expect(breaker.admit(OPEN_MS)).toBe(true)
+    expect(breaker.state.is).toBe('half_open')
+    expect(breaker.admit(OPEN_MS)).toBe(false)
+  })
+
+  test('closes when the trial works and opens again when it does not', () => {
+    const good = opened()
+    good.admit(OPEN_MS)
+    good.succeeded()
+    expect(good.state).toEqual({ is: 'closed', failures: 0 })
+    const bad = opened()
+    bad.admit(OPEN_MS)
+    bad.failed(OPEN_MS)
+    expect(bad.state).toEqual({ is: 'open', untilMs: 2 * OPEN_MS })
+  })
+
+  test('tries again when the outcome of a trial is never told', () => {
+    const breaker = opened()
+    breaker.admit(OPEN_MS)
+    expect(breaker.admit(2 * OPEN_MS)).toBe(true)
+  })
+})

@@ -1,0 +1,340 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import { rejectionOf } from '@sandwire/testing'
+import { createLog } from '../src/log.ts'
+import { SandboxLife } from '../src/sandbox/life.ts'
+import type { SandboxSettings, SandboxView } from '../src/sandbox/record.ts'
+import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
+import type { SessionFacts } from '../src/sandbox/session-view.ts'
+import { SandboxSessions } from '../src/sandbox/sessions.ts'
+import { SandboxStore } from '../src/sandbox/store.ts'
+import type { Sql } from '../src/sql.ts'
+import { MemoryProvider } from './support/memory-provider.ts'
+
+const ID = '0'.repeat(32)
+const SESSION = `${ID}.${'1'.repeat(26)}`
+const CALL = { identity: 'local', requestId: 'r' }
+const SETTINGS: SandboxSettings = {
+  network: { policy: 'none', allow: [] },
+  limits: DEFAULT_SANDBOX_LIMITS,
+  env: {},
+}
+
+function sqlOf(database: Database): Sql {
+  return {
+    exec(query, ...bindings) {
+      const rows = database.query<Record<string, string | number | null>, (string | number | null)[]>(query)
+      const all = rows.all(...bindings)
+      return { toArray: () => all }
+    },
+  }
+}
+
+function session(changes: Partial<SessionFacts> = {}): SessionFacts {
+  return {
+    id: SESSION,
+    state: 'running',
+    mode: 'pipe',
+    cmd: 'cat',
+    attachments: 0,
+    lastInputMs: null,
+    lastOutputMs: null,
+    keepSeconds: 60,
+    exit: null,
+    ...changes,
+  }
+}
+
+function open(provider = new MemoryProvider(), settings = SETTINGS) {
+  const store = new SandboxStore(sqlOf(new Database(':memory:')))
+  const reports: { view: SandboxView; sessions: readonly SessionFacts[] | undefined }[] = []
+  const removed: string[] = []
+  const clock = { nowMs: 1_000 }
+  let alarmMs: number | undefined
+  let activity: readonly SessionFacts[] = []
+  let version = { protocol: 1, compatible_from: 1 }
+  const asked: string[] = []
+  provider.answer = ({ path }) => {
+    asked.push(path)
+    if (path === '/__meta/version') return Response.json(version)
+    return Response.json({ attachments: 0, sessions: activity, exits: [] })
+  }
+  const sandboxd = (sandbox: string) =>
+    new SandboxdClient({
+      sandbox,
+      provider,
+      signer: { publicKey: 'k', sign: async () => 'token' },
+      nowMs: () => clock.nowMs,
+    })
+  const life = new SandboxLife({
+    store,
+    provider,
+    sandboxd,
+    publicKey: 'k',
+    settings: { sleepAfterMs: 600_000, alarmMs: 30_000 },
+    nowMs: () => clock.nowMs,
+    log: createLog(
+      () => undefined,
+      () => 0,
+    ),
+    index: {
+      report: async (_, view, sessions) => void reports.push({ view, sessions }),
+      remove: async (_, sandbox) => void removed.push(sandbox),
+    },
+    alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
+    deleteAll: async () => undefined,
+  })
+  return {
+    life,
+    store,
+    provider,
+    clock,
+    reports,
+    removed,
+    asked,
+    sessions: new SandboxSessions({
+      life,
+      store,
+      sandboxd,
+      nowMs: () => clock.nowMs,
+      sleep: async () => undefined,
+    }),
+    alarm: () => alarmMs,
+    state: () => store.read()?.state.is,
+    say: (sessions: readonly SessionFacts[]) => void (activity = sessions),
+    speak: (protocol: number, compatible_from: number) => void (version = { protocol, compatible_from }),
+    create: () => life.create({ id: ID, owner: 'local', name: 'dev', settings }),
+  }
+}
+
+describe('the life of a sandbox', () => {
+  test('is created stopped, once', async () => {
+    const made = open()
+    expect(await made.create()).toMatchObject({ state: 'stopped', ephemeral: false, sleepAfterSeconds: 600 })
+    made.clock.nowMs = 2_000
+    expect((await made.create()).createdMs).toBe(1_000)
+  })
+
+  test('(threat T4) belongs to its owner', async () => {
+    const made = open()
+    await made.create()
+    expect(() => made.life.own('somebody')).toThrow('No sandbox has this id or name')
+    expect(await rejectionOf(made.life.destroy('somebody', ID, 'r'))).toMatchObject({
+      code: 'sandbox_not_found',
+    })
+    expect(made.removed).toEqual([])
+  })
+
+  test('starts once for all who ask at once', async () => {
+    const made = open()
+    await made.create()
+    await Promise.all(Array.from({ length: 20 }, () => made.life.start('r')))
+    expect(made.provider.starts).toBe(1)
+    expect(made.state()).toBe('running')
+    expect(made.alarm()).toBe(31_000)
+    expect(made.reports.map(({ view }) => view.state)).toEqual(['stopped', 'creating', 'running'])
+  })
+
+  test('says why it could not start, and starts when asked again', async () => {
+    const made = open()
+    await made.create()
+    made.provider.failure = new SandwireError('sandbox_failed', 'no')
+    expect(await rejectionOf(made.life.start('r'))).toMatchObject({ code: 'sandbox_failed' })
+    expect(made.reports.at(-1)?.view).toMatchObject({ state: 'failed', reason: 'sandbox_failed' })
+    expect(made.alarm()).toBeUndefined()
+    await made.life.start('r')
+    expect(made.state()).toBe('running')
+  })
+
+  test('starts again after a stop that was asked for first', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    await Promise.all([made.life.stop('r', false), Promise.resolve().then(() => made.life.start('r'))])
+    expect(made.state()).toBe('running')
+    expect(made.provider.stops).toBe(1)
+  })
+
+  test('is not woken by who names a session', async () => {
+    const made = open()
+    await made.create()
+    expect(await rejectionOf(made.life.ready('r', false))).toMatchObject({ code: 'sandbox_stopped' })
+    expect(made.provider.starts).toBe(0)
+  })
+
+  test('is found running although it was thought stopped', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    made.store.setState({ is: 'stopped' })
+    expect((await made.life.ready('r', false)).is).toBe('running')
+    expect(made.provider.starts).toBe(1)
+  })
+
+  test('leaves nothing behind', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    await made.life.destroy('local', ID, 'r')
+    expect(made.removed).toEqual([ID])
+    expect(made.alarm()).toBeUndefined()
+    expect(made.provider.sandboxes.size).toBe(0)
+  })
+
+  test('where files do not survive, needs to be told to stop', async () => {
+    const made = open(new MemoryProvider('nothing'))
+    expect(await made.create()).toMatchObject({ ephemeral: true, sleepAfterSeconds: null })
+    await made.life.start('r')
+    expect(await rejectionOf(made.life.stop('r', false))).toMatchObject({ code: 'needs_discard' })
+    made.clock.nowMs += 10_000_000
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+    await made.life.stop('r', true)
+    expect(made.state()).toBe('stopped')
+  })
+})
+
+describe('the alarm', () => {
+  async function running(settings = SETTINGS) {
+    const made = open(new MemoryProvider(), settings)
+    await made.create()
+    await made.life.start('r')
+    return made
+  }
+
+  test('stops a sandbox in which nothing moves, attached or not', async () => {
+    const made = await running()
+    made.say([session({ attachments: 1 })])
+    made.clock.nowMs += 599_999
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+    expect(made.alarm()).toBe(made.clock.nowMs + 30_000)
+    made.clock.nowMs += 1
+    await made.life.look('r')
+    expect(made.state()).toBe('stopped')
+    expect(made.alarm()).toBeUndefined()
+    expect(made.reports.at(-1)?.sessions).toEqual([])
+  })
+
+  test.each(['lastInputMs', 'lastOutputMs'] as const)('sees that something moved: %s', async (when) => {
+    const made = await running()
+    made.clock.nowMs += 600_000
+    made.say([session({ [when]: made.clock.nowMs - 1 })])
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+    expect(made.reports.at(-1)?.sessions).toHaveLength(1)
+  })
+
+  test('leaves a sandbox with a pinned session alone, as long as that lives', async () => {
+    const made = await running()
+    made.store.pin(SESSION)
+    made.say([session()])
+    made.clock.nowMs += 600_000
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+    made.say([])
+    await made.life.look('r')
+    expect(made.state()).toBe('stopped')
+  })
+
+  test('leaves a sandbox alone that never sleeps', async () => {
+    const made = await running({ ...SETTINGS, sleepAfterMs: null })
+    made.clock.nowMs += 10_000_000
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+  })
+
+  test('notices a sandbox that ended by itself', async () => {
+    const made = await running()
+    made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
+    await made.life.look('r')
+    expect(made.reports.at(-1)?.view).toMatchObject({ state: 'stopped', reason: 'oom' })
+    expect(made.alarm()).toBeUndefined()
+  })
+
+  test('rings again when the sandbox does not answer', async () => {
+    const made = await running()
+    made.provider.answer = () => new Response('garbage', { status: 500 })
+    made.clock.nowMs += 5
+    await made.life.look('r')
+    expect(made.alarm()).toBe(made.clock.nowMs + 30_000)
+  })
+})
+
+describe('the way to sandboxd', () => {
+  const start = { mayStart: true, isIdempotent: false }
+  const join = { mayStart: false, isIdempotent: true }
+
+  test('asks for the version once per start', async () => {
+    const made = open()
+    await made.create()
+    for (let count = 0; count < 3; count++) await made.sessions.reach(CALL, start, async () => 'in')
+    expect(made.asked).toEqual(['/__meta/version'])
+    await made.life.stop('r', false)
+    await made.sessions.reach(CALL, start, async () => 'in')
+    expect(made.asked).toHaveLength(2)
+  })
+
+  test('refuses a sandboxd that is too old or too new', async () => {
+    const made = open()
+    await made.create()
+    made.speak(0, 0)
+    expect(String(await rejectionOf(made.sessions.reach(CALL, start, async () => 'in')))).toMatch(
+      'sandboxd is old',
+    )
+    made.speak(9, 9)
+    expect(String(await rejectionOf(made.sessions.reach(CALL, start, async () => 'in')))).toMatch(
+      'server is old',
+    )
+    made.speak(2, 1)
+    expect(await made.sessions.reach(CALL, start, async () => 'in')).toBe('in')
+  })
+
+  test('finds a sandbox again that moved', async () => {
+    const made = open()
+    await made.create()
+    await made.sessions.reach(CALL, start, async () => 'in')
+    // Started anew behind our back: another address and epoch.
+    await made.provider.stop(ID)
+    await made.provider.start({ id: ID, name: 'dev', publicKey: 'k', ...SETTINGS })
+    const found = await made.sessions.reach(CALL, start, async ({ address }, client) =>
+      client.ask(address, { ...CALL, authority: 'driver', exec: true }, { method: 'GET', path: '/activity' }),
+    )
+    expect(found).toBeDefined()
+  })
+
+  test('wakes a sandbox that ended for a start, never for a join', async () => {
+    const made = open()
+    await made.create()
+    await made.sessions.reach(CALL, start, async () => 'in')
+    const ask = { method: 'GET', path: '/activity' } as const
+    const caller = { ...CALL, authority: 'driver', exec: true } as const
+    made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
+    expect(
+      await rejectionOf(
+        made.sessions.reach(CALL, join, ({ address }, client) => client.ask(address, caller, ask)),
+      ),
+    ).toMatchObject({ code: 'sandbox_stopped' })
+    expect(made.provider.starts).toBe(1)
+    await made.sessions.reach(CALL, start, ({ address }, client) => client.ask(address, caller, ask))
+    expect(made.provider.starts).toBe(2)
+  })
+
+  test('does not repeat what may have started a process', async () => {
+    const made = open()
+    await made.create()
+    let runs = 0
+    const broken = async (): Promise<never> => {
+      runs += 1
+      throw new SandwireError('sandbox_unreachable', 'cut')
+    }
+    expect(await rejectionOf(made.sessions.reach(CALL, start, broken))).toMatchObject({
+      code: 'sandbox_unreachable',
+    })
+    expect(runs).toBe(1)
+    await rejectionOf(made.sessions.reach(CALL, { ...start, isIdempotent: true }, broken))
+    expect(runs).toBe(3)
+  })
+})

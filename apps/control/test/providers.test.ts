@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { rejectionOf } from '@sandwire/testing'
+import { Breaker, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
+import { HostProvider } from '../src/providers/host.ts'
+import { MemoryProvider } from './support/memory-provider.ts'
+import { providerContract } from './support/provider-contract.ts'
+import { StandInHost } from './support/stand-in-host.ts'
+
+const ID = '0'.repeat(32)
+
+/** A host whose sandboxes answer everything with nothing. */
+async function openHost() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-provider-'))
+  const servers = new Map<string, ReturnType<typeof Bun.serve>>()
+  let starts = 0
+  const host = new StandInHost(path.join(folder, 'host.sock'), {
+    async start({ id }) {
+      starts += 1
+      const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('') })
+      servers.set(id, server)
+      return `http://127.0.0.1:${server.port}`
+    },
+    async stop(id) {
+      await servers.get(id)?.stop(true)
+    },
+  })
+  const breaker = new Breaker()
+  const waits: number[] = []
+  let nowMs = 0
+  const provider = new HostProvider({
+    askHost: (url, init) => fetch(url, { ...init, unix: host.socket }),
+    askSandbox: (url, init) => fetch(url, init),
+    breaker,
+    nowMs: () => nowMs,
+    sleep: async (ms) => void waits.push(ms),
+    random: () => 0.5,
+    onCall: () => undefined,
+  })
+  return {
+    provider,
+    host,
+    breaker,
+    waits,
+    starts: () => starts,
+    pass: (ms: number) => void (nowMs += ms),
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]()
+      for (const server of servers.values()) await server.stop(true)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+providerContract('host', openHost)
+providerContract('in memory', async () => {
+  const provider = new MemoryProvider()
+  return { provider, starts: () => provider.starts, [Symbol.asyncDispose]: async () => undefined }
+})
+
+describe('the host provider', () => {
+  test('asks again when the host did not answer, and passes the request id on', async () => {
+    await using made = await openHost()
+    let failures = 2
+    made.host.intercept = () => (failures-- > 0 ? new Response('broken', { status: 500 }) : undefined)
+    expect(await made.provider.status(ID, 'request-1')).toEqual({ id: ID, state: 'absent' })
+    expect(made.waits).toHaveLength(2)
+    expect(new Set(made.host.requestIds)).toEqual(new Set(['request-1']))
+  })
+
+  test('does not repeat a call that was answered', async () => {
+    await using made = await openHost()
+    made.host.intercept = () =>
+      Response.json({ error: { code: 'sandbox_failed', message: 'RAW', request_id: 'x' } }, { status: 502 })
+    const error = await rejectionOf(made.provider.status(ID, 'r'))
+    expect(error).toMatchObject({ code: 'sandbox_failed' })
+    expect(made.host.calls).toHaveLength(1)
+  })
+
+  test('(threat T46) keeps nothing of what the host says when it fails', async () => {
+    await using made = await openHost()
+    for (const answer of [
+      () => new Response('RAW stack', { status: 500 }),
+      () => Response.json({ error: { code: 'unheard_of', message: 'RAW' } }, { status: 400 }),
+      () => Response.json({ error: { code: 'bad_request', message: 'RAW', extra: 1 } }, { status: 400 }),
+      () => Response.json({ error: { code: 'bad_request', message: 'RAW' } }, { status: 400 }),
+      () =>
+        Response.json({ id: ID, state: 'running', address: 'http://evil.example', epoch: 'x', startedMs: 1 }),
+      () => Response.json({ id: '1'.repeat(32), state: 'absent' }),
+      () => new Response('x'.repeat(100_000)),
+      () => new Response(null, { status: 302, headers: { location: 'http://host/sandboxes/x' } }),
+    ]) {
+      made.host.intercept = answer
+      made.breaker.succeeded()
+      const error = await rejectionOf(made.provider.status(ID, 'r'))
+      expect(error?.message).not.toContain('RAW')
+      expect(['provider_unavailable', 'bad_request']).toContain(String(Reflect.get(error ?? {}, 'code')))
+    }
+  })
+
+  test('stops asking a host that is away, and tries again later', async () => {
+    await using made = await openHost()
+    made.host.intercept = () => new Response('broken', { status: 500 })
+    for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
+      await rejectionOf(made.provider.status(ID, 'r'))
+    expect(made.breaker.state.is).toBe('open')
+    const asked = made.host.calls.length
+    expect(await rejectionOf(made.provider.status(ID, 'r'))).toMatchObject({ code: 'provider_unavailable' })
+    expect(made.host.calls).toHaveLength(asked)
+    made.host.intercept = undefined
+    made.pass(OPEN_MS)
+    expect((await made.provider.status(ID, 'r')).state).toBe('absent')
+    expect(made.breaker.state.is).toBe('closed')
+  })
+})

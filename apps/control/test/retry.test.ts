@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import { delayBefore, MAX_ATTEMPTS, retryIdempotent } from '../src/providers/retry.ts'
+
+function failing(times: number): { readonly run: () => Promise<string>; readonly waits: number[] } {
+  let left = times
+  const waits: number[] = []
+  return {
+    waits,
+    run: async () => {
+      if (left-- > 0) throw new Error('away')
+      return 'done'
+    },
+  }
+}
+
+const options = (waits: number[], isWorthRetrying = true) => ({
+  isWorthRetrying: () => isWorthRetrying,
+  sleep: async (ms: number) => void waits.push(ms),
+  random: () => 1,
+})
+
+test('a call is tried again until it works', async () => {
+  const { run, waits } = failing(MAX_ATTEMPTS - 1)
+  expect(await retryIdempotent(run, options(waits))).toBe('done')
+  expect(waits).toEqual([delayBefore(2, 1), delayBefore(3, 1)])
+})
+
+test('a call is given up after so many attempts', async () => {
+  const { run, waits } = failing(MAX_ATTEMPTS)
+  expect(await rejectionOf(retryIdempotent(run, options(waits)))).toMatchObject({ message: 'away' })
+})
+
+test('an answer is not asked for twice', async () => {
+  const { run, waits } = failing(1)
+  expect(await rejectionOf(retryIdempotent(run, options(waits, false)))).toMatchObject({ message: 'away' })
+  expect(waits).toEqual([])
+})
+
+test('delays double and differ', () => {
+  expect(delayBefore(3, 1)).toBe(2 * delayBefore(2, 1))
+  expect(delayBefore(2, 0)).toBe(delayBefore(2, 1) / 2)
+})

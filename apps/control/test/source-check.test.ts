@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import { readUpgrade } from '../src/http/upgrade.ts'
+import { checkSource } from '../src/http/source-check.ts'
+
+const settings = { hosts: ['app.example', 'localhost:8080'], publicOrigins: ['https://app.example'] }
+const check = (headers: Record<string, string>) => checkSource(new Headers(headers), settings)?.code
+
+describe('checkSource', () => {
+  test('lets our own pages and programs through', () => {
+    expect(check({ host: 'app.example' })).toBeUndefined()
+    expect(check({ host: 'APP.example', origin: 'https://app.example' })).toBeUndefined()
+  })
+
+  test.each([
+    'https://evil.example',
+    'null',
+    '',
+    'https://app.example.evil.com',
+    'https://evilapp.example',
+    'http://app.example',
+    'https://app.example:444',
+    'https://app.example.',
+    'HTTPS://APP.EXAMPLE',
+    'https://app.example@evil.com',
+    'https://app.example, https://app.example',
+    'http://localhost:9999',
+    'https://app.example/',
+  ])('(threat T1) refuses origin %j', (origin) => {
+    expect(check({ host: 'app.example', origin })).toBe('origin_refused')
+  })
+
+  test.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.nip.io',
+    '[::1]:9999',
+    'localhost:80',
+    'localhost',
+    'app.example, app.example',
+    'app.example.',
+    '',
+  ])('(threat T10) refuses host %j', (host) => {
+    expect(check({ host })).toBe('host_refused')
+  })
+
+  test('(threat T10) refuses a request without a host, whatever else it claims', () => {
+    expect(check({ 'x-forwarded-host': 'app.example', 'mf-original-url': 'https://app.example/' })).toBe(
+      'host_refused',
+    )
+  })
+})
+
+describe('readUpgrade', () => {
+  const good = {
+    connection: 'keep-alive, Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  }
+  const read = (headers: Record<string, string>) => readUpgrade(new Request('http://x/', { headers }))
+
+  test('knows a handshake and its dialect', () => {
+    expect(read(good)).toEqual({ dialect: 'plain', isUpgrade: true, isWellFormed: true })
+    expect(read({ ...good, 'sec-websocket-protocol': 'other, sandwire.v1' }).dialect).toBe('v1')
+  })
+
+  test.each([
+    { ...good, 'sec-websocket-version': '777' },
+    { ...good, 'sec-websocket-key': 'short' },
+    { ...good, 'content-length': '5' },
+    { ...good, 'transfer-encoding': 'chunked' },
+  ])('(threat T8) tells a malformed one %#', (headers) => {
+    expect(read(headers).isWellFormed).toBe(false)
+  })
+
+  test.each([
+    { ...good, upgrade: 'h2c, websocket' },
+    { ...good, upgrade: 'websocket, h2c' },
+    { ...good, connection: 'close' },
+  ])('(threat T8) takes nothing else for one %#', (headers) => {
+    expect(read(headers).isUpgrade).toBe(false)
+  })
+})
