@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { cgroupOf, detectCgroups } from './cgroups.ts'
+
+/** Plain files stand for the kernel's: what is written where is what is tested. */
+describe('cgroups', () => {
+  let root = ''
+  const put = (file: string, text = ''): void => {
+    mkdirSync(path.dirname(path.join(root, file)), { recursive: true })
+    writeFileSync(path.join(root, file), text)
+  }
+  const get = (file: string): string => readFileSync(path.join(root, file), 'utf8')
+  beforeEach(() => {
+    root = mkdtempSync(path.join(tmpdir(), 'cgroups-'))
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  test('of version 2 are used when they offer memory, pids and cpu, and divide them', () => {
+    put('cgroup.controllers', 'cpuset cpu io memory pids\n')
+    expect(detectCgroups(root)).toBe('v2')
+    expect(get('cgroup.subtree_control')).toBe('+memory +pids +cpu')
+    expect(get('sandwire/cgroup.subtree_control')).toBe('+memory +pids +cpu')
+  })
+
+  test('of version 1 are used when all three can be written', () => {
+    for (const each of ['memory', 'pids', 'cpu']) put(`${each}/cgroup.procs`)
+    expect(detectCgroups(root)).toBe('v1')
+    rmSync(path.join(root, 'pids'), { recursive: true })
+    expect(detectCgroups(root)).toBe('none')
+  })
+
+  test('are not used where there are none', () => {
+    expect(detectCgroups(root)).toBe('none')
+    put('cgroup.controllers', 'hugetlb\n')
+    expect(detectCgroups(root)).toBe('none')
+  })
+
+  test('of version 2 get the limits of the sandbox (threat T32)', () => {
+    put('sandwire/ID/memory.swap.max')
+    const group = cgroupOf('v2', 'ID', root)
+    group.create({ ...DEFAULT_SANDBOX_LIMITS, milliCpus: 1_500 })
+    expect(get('sandwire/ID/memory.max')).toBe('1073741824')
+    expect(get('sandwire/ID/memory.swap.max')).toBe('0')
+    expect(get('sandwire/ID/pids.max')).toBe('512')
+    expect(get('sandwire/ID/cpu.max')).toBe('150000 100000')
+    expect(group.joinFiles).toEqual([path.join(root, 'sandwire/ID/cgroup.procs')])
+  })
+
+  test('of version 1 get the limits of the sandbox (threat T32)', () => {
+    put('memory/sandwire/ID/memory.memsw.limit_in_bytes')
+    const group = cgroupOf('v1', 'ID', root)
+    group.create(DEFAULT_SANDBOX_LIMITS)
+    expect(get('memory/sandwire/ID/memory.limit_in_bytes')).toBe('1073741824')
+    expect(get('memory/sandwire/ID/memory.memsw.limit_in_bytes')).toBe('1073741824')
+    expect(get('pids/sandwire/ID/pids.max')).toBe('512')
+    expect(get('cpu/sandwire/ID/cpu.cfs_quota_us')).toBe('100000')
+    expect(group.joinFiles).toHaveLength(3)
+  })
+
+  test('say who is in them, and how often memory ran out', () => {
+    put('sandwire/ID/cgroup.procs', '12\n34\n')
+    put('sandwire/ID/memory.events', 'low 0\nhigh 0\nmax 9\noom 3\noom_kill 2\n')
+    put('pids/sandwire/ID/cgroup.procs', '56\n')
+    put('memory/sandwire/ID/memory.oom_control', 'oom_kill_disable 0\nunder_oom 0\noom_kill 4\n')
+    expect(cgroupOf('v2', 'ID', root).pids()).toEqual([12, 34])
+    expect(cgroupOf('v2', 'ID', root).oomKills()).toBe(2)
+    expect(cgroupOf('v1', 'ID', root).pids()).toEqual([56])
+    expect(cgroupOf('v1', 'ID', root).oomKills()).toBe(4)
+  })
+
+  test('of version 2 are killed with one write', () => {
+    put('sandwire/ID/cgroup.kill')
+    cgroupOf('v2', 'ID', root).kill()
+    expect(get('sandwire/ID/cgroup.kill')).toBe('1')
+  })
+
+  test('that were never made are removed without complaint, and full ones are not', () => {
+    expect(cgroupOf('v1', 'ID', root).remove()).toBe(true)
+    put('sandwire/ID/child/cgroup.procs')
+    expect(cgroupOf('v2', 'ID', root).remove()).toBe(false)
+  })
+})

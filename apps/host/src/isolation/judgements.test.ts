@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'bun:test'
+import { decide } from './choose.ts'
+import { inodesFor } from './disk-image.ts'
+import { sumOfLines } from './disk-watch.ts'
+import { createEtcFiles } from './etc-files.ts'
+import { describeEnd } from './launched.ts'
+import { judgeMemory } from './memory-watch.ts'
+import { countsPerNamespace, createRlimits } from './rlimits.ts'
+import { parseInfo } from './sandbox-processes.ts'
+import { defaultRunBase } from './settings.ts'
+import { toOutside } from './unisolated.ts'
+import { pauseAfter } from './watchdog.ts'
+
+test('the end of a sandbox is named by exit code or signal', () => {
+  expect(describeEnd(0, null)).toBe('exit_0')
+  expect(describeEnd(2, null)).toBe('exit_2')
+  expect(describeEnd(137, null)).toBe('signal_KILL')
+  expect(describeEnd(143, null)).toBe('signal_TERM')
+  expect(describeEnd(null, 'SIGSEGV')).toBe('signal_SEGV')
+  expect(describeEnd(255, null)).toBe('exit_255')
+})
+
+describe('the memory watchdog (threat T32)', () => {
+  const use = (innerPid: number, bytes: number) => ({ pid: innerPid + 1000, innerPid, bytes })
+
+  test('leaves a sandbox within its limit alone', () => {
+    expect(judgeMemory([use(1, 1), use(2, 50), use(7, 49)], 100)).toEqual({ kind: 'fine' })
+  })
+
+  test('ends the largest process of the user first, not sandboxd', () => {
+    expect(judgeMemory([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 100)).toEqual({
+      kind: 'kill',
+      pid: 1008,
+    })
+  })
+
+  test('ends the sandbox when only its own are left', () => {
+    expect(judgeMemory([use(1, 1), use(2, 100)], 100)).toEqual({ kind: 'end' })
+  })
+})
+
+test('bubblewrap is used where it works, and what is used instead is said', () => {
+  expect(decide({ wish: undefined, obstacle: undefined })).toEqual({ kind: 'bubblewrap' })
+  expect(decide({ wish: 'none', obstacle: undefined })).toMatchObject({
+    kind: 'none',
+    notice: expect.stringContaining('SANDWIRE_ISOLATION=none'),
+  })
+  expect(decide({ wish: undefined, obstacle: 'bubblewrap is not installed' })).toEqual({
+    kind: 'none',
+    notice: 'Sandboxes are not isolated from this machine: bubblewrap is not installed',
+  })
+})
+
+test('without isolation, paths of the sandbox become paths of this machine', () => {
+  const outside = {
+    daemonSocket: '/r/io/sandboxd.sock',
+    proxySocket: '/r/io/egress/proxy.sock',
+    workspace: '/d/w',
+    home: '/d/h',
+  }
+  expect(toOutside('unix:/run/sandwire/sandboxd.sock', outside)).toBe('unix:/r/io/sandboxd.sock')
+  expect(toOutside('/run/sandwire/egress/proxy.sock', outside)).toBe('/r/io/egress/proxy.sock')
+  expect(toOutside('/workspace', outside)).toBe('/d/w')
+  expect(toOutside('/workspaces', outside)).toBe('/workspaces')
+  expect(toOutside('--listen', outside)).toBe('--listen')
+})
+
+test('resource limits leave room for what Bun reserves, and only where no cgroup counts', () => {
+  const limits = { memoryBytes: 1024 ** 3, pids: 8, milliCpus: 1000, diskBytes: 1024 ** 2 }
+  expect(createRlimits(limits, true)).toEqual(['--core=0:0', '--nofile=4096:4096', '--fsize=1048576:1048576'])
+  expect(createRlimits(limits, false)).toContain('--data=3221225472:3221225472')
+})
+
+test('processes are limited by count where the kernel counts them per sandbox', () => {
+  expect(countsPerNamespace('5.13.0-generic')).toBe(false)
+  expect(countsPerNamespace('5.14.0')).toBe(true)
+  expect(countsPerNamespace('6.1.0-18-amd64')).toBe(true)
+})
+
+test('a look at a large sandbox is followed by a pause in proportion', () => {
+  expect(pauseAfter(1, 2_000)).toBe(2_000)
+  expect(pauseAfter(1_000, 2_000)).toBe(20_000)
+})
+
+test('what tools say is read', () => {
+  expect(sumOfLines('4096\t/a\n12\t/b\n\n')).toBe(4108)
+  expect(parseInfo('{\n    "child-pid": 4711\n}\n')).toBe(4711)
+  expect(parseInfo('')).toBeUndefined()
+})
+
+test('disks hold a number of files in proportion to their size', () => {
+  expect(inodesFor(1024 ** 2)).toBe(4096)
+  expect(inodesFor(2 * 1024 ** 3)).toBe(209_715)
+  expect(inodesFor(1024 ** 4)).toBe(2_000_000)
+})
+
+test('a sandbox knows its own name and user, and no name server', () => {
+  const files = createEtcFiles('dev')
+  expect(files['hosts']).toContain('localhost dev')
+  expect(files['passwd']).toContain('user:x:1000:1000:user:/home/user:/bin/bash')
+  expect(files['resolv.conf']).toBe('')
+})
+
+test('sockets are below the runtime folder of the user', () => {
+  expect(defaultRunBase({}, 0)).toBe('/run/sandwire')
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: '/tmp' }, 1000)).toBe('/tmp/sandwire')
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: 'relative' }, 1000)).toBe('/tmp/sandwire-1000')
+})

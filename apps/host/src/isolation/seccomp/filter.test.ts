@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'bun:test'
+import { assemble, type Instruction } from './bpf.ts'
+import { DENIED_CALLS, JUDGED_CALLS } from './denied-calls.ts'
+import { createFilter, createFilterBytes, type Architecture } from './filter.ts'
+
+const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 }
+const ALLOW = 0x7fff0000
+const refused = (errno: number): number => 0x00050000 | errno
+
+interface Call {
+  readonly nr: number
+  readonly arch?: number
+  readonly args?: readonly bigint[]
+}
+
+/** Runs a filter as the kernel does: no loops, one accumulator. */
+function judge(program: readonly Instruction[], call: Call & { arch: number }): number {
+  const data = new DataView(new ArrayBuffer(64))
+  data.setUint32(0, call.nr, true)
+  data.setUint32(4, call.arch, true)
+  for (const [index, value] of (call.args ?? []).entries()) data.setBigUint64(16 + index * 8, value, true)
+  let loaded = 0
+  for (let at = 0; at < program.length; at += 1) {
+    const { code, jt, jf, k } = program[at] ?? { code: 0, jt: 0, jf: 0, k: 0 }
+    if (code === 0x06) return k
+    if (code === 0x20) loaded = data.getUint32(k, true)
+    else if (code === 0x15) at += loaded === k >>> 0 ? jt : jf
+    else if (code === 0x35) at += loaded >= k >>> 0 ? jt : jf
+    else if (code === 0x45) at += (loaded & k) !== 0 ? jt : jf
+    else throw new Error(`Unknown instruction ${code}`)
+  }
+  throw new Error('The filter ends without an answer')
+}
+
+function ask(architecture: Architecture, call: Call): number {
+  return judge(createFilter(architecture), { arch: AUDIT[architecture], ...call })
+}
+
+describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T39)', (architecture) => {
+  const numberOf = (name: keyof typeof JUDGED_CALLS): number => JUDGED_CALLS[name][architecture] ?? -1
+
+  const denied = Object.entries(DENIED_CALLS).flatMap(([name, call]) => {
+    const nr = call[architecture]
+    return nr === undefined ? [] : [{ name, nr }]
+  })
+  test.each(denied)('refuses $name', ({ nr }) => {
+    expect(ask(architecture, { nr })).toBe(refused(1))
+  })
+
+  test('allows every other call', () => {
+    const judged = new Set([
+      ...denied.map(({ nr }) => nr),
+      ...Object.values(JUDGED_CALLS).map((each) => each[architecture]),
+    ])
+    for (let nr = 0; nr < 500; nr += 1) if (!judged.has(nr)) expect(ask(architecture, { nr })).toBe(ALLOW)
+  })
+
+  test('refuses calls of another architecture', () => {
+    expect(ask(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
+  })
+
+  test('says that clone3 does not exist, so that libraries use clone', () => {
+    expect(ask(architecture, { nr: numberOf('clone3') })).toBe(refused(38))
+  })
+
+  test.each([0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n])(
+    'refuses clone with the namespace flag %d, whatever else is set',
+    (flag) => {
+      expect(ask(architecture, { nr: numberOf('clone'), args: [flag | 17n] })).toBe(refused(1))
+      expect(ask(architecture, { nr: numberOf('clone'), args: [flag | 0xffff_ffff_0000_0000n] })).toBe(
+        refused(1),
+      )
+    },
+  )
+
+  test('allows clone as fork and threads use it', () => {
+    expect(ask(architecture, { nr: numberOf('clone'), args: [17n] })).toBe(ALLOW)
+    expect(ask(architecture, { nr: numberOf('clone'), args: [0x3d0f00n] })).toBe(ALLOW)
+  })
+
+  test.each([0x5412n, 0x541cn, 0x1_0000_5412n, 0xffff_ffff_0000_541cn])(
+    'refuses ioctl %d, also with high bits that the kernel ignores',
+    (request) => {
+      expect(ask(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(refused(1))
+    },
+  )
+
+  test('allows other terminal requests', () => {
+    for (const request of [0x5401n, 0x5413n, 0x5414n, 0x540fn])
+      expect(ask(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(ALLOW)
+  })
+
+  test.each([
+    { family: 1n, answer: ALLOW },
+    { family: 2n, answer: ALLOW },
+    { family: 10n, answer: ALLOW },
+    { family: 16n, answer: ALLOW },
+    { family: 17n, answer: refused(97) },
+    { family: 38n, answer: refused(97) },
+    { family: 40n, answer: refused(97) },
+    { family: 0x1_0000_0028n, answer: refused(97) },
+  ])('answers socket of family $family with $answer', ({ family, answer }) => {
+    expect(ask(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
+  })
+
+  test('allows usual personalities only', () => {
+    expect(ask(architecture, { nr: numberOf('personality'), args: [0n] })).toBe(ALLOW)
+    expect(ask(architecture, { nr: numberOf('personality'), args: [0xffffffffn] })).toBe(ALLOW)
+    expect(ask(architecture, { nr: numberOf('personality'), args: [0x0400000n] })).toBe(refused(1))
+  })
+})
+
+test('the filter on x64 refuses every call of the x32 interface', () => {
+  for (const nr of [0, 1, 165, 272, 520]) expect(ask('x64', { nr: nr | 0x40000000 })).toBe(refused(1))
+})
+
+test('the filter is written in the kernel’s layout', () => {
+  const bytes = createFilterBytes('x64')
+  expect(bytes.length).toBe(createFilter('x64').length * 8)
+  expect([...bytes.subarray(0, 24)]).toEqual([
+    ...[0x20, 0, 0, 0, 4, 0, 0, 0],
+    ...[0x15, 0, 1, 0, 0x3e, 0, 0, 0xc0],
+    ...[0x06, 0, 0, 0, 1, 0, 5, 0],
+  ])
+})
+
+test('a jump that does not fit is an error, not a wrong filter', () => {
+  expect(() => assemble([{ code: 0x15, jt: 0, jf: 256, k: 0 }])).toThrow('longer')
+})

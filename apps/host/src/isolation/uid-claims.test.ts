@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { firstIdOf, UidClaims } from './uid-claims.ts'
+
+describe('claims on user ids', () => {
+  let folder = ''
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'claims-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('give every sandbox two ids of its own, and the same ones again', () => {
+    const first = firstIdOf(folder)
+    const claims = new UidClaims(folder)
+    expect(claims.claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
+    expect(claims.claim('b', () => true)).toEqual({ daemon: first + 2, user: first + 3 })
+    expect(new UidClaims(folder).claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
+  })
+
+  test('pass over ids that a process still has', () => {
+    const first = firstIdOf(folder)
+    expect(new UidClaims(folder).claim('a', (ids) => ids.daemon !== first).daemon).toBe(first + 2)
+  })
+
+  test('are free again after their release', () => {
+    const claims = new UidClaims(folder)
+    const ids = claims.claim('a', () => true)
+    claims.release('a')
+    expect(claims.find('a')).toBeUndefined()
+    expect(claims.claim('b', () => true)).toEqual(ids)
+  })
+
+  test('are nobody’s when nothing was claimed', () => {
+    const claims = new UidClaims(folder)
+    expect(claims.find('a')).toBeUndefined()
+    claims.release('a')
+  })
+
+  test('lie in a range that no account and no other tool uses', () => {
+    for (const each of ['/a', '/b', '/srv/data', folder]) {
+      expect(firstIdOf(each)).toBeGreaterThanOrEqual(0x7000_0000)
+      expect(firstIdOf(each) + 32_768).toBeLessThanOrEqual(0x8000_0000)
+    }
+  })
+})
