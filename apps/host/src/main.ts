@@ -2,8 +2,9 @@ import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
-import { parseArguments, type UpFlags } from './arguments.ts'
+import { parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
 import { type Judged, judgeConfiguration, judgePlace, type Surroundings } from './configuration.ts'
+import { examine } from './commands/doctor.ts'
 import { askSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
@@ -74,6 +75,12 @@ async function runUp(flags: UpFlags): Promise<void> {
   if (!flags.isQuiet) tell('Stopped')
 }
 
+async function runDoctor(flags: PlaceFlags): Promise<void> {
+  const nothing = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+  const configuration = settle(judgeConfiguration({ ...flags, ...nothing }, surroundings))
+  if (!(await examine({ configuration, env: process.env, tell, print }))) process.exit(FAILED)
+}
+
 async function main(): Promise<void> {
   const parsed = parseArguments(process.argv.slice(2))
   switch (parsed.kind) {
@@ -88,7 +95,7 @@ async function main(): Promise<void> {
     case 'signin':
       return print(`${await askSignInLink(settle(judgePlace(parsed.flags, surroundings)))}\n`)
     case 'doctor':
-      return
+      return runDoctor(parsed.flags)
   }
 }
 

@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import { composeBattery, composeFindings, type DoctorFacts } from './doctor-text.ts'
+
+const FACTS: DoctorFacts = {
+  programs: [
+    ['bun', '1.4.4'],
+    ['bubblewrap', null],
+  ],
+  data: { folder: '/data', freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
+  port: { number: 8787, obstacle: 'taken' },
+  isolation: 'none',
+  weaknesses: ['no limits'],
+  notice: 'Sandboxes are not isolated',
+  limits: { processes: 'cgroup v2', disk: 'watchdog' },
+}
+
+test('the findings name everything, each weakness in a line', () => {
+  expect(composeFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
+Data folder  /data (3.0 GiB free, used by process 7)
+Port         8787 is taken
+Isolation    none
+             weak: Sandboxes are not isolated
+             weak: no limits
+Limits       processes by cgroup v2, disk by watchdog
+`)
+})
+
+test('the battery shows every attempt and counts them', () => {
+  const text = composeBattery([
+    { name: 'mount', verdict: 'ok', line: 'refused' },
+    { name: 'disk-limit', verdict: 'weak', line: 'late' },
+    { name: 'bpf', verdict: 'failed', line: 'allowed' },
+  ])
+  expect(text).toBe(`  ok    mount       refused
+  weak  disk-limit  late
+  FAIL  bpf         allowed
+3 attempts to get out: 1 held, 1 held weakly, 1 got through
+`)
+})

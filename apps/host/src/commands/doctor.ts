@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import type { Configuration } from '../configuration.ts'
+import { chooseAddresses } from '../control/ports.ts'
+import { findWorkerd } from '../control/workerd-program.ts'
+import { layOut, openDataFolder } from '../data/data-folder.ts'
+import { readHolder } from '../data/lock.ts'
+import { isRunning } from '../data/process-identity.ts'
+import { runBattery } from '../doctor/battery.ts'
+import { detectCgroups } from '../isolation/cgroups.ts'
+import { chooseIsolation } from '../isolation/choose.ts'
+import { hasLoopDevices } from '../isolation/loop-devices.ts'
+import { describeMachine } from '../open-sandboxes.ts'
+import { composeBattery, composeFindings, type DoctorFacts } from './doctor-text.ts'
+
+const VERSION_TIMEOUT_MS = 10_000
+
+export interface DoctorOptions {
+  readonly configuration: Configuration
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly tell: (line: string) => void
+  readonly print: (text: string) => void
+}
+
+/** The version a program tells of itself; null when it is not there. */
+async function versionOf(argv: readonly string[]): Promise<string | null> {
+  try {
+    const child = Bun.spawn([...argv], { stdin: 'ignore', stderr: 'ignore', timeout: VERSION_TIMEOUT_MS })
+    return /\d[\w.-]*/.exec(await new Response(child.stdout).text())?.[0] ?? null
+  } catch {
+    // No such program.
+    return null
+  }
+}
+
+async function findPrograms(): Promise<DoctorFacts['programs']> {
+  const [node, workerd, bubblewrap] = await Promise.all([
+    versionOf(['node', '--version']),
+    versionOf([findWorkerd(), '--version']),
+    versionOf(['bwrap', '--version']),
+  ])
+  return [
+    ['sandwire', SOFTWARE_VERSION],
+    ['bun', Bun.version],
+    ['node', node],
+    ['workerd', workerd],
+    ['bubblewrap', bubblewrap],
+  ]
+}
+
+function findData(folder: string): DoctorFacts['data'] {
+  const holder = readHolder(layOut(folder).lock)
+  const isHeld = holder !== undefined && isRunning(holder)
+  const where = holder?.url === undefined ? '' : ` at ${holder.url}`
+  return { folder, freeBytes: freeBytesAt(folder), holder: isHeld ? `process ${holder.pid}${where}` : null }
+}
+
+function freeBytesAt(folder: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    // Not made yet.
+    return null
+  }
+}
+
+async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts['port']> {
+  try {
+    await chooseAddresses(addresses, port)
+    return { number: port, obstacle: null }
+  } catch (error) {
+    const message = SandwireError.from(error).message.split('\n')[0] ?? ''
+    return { number: port, obstacle: message.includes('taken') ? 'taken' : `not usable: ${message}` }
+  }
+}
+
+/** Says what this machine can do, then tries to break out of a throwaway sandbox. True when nothing got out. */
+export async function examine({ configuration, env, tell, print }: DoctorOptions): Promise<boolean> {
+  const scratch = mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
+  try {
+    const settings = await describeMachine(openDataFolder(scratch), env)
+    const { isolation, notice } = await chooseIsolation(settings, {
+      SANDWIRE_ISOLATION: configuration.isolation,
+    })
+    const cgroups = detectCgroups()
+    const isIsolated = isolation.kind === 'bubblewrap'
+    print(
+      composeFindings({
+        programs: await findPrograms(),
+        data: findData(configuration.dataFolder),
+        port: await findPort(configuration),
+        isolation: isolation.kind,
+        weaknesses: isolation.weaknesses,
+        notice: notice ?? null,
+        limits: {
+          processes: isIsolated
+            ? cgroups === 'none'
+              ? 'resource limits and a watchdog'
+              : `cgroup ${cgroups}`
+            : 'nothing',
+          disk: isIsolated ? (hasLoopDevices(settings.isRoot) ? 'loop image' : 'a watchdog') : 'nothing',
+        },
+      }),
+    )
+    if (!isIsolated) return true
+    tell('Trying to get out of a throwaway sandbox …')
+    const reports = await runBattery(isolation.kind, settings)
+    print(composeBattery(reports))
+    return reports.every(({ verdict }) => verdict !== 'failed')
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
