@@ -157,12 +157,7 @@ async function main(): Promise<void> {
     wallClock: Date.now,
   })
   if (!source.remove()) fail('cannot remove the secret file', 'put it into a folder that can be written')
-  const url =
-    address.kind === 'unix'
-      ? `unix:${address.path}`
-      : `http://${address.hostname.includes(':') ? `[${address.hostname}]` : address.hostname}:${server.port}`
-  process.stdout.write(`${JSON.stringify({ type: 'ready', url, version: SOFTWARE_VERSION })}\n`)
-
+  // Before the ready line, which says that this process can be stopped as well.
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
@@ -175,6 +170,12 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', () => void stop())
   process.on('SIGINT', () => void stop())
+
+  const url =
+    address.kind === 'unix'
+      ? `unix:${address.path}`
+      : `http://${address.hostname.includes(':') ? `[${address.hostname}]` : address.hostname}:${server.port}`
+  process.stdout.write(`${JSON.stringify({ type: 'ready', url, version: SOFTWARE_VERSION })}\n`)
 }
 
 await main()
