@@ -88,6 +88,13 @@ describe('parseArguments', () => {
     expect(read('--token', '-starts-with-a-dash').token).toBe('-starts-with-a-dash')
   })
 
+  test('makes a sandbox unless told not to', () => {
+    expect(read('--sandbox', 'dev').mayCreate).toBe(true)
+    expect(read('--create=1').mayCreate).toBe(true)
+    expect(read('--create=0').mayCreate).toBe(false)
+    expect(read('--no-create').mayCreate).toBe(false)
+  })
+
   test('knows help and version wherever they stand', () => {
     expect(parseArguments(['--bogus-free', '--help'])).toMatchObject({ kind: 'wrong' })
     for (const word of ['--help', '-h']) expect(parseArguments([URL_TEXT, word])).toEqual({ kind: 'help' })
@@ -121,6 +128,9 @@ describe('parseArguments', () => {
     [['--name', 'a\x1b[31m'], 'printable'],
     [['--tty', '--no-tty'], 'not both'],
     [['--token', 'a', '--token-file', 'b'], 'not both'],
+    [['--create', 'yes'], 'takes 0 or 1'],
+    [['--create=1', '--no-create'], 'not both'],
+    [['--session', 's', '--create=0'], '"--create" does not go'],
   ])('refuses %j', (argv, message) => {
     const parsed = parseArguments([URL_TEXT, ...argv])
     expect(parsed).toMatchObject({ kind: 'wrong' })
@@ -130,5 +140,6 @@ describe('parseArguments', () => {
   test('refuses a missing address, and says how to give a command', () => {
     expect(parseArguments([])).toMatchObject({ kind: 'wrong', message: 'No address is given' })
     expect(parseArguments([URL_TEXT, 'ls'])).toMatchObject({ hint: 'sbx-stdio URL -- ls' })
+    expect(parseArguments(['lsit'])).toMatchObject({ message: '"lsit" is neither a command nor an address' })
   })
 })

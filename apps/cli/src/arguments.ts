@@ -1,6 +1,7 @@
 import { limits, type Role, ROLES } from '@sandwire/protocol'
 import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from './escape-key.ts'
 import { parseAddress } from './server-address.ts'
+import { readEnvOption, Words, Wrong } from './words.ts'
 
 /** What the command line asks for. */
 export interface RunOptions {
@@ -10,6 +11,8 @@ export interface RunOptions {
   /** The address as it was typed, to be shown again. */
   readonly typedUrl: string
   readonly sandbox: string | undefined
+  /** Whether a sandbox that does not exist yet is made. */
+  readonly mayCreate: boolean
   readonly session: string | undefined
   /** Undefined means the login shell. */
   readonly cmd: string | undefined
@@ -41,9 +44,10 @@ const HELP_HINT = 'sbx-stdio --help'
 const DEFAULT_RETRY_SECONDS = 600
 const MAX_RETRY_SECONDS = limits.MAX_KEEP_SECONDS
 
-/** Options with a value; those that say so may be repeated. */
-const VALUED = {
+const OPTIONS = {
   sandbox: 'once',
+  create: 'once',
+  'no-create': 'flag',
   session: 'once',
   cmd: 'once',
   arg: 'repeatable',
@@ -57,80 +61,24 @@ const VALUED = {
   token: 'once',
   'token-file': 'once',
   name: 'once',
+  tty: 'flag',
+  'no-tty': 'flag',
+  take: 'flag',
+  quiet: 'flag',
+  help: 'flag',
+  version: 'flag',
 } as const
-type ValuedName = keyof typeof VALUED
-
-const FLAGS = ['tty', 'no-tty', 'take', 'quiet', 'help', 'version'] as const
-type FlagName = (typeof FLAGS)[number]
+type AttachWords = Words<typeof OPTIONS>
+type ValuedName = Parameters<AttachWords['one']>[0]
 
 /** Options that say how to start a process, and so make no sense for one that runs. */
-const CREATE_ONLY = ['cmd', 'arg', 'cwd', 'env', 'keep', 'overflow'] as const
+const CREATE_ONLY = ['cmd', 'arg', 'cwd', 'env', 'keep', 'overflow', 'create'] as const
 
-class Wrong extends Error {
-  readonly hint: string
-
-  constructor(message: string, hint = HELP_HINT) {
-    super(message)
-    this.hint = hint
-  }
-}
-
-/** Words of the command line, sorted but not yet understood. */
-class Words {
-  readonly positionals: string[] = []
-  /** What follows `--`. */
-  command: readonly string[] | undefined
-  readonly #values = new Map<ValuedName, string[]>()
-  readonly #flags = new Set<FlagName>()
-
-  constructor(argv: readonly string[]) {
-    const rest = [...argv]
-    for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-      if (word === '--') {
-        this.command = rest
-        return
-      }
-      if (word === '-h') this.#flags.add('help')
-      else if (word.startsWith('-') && word !== '-') this.#option(word, rest)
-      else this.positionals.push(word)
-    }
-  }
-
-  has(name: FlagName): boolean {
-    return this.#flags.has(name)
-  }
-
-  all(name: ValuedName): readonly string[] {
-    return this.#values.get(name) ?? []
-  }
-
-  one(name: ValuedName): string | undefined {
-    return this.all(name)[0]
-  }
-
-  #option(word: string, rest: string[]): void {
-    const [, name = '', value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
-    const flag = FLAGS.find((each) => each === name)
-    if (flag !== undefined && value === undefined) {
-      this.#flags.add(flag)
-      return
-    }
-    if (!isValued(name)) throw new Wrong(`Unknown option "${word.split('=')[0]}"`)
-    const given = value ?? rest.shift()
-    // An argument of the command may look like anything; elsewhere a further option means that a value was forgotten.
-    const isMissing = given === undefined || (value === undefined && name !== 'arg' && given.startsWith('--'))
-    if (isMissing) throw new Wrong(`Option "--${name}" needs a value`)
-    const earlier = this.#values.get(name) ?? []
-    if (earlier.length > 0 && VALUED[name] === 'once') throw new Wrong(`Option "--${name}" is given twice`)
-    this.#values.set(name, [...earlier, given])
-  }
-}
-
-function isValued(name: string): name is ValuedName {
-  return Object.hasOwn(VALUED, name)
-}
-
-function oneOf<const T extends string>(name: ValuedName, words: Words, options: readonly T[]): T | undefined {
+function oneOf<const T extends string>(
+  name: ValuedName,
+  words: AttachWords,
+  options: readonly T[],
+): T | undefined {
   const value = words.one(name)
   const found = options.find((option) => option === value)
   if (value !== undefined && found === undefined)
@@ -138,7 +86,7 @@ function oneOf<const T extends string>(name: ValuedName, words: Words, options: 
   return found
 }
 
-function seconds(name: ValuedName, words: Words, max: number): number | undefined {
+function seconds(name: ValuedName, words: AttachWords, max: number): number | undefined {
   const value = words.one(name)
   if (value === undefined) return undefined
   const number = /^(0|[1-9][0-9]{0,8})$/.test(value) ? Number(value) : Number.NaN
@@ -146,17 +94,13 @@ function seconds(name: ValuedName, words: Words, max: number): number | undefine
   return number
 }
 
-function readEnv(words: Words): [string, string | undefined][] {
-  return words.all('env').map((word) => {
-    const at = word.indexOf('=')
-    const name = at < 0 ? word : word.slice(0, at)
-    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name))
-      throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
-    return [name, at < 0 ? undefined : word.slice(at + 1)]
-  })
+function readMayCreate(words: AttachWords): boolean {
+  const create = oneOf('create', words, ['0', '1'])
+  if (words.has('no-create') && create === '1') throw new Wrong('Give --create=1 or --no-create, not both')
+  return !words.has('no-create') && create !== '0'
 }
 
-function readCommand(words: Words): { cmd: string | undefined; args: readonly string[] } {
+function readCommand(words: AttachWords): { cmd: string | undefined; args: readonly string[] } {
   const cmd = words.one('cmd')
   const args = words.all('arg')
   if (cmd === undefined && args.length > 0) throw new Wrong('Option "--arg" needs "--cmd"')
@@ -167,30 +111,31 @@ function readCommand(words: Words): { cmd: string | undefined; args: readonly st
   return { cmd: first, args: others }
 }
 
-function readEscape(words: Words): EscapeKey | null {
+function readEscape(words: AttachWords): EscapeKey | null {
   const escape = parseEscapeKey(words.one('escape') ?? DEFAULT_ESCAPE)
   if (escape === undefined) throw new Wrong('Option "--escape" takes a key such as ^A, or none')
   return escape
 }
 
-function readName(words: Words): string | undefined {
+function readName(words: AttachWords): string | undefined {
   const name = words.one('name')
   if (name === undefined || (name.length <= limits.MAX_NAME_CHARS && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name)))
     return name
   throw new Wrong(`Option "--name" takes up to ${limits.MAX_NAME_CHARS} printable characters`)
 }
 
-function readUrl({ positionals }: Words): { url: URL; typedUrl: string } {
+function readUrl({ positionals }: AttachWords): { url: URL; typedUrl: string } {
   const [typedUrl, second] = positionals
   if (typedUrl === undefined) throw new Wrong('No address is given')
   if (second !== undefined) throw new Wrong('A command stands behind "--"', `sbx-stdio URL -- ${second}`)
+  if (/^[a-z]+$/.test(typedUrl)) throw new Wrong(`"${typedUrl}" is neither a command nor an address`)
   const address = parseAddress(typedUrl)
   if (!address.isOk) throw new Wrong(address.message, address.hint)
   return { url: address.url, typedUrl }
 }
 
 function read(argv: readonly string[]): Arguments {
-  const words = new Words(argv)
+  const words = new Words(argv, OPTIONS, 'arg')
   if (words.has('help')) return { kind: 'help' }
   if (words.has('version')) return { kind: 'version' }
   const address = readUrl(words)
@@ -212,11 +157,12 @@ function read(argv: readonly string[]): Arguments {
     ...command,
     session,
     sandbox: words.one('sandbox'),
+    mayCreate: readMayCreate(words),
     isTty: words.has('tty') || words.has('no-tty') ? words.has('tty') : undefined,
     role: oneOf('role', words, ROLES),
     isTaking: words.has('take'),
     cwd: words.one('cwd'),
-    env: readEnv(words),
+    env: readEnvOption(words.all('env')),
     keepSeconds: seconds('keep', words, limits.MAX_KEEP_SECONDS),
     overflow: oneOf('overflow', words, ['block', 'trim']),
     escape: readEscape(words),
@@ -233,7 +179,8 @@ export function parseArguments(argv: readonly string[]): Arguments {
   try {
     return read(argv)
   } catch (error) {
-    if (error instanceof Wrong) return { kind: 'wrong', message: error.message, hint: error.hint }
+    if (error instanceof Wrong)
+      return { kind: 'wrong', message: error.message, hint: error.hint ?? HELP_HINT }
     throw error
   }
 }

@@ -14,6 +14,7 @@ export function createRequest(options: RunOptions, isPty: boolean): AttachReques
     args,
     mode: isPty ? 'pty' : 'pipe',
     take: options.isTaking,
+    create: options.mayCreate,
     ...defined({ sandbox, session, cmd, cwd, role, keepSeconds, overflow }),
   }
 }

@@ -4,20 +4,15 @@ import { comeBackLine, programName, quote, spellSeconds } from './come-back.ts'
 test('comeBackLine names everything that is needed, quoted for a shell', () => {
   const options = {
     typedUrl: 'http://h:1/attach?a=1&b=2',
-    sandbox: 'dev',
     role: undefined,
     tokenFile: "it's here",
   }
   expect(comeBackLine('sbx-stdio', options, 's.1')).toBe(
-    `sbx-stdio 'http://h:1/attach?a=1&b=2' --session s.1 --sandbox dev --token-file 'it'\\''s here'`,
+    `sbx-stdio 'http://h:1/attach?a=1&b=2' --session s.1 --token-file 'it'\\''s here'`,
   )
-  expect(
-    comeBackLine(
-      'npx sbx-stdio',
-      { ...options, sandbox: undefined, tokenFile: undefined, role: 'viewer' },
-      's',
-    ),
-  ).toContain('--role viewer')
+  expect(comeBackLine('npx sbx-stdio', { ...options, tokenFile: undefined, role: 'viewer' }, 's')).toContain(
+    '--role viewer',
+  )
 })
 
 test('quote is what sh reads back', async () => {

@@ -5,14 +5,16 @@ export function quote(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** The command line that attaches to the same session again. A token given on the command line is not repeated. */
+/**
+ * The command line that attaches to the same session again. The session's id says which sandbox it is in; a token given
+ * on the command line is not repeated.
+ */
 export function comeBackLine(
   program: string,
-  { typedUrl, sandbox, role, tokenFile }: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'role' | 'tokenFile'>,
+  { typedUrl, role, tokenFile }: Pick<RunOptions, 'typedUrl' | 'role' | 'tokenFile'>,
   session: string,
 ): string {
   const words = [typedUrl, '--session', session]
-  if (sandbox !== undefined) words.push('--sandbox', sandbox)
   if (role !== undefined) words.push('--role', role)
   if (tokenFile !== undefined) words.push('--token-file', tokenFile)
   return `${program} ${words.map(quote).join(' ')}`

@@ -3,7 +3,14 @@ import { SandwireError } from '@sandwire/protocol'
 import { conclude, type ConclusionContext } from './conclusion.ts'
 
 const DETAILS = { mode: 'pty', keepSeconds: 60, attachment: 'a1', authority: 'driver' } as const
-const OPTIONS = { typedUrl: 'http://h', sandbox: 'dev', role: undefined, tokenFile: 't', isQuiet: false }
+const OPTIONS = {
+  typedUrl: 'http://h',
+  sandbox: 'dev',
+  session: undefined,
+  role: undefined,
+  tokenFile: 't',
+  isQuiet: false,
+}
 const BEFORE: ConclusionContext = {
   options: OPTIONS,
   hasToken: true,
@@ -12,7 +19,7 @@ const BEFORE: ConclusionContext = {
 }
 const AFTER: ConclusionContext = { ...BEFORE, session: { id: 's', details: DETAILS } }
 const EXIT = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
-const COME_BACK = 'sbx-stdio http://h --session s --sandbox dev --token-file t'
+const COME_BACK = 'sbx-stdio http://h --session s --token-file t'
 
 describe('conclude', () => {
   test('says nothing about a process that ended', () => {
@@ -67,5 +74,14 @@ describe('conclude', () => {
 
   test('says that the output could not be written', () => {
     expect(conclude({ is: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
+  })
+
+  test('names the sandbox, and the server, in what to do about it', () => {
+    const error = new SandwireError('sandbox_stopped', 'Cannot attach: sandbox is stopped')
+    expect(conclude({ is: 'failed', error }, BEFORE).lines[1]).toBe(
+      'hint: start it: sbx-stdio start dev --url http://h',
+    )
+    const joined = { ...BEFORE, options: { ...OPTIONS, sandbox: undefined, session: 'abc.def' } }
+    expect(conclude({ is: 'failed', error }, joined).lines[1]).toContain('sbx-stdio start abc --url')
   })
 })

@@ -1,7 +1,7 @@
 import type { SessionDetails } from '@sandwire/client'
 import type { Exit, SandwireError } from '@sandwire/protocol'
 import type { RunOptions } from './arguments.ts'
-import { comeBackLine, spellSeconds } from './come-back.ts'
+import { comeBackLine, quote, spellSeconds } from './come-back.ts'
 import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSignal } from './exit-code.ts'
 import { hintFor } from './hints.ts'
 import { printable } from './printable.ts'
@@ -20,7 +20,7 @@ export type Outcome =
   | { readonly is: 'unwritable'; readonly errno: string }
 
 export interface ConclusionContext {
-  readonly options: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'role' | 'tokenFile' | 'isQuiet'>
+  readonly options: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'session' | 'role' | 'tokenFile' | 'isQuiet'>
   readonly hasToken: boolean
   /** How this program was called, to be called again. */
   readonly program: string
@@ -39,9 +39,21 @@ function comeBack({ options, program, session }: ConclusionContext): string | un
   return comeBackLine(program, options, session.id)
 }
 
+/** The sandbox by the name that was typed, or by the id that a session's begins with. */
+function sandboxOf({ options: { sandbox, session } }: ConclusionContext): string | undefined {
+  if (sandbox !== undefined || session === undefined || !session.includes('.')) return sandbox
+  return printable(session.slice(0, session.indexOf('.')))
+}
+
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
   const { options, hasToken, session } = context
-  const hint = hintFor(error.code, { url: options.typedUrl, hasToken, comeBack: comeBack(context) })
+  const hint = hintFor(error.code, {
+    url: options.typedUrl,
+    hasToken,
+    comeBack: comeBack(context),
+    sandbox: sandboxOf(context),
+    urlOption: ` --url ${quote(options.typedUrl)}`,
+  })
   const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
   return [`sbx-stdio: ${what}${printable(error.message)}`, `hint: ${hint}`]
 }

@@ -1,12 +1,23 @@
 export const HELP = `sbx-stdio: attaches this terminal or pipe to a process in a sandbox
 
 Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
+       sbx-stdio list|create|start|stop|rm|sessions|kill|logs [options]
 
+  list                   your sandboxes
+  create [NAME]          make one: network, limits, variables
+  start, stop, rm NAME   start, stop (files stay), or remove one (files too)
+  sessions [NAME]        what runs in them, and how to come back to it
+  kill SESSION           end a session
+  logs NAME              what happened in a sandbox, hosts that were blocked among it
+                         Each takes --json and --help, and finds a server on this machine by itself.
+
+Attach
   URL                    http(s):// or ws(s):// address; without a path, /attach is meant
   -- COMMAND ...         what to run (default: the login shell)
   --cmd COMMAND          the same, with one --arg for each argument
   --arg ARGUMENT         (repeatable)
-  --sandbox ID           sandbox to run in
+  --sandbox NAME         sandbox to run in, by name or id; made if there is none of that name
+  --no-create            only if there is one (also --create=0)
   --cwd DIR              folder to start in, inside the workspace
   --env NAME[=VALUE]     variable for the command (repeatable); without a value, this shell's
   --tty, --no-tty        with or without a terminal (default: with, if stdin and stdout are one)
@@ -22,6 +33,7 @@ Sessions
 
 Connection
   --token-file FILE      file that holds the token; read again for each connection
+                         (default: SBX_TOKEN, or the file of a server that runs on this machine)
   --token TOKEN          the token itself; other users may glimpse it, so prefer --token-file or SBX_TOKEN
   --retry-for SECONDS    how long to try to come back after the link is lost (default: 600)
   --escape KEY           key that detaches from a terminal: ^] (default), another such as ^A, or none
@@ -40,5 +52,6 @@ Exit status
 
 Environment
   SBX_TOKEN              the token, if neither option gives it
+  SBX_URL                the server that list, create and so on ask
   TERM, COLORTERM, LANG and LC_* are passed on with a terminal
 `

@@ -16,3 +16,12 @@ test('hintFor depends on what is known', () => {
     'sbx-stdio http://h --session s',
   )
 })
+
+test('hintFor gives a command that can be pasted', () => {
+  const context = { ...CONTEXT, sandbox: 'dev', urlOption: ' --url http://h' }
+  expect(hintFor('sandbox_stopped', context)).toBe('start it: sbx-stdio start dev --url http://h')
+  expect(hintFor('needs_discard', { ...context, urlOption: '' })).toEndWith('sbx-stdio stop dev --discard')
+  expect(hintFor('sandbox_not_found', CONTEXT)).toEndWith('sbx-stdio list')
+  expect(hintFor('sandbox_failed', CONTEXT)).toEndWith('sbx-stdio logs NAME')
+  expect(hintFor('provider_unavailable', CONTEXT)).toContain('npm start')
+})

@@ -6,6 +6,10 @@ export interface HintContext {
   readonly hasToken: boolean
   /** How to attach to the session again, when it is kept. */
   readonly comeBack: string | undefined
+  /** The sandbox that was asked for, by name or id. */
+  readonly sandbox?: string | undefined
+  /** What makes a command ask the same server: empty, or ` --url …`. */
+  readonly urlOption?: string
 }
 
 const SAME_VERSION = 'use the same version of sbx-stdio and of the server: sbx-stdio --version'
@@ -31,12 +35,39 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   needs_v1: HELP,
   version_unsupported: SAME_VERSION,
   bad_frame: SAME_VERSION,
+  provider_unavailable:
+    'the server cannot reach what makes sandboxes: look at it, or start it again with npm start',
+}
+
+/** Commands that help with a sandbox; the first word names it where it is known. */
+const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> = {
+  sandbox_not_found: () => 'list',
+  sandbox_stopped: (name) => `start ${name}`,
+  sandbox_failed: (name) => `logs ${name}`,
+  sandbox_unreachable: (name) => `logs ${name}`,
+  needs_discard: (name) => `stop ${name} --discard`,
+  name_taken: () => 'list',
+  too_many_sandboxes: () => 'list',
+}
+
+/** What the command is for. */
+const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  sandbox_not_found: 'see which there are: ',
+  sandbox_stopped: 'start it: ',
+  sandbox_failed: 'see why: ',
+  sandbox_unreachable: 'see why: ',
+  needs_discard: 'its files would be lost; if that is meant: ',
+  name_taken: 'choose another name; see which there are: ',
+  too_many_sandboxes: 'remove one with sbx-stdio rm NAME; see which there are: ',
 }
 
 /** What to do next about an error. */
-export function hintFor(code: ErrorCode, { url, hasToken, comeBack }: HintContext): string {
+export function hintFor(code: ErrorCode, context: HintContext): string {
+  const { url, hasToken, comeBack, sandbox = 'NAME', urlOption = '' } = context
   const fixed = FIXED[code]
   if (fixed !== undefined) return fixed
+  const command = COMMANDS[code]?.(sandbox)
+  if (command !== undefined) return `${PURPOSES[code] ?? ''}sbx-stdio ${command}${urlOption}`
   if (code === 'unauthorized') {
     return hasToken
       ? 'the token is not accepted here: check --token-file, --token or SBX_TOKEN'

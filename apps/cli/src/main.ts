@@ -1,24 +1,38 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments } from './arguments.ts'
+import { isCommandName } from './commands/names.ts'
 import { HELP } from './help.ts'
 import { hideArgument } from './hidden-argument.ts'
+import { keepLoopbackDirect } from './loopback-direct.ts'
 
-const parsed = parseArguments(process.argv.slice(2))
-switch (parsed.kind) {
-  case 'help':
-    process.stdout.write(HELP)
-    break
-  case 'version':
-    process.stdout.write(`sbx-stdio ${SOFTWARE_VERSION}\n`)
-    break
-  case 'wrong':
-    process.stderr.write(`sbx-stdio: ${parsed.message}\nhint: ${parsed.hint}\n`)
-    process.exitCode = 2
-    break
-  case 'run': {
-    if (parsed.token !== undefined) hideArgument(parsed.token)
-    // Loaded here, because help and version need none of it.
-    const { run } = await import('./run.ts')
-    process.exit(await run(parsed, process.env))
+keepLoopbackDirect(process.env)
+const [first, ...rest] = process.argv.slice(2)
+if (isCommandName(first)) {
+  const { runCommand } = await import('./commands/run-command.ts')
+  const { openCommandIo } = await import('./commands/command-io.ts')
+  process.exitCode = await runCommand(first, rest, {
+    env: process.env,
+    io: openCommandIo(),
+    nowMs: Date.now(),
+  })
+} else {
+  const parsed = parseArguments(process.argv.slice(2))
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(HELP)
+      break
+    case 'version':
+      process.stdout.write(`sbx-stdio ${SOFTWARE_VERSION}\n`)
+      break
+    case 'wrong':
+      process.stderr.write(`sbx-stdio: ${parsed.message}\nhint: ${parsed.hint}\n`)
+      process.exitCode = 2
+      break
+    case 'run': {
+      if (parsed.token !== undefined) hideArgument(parsed.token)
+      // Loaded here, because help and version need none of it.
+      const { run } = await import('./run.ts')
+      process.exit(await run(parsed, process.env))
+    }
   }
 }

@@ -8,3 +8,12 @@ export function printable(text: string): string {
     .trim()
     .slice(0, MAX_CHARS)
 }
+
+/** JSON that a terminal shows and does not obey: the same value, with every odd character in it spelled out. */
+export function escapeJson(json: string): string {
+  return json.replace(/[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}

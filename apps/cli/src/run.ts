@@ -1,26 +1,19 @@
 import type { RunOptions } from './arguments.ts'
 import { EXIT_USAGE } from './exit-code.ts'
+import { tokenSources } from './find-server.ts'
 import { Program } from './program.ts'
 import { readToken } from './token.ts'
+import { Wrong } from './words.ts'
 
-/** Runs until the remote process ends, the link is lost for good, or the user leaves; returns the exit code. */
-export async function run(
-  options: RunOptions,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<number> {
-  if (options.session !== undefined && options.session === env['SANDWIRE_SESSION']) {
-    // Its output would be its own input to the screen, without end.
-    process.stderr.write(
-      'sbx-stdio: Cannot attach a session to itself\nhint: join it from outside the sandbox\n',
-    )
-    return EXIT_USAGE
-  }
-  const sources = { token: options.token, tokenFile: options.tokenFile, environment: env['SBX_TOKEN'] }
+type Environment = Readonly<Record<string, string | undefined>>
+
+async function attachTo(options: RunOptions, env: Environment): Promise<number> {
+  // Its output would be its own input to the screen, without end.
+  if (options.session !== undefined && options.session === env['SANDWIRE_SESSION'])
+    throw new Wrong('Cannot attach a session to itself', 'join it from outside the sandbox')
+  const sources = tokenSources(options.url, options, env)
   const first = readToken(sources)
-  if (!first.isOk) {
-    process.stderr.write(`sbx-stdio: ${first.message}\nhint: ${first.hint}\n`)
-    return EXIT_USAGE
-  }
+  if (!first.isOk) throw new Wrong(first.message, first.hint)
   const bearer = (): string | undefined => {
     // A token file may be renewed while this runs; one that is gone leaves the token that was there.
     const again = readToken(sources)
@@ -28,4 +21,15 @@ export async function run(
   }
   using program = new Program(options, env, bearer)
   return await program.run()
+}
+
+/** Runs until the remote process ends, the link is lost for good, or the user leaves; returns the exit code. */
+export async function run(options: RunOptions, env: Environment): Promise<number> {
+  try {
+    return await attachTo(options, env)
+  } catch (error) {
+    if (!(error instanceof Wrong)) throw error
+    process.stderr.write(`sbx-stdio: ${error.message}\nhint: ${error.hint ?? 'sbx-stdio --help'}\n`)
+    return EXIT_USAGE
+  }
 }

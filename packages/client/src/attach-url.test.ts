@@ -36,6 +36,15 @@ test('attachUrl carries everything that a new process needs', () => {
   })
 })
 
+test('attachUrl says when no sandbox may be made, and only where one could be', () => {
+  const at = (create: boolean | undefined, session?: string) =>
+    attachUrl('http://h', create === undefined ? {} : { create }, {
+      createId: 'c',
+      session,
+    }).searchParams.get('create')
+  expect([at(undefined), at(true), at(false), at(false, 's')]).toEqual([null, null, '0', null])
+})
+
 test('attachUrl names nothing but the session once that is known', () => {
   const request = {
     cmd: 'sh',

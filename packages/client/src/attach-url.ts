@@ -4,6 +4,8 @@ import type { Role } from '@sandwire/protocol'
 export interface AttachRequest {
   /** Sandbox to attach in; a server that is one sandbox ignores it. */
   readonly sandbox?: string
+  /** Whether a sandbox of that name is made when there is none; default true. */
+  readonly create?: boolean
   /** Session to join. Without it a process is started. */
   readonly session?: string
   /** Command to start; the server's default is the login shell. */
@@ -41,6 +43,7 @@ export function attachUrl(
     set('session', session)
     return url
   }
+  if (request.create === false) set('create', '0')
   set('createId', known.createId)
   set('cmd', request.cmd)
   for (const arg of request.args ?? []) url.searchParams.append('arg', arg)

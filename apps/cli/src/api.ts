@@ -1,0 +1,102 @@
+import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { printable } from './printable.ts'
+
+/** Long enough for a sandbox to start, short enough for somebody who waits. */
+const TIMEOUT_MS = 60_000
+
+export interface ApiOptions {
+  /** Every request goes there, and so does the token; redirects are not followed. */
+  readonly origin: string
+  readonly token: string | undefined
+}
+
+export interface Api {
+  /** The answer as JSON; undefined when it has no body. Throws `SandwireError`. */
+  readonly request: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
+  readonly readText: (path: string) => Promise<string>
+}
+
+function codeOfStatus(status: number): ErrorCode {
+  if (status === 401) return 'unauthorized'
+  if (status === 403) return 'forbidden'
+  if (status === 404) return 'not_found'
+  if (status === 429) return 'rate_limited'
+  return status >= 500 ? 'internal' : 'bad_request'
+}
+
+function own(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined
+}
+
+/** The error in an answer, or one made up from its status. */
+function errorOf(status: number, body: unknown): SandwireError {
+  const error = own(body, 'error')
+  const code = own(error, 'code')
+  const message = own(error, 'message')
+  const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(status)
+  const said = typeof message === 'string' ? printable(message) : `The server answered ${status}`
+  return new SandwireError(known, said)
+}
+
+function faultOf(error: unknown): string {
+  const code = own(error, 'code')
+  const name = error instanceof Error ? error.name : ''
+  if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host'
+  if (name === 'TimeoutError') return 'it does not answer in time'
+  if (/CERT|SSL|TLS|SELF_SIGNED/.test(String(code))) return 'its certificate is not trusted'
+  return 'no answer'
+}
+
+/** Speaks to the control API of one server. */
+export function createApi({ origin, token }: ApiOptions): Api {
+  async function send(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; text: string }> {
+    const headers = {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    }
+    try {
+      const response = await fetch(origin + path, {
+        method,
+        headers,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, text: await response.text() }
+    } catch (error) {
+      throw new SandwireError('link_lost', `The server cannot be reached: ${faultOf(error)}`, {
+        cause: error,
+      })
+    }
+  }
+
+  return {
+    request: async (method, path, body) => {
+      const answer = await send(method, path, body)
+      const value = parseJson(answer.text)
+      if (answer.status < 200 || answer.status > 299) throw errorOf(answer.status, value)
+      return value
+    },
+    readText: async (path) => {
+      const answer = await send('GET', path)
+      if (answer.status !== 200) throw errorOf(answer.status, parseJson(answer.text))
+      return answer.text
+    },
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Whoever reads the value sees that it is not what was expected.
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+import { spellAge, spellJson, spellTable } from '../table.ts'
+import type { Command } from './command.ts'
+import { readNothing } from './positionals.ts'
+import { decodeSandboxes, type Sandbox } from './views.ts'
+
+const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'ACTIVE', 'ID']
+
+function describeState({ state, reason, ephemeral }: Sandbox): string {
+  const remarks = [reason ?? undefined, ephemeral === true ? 'ephemeral' : undefined].filter(
+    (remark) => remark !== undefined,
+  )
+  return remarks.length === 0 ? state : `${state} (${remarks.join(', ')})`
+}
+
+function describeNetwork({ network }: Sandbox): string {
+  if (network === undefined) return '-'
+  return network.policy === 'allowlist' ? `allowlist (${network.allow.length})` : network.policy
+}
+
+/** Shows the sandboxes of the account. */
+export const list: Command = {
+  help: `Usage: sbx-stdio list [--json]
+
+Lists your sandboxes: name, state, network, age, when something last happened in it, and id.
+`,
+  options: {},
+  read: (words) => {
+    readNothing(words)
+    return {
+      run: async ({ api, io, isJson, nowMs }) => {
+        const answer = await api.request('GET', '/api/sandboxes')
+        if (isJson) {
+          io.print(spellJson(answer))
+          return
+        }
+        const sandboxes = decodeSandboxes(answer)
+        if (sandboxes.length === 0) {
+          io.say('no sandboxes yet; make one: sbx-stdio create NAME')
+          return
+        }
+        const rows = sandboxes.map((sandbox) => [
+          sandbox.name,
+          describeState(sandbox),
+          describeNetwork(sandbox),
+          spellAge(sandbox.createdMs, nowMs),
+          spellAge(sandbox.lastActivityMs, nowMs),
+          sandbox.id,
+        ])
+        io.print(spellTable(HEADER, rows))
+      },
+    }
+  },
+}

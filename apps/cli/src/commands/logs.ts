@@ -1,0 +1,51 @@
+import { parseBytes } from '../amounts.ts'
+import { newLines, spellLogLine, splitLines } from '../log-lines.ts'
+import { escapeJson } from '../printable.ts'
+import { Wrong } from '../words.ts'
+import type { Command, ReadWords } from './command.ts'
+import { readSandbox } from './positionals.ts'
+
+const DEFAULT_BYTES = 64 * 1024
+const MAX_BYTES = 16 * 1024 * 1024
+/** How often a log is looked at while it is followed. */
+const POLL_MS = 1_000
+
+function readBytes(words: ReadWords): number {
+  const text = words.one('bytes')
+  const bytes = text === undefined ? DEFAULT_BYTES : parseBytes(text)
+  if (bytes === undefined || bytes === 0 || bytes > MAX_BYTES)
+    throw new Wrong('Option "--bytes" takes a size such as 64K, up to 16M')
+  return bytes
+}
+
+/** Shows what happened in a sandbox: starts, stops, blocked hosts. */
+export const logs: Command = {
+  help: `Usage: sbx-stdio logs NAME [--follow] [--bytes SIZE] [--json]
+
+Prints the end of a sandbox's log: starts and stops, sessions, and hosts that its network policy blocked.
+
+  --follow             go on with what is added
+  --bytes SIZE         how much of the end (default: 64K)
+  --json               JSON lines, as the server has them
+`,
+  options: { follow: 'flag', bytes: 'once' },
+  read: (words) => {
+    const sandbox = readSandbox(words)
+    const path = `/logs/${sandbox}?bytes=${readBytes(words)}`
+    const isFollowing = words.has('follow')
+    return {
+      sandbox,
+      run: async ({ api, io, isJson }) => {
+        let seen: readonly string[] = []
+        for (;;) {
+          const lines = splitLines(await api.readText(path))
+          for (const line of newLines(seen, lines))
+            io.print(`${isJson ? escapeJson(line) : spellLogLine(line)}\n`)
+          seen = lines
+          if (!isFollowing) return
+          await Bun.sleep(POLL_MS)
+        }
+      },
+    }
+  },
+}

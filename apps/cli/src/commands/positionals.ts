@@ -1,0 +1,38 @@
+import { Wrong } from '../words.ts'
+import type { ReadWords } from './command.ts'
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+const SESSION = /^[0-9a-z]{32}\.[0-9a-z]{26}$/
+
+function single({ positionals }: ReadWords, what: string): string | undefined {
+  const [first, second] = positionals
+  if (second !== undefined) throw new Wrong(`Give one ${what}`)
+  return first
+}
+
+/** No further words, please. */
+export function readNothing(words: ReadWords): void {
+  const [first] = words.positionals
+  if (first !== undefined) throw new Wrong('There is a word too many')
+}
+
+/** A sandbox by name or id, if one is given. It becomes a part of a path, so it is checked here too. */
+export function readOptionalSandbox(words: ReadWords): string | undefined {
+  const text = single(words, 'sandbox')
+  if (text !== undefined && !NAME.test(text))
+    throw new Wrong('A sandbox has a name of lower-case letters, digits and inner hyphens, at most 63')
+  return text
+}
+
+export function readSandbox(words: ReadWords): string {
+  const text = readOptionalSandbox(words)
+  if (text === undefined) throw new Wrong('No sandbox is given', 'sbx-stdio list')
+  return text
+}
+
+export function readSession(words: ReadWords): string {
+  const text = single(words, 'session')
+  if (text === undefined) throw new Wrong('No session is given', 'sbx-stdio sessions')
+  if (!SESSION.test(text)) throw new Wrong('This is not the id of a session', 'sbx-stdio sessions')
+  return text
+}

@@ -1,0 +1,62 @@
+import { quote } from '../come-back.ts'
+import { printable } from '../printable.ts'
+import { spellAge, spellJson, spellTable } from '../table.ts'
+import type { Command, CommandContext } from './command.ts'
+import { readOptionalSandbox } from './positionals.ts'
+import { decodeSessions, type Session } from './views.ts'
+
+const HEADER = ['SESSION', 'SANDBOX', 'COMMAND', 'STATE', 'ATTACHED', 'ACTIVE']
+
+function describeState({ state, exit }: Session): string {
+  if (exit === undefined || exit === null) return state
+  return `${state} (${exit.signal ?? exit.code ?? '?'})`
+}
+
+function lastMoveMs({ lastInputMs, lastOutputMs, createdMs }: Session): number | undefined {
+  const known = [lastInputMs, lastOutputMs, createdMs].filter((ms) => ms !== undefined && ms !== null)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+function show(sessions: readonly Session[], { io, nowMs, program, server }: CommandContext): void {
+  const [first] = sessions
+  if (first === undefined) {
+    io.say('no sessions')
+    return
+  }
+  const rows = sessions.map((session) => [
+    session.id,
+    session.sandboxName ?? session.sandbox,
+    session.cmd,
+    describeState(session),
+    String(session.attachments),
+    spellAge(lastMoveMs(session), nowMs),
+  ])
+  io.print(spellTable(HEADER, rows))
+  const id = sessions.length === 1 ? printable(first.id) : 'SESSION'
+  io.say(`come back with: ${program} ${quote(server)} --session ${id}`)
+}
+
+/** Shows the sessions of all sandboxes, or of one. */
+export const sessions: Command = {
+  help: `Usage: sbx-stdio sessions [NAME] [--json]
+
+Lists the sessions of your sandboxes, or of one: id, sandbox, command, state, how many are attached, and how long ago
+something was read or written. Come back to one with: sbx-stdio URL --session ID
+`,
+  options: {},
+  read: (words) => {
+    const sandbox = readOptionalSandbox(words)
+    return {
+      ...(sandbox === undefined ? {} : { sandbox }),
+      run: async (context) => {
+        const answer = await context.api.request('GET', '/api/account/sessions')
+        const isMeant = (session: Session): boolean =>
+          sandbox === undefined || session.sandbox === sandbox || session.sandboxName === sandbox
+        if (context.isJson && sandbox === undefined) context.io.print(spellJson(answer))
+        else if (context.isJson)
+          context.io.print(spellJson({ sessions: decodeSessions(answer).filter(isMeant) }))
+        else show(decodeSessions(answer).filter(isMeant), context)
+      },
+    }
+  },
+}

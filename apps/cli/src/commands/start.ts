@@ -1,0 +1,25 @@
+import { printable } from '../printable.ts'
+import { spellJson } from '../table.ts'
+import type { Command } from './command.ts'
+import { readSandbox } from './positionals.ts'
+import { decodeSandbox } from './views.ts'
+
+/** Starts a sandbox; one that runs is left alone. */
+export const start: Command = {
+  help: `Usage: sbx-stdio start NAME [--json]
+
+Starts a sandbox that was stopped. Its files are as they were.
+`,
+  options: {},
+  read: (words) => {
+    const sandbox = readSandbox(words)
+    return {
+      sandbox,
+      run: async ({ api, io, isJson }) => {
+        const answer = await api.request('POST', `/api/sandboxes/${sandbox}/start`)
+        if (isJson) io.print(spellJson(answer))
+        else io.say(`${sandbox} is ${printable(decodeSandbox(answer).state)}`)
+      },
+    }
+  },
+}

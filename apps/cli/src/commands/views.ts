@@ -1,0 +1,75 @@
+import { SandwireError, shape } from '@sandwire/protocol'
+
+type Fields = Readonly<Record<string, shape.Shape<unknown>>>
+
+/** An object with at least these fields; what a newer server adds is left out. */
+function atLeast<const F extends Fields>(fields: F): shape.Shape<shape.Fielded<F>> {
+  const exact = shape.record(fields)
+  return {
+    decode: (value) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+      return exact.decode(
+        Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(fields, name))),
+      )
+    },
+    describe: exact.describe,
+  }
+}
+
+const word = shape.text(64)
+const optionalMs = shape.optional(shape.nullable(shape.offset))
+
+const sandboxShape = atLeast({
+  id: shape.text(64),
+  name: shape.text(128),
+  /** Not narrowed further: a newer server may know more states. */
+  state: word,
+  reason: shape.optional(shape.nullable(shape.text(256))),
+  createdMs: shape.offset,
+  lastActivityMs: optionalMs,
+  ephemeral: shape.optional(shape.bool),
+  network: shape.optional(atLeast({ policy: word, allow: shape.list(shape.text(253), 1_000) })),
+})
+export type Sandbox = shape.Decoded<typeof sandboxShape>
+
+const sessionShape = atLeast({
+  id: shape.text(128),
+  sandbox: shape.text(128),
+  sandboxName: shape.optional(shape.text(128)),
+  state: word,
+  mode: shape.optional(word),
+  cmd: shape.text(64 * 1024),
+  attachments: shape.offset,
+  createdMs: optionalMs,
+  lastInputMs: optionalMs,
+  lastOutputMs: optionalMs,
+  exit: shape.optional(
+    shape.nullable(
+      atLeast({ code: shape.nullable(shape.whole(-1, 0xffff_ffff)), signal: shape.nullable(word) }),
+    ),
+  ),
+})
+export type Session = shape.Decoded<typeof sessionShape>
+
+const MAX_ITEMS = 100_000
+const sandboxesShape = atLeast({ sandboxes: shape.list(sandboxShape, MAX_ITEMS) })
+const sessionsShape = atLeast({ sessions: shape.list(sessionShape, MAX_ITEMS) })
+
+function decode<T>(expected: shape.Shape<T>, value: unknown): T {
+  const decoded = expected.decode(value)
+  if (decoded === undefined)
+    throw new SandwireError('version_unsupported', 'Cannot understand the answer of the server')
+  return decoded
+}
+
+export function decodeSandbox(value: unknown): Sandbox {
+  return decode(sandboxShape, value)
+}
+
+export function decodeSandboxes(value: unknown): readonly Sandbox[] {
+  return decode(sandboxesShape, value).sandboxes
+}
+
+export function decodeSessions(value: unknown): readonly Session[] {
+  return decode(sessionsShape, value).sessions
+}

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { findServer, tokenSources } from './find-server.ts'
+import { readKnownServers, serversFile } from './known-servers.ts'
+import { Wrong } from './words.ts'
+
+let folder: string
+let env: Record<string, string>
+const NOTHING = { url: undefined, token: undefined, tokenFile: undefined }
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'known-'))
+  mkdirSync(path.join(folder, 'sandwire'), { mode: 0o700 })
+  env = { XDG_CONFIG_HOME: folder, HOME: '/nonexistent' }
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+function tokenFile(name: string, mode = 0o600): string {
+  const file = path.join(folder, name)
+  writeFileSync(file, `${name}-token\n`)
+  chmodSync(file, mode)
+  return file
+}
+
+function know(...servers: (readonly [url: string, tokenFile: string])[]): void {
+  const listed = servers.map(([url, file]) => ({ url, tokenFile: file }))
+  writeFileSync(serversFile(env), JSON.stringify({ servers: listed }), { mode: 0o600 })
+}
+
+function wrong(act: () => unknown): { message: string; hint: string | undefined } {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof Wrong) return { message: error.message, hint: error.hint }
+    throw error
+  }
+  throw new Error('Nothing was wrong')
+}
+
+test('serversFile follows XDG, else the home folder', () => {
+  expect(serversFile({ XDG_CONFIG_HOME: '/c', HOME: '/h' })).toBe('/c/sandwire/servers.json')
+  expect(serversFile({ XDG_CONFIG_HOME: 'relative', HOME: '/h' })).toBe('/h/.config/sandwire/servers.json')
+  expect(serversFile({ HOME: '/h' })).toBe('/h/.config/sandwire/servers.json')
+})
+
+describe('findServer', () => {
+  test('takes the only server that is known, with its token', () => {
+    know(['http://localhost:8787', tokenFile('a')])
+    expect(findServer(NOTHING, env)).toEqual({
+      origin: 'http://localhost:8787',
+      address: 'http://localhost:8787',
+      isDefault: true,
+      token: 'a-token',
+    })
+  })
+
+  test('takes two addresses with one token file for one server', () => {
+    const file = tokenFile('a')
+    know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file])
+    expect(findServer(NOTHING, env).origin).toBe('http://localhost:8787')
+  })
+
+  test('names the servers when there are several, and says how to start one when there is none', () => {
+    know(['http://localhost:1', tokenFile('a')], ['http://localhost:2', tokenFile('b')])
+    expect(wrong(() => findServer(NOTHING, env))).toEqual({
+      message: 'Several servers are known: http://localhost:1, http://localhost:2',
+      hint: 'choose one with --url URL or SBX_URL',
+    })
+    know()
+    expect(wrong(() => findServer(NOTHING, env)).hint).toContain('npm start')
+    rmSync(serversFile(env))
+    expect(wrong(() => findServer(NOTHING, env)).hint).toContain('npm start')
+  })
+
+  test('prefers --url, then SBX_URL; the path of an address is not used', () => {
+    know(['http://localhost:1', tokenFile('a')], ['http://localhost:2', tokenFile('b')])
+    const named = { ...env, SBX_URL: 'http://localhost:2/attach' }
+    expect(findServer(NOTHING, named)).toMatchObject({
+      origin: 'http://localhost:2',
+      token: 'b-token',
+      isDefault: true,
+    })
+    expect(findServer({ ...NOTHING, url: 'ws://localhost:1' }, named)).toMatchObject({
+      origin: 'http://localhost:1',
+      token: 'a-token',
+      isDefault: false,
+    })
+    expect(wrong(() => findServer({ ...NOTHING, url: 'nope' }, env)).message).toContain('must begin with')
+  })
+})
+
+describe('the token of a known server', () => {
+  test.each([
+    'http://127.0.0.1:8787',
+    'http://localhost:8788',
+    'https://localhost:8787',
+    'http://localhost.:8787',
+    'http://localhost.evil.com:8787',
+    'http://evil.com/http://localhost:8787',
+    'http://[::1]:8787',
+    'http://localhost',
+  ])('is not sent to %s', (url) => {
+    know(['http://localhost:8787', tokenFile('a')])
+    expect(findServer({ ...NOTHING, url }, env).token).toBeUndefined()
+  })
+
+  test.each(['http://localhost:8787/attach', 'ws://localhost:8787', 'HTTP://LOCALHOST:8787/'])(
+    'is sent to %s',
+    (url) => {
+      know(['http://localhost:8787', tokenFile('a')])
+      expect(findServer({ ...NOTHING, url }, env).token).toBe('a-token')
+    },
+  )
+
+  test('gives way to a token that is given', () => {
+    know(['http://localhost:8787', tokenFile('a')])
+    const url = new URL('http://localhost:8787')
+    expect(tokenSources(url, { token: 't', tokenFile: undefined }, env).knownFile).toBeUndefined()
+    expect(
+      tokenSources(url, { token: undefined, tokenFile: undefined }, { ...env, SBX_TOKEN: 'e' }).knownFile,
+    ).toBeUndefined()
+    expect(
+      tokenSources(url, { token: undefined, tokenFile: undefined }, { ...env, SBX_TOKEN: '' }).knownFile,
+    ).toBeDefined()
+  })
+
+  test.each([0o622, 0o620, 0o602, 0o666])('is not read from a file with mode %o', (mode) => {
+    know(['http://localhost:8787', tokenFile('a', mode)])
+    expect(wrong(() => findServer(NOTHING, env)).message).toContain('others can write to it')
+  })
+
+  test("is not read from a file that is gone, a folder, or another user's", () => {
+    know(['http://localhost:8787', path.join(folder, 'gone')])
+    expect(wrong(() => findServer(NOTHING, env))).toMatchObject({
+      message: expect.stringContaining('no such file'),
+      hint: expect.stringContaining('npm start'),
+    })
+    know(['http://localhost:8787', folder])
+    expect(wrong(() => findServer(NOTHING, env)).message).toContain('it is not a file')
+  })
+})
+
+describe('readKnownServers', () => {
+  test.each([
+    '',
+    '[]',
+    '{}',
+    '{"servers":{}}',
+    '{"servers":[{"url":"http://h"}]}',
+    '{"servers":[{"url":1,"tokenFile":"/x"}]}',
+    '{"servers":[{"url":"http://h","tokenFile":"relative"}]}',
+  ])('does not guess at %j', (text) => {
+    writeFileSync(serversFile(env), text, { mode: 0o600 })
+    expect(readKnownServers(env)).toMatchObject({
+      isOk: false,
+      message: expect.stringContaining('not understood'),
+    })
+  })
+
+  test('refuses a list that others can write to', () => {
+    know(['http://localhost:8787', tokenFile('a')])
+    chmodSync(serversFile(env), 0o666)
+    expect(readKnownServers(env)).toMatchObject({
+      isOk: false,
+      message: expect.stringContaining('others can write'),
+    })
+  })
+})

@@ -1,0 +1,102 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { shape } from '@sandwire/protocol'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** A server that runs, or ran, on this machine under this user. */
+export interface KnownServer {
+  readonly url: string
+  readonly tokenFile: string
+}
+
+export type KnownServers =
+  | { readonly isOk: true; readonly servers: readonly KnownServer[] }
+  | { readonly isOk: false; readonly message: string; readonly hint: string }
+
+const MAX_SERVERS = 100
+const MAX_FILE_BYTES = 64 * 1024
+const WRITABLE_BY_OTHERS = 0o022
+
+const serversShape = shape.record({
+  servers: shape.list(
+    shape.record({ url: shape.text(2048), tokenFile: shape.text(4096, /^\//) }),
+    MAX_SERVERS,
+  ),
+})
+
+/** Where servers of this machine say that they are there. */
+export function serversFile(env: Environment): string {
+  const config = env['XDG_CONFIG_HOME']
+  const folder = config?.startsWith('/') === true ? config : path.join(env['HOME'] ?? homedir(), '.config')
+  return path.join(folder, 'sandwire', 'servers.json')
+}
+
+/** A file that only its owner, this user or root, can have written. */
+export type OwnFile =
+  | { readonly is: 'read'; readonly text: string }
+  | { readonly is: 'absent' }
+  | { readonly is: 'refused'; readonly why: string }
+
+/** Reads a small file unless others can write to it: then it may say what they want. Checked on what was opened. */
+export function readOwnFile(file: string): OwnFile {
+  let fd: number
+  try {
+    fd = openSync(file, 'r')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { is: 'absent' }
+    return { is: 'refused', why: code === 'EACCES' ? 'permission denied' : 'it cannot be read' }
+  }
+  try {
+    const stat = fstatSync(fd)
+    const self = process.getuid?.()
+    if (!stat.isFile()) return { is: 'refused', why: 'it is not a file' }
+    if (self !== undefined && stat.uid !== self && stat.uid !== 0)
+      return { is: 'refused', why: 'it belongs to another user' }
+    if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { is: 'refused', why: 'others can write to it' }
+    if (stat.size > MAX_FILE_BYTES) return { is: 'refused', why: 'it is too large' }
+    return { is: 'read', text: readFileSync(fd, 'utf8') }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function parseServers(text: string): readonly KnownServer[] | undefined {
+  try {
+    return serversShape.decode(JSON.parse(text))?.servers
+  } catch {
+    // Not JSON: told by the caller like any other content that is not understood.
+    return undefined
+  }
+}
+
+/** The servers of this machine; none when none was started yet. */
+export function readKnownServers(env: Environment): KnownServers {
+  const file = serversFile(env)
+  const found = readOwnFile(file)
+  if (found.is === 'absent') return { isOk: true, servers: [] }
+  const servers = found.is === 'read' ? parseServers(found.text) : undefined
+  if (servers !== undefined) return { isOk: true, servers }
+  const why = found.is === 'refused' ? found.why : 'its content is not understood'
+  return {
+    isOk: false,
+    message: `Cannot use "${file}": ${why}`,
+    hint: 'remove it and start the server again: npm start',
+  }
+}
+
+/** The origin that requests to this address go to; WebSocket addresses have the one of their HTTP counterpart. */
+export function originOf(url: URL): string {
+  const http = new URL(url)
+  if (http.protocol === 'ws:') http.protocol = 'http:'
+  if (http.protocol === 'wss:') http.protocol = 'https:'
+  return http.origin
+}
+
+/** The server with exactly this origin: another name of the same machine is another server unless it is listed. */
+export function findKnown(servers: readonly KnownServer[], url: URL): KnownServer | undefined {
+  const origin = originOf(url)
+  return servers.find((server) => URL.canParse(server.url) && originOf(new URL(server.url)) === origin)
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import { newLines, spellLogLine } from './log-lines.ts'
+
+test('newLines finds what was added to a log of which only the end is seen', () => {
+  expect(newLines([], ['a', 'b'])).toEqual(['a', 'b'])
+  expect(newLines(['a', 'b'], ['a', 'b'])).toEqual([])
+  expect(newLines(['a', 'b'], ['a', 'b', 'c'])).toEqual(['c'])
+  expect(newLines(['a', 'b', 'c'], ['b', 'c', 'd'])).toEqual(['d'])
+  expect(newLines(['a', 'b', 'c'], ['c', 'd', 'e'])).toEqual(['d', 'e'])
+  expect(newLines(['a', 'a'], ['a', 'a', 'a'])).toEqual(['a'])
+  expect(newLines(['a', 'b'], ['x', 'y'])).toEqual(['x', 'y'])
+  expect(newLines(['a'], [])).toEqual([])
+})
+
+test('spellLogLine puts time, level and event first', () => {
+  const line = JSON.stringify({
+    host: 'evil.com',
+    level: 'warn',
+    port: 443,
+    event: 'egress_blocked',
+    time: 'T',
+  })
+  expect(spellLogLine(line)).toBe('T warn egress_blocked host=evil.com port=443')
+})
+
+test('spellLogLine shows whatever it gets in printable characters (threat T24)', () => {
+  for (const line of [
+    'not json \x1b[2J',
+    '"\\u001b"',
+    'null',
+    '[1]',
+    JSON.stringify({ event: '\x1b]0;x\x07', a: { b: '\u202e' } }),
+  ])
+    expect(spellLogLine(line)).toMatch(/^[^\p{C}]*$/u)
+})

@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { spellAge, spellJson, spellTable } from './table.ts'
+
+test('spellTable aligns columns by what a terminal shows', () => {
+  expect(
+    spellTable(
+      ['NAME', 'STATE'],
+      [
+        ['dev', 'running'],
+        ['日本', 'stopped'],
+      ],
+    ),
+  ).toBe('NAME  STATE\ndev   running\n日本  stopped\n')
+})
+
+test('spellTable lets nothing through that a terminal obeys (threat T24)', () => {
+  const text = spellTable(['A'], [['\x1b]0;x\x07a\nb\u202e\u009b2Jc'], ['x'.repeat(500)]])
+  expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}]+$/u)
+  expect(text.split('\n')).toHaveLength(4)
+  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+})
+
+test.each([
+  [0, '0s'],
+  [59_999, '59s'],
+  [60_000, '1m'],
+  [3_600_000, '1h'],
+  [47 * 3_600_000, '47h'],
+  [48 * 3_600_000, '2d'],
+  [-5_000, '0s'],
+])('spellAge says %d ms as %s', (ms, text) =>
+  expect(spellAge(1_000_000_000_000 - ms, 1_000_000_000_000)).toBe(text),
+)
+
+test('spellAge says nothing about what is not known', () => {
+  expect([spellAge(null, 1), spellAge(undefined, 1)]).toEqual(['-', '-'])
+})
+
+test('spellJson is the same value without a character that a terminal obeys (threat T24)', () => {
+  const value = { 'a\x9b': 'x\x1b\x07\x7f\u202e\u2028\u{e0001}é日\ud800', n: [1, null] }
+  const text = spellJson(value)
+  expect(JSON.parse(text)).toEqual(value)
+  expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}\p{Zl}\p{Zp}]+$/u)
+  expect(spellJson(undefined)).toBe('null\n')
+})

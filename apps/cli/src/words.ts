@@ -1,0 +1,87 @@
+/** How often an option may be given, and whether it has a value. */
+type OptionKind = 'flag' | 'once' | 'repeatable'
+
+/** The options of a command line, by name without dashes. */
+export type OptionTable = Readonly<Record<string, OptionKind>>
+
+type Valued<T extends OptionTable> = { [K in keyof T]: T[K] extends 'flag' ? never : K }[keyof T] & string
+type Flag<T extends OptionTable> = { [K in keyof T]: 'flag' extends T[K] ? K : never }[keyof T] & string
+
+/** The command line is wrong; said once, with what to do instead or else a hint at the help. */
+export class Wrong extends Error {
+  readonly hint: string | undefined
+
+  constructor(message: string, hint?: string) {
+    super(message)
+    this.hint = hint
+  }
+}
+
+/** Words of a command line, sorted but not yet understood. */
+export class Words<const T extends OptionTable> {
+  readonly positionals: string[] = []
+  /** What follows `--`. */
+  command: readonly string[] | undefined
+  readonly #table: T
+  readonly #values = new Map<string, string[]>()
+  readonly #flags = new Set<string>()
+  /** Option whose value may begin with dashes. */
+  readonly #anything: string | undefined
+
+  /** Throws `Wrong`. */
+  constructor(argv: readonly string[], table: T, anything?: Valued<T>) {
+    this.#table = table
+    this.#anything = anything
+    const rest = [...argv]
+    for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+      if (word === '--') {
+        this.command = rest
+        return
+      }
+      if (word === '-h') this.#flags.add('help')
+      else if (word.startsWith('-') && word !== '-') this.#option(word, rest)
+      else this.positionals.push(word)
+    }
+  }
+
+  has(name: Flag<T>): boolean {
+    return this.#flags.has(name)
+  }
+
+  all(name: Valued<T>): readonly string[] {
+    return this.#values.get(name) ?? []
+  }
+
+  one(name: Valued<T>): string | undefined {
+    return this.all(name)[0]
+  }
+
+  #option(word: string, rest: string[]): void {
+    const [, name = '', value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    const kind = Object.hasOwn(this.#table, name) ? this.#table[name] : undefined
+    if (kind === 'flag' && value === undefined) {
+      this.#flags.add(name)
+      return
+    }
+    if (kind === undefined || kind === 'flag') throw new Wrong(`Unknown option "${word.split('=')[0]}"`)
+    const given = value ?? rest.shift()
+    // An argument of the command may look like anything; elsewhere a further option means that a value was forgotten.
+    const isMissing =
+      given === undefined || (value === undefined && name !== this.#anything && given.startsWith('--'))
+    if (isMissing) throw new Wrong(`Option "--${name}" needs a value`)
+    const earlier = this.#values.get(name) ?? []
+    if (earlier.length > 0 && kind === 'once') throw new Wrong(`Option "--${name}" is given twice`)
+    this.#values.set(name, [...earlier, given])
+  }
+}
+
+/** Reads `NAME=VALUE`, or `NAME` for a value that is taken from this program's environment. */
+export function readEnvOption(words: readonly string[]): (readonly [string, string | undefined])[] {
+  return words.map((word) => {
+    const at = word.indexOf('=')
+    const name = at < 0 ? word : word.slice(0, at)
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name))
+      throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
+    return [name, at < 0 ? undefined : word.slice(at + 1)]
+  })
+}
