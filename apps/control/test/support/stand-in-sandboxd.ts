@@ -25,6 +25,10 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
   activity: unknown = { attachments: 0, sessions: [], exits: [] }
   /** Answers instead of the sandbox while set; undefined falls through. */
   intercept: Intercept | undefined
+  /** Headers of every 101, as a sandbox that is up to no good might send them. */
+  socketHeaders: Record<string, string> = {}
+  /** Sessions that were started. */
+  readonly sessions = new Set<string>()
   /** How long a start takes. */
   startMs = 0
   starts = 0
@@ -79,9 +83,13 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     if (url.pathname === '/__meta/version') return Response.json(this.version)
     if (url.pathname === '/activity') return Response.json(this.activity)
     if (url.pathname === '/attach') {
-      const session = url.searchParams.get('session') ?? claims?.session ?? ''
-      const headers = { 'sec-websocket-protocol': request.headers.get('sec-websocket-protocol') ?? '' }
-      if (server.upgrade(request, { data: { session }, headers })) return undefined
+      const asked = url.searchParams.get('session')
+      const session = asked ?? claims?.session ?? ''
+      if (asked === null) this.sessions.add(session)
+      const offered = request.headers.get('sec-websocket-protocol') ?? ''
+      const headers = { 'sec-websocket-protocol': offered, ...this.socketHeaders }
+      if (this.sessions.has(session) && server.upgrade(request, { data: { session }, headers }))
+        return undefined
     }
     return Response.json({ error: { code: 'session_not_found', message: 'RAW' } }, { status: 404 })
   }

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { sandboxOfSession } from '@sandwire/internal'
+import { ERRORS, type ErrorCode } from '@sandwire/protocol'
+import { eventually, OPCODE, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
+import { type RunningControl, startControl } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  control = await startControl({ birthplace: sandboxes })
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+beforeEach(() => {
+  sandboxes.seen.length = 0
+  sandboxes.startMs = 0
+  sandboxes.socketHeaders = {}
+  sandboxes.version = { name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 }
+})
+
+const V1 = { subprotocols: ['sandwire.v1'] }
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+function socketOf(handshake: RawHandshake): RawWebSocket {
+  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${JSON.stringify(handshake)}`)
+  return handshake.socket
+}
+
+/** Opens a session and returns its id. */
+async function openSession(query: string): Promise<{ socket: RawWebSocket; session: string }> {
+  const socket = socketOf(await upgrade(control, `/attach?${query}`, V1))
+  const session = text((await socket.nextFrame()).payload).replace('session ', '')
+  return { socket, session }
+}
+
+/** The error frame of a refusal, checked against the close code of its row. */
+async function frameOf(handshake: RawHandshake): Promise<string> {
+  await using socket = socketOf(handshake)
+  const frame: unknown = JSON.parse(text((await socket.nextFrame()).payload))
+  const code = String(Reflect.get(Object(frame), 'code')) as ErrorCode
+  const close = await socket.nextFrame()
+  expect(close.opcode).toBe(OPCODE.close)
+  expect(new DataView(close.payload.buffer, close.payload.byteOffset).getUint16(0)).toBe(ERRORS[code].close)
+  return code
+}
+
+const objects = (): Promise<number> => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
+
+describe('an attach', () => {
+  test.each([{}, V1])('passes bytes both ways, and the subprotocol of %j', async (options) => {
+    await using socket = socketOf(await upgrade(control, '/attach?sandbox=dev&cmd=cat', options))
+    expect(socket.response.headers.get('sec-websocket-protocol')).toBe(options === V1 ? 'sandwire.v1' : null)
+    await socket.nextFrame()
+    const bytes = crypto.getRandomValues(new Uint8Array(100_000).subarray(0, 65_536))
+    await socket.sendFrame({ opcode: OPCODE.binary, payload: bytes })
+    expect(Buffer.from((await socket.nextFrame()).payload).equals(bytes)).toBe(true)
+  })
+
+  test('asks sandboxd in one spelling, with a token for exactly that', async () => {
+    const query = 'arg=%61%20b&sandbox=dev&cmd=bash&create=1&mode=pty&arg=%C3%A9%27*~!()'
+    await using socket = socketOf(await upgrade(control, `/attach?${query}`))
+    const session = text((await socket.nextFrame()).payload).replace('session ', '')
+    const { claims } = sandboxes.seen.at(-1) ?? {}
+    expect(claims).toMatchObject({
+      method: 'GET',
+      identity: 'local',
+      authority: 'driver',
+      exec: true,
+      session,
+      path: '/attach?cmd=bash&arg=a+b&arg=%C3%A9%27*%7E%21%28%29&mode=pty',
+    })
+    expect(sandboxOfSession(session)).toBe(claims?.sandbox)
+    expect(Number(claims?.expiresMs) - Number(claims?.issuedMs)).toBeLessThanOrEqual(60_000)
+    expect(sandboxes.refusals).toEqual([])
+  })
+
+  test('takes nothing of the caller along, and nothing of the sandbox back (threat T2)', async () => {
+    sandboxes.socketHeaders = { 'set-cookie': '__Host-sandwire=evil', 'x-evil': '1' }
+    const { TOKEN } = await import('./support/control.ts')
+    const headers = [
+      ['Authorization', `Bearer ${TOKEN}`],
+      ['Cookie', 'a=CANARY'],
+      ['Origin', control.origin],
+      ['X-Forwarded-For', 'CANARY'],
+      ['X-Sandwire-Call', '{"identity":"CANARY"}'],
+      ['User-Agent', 'CANARY'],
+    ] as const
+    await using socket = socketOf(await upgrade(control, '/attach?sandbox=dev&cmd=cat', { headers }))
+    await socket.nextFrame()
+    const sent = sandboxes.seen.at(-1)?.headers ?? {}
+    expect(JSON.stringify(sent)).not.toContain('CANARY')
+    expect(JSON.stringify(sent)).not.toContain(TOKEN)
+    expect(sent).not.toHaveProperty('origin')
+    expect(socket.response.headers.get('set-cookie')).toBeNull()
+    expect(socket.response.headers.get('x-evil')).toBeNull()
+  })
+
+  test('makes a sandbox for a new name, once for all who ask', async () => {
+    sandboxes.startMs = 100
+    const before = sandboxes.starts
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => upgrade(control, '/attach?sandbox=crowd&cmd=cat')),
+    )
+    const sockets = all.map(socketOf)
+    const frames = await Promise.all(sockets.map((socket) => socket.nextFrame()))
+    const places = frames.map((frame) => sandboxOfSession(text(frame.payload).replace('session ', '')))
+    expect(new Set(places).size).toBe(1)
+    expect(sandboxes.starts - before).toBe(1)
+    for (const socket of sockets) socket.reset()
+  })
+
+  test('makes none when that is refused', async () => {
+    expect(await frameOf(await upgrade(control, '/attach?sandbox=ghost&create=0&cmd=cat', V1))).toBe(
+      'sandbox_not_found',
+    )
+    expect(refusalOf(await upgrade(control, '/attach?sandbox=ghost&create=0&cmd=cat'))).toBe(
+      '404 sandbox_not_found',
+    )
+    expect((await control.fetch('/api/sandboxes/ghost')).status).toBe(404)
+  })
+
+  test('of no name goes to the default sandbox', async () => {
+    await using socket = socketOf(await upgrade(control, '/attach?cmd=cat'))
+    await socket.nextFrame()
+    expect((await control.fetch('/api/sandboxes/default')).status).toBe(200)
+  })
+
+  test('that is no upgrade is told so, when nothing else is wrong', async () => {
+    expect((await control.fetch('/attach?sandbox=dev&cmd=cat&session=')).status).toBe(400)
+    expect((await control.fetch('/attach?sandbox=dev&cmd=cat')).status).toBe(426)
+    expect((await control.fetch('/attach?sandbox=dev', { headers: { authorization: '' } })).status).toBe(401)
+  })
+
+  test('refuses a sandboxd of another time, saying which side is old', async () => {
+    sandboxes.version = { protocol: 0, compatible_from: 0 }
+    expect(await frameOf(await upgrade(control, '/attach?sandbox=old&cmd=cat', V1))).toBe(
+      'version_unsupported',
+    )
+    sandboxes.version = { protocol: 2, compatible_from: 1 }
+    socketOf(await upgrade(control, '/attach?sandbox=old&cmd=cat', V1)).reset()
+  })
+})
+
+describe('joining a session', () => {
+  test('goes by id, on both routes', async () => {
+    const { socket, session } = await openSession('sandbox=dev&cmd=cat')
+    for (const path of [
+      `/attach?session=${session}`,
+      `/attach?sandbox=dev&session=${session}&role=viewer`,
+      `/terminal/${session}`,
+      `/terminal/${session}?role=viewer&cols=100`,
+    ]) {
+      await using joined = socketOf(await upgrade(control, path, V1))
+      expect(text((await joined.nextFrame()).payload)).toBe(`session ${session}`)
+      expect(sandboxes.seen.at(-1)?.claims.session).toBeUndefined()
+    }
+    socket.reset()
+  })
+
+  test('never wakes a sandbox', async () => {
+    const { socket, session } = await openSession('sandbox=sleepy&cmd=cat')
+    socket.reset()
+    expect((await control.fetch('/api/sandboxes/sleepy/stop', { method: 'POST' })).status).toBe(200)
+    const starts = sandboxes.starts
+    expect(await frameOf(await upgrade(control, `/terminal/${session}`, V1))).toBe('sandbox_stopped')
+    expect(await frameOf(await upgrade(control, `/attach?session=${session}`, V1))).toBe('sandbox_stopped')
+    expect((await control.fetch(`/api/account/sessions/${session}`)).status).toBe(409)
+    expect(sandboxes.starts).toBe(starts)
+    expect(await (await control.fetch('/api/sandboxes/sleepy')).json()).toMatchObject({ state: 'stopped' })
+  })
+
+  test('of another sandbox than the one named is refused', async () => {
+    const { socket, session } = await openSession('sandbox=dev&cmd=cat')
+    await openSession('sandbox=neighbour&cmd=cat')
+    expect(await frameOf(await upgrade(control, `/attach?sandbox=neighbour&session=${session}`, V1))).toBe(
+      'session_not_found',
+    )
+    socket.reset()
+  })
+
+  test('that does not exist is refused in our words', async () => {
+    const { socket, session } = await openSession('sandbox=dev&cmd=cat')
+    const other = `${sandboxOfSession(session) ?? ''}.${'0'.repeat(26)}`
+    const response = await control.fetch(`/api/account/sessions/${other}`)
+    expect(response.status).toBe(404)
+    expect(await response.text()).not.toContain('RAW')
+    expect(await frameOf(await upgrade(control, `/terminal/${other}`, V1))).toBe('session_not_found')
+    socket.reset()
+  })
+})
+
+describe('an invented id', () => {
+  test('touches no object, whatever it is asked for (threat T7)', async () => {
+    await control.fetch('/api/sandboxes')
+    const before = await objects()
+    const id = '0123456789abcdefghjkmnpqrstvwxyz'
+    const session = `${id}.${'0'.repeat(26)}`
+    expect(await frameOf(await upgrade(control, `/attach?sandbox=${id}&cmd=cat`, V1))).toBe(
+      'sandbox_not_found',
+    )
+    expect(await frameOf(await upgrade(control, `/terminal/${session}`, V1))).toBe('session_not_found')
+    for (const [method, path] of [
+      ['GET', `/api/sandboxes/${id}`],
+      ['DELETE', `/api/sandboxes/${id}`],
+      ['POST', `/api/sandboxes/${id}/start`],
+      ['POST', `/api/sandboxes/${id}/stop`],
+      ['GET', `/api/account/sessions/${session}`],
+      ['DELETE', `/api/account/sessions/${session}`],
+      ['PUT', `/api/account/sessions/${session}/pin`],
+      ['GET', `/logs/${id}`],
+    ] as const)
+      expect([path, (await control.fetch(path, { method })).status]).toEqual([path, 404])
+    expect(await objects()).toBe(before)
+  })
+
+  test('is answered like one that was destroyed and one that is not yours (threat T4)', async () => {
+    const made = await (
+      await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'brief' } })
+    ).json()
+    const id = String(Reflect.get(Object(made), 'id'))
+    expect((await control.fetch('/api/sandboxes/brief', { method: 'DELETE' })).status).toBe(204)
+    const bodies: string[] = []
+    for (const ref of [id, '0123456789abcdefghjkmnpqrstvwxyz', 'brief']) {
+      const response = await control.fetch(`/api/sandboxes/${ref}`)
+      bodies.push((await response.text()).replace(/"request_id":"[^"]+"/, ''))
+    }
+    expect(new Set(bodies).size).toBe(1)
+  })
+})
+
+describe('a running sandbox', () => {
+  test('that moved is found again', async () => {
+    const { socket, session } = await openSession('sandbox=mover&cmd=cat')
+    socket.reset()
+    const id = sandboxOfSession(session) ?? ''
+    const spec = control.host.specs.get(id)
+    if (spec === undefined) throw new Error('The sandbox was never started')
+    // Behind control's back: gone, and started again somewhere else.
+    await sandboxes.stop(id)
+    const address = await sandboxes.start(spec)
+    control.host.sandboxes.set(id, { id, state: 'running', address, epoch: 'moved', startedMs: 1 })
+    const again = await openSession('sandbox=mover&cmd=cat')
+    expect(sandboxOfSession(again.session)).toBe(id)
+    again.socket.reset()
+  })
+
+  test('that ended by itself is started again for a process', async () => {
+    const { socket, session } = await openSession('sandbox=phoenix&cmd=cat')
+    socket.reset()
+    const id = sandboxOfSession(session) ?? ''
+    await sandboxes.stop(id)
+    control.host.sandboxes.set(id, { id, state: 'stopped', reason: 'oom' })
+    const again = await openSession('sandbox=phoenix&cmd=cat')
+    again.socket.reset()
+    expect(await (await control.fetch('/api/sandboxes/phoenix')).json()).toMatchObject({ state: 'running' })
+  })
+
+  test('is looked at by the alarm, which fills the index and lets it sleep', async () => {
+    await using quick = await startControl({
+      birthplace: sandboxes,
+      config: { alarmMs: 100, sleepAfterMs: 1_500 },
+    })
+    const made = await (
+      await quick.fetch('/api/sandboxes', { method: 'POST', json: { name: 'quick' } })
+    ).json()
+    const id = String(Reflect.get(Object(made), 'id'))
+    await eventually(
+      () => sandboxes.seen.some(({ claims }) => claims.sandbox === id && claims.path === '/activity'),
+      {
+        what: 'a look at the sandbox',
+      },
+    )
+    expect(sandboxes.seen.find(({ claims }) => claims.path === '/activity')?.claims).toMatchObject({
+      authority: 'control',
+      exec: false,
+    })
+    const stateOf = async (): Promise<unknown> =>
+      Reflect.get(Object(await (await quick.fetch('/api/sandboxes/quick')).json()), 'state')
+    await eventually(async () => (await stateOf()) === 'stopped', { what: 'it to sleep', timeoutMs: 20_000 })
+    expect(quick.host.count(`POST /sandboxes/${id}/stop`)).toBe(1)
+  })
+})

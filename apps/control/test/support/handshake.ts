@@ -1,0 +1,33 @@
+import { openRawWebSocket, type RawHandshake, type RawWebSocketOptions } from '@sandwire/testing'
+import { type RunningControl, TOKEN } from './control.ts'
+
+/** Long enough for a loaded machine. */
+const TIMEOUT_MS = 20_000
+
+/** An upgrade with the local token, unless other headers say otherwise. */
+export function upgrade(
+  control: RunningControl,
+  path: string,
+  {
+    headers,
+    ...options
+  }: Omit<RawWebSocketOptions, 'port' | 'path' | 'headers'> & {
+    readonly headers?: readonly (readonly [string, string])[]
+  } = {},
+): Promise<RawHandshake> {
+  return openRawWebSocket({
+    port: control.port,
+    path,
+    timeoutMs: TIMEOUT_MS,
+    headers: headers ?? [['Authorization', `Bearer ${TOKEN}`]],
+    ...options,
+  })
+}
+
+/** The code of a refusal over HTTP, with its status. */
+export function refusalOf(handshake: RawHandshake): string {
+  if (handshake.kind !== 'refused') return handshake.kind
+  const body: unknown = JSON.parse(handshake.body)
+  const error = Reflect.get(Object(body), 'error')
+  return `${handshake.status} ${String(Reflect.get(Object(error), 'code'))}`
+}
