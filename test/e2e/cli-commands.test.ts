@@ -1,0 +1,333 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { openTerminal } from './support/terminal.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+const TOKEN = `swl_${'t'.repeat(43)}`
+const ID = '0123456789abcdefghjkmnpqrstvwxyz'
+const SESSION = `${ID}.0123456789abcdefghjkmnpqrs`
+
+const SANDBOX = {
+  id: ID,
+  name: 'dev',
+  state: 'running',
+  reason: null,
+  createdMs: Date.now() - 3.5 * 3_600_000,
+  startedMs: Date.now() - 60_000,
+  lastActivityMs: Date.now() - 2.5 * 3_600_000,
+  sleepAfterSeconds: 600,
+  ephemeral: false,
+  network: { policy: 'allowlist', allow: ['good.com'] },
+  limits: { memoryBytes: 1, pids: 1, milliCpus: 1, diskBytes: 1 },
+  env: [],
+}
+const RUNNING = {
+  id: SESSION,
+  sandbox: ID,
+  sandboxName: 'dev',
+  state: 'running',
+  mode: 'pty',
+  cmd: 'bash\x1b[31m-l',
+  attachments: 2,
+  lastInputMs: null,
+  lastOutputMs: Date.now() - 5.5 * 3_600_000,
+  keepSeconds: 60,
+  exit: null,
+}
+
+/** What the stand-in for control was asked. */
+interface Asked {
+  readonly what: string
+  readonly authorization: string | null
+  readonly body: string
+}
+
+let folder: string
+let server: ReturnType<typeof Bun.serve>
+let url: string
+let env: Record<string, string | undefined>
+let asked: Asked[]
+/** Answers by method and path; what is not here is 404. */
+let answers: Record<string, () => Response>
+
+function refuse(status: number, code: string, message: string): Response {
+  return Response.json({ error: { code, message, request_id: 'r1' } }, { status })
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-commands-'))
+  asked = []
+  answers = {
+    'GET /api/sandboxes': () => Response.json({ sandboxes: [SANDBOX] }),
+    'GET /api/account/sessions': () => Response.json({ sessions: [RUNNING] }),
+  }
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname, search } = new URL(request.url)
+      const what = `${request.method} ${pathname}${search}`
+      const authorization = request.headers.get('authorization')
+      asked.push({ what, authorization, body: await request.text() })
+      if (authorization !== `Bearer ${TOKEN}`) return refuse(401, 'unauthorized', 'Cannot let this token in')
+      return answers[what]?.() ?? refuse(404, 'not_found', 'No such route')
+    },
+  })
+  url = `http://127.0.0.1:${server.port}`
+  env = { XDG_CONFIG_HOME: folder, SBX_URL: undefined, SBX_TOKEN: undefined }
+  await mkdir(join(folder, 'sandwire'), { mode: 0o700 })
+  await writeFile(join(folder, 'local-token'), TOKEN, { mode: 0o600 })
+  await know(url)
+})
+
+afterEach(async () => {
+  await server.stop(true)
+  await rm(folder, { recursive: true })
+})
+
+async function know(...urls: readonly string[]): Promise<void> {
+  const servers = urls.map((each) => ({ url: each, tokenFile: join(folder, 'local-token') }))
+  await writeFile(join(folder, 'sandwire/servers.json'), JSON.stringify({ servers }), { mode: 0o600 })
+}
+
+function cli(...argv: readonly string[]): Promise<CliRun> {
+  return runCli([process.execPath, MAIN, ...argv], { env })
+}
+
+test('list finds the server and the token of this machine by itself', async () => {
+  const run = await cli('list')
+  expect(run).toMatchObject({ code: 0, stderr: '' })
+  expect(run.stdout.toString()).toBe(
+    'NAME  STATE    NETWORK        AGE  ACTIVE  ID\n' + `dev   running  allowlist (1)  3h   2h      ${ID}\n`,
+  )
+  const json = await cli('list', '--json')
+  expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
+})
+
+test('create sends what the options say and prints the name', async () => {
+  answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
+  const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
+  expect(run).toMatchObject({
+    code: 0,
+    stderr: `sbx-stdio: run something in it: sbx-stdio ${url} --sandbox dev\n`,
+  })
+  expect(run.stdout.toString()).toBe('dev\n')
+  expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
+    name: 'dev',
+    network: { policy: 'allowlist', allow: ['set:npm'] },
+    limits: { memoryBytes: 1024 ** 3 },
+    env: { A: 'b' },
+  })
+})
+
+test('start and stop say how it is now', async () => {
+  answers['POST /api/sandboxes/dev/start'] = () => Response.json(SANDBOX)
+  answers['POST /api/sandboxes/dev/stop'] = () =>
+    refuse(409, 'needs_discard', 'Cannot stop "dev": its files would be lost')
+  answers['POST /api/sandboxes/dev/stop?discard=1'] = () => Response.json({ ...SANDBOX, state: 'stopped' })
+  expect(await cli('start', 'dev')).toMatchObject({ code: 0, stderr: 'sbx-stdio: dev is running\n' })
+  const refused = await cli('stop', 'dev')
+  expect(refused.code).toBe(255)
+  expect(refused.stderr).toBe(
+    'sbx-stdio: Cannot stop "dev": its files would be lost\n' +
+      'hint: its files would be lost; if that is meant: sbx-stdio stop dev --discard\n',
+  )
+  expect(await cli('stop', 'dev', '--discard')).toMatchObject({
+    code: 0,
+    stderr: 'sbx-stdio: dev is stopped\n',
+  })
+  const json = await cli('stop', 'dev', '--discard', '--json')
+  expect(JSON.parse(json.stdout.toString())).toMatchObject({ state: 'stopped' })
+})
+
+describe('rm', () => {
+  beforeEach(() => {
+    answers['DELETE /api/sandboxes/dev'] = () => new Response(null, { status: 204 })
+  })
+
+  test('removes nothing unasked where nobody can be asked', async () => {
+    const run = await cli('rm', 'dev')
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('hint: sbx-stdio rm dev --force\n')
+    expect(asked).toEqual([])
+    expect(await cli('rm', 'dev', '--force')).toMatchObject({
+      code: 0,
+      stderr: 'sbx-stdio: dev is removed\n',
+    })
+    expect((await cli('rm', 'dev', '--force', '--json')).stdout.toString()).toBe('{}\n')
+  })
+
+  test('asks on a terminal', async () => {
+    const argv = [process.execPath, MAIN, 'rm', 'dev'] as const
+    await using no = openTerminal({ argv: [...argv], env })
+    await eventually(() => no.rawOutput().includes('[y/N]'), { what: 'the question' })
+    no.send('n\r')
+    await eventually(() => no.rawOutput().includes('dev is left alone'), { what: 'the answer' })
+    expect(asked).toEqual([])
+    await using yes = openTerminal({ argv: [...argv], env })
+    await eventually(() => yes.rawOutput().includes('[y/N]'), { what: 'the question' })
+    yes.send('y\r')
+    await eventually(() => yes.rawOutput().includes('dev is removed'), { what: 'the answer' })
+    expect(asked.map(({ what }) => what)).toEqual(['DELETE /api/sandboxes/dev'])
+  })
+})
+
+test('sessions shows what runs, free of escapes, and the line to come back (threat T24)', async () => {
+  const run = await cli('sessions')
+  expect(run.stdout.toString()).toBe(
+    `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
+      `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
+  )
+  expect(run.stderr).toBe(`sbx-stdio: come back with: sbx-stdio ${url} --session ${SESSION}\n`)
+  expect((await cli('sessions', 'other')).stderr).toBe('sbx-stdio: no sessions\n')
+  expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
+})
+
+test('kill ends a session', async () => {
+  answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
+  expect(await cli('kill', SESSION)).toMatchObject({ code: 0, stderr: 'sbx-stdio: the session is ended\n' })
+  expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
+  expect(asked).toHaveLength(1)
+})
+
+test('logs prints and follows', async () => {
+  const lines = ['{"time":"T1","level":"info","event":"started"}']
+  answers['GET /logs/dev?bytes=65536'] = () => new Response(lines.map((line) => `${line}\n`).join(''))
+  expect((await cli('logs', 'dev')).stdout.toString()).toBe('T1 info started\n')
+  expect((await cli('logs', 'dev', '--json')).stdout.toString()).toBe(`${lines[0]}\n`)
+  const child = startCli([process.execPath, MAIN, 'logs', 'dev', '--follow'], env)
+  const before = asked.length
+  await eventually(() => asked.length > before, { what: 'the first look' })
+  lines.push('{"time":"T2","level":"warn","event":"egress_blocked","host":"evil.com","port":443}')
+  await eventually(() => asked.length > before + 2, { what: 'the next looks' })
+  child.kill('SIGINT')
+  const run = await finish(child)
+  expect(run.stdout.toString()).toBe('T1 info started\nT2 warn egress_blocked host=evil.com port=443\n')
+})
+
+describe('the token', () => {
+  test('goes to no other origin than the one it is listed for', async () => {
+    const other = `http://localhost:${server.port}`
+    const run = await cli('list', '--url', other)
+    expect(run.code).toBe(255)
+    expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN\n')
+    expect(asked.map(({ authorization }) => authorization)).toEqual([null])
+    await know(url, other)
+    expect(await cli('list', '--url', other)).toMatchObject({ code: 0 })
+  })
+
+  test('does not follow a redirect', async () => {
+    const elsewhere: (string | null)[] = []
+    const thief = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => {
+        elsewhere.push(request.headers.get('authorization'))
+        return Response.json({ sandboxes: [] })
+      },
+    })
+    answers['GET /api/sandboxes'] = () => Response.redirect(`http://127.0.0.1:${thief.port}/api/sandboxes`)
+    expect((await cli('list')).code).not.toBe(0)
+    await thief.stop(true)
+    expect(elsewhere).toEqual([])
+  })
+
+  test('does not pass through a proxy that the environment names', async () => {
+    const seen: string[] = []
+    const proxy = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => {
+        seen.push(request.url)
+        return new Response('proxied')
+      },
+    })
+    const proxyUrl = `http://127.0.0.1:${proxy.port}`
+    env = { ...env, http_proxy: proxyUrl, HTTP_PROXY: proxyUrl, ALL_PROXY: proxyUrl }
+    expect(await cli('list')).toMatchObject({ code: 0, stderr: '' })
+    await proxy.stop(true)
+    expect(seen).toEqual([])
+  })
+
+  test('is not taken from a file that others can write to', async () => {
+    await chmod(join(folder, 'local-token'), 0o666)
+    const run = await cli('list')
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('others can write to it')
+    expect(asked).toEqual([])
+  })
+
+  test('can be given, and is then the only one', async () => {
+    env = { ...env, SBX_TOKEN: 'other' }
+    expect((await cli('list')).stderr).toContain('hint: the token is not accepted here')
+    expect(asked[0]?.authorization).toBe('Bearer other')
+    await writeFile(join(folder, 'mine'), TOKEN)
+    expect(await cli('list', '--token-file', join(folder, 'mine'))).toMatchObject({ code: 0 })
+  })
+
+  test('of this machine is found for attaching too', async () => {
+    answers = {}
+    const run = await cli(
+      `${url}/attach`,
+      '--sandbox',
+      'dev',
+      '--no-create',
+      '--cmd',
+      'true',
+      '--retry-for',
+      '0',
+    )
+    expect(run.code).not.toBe(0)
+    const [first] = asked
+    expect(first?.authorization).toBe(`Bearer ${TOKEN}`)
+    const query = new URLSearchParams(first?.what.split('?')[1])
+    expect([query.get('sandbox'), query.get('create'), query.get('cmd')]).toEqual(['dev', '0', 'true'])
+  })
+})
+
+describe('what goes wrong', () => {
+  test('has a hint, and the exit code of its row', async () => {
+    answers['POST /api/sandboxes/dev/start'] = () =>
+      refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
+    expect(await cli('start', 'dev')).toMatchObject({
+      code: 255,
+      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: sbx-stdio list\n',
+    })
+    answers['POST /api/sandboxes'] = () => refuse(400, 'bad_request', 'Cannot use "*"')
+    expect(await cli('create')).toMatchObject({ code: 2 })
+    answers['GET /api/sandboxes'] = () => new Response('<html>')
+    expect((await cli('list')).stderr).toStartWith('sbx-stdio: Cannot understand the answer of the server\n')
+  })
+
+  test('a server that is not there is told with its address', async () => {
+    await server.stop(true)
+    const run = await cli('list')
+    expect(run.code).toBe(255)
+    expect(run.stderr).toBe(
+      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, and its address: ${url}\n`,
+    )
+  })
+
+  test('no server, several servers and wrong words end before anything is asked', async () => {
+    expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: sbx-stdio list\n')
+    expect(await cli('list', '--bogus')).toMatchObject({
+      code: 2,
+      stderr: 'sbx-stdio: Unknown option "--bogus"\nhint: sbx-stdio list --help\n',
+    })
+    await rm(join(folder, 'sandwire/servers.json'))
+    expect((await cli('list')).stderr).toContain('npm start')
+    expect(asked).toEqual([])
+  })
+})
+
+test('every command has help', async () => {
+  for (const name of ['list', 'create', 'start', 'stop', 'rm', 'sessions', 'kill', 'logs']) {
+    const run = await cli(name, '--help')
+    expect(run).toMatchObject({ code: 0, stderr: '' })
+    expect(run.stdout.toString()).toStartWith(`Usage: sbx-stdio ${name} `)
+  }
+})
