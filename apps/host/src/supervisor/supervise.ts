@@ -154,13 +154,13 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   splice.open(paths.daemonSocket)
   const running: RunningState = { state: 'running', ...alive, port: splice.port, startedMs: nowMs() }
   writeState(files.state, running)
-  deps.onRunning()
   log.info('running', {
     port: splice.port,
     pid: launched.pid,
     isolation: deps.isolation.kind,
     duration_ms: running.startedMs - beganMs,
   })
+  deps.onRunning()
   const reason = await Promise.race([
     launched.ended,
     asked.then(() => undefined),

@@ -1,0 +1,7 @@
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { describeKeeper } from './support/keeper-contract.ts'
+import { KeptSandboxes } from './support/kept-sandboxes.ts'
+
+describeKeeper('sandboxes that are not isolated', () => KeptSandboxes.open('none'))
+if ((await findObstacle()) === undefined)
+  describeKeeper('sandboxes in bubblewrap', () => KeptSandboxes.open('bubblewrap'))

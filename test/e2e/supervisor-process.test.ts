@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { expectRunning } from './support/keeper-contract.ts'
+import { KeptSandboxes } from './support/kept-sandboxes.ts'
+
+const WAIT = { timeoutMs: 20_000 }
+
+let kept: KeptSandboxes
+beforeAll(async () => {
+  kept = await KeptSandboxes.open((await findObstacle()) === undefined ? 'bubblewrap' : 'none')
+})
+afterEach(async () => {
+  for (const { id } of await kept.keeper.list()) await kept.keeper.destroy(id)
+})
+afterAll(() => kept[Symbol.asyncDispose]())
+
+/** What the descriptors of a process lead to. */
+function readDescriptors(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).flatMap((fd) => {
+    try {
+      return [readlinkSync(path.join(folder, fd))]
+    } catch {
+      // Closed by now.
+      return []
+    }
+  })
+}
+
+/** Every file below a folder, with the bits that let others in. */
+function listOpenToOthers(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => (statSync(path.join(folder, name)).mode & 0o077) !== 0,
+  )
+}
+
+describe('a supervisor', () => {
+  test('is tied to nothing of the host that started it', async () => {
+    const marker = path.join(kept.folder, 'marker')
+    writeFileSync(marker, '')
+    const fd = openSync(marker, 'r')
+    process.env['SANDWIRE_TEST_SECRET'] = 'canary'
+    try {
+      const spec = kept.spec()
+      await kept.keeper.start(spec)
+      const pid = kept.supervisorPid(spec.id)
+      const [, , session] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) . /, '')
+        .split(' ')
+      expect(Number(session)).toBe(pid)
+      expect(readDescriptors(pid)).not.toContain(marker)
+      expect(readlinkSync(`/proc/${pid}/fd/0`)).toBe('/dev/null')
+      expect(readlinkSync(`/proc/${pid}/fd/1`)).toBe('/dev/null')
+      expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('canary')
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(spec.publicKey)
+      expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/')
+    } finally {
+      delete process.env['SANDWIRE_TEST_SECRET']
+      closeSync(fd)
+    }
+  })
+
+  test('lets nobody else read what it writes, nor give it orders', async () => {
+    const spec = kept.spec()
+    await kept.keeper.start(spec)
+    expect(statSync(path.dirname(kept.fileOf(spec.id, ''))).mode & 0o777).toBe(0o700)
+    expect(listOpenToOthers(path.dirname(kept.fileOf(spec.id, '')))).toEqual([])
+    expect(listOpenToOthers(path.join(kept.settings.runBase, 'control'))).toEqual([])
+    expect(statSync(path.join(kept.settings.runBase, 'control')).mode & 0o777).toBe(0o700)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    '(threat T11) has no control socket that its sandbox could find',
+    async () => {
+      const spec = kept.spec()
+      await kept.keeper.start(spec)
+      const places = '/run /tmp /var /dev /etc /home /opt /workspace'
+      const found = await kept.run(spec.id, `find ${places} -name '${spec.id}.sock' 2>/dev/null; echo looked`)
+      expect(found).toBe('looked\n')
+    },
+  )
+
+  test('ends its sandbox in order when it is asked by a signal', async () => {
+    const spec = kept.spec()
+    await kept.keeper.start(spec)
+    const pid = kept.supervisorPid(spec.id)
+    process.kill(pid, 'SIGHUP')
+    const client = await kept.attach(
+      spec.id,
+      `trap 'echo bye > said; exit' TERM HUP; echo up; while :; do sleep 0.1; done`,
+    )
+    await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
+    process.kill(pid, 'SIGTERM')
+    await client.closed
+    await eventually(() => !isAlive(pid), { what: 'its end', ...WAIT })
+    expect(await kept.keeper.status(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
+    expect(readdirSync(path.join(kept.settings.runBase, 'control'))).toEqual([])
+    await kept.keeper.start(spec)
+    expect(await kept.run(spec.id, 'cat said')).toBe('bye\n')
+  })
+
+  test('is not taken for a later process with its number', async () => {
+    const spec = kept.spec()
+    await kept.keeper.start(spec)
+    const file = kept.fileOf(spec.id, 'state.json')
+    const state = JSON.parse(readFileSync(file, 'utf8')) as { startTicks: number }
+    await kept.keeper.stop(spec.id)
+    const bystander = Bun.spawn(['sleep', '600'])
+    writeFileSync(file, JSON.stringify({ ...state, pid: bystander.pid }))
+    expect(await kept.keeper.status(spec.id)).toMatchObject({ state: 'stopped', reason: 'supervisor_lost' })
+    await kept.keeper.stop(spec.id)
+    expect(isAlive(bystander.pid)).toBe(true)
+    bystander.kill()
+  })
+
+  test('that does not answer is ended all the same', async () => {
+    const spec = kept.spec()
+    await kept.keeper.start(spec)
+    const pid = kept.supervisorPid(spec.id)
+    rmSync(path.join(kept.settings.runBase, 'control', `${spec.id}.sock`))
+    expectRunning(await kept.keeper.status(spec.id))
+    expect(await kept.keeper.stop(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+describe('(threat T46) a start that fails', () => {
+  async function failureOf(script: string, readyMs = 20_000): Promise<string> {
+    await using broken = await KeptSandboxes.open('none', brokenDaemon(script))
+    const spec = broken.spec()
+    const error = await rejectionOf(broken.openKeeper({ readyMs }).start(spec))
+    expect(error).toMatchObject({ code: 'sandbox_failed' })
+    expect(await broken.keeper.status(spec.id)).toMatchObject({ state: 'stopped' })
+    const message = String(error)
+    expect(message).not.toContain('/')
+    return message
+  }
+
+  function brokenDaemon(script: string) {
+    const folder = path.join(kept.folder, 'broken')
+    rmSync(folder, { force: true, recursive: true })
+    Bun.spawnSync(['mkdir', folder])
+    writeFileSync(path.join(folder, 'main.sh'), script)
+    return { executable: '/bin/sh', code: { folder, entry: 'main.sh' } }
+  }
+
+  test('says how sandboxd ended', async () => {
+    expect(await failureOf('echo /etc/secret >&2; exit 3')).toContain('sandboxd ended with "exit_3"')
+  })
+
+  test('says that sandboxd was not ready in time, and leaves nothing of it', async () => {
+    expect(await failureOf('exec sleep 86555', 500)).toContain('not ready in time')
+    expect(Bun.spawnSync(['pgrep', '-f', '^sleep 86555$']).exitCode).toBe(1)
+  })
+
+  test('says that the supervisor died', async () => {
+    const keeper = kept.openKeeper({ supervisor: ['/bin/false'] })
+    const error = await rejectionOf(keeper.start(kept.spec()))
+    expect(error).toMatchObject({ code: 'sandbox_failed' })
+    expect(String(error)).toContain('its supervisor died')
+  })
+
+  test('does not keep the sandbox from starting later', async () => {
+    const spec = kept.spec()
+    await rejectionOf(kept.openKeeper({ supervisor: ['/bin/false'] }).start(spec))
+    expectRunning(await kept.keeper.start(spec))
+  })
+})

@@ -1,0 +1,141 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import {
+  DEFAULT_SANDBOX_LIMITS,
+  exportPublicKey,
+  ID_ALPHABET,
+  type InternalClaims,
+  signInternalToken,
+  type StartSpec,
+} from '@sandwire/internal'
+import { connectPlain, type PlainClient, Random } from '@sandwire/testing'
+import { createIsolation } from '../../../apps/host/src/isolation/choose.ts'
+import { bundleDaemon, BUNDLE_ENTRY } from '../../../apps/host/src/isolation/daemon-bundle.ts'
+import type { Isolation } from '../../../apps/host/src/isolation/isolation.ts'
+import type { DaemonProgram, IsolationSettings } from '../../../apps/host/src/isolation/settings.ts'
+import { createKeeper, type KeeperOptions } from '../../../apps/host/src/sandboxes/create-keeper.ts'
+import type { SandboxKeeper } from '../../../apps/host/src/sandboxes/keeper.ts'
+
+const ROOT = path.resolve(import.meta.dir, '../../..')
+const SUPERVISOR = path.join(ROOT, 'apps/host/src/supervisor/main.ts')
+
+/** A place with keepers that is left as if it had never been. */
+export class KeptSandboxes implements AsyncDisposable {
+  readonly kind: Isolation['kind']
+  readonly keeper: SandboxKeeper
+  /** Holds everything that this place puts on the machine. */
+  readonly folder: string
+  readonly settings: IsolationSettings
+  readonly #keys: CryptoKeyPair
+  readonly #publicKey: string
+
+  private constructor(parts: {
+    kind: Isolation['kind']
+    folder: string
+    settings: IsolationSettings
+    keys: CryptoKeyPair
+    publicKey: string
+  }) {
+    this.kind = parts.kind
+    this.folder = parts.folder
+    this.settings = parts.settings
+    this.#keys = parts.keys
+    this.#publicKey = parts.publicKey
+    this.keeper = this.openKeeper()
+  }
+
+  static async open(kind: Isolation['kind'], program?: DaemonProgram): Promise<KeptSandboxes> {
+    // Short, because socket addresses are; with root, ids of sandboxes walk through it.
+    const folder = mkdtempSync('/tmp/swk-')
+    const code = { folder: await bundleDaemon(path.join(ROOT, 'apps/sandboxd/src'), `${folder}/cache`) }
+    const settings: IsolationSettings = {
+      dataFolder: path.join(folder, 'data'),
+      runBase: mkdtempSync(process.getuid?.() === 0 ? '/run/swk-' : '/tmp/swr-'),
+      program: program ?? { executable: process.execPath, code: { ...code, entry: BUNDLE_ENTRY } },
+      isRoot: process.getuid?.() === 0,
+    }
+    const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
+    const publicKey = await exportPublicKey(keys.publicKey)
+    return new KeptSandboxes({ kind, folder, settings, keys, publicKey })
+  }
+
+  /** A keeper of the same sandboxes, as the next host has one. */
+  openKeeper(changes: Partial<KeeperOptions> = {}): SandboxKeeper {
+    return createKeeper({
+      sandboxesFolder: path.join(this.settings.dataFolder, 'sandboxes'),
+      controlFolder: path.join(this.settings.runBase, 'control'),
+      isolation: createIsolation(this.kind, this.settings),
+      settings: this.settings,
+      supervisor: [process.execPath, SUPERVISOR],
+      ...changes,
+    })
+  }
+
+  spec(changes: Partial<StartSpec> = {}): StartSpec {
+    return {
+      id: mintSandboxId(),
+      name: 'dev',
+      publicKey: this.#publicKey,
+      network: { policy: 'none', allow: [] },
+      limits: { ...DEFAULT_SANDBOX_LIMITS, diskBytes: 64 * 1024 * 1024 },
+      env: {},
+      ...changes,
+    }
+  }
+
+  /** A file of a sandbox's own folder. */
+  fileOf(id: string, name: string): string {
+    return path.join(this.settings.dataFolder, 'sandboxes', id, name)
+  }
+
+  supervisorPid(id: string): number {
+    const { pid } = JSON.parse(readFileSync(this.fileOf(id, 'state.json'), 'utf8')) as { pid: number }
+    return pid
+  }
+
+  async headersFor(
+    id: string,
+    method: InternalClaims['method'],
+    target: string,
+  ): Promise<{ authorization: string }> {
+    const nowMs = Date.now()
+    const token = await signInternalToken(this.#keys.privateKey, {
+      ...{ method, path: target, sandbox: id, identity: 'local:1', authority: 'driver', exec: true },
+      ...{ requestId: 'r-1', issuedMs: nowMs, expiresMs: nowMs + 30_000 },
+    })
+    return { authorization: `Bearer ${token}` }
+  }
+
+  /** Attaches to a shell script in a sandbox. */
+  async attach(id: string, script: string): Promise<PlainClient> {
+    const status = await this.keeper.status(id)
+    if (status.state !== 'running') throw new Error(`Cannot attach: the sandbox is ${status.state}`)
+    const target = `/attach?${new URLSearchParams([
+      ['cmd', 'sh'],
+      ['arg', '-c'],
+      ['arg', script],
+    ]).toString()}`
+    return connectPlain(`${status.address.replace('http', 'ws')}${target}`, {
+      headers: await this.headersFor(id, 'GET', target),
+    })
+  }
+
+  /** What a shell script in a sandbox prints. */
+  async run(id: string, script: string): Promise<string> {
+    const client = await this.attach(id, script)
+    await client.closed
+    return client.stdout.text
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { id } of await this.keeper.list()) await this.keeper.destroy(id)
+    for (const each of [this.folder, this.settings.runBase]) rmSync(each, { recursive: true, force: true })
+  }
+}
+
+const random = new Random(Date.now() % 2 ** 31)
+
+/** An id that is spelled like control's. */
+export function mintSandboxId(): string {
+  return Array.from({ length: 32 }, () => random.pick([...ID_ALPHABET])).join('')
+}
