@@ -21,6 +21,8 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
       return file
     },
     isFolder: (file) => FOLDERS.has(file),
+    ownerOf: (file) => (file === '/srv' ? 0 : 1000),
+    uid: 1000,
   }
 }
 
@@ -94,6 +96,10 @@ describe('judgeConfiguration', () => {
     expect(judged.isOk && judged.value.dataFolder).toMatch(
       /^\/home\/me\/\.local\/state\/sandwire\/[0-9a-f]{12}$/,
     )
+  })
+
+  test('serves only a folder of the user who asks', () => {
+    expect(problemsOf(judge({ workspace: '/srv' }))).toEqual([expect.stringContaining('belongs to user 0')])
   })
 
   test('serves the current folder under WORKSPACE_MODE=local', () => {

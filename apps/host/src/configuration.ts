@@ -14,6 +14,10 @@ export interface Surroundings {
   /** The path with links resolved as far as it exists. */
   readonly realPath: (file: string) => string
   readonly isFolder: (file: string) => boolean
+  /** User whose file it is; undefined when there is none. */
+  readonly ownerOf: (file: string) => number | undefined
+  /** User who asks. */
+  readonly uid: number
 }
 
 /** Where an installation keeps its things, and what it serves. */
@@ -77,6 +81,10 @@ function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: strin
   const folder = around.realPath(path.resolve(callerFolder(around), given))
   if (!around.isFolder(folder))
     problems.push(`The workspace "${folder}" is not a folder: give an existing one with --workspace`)
+  else if (around.ownerOf(folder) !== around.uid)
+    problems.push(
+      `The workspace "${folder}" belongs to user ${around.ownerOf(folder)}: start sandwire as that user, who alone can write there`,
+    )
   return folder
 }
 

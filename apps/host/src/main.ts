@@ -34,6 +34,8 @@ const surroundings: Surroundings = {
   home: process.env['HOME'] ?? homedir(),
   realPath,
   isFolder: (file) => statSync(file, { throwIfNoEntry: false })?.isDirectory() === true,
+  ownerOf: (file) => statSync(file, { throwIfNoEntry: false })?.uid,
+  uid: process.getuid?.() ?? 0,
 }
 
 function fail(code: number, lines: readonly string[]): never {

@@ -24,7 +24,7 @@ export interface Sandboxes {
 
 /** What is needed to open them. */
 export interface Premises {
-  readonly configuration: Pick<Configuration, 'isolation'>
+  readonly configuration: Pick<Configuration, 'isolation' | 'workspace'>
   readonly folder: DataFolder
   /** Private folder whose path is short enough for sockets in it. */
   readonly socketFolder: string
@@ -50,21 +50,21 @@ async function provideBubblewrap({ configuration, tell }: Premises): Promise<voi
   if (!(await installBubblewrap())) tell('Cannot install bubblewrap: apt-get failed')
 }
 
-/** What isolations need to know, with sandboxd bundled as it is now. */
+/**
+ * What isolations need to know, with sandboxd bundled as it is now. A served folder can be written by its owner alone, so processes
+ * are that user, as they would be without root; the folder for sockets is another, because its rights differ.
+ */
 export async function describeMachine(
   { root, cache }: DataFolder,
   env: Environment,
+  workspace?: string,
 ): Promise<IsolationSettings> {
   const uid = process.getuid?.() ?? 0
-  return {
-    dataFolder: root,
-    runBase: defaultRunBase(env, uid),
-    program: {
-      executable: process.execPath,
-      code: { folder: await bundleDaemon(DAEMON_SOURCE, cache), entry: BUNDLE_ENTRY },
-    },
-    isRoot: uid === 0,
-  }
+  const code = { folder: await bundleDaemon(DAEMON_SOURCE, cache), entry: BUNDLE_ENTRY }
+  const runBase = defaultRunBase(env, uid)
+  const common = { dataFolder: root, program: { executable: process.execPath, code } }
+  if (workspace === undefined) return { ...common, runBase, isRoot: uid === 0 }
+  return { ...common, runBase: `${runBase}-local`, isRoot: false, workspace }
 }
 
 /** Picks the isolation; bubblewrap that was asked for and does not work is an error, not a reason to go without. */
@@ -81,8 +81,11 @@ async function pickIsolation(settings: IsolationSettings, premises: Premises): P
 
 /** Opens what makes the sandboxes of a data folder. */
 export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
-  const { folder, socketFolder, env } = premises
-  const [settings] = await Promise.all([describeMachine(folder, env), provideBubblewrap(premises)])
+  const { configuration, folder, socketFolder, env } = premises
+  const [settings] = await Promise.all([
+    describeMachine(folder, env, configuration.workspace),
+    provideBubblewrap(premises),
+  ])
   const { isolation, notice } = await pickIsolation(settings, premises)
   const keeper = createKeeper({
     sandboxesFolder: folder.sandboxes,

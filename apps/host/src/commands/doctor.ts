@@ -81,7 +81,7 @@ async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts
 export async function examine({ configuration, env, tell, print }: DoctorOptions): Promise<boolean> {
   const scratch = mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
   try {
-    const settings = await describeMachine(openDataFolder(scratch), env)
+    const settings = await describeMachine(openDataFolder(scratch), env, configuration.workspace)
     const { isolation, notice } = await chooseIsolation(settings, {
       SANDWIRE_ISOLATION: configuration.isolation,
     })
@@ -107,7 +107,9 @@ export async function examine({ configuration, env, tell, print }: DoctorOptions
     )
     if (!isIsolated) return true
     tell('Trying to get out of a throwaway sandbox …')
-    const reports = await runBattery(isolation.kind, settings)
+    // A served folder is the user's own and is not written to.
+    const { workspace: _served, ...bare } = settings
+    const reports = await runBattery(isolation.kind, bare)
     print(composeBattery(reports))
     return reports.every(({ verdict }) => verdict !== 'failed')
   } finally {

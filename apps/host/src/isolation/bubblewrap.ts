@@ -27,7 +27,7 @@ class Bubblewrap implements Isolation {
     const cgroups = detectCgroups()
     this.#machine = { cgroups, hasImages: hasLoopDevices(settings.isRoot) }
     this.#claims = new UidClaims(settings.dataFolder)
-    this.weaknesses = describeWeaknesses(settings.isRoot, this.#machine)
+    this.weaknesses = describeWeaknesses(settings, this.#machine)
   }
 
   async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
@@ -41,7 +41,7 @@ class Bubblewrap implements Isolation {
       ensureFolder(folders.files, 0o755)
       for (const name of ['workspace', 'home']) ensureFolder(`${folders.files}/${name}`, 0o755, owner)
     }
-    return outsidePaths(folders, this.#machine)
+    return outsidePaths(folders, { ...this.#machine, workspace: this.#settings.workspace })
   }
 
   async launch(plan: LaunchPlan): ReturnType<Isolation['launch']> {
@@ -92,16 +92,14 @@ function describeLimits(kind: CgroupKind): string[] {
     : []
 }
 
-function describeWeaknesses(isRoot: boolean, machine: Machine): string[] {
+function describeWeaknesses({ isRoot, workspace }: IsolationSettings, machine: Machine): string[] {
+  const why = workspace === undefined ? 'not started as root' : 'a served folder is used as its owner'
   return [
-    ...(isRoot ? [] : ['one uid for sandboxd and user processes: not started as root']),
+    ...(isRoot ? [] : [`one uid for sandboxd and user processes: ${why}`]),
     ...describeLimits(machine.cgroups),
-    ...(machine.hasImages
-      ? []
-      : [`disk limit by watchdog: ${isRoot ? 'no loop devices' : 'not started as root'}`]),
-    ...(isRoot
-      ? []
-      : ['terminals of a sandbox are not limited apart from its open files: not started as root']),
+    ...(workspace === undefined ? [] : ['the served folder has no size limit']),
+    ...(machine.hasImages ? [] : [`disk limit by watchdog: ${isRoot ? 'no loop devices' : why}`]),
+    ...(isRoot ? [] : [`terminals of a sandbox are not limited apart from its open files: ${why}`]),
   ]
 }
 

@@ -9,6 +9,7 @@ import { Launched } from './launched.ts'
 import { isAttached } from './loop-devices.ts'
 import { outsidePaths } from './outside-paths.ts'
 import { pollUntil } from './poll.ts'
+import { procSwitches } from './proc-switches.ts'
 import { findDaemon, findInit } from './sandbox-processes.ts'
 import { signalProcess } from './process-table.ts'
 import { createRlimits, limitProcesses } from './rlimits.ts'
@@ -127,11 +128,12 @@ function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
 }
 
 function createBindings(
-  { folders }: LaunchRequest,
+  { folders, settings, ids }: LaunchRequest,
   sources: Sources,
 ): { readOnly: Binding[]; writable: Binding[] } {
   return {
     readOnly: [
+      ...(ids === undefined && process.getuid?.() === 0 ? procSwitches() : []),
       { from: folders.etc, to: '/etc' },
       ...hostEtcBindings(),
       { from: sources.executable, to: `${INSIDE_PROGRAM}/executable` },
@@ -139,7 +141,7 @@ function createBindings(
     ],
     writable: [
       { from: folders.io, to: INSIDE.run },
-      { from: path.join(sources.files, 'workspace'), to: INSIDE.workspace },
+      { from: settings.workspace ?? path.join(sources.files, 'workspace'), to: INSIDE.workspace },
       { from: path.join(sources.files, 'home'), to: INSIDE.home },
     ],
   }

@@ -8,13 +8,13 @@ import type { SandboxFolders } from './sandbox-folders.ts'
  */
 export function outsidePaths(
   folders: SandboxFolders,
-  machine: { readonly hasImages: boolean },
+  machine: { readonly hasImages: boolean; readonly workspace?: string | undefined },
 ): OutsidePaths {
   const files = machine.hasImages ? path.join(folders.stage, 'disk') : folders.files
   return {
     daemonSocket: path.join(folders.io, path.relative(INSIDE.run, INSIDE.daemonSocket)),
     proxySocket: path.join(folders.io, path.relative(INSIDE.run, INSIDE.proxySocket)),
-    workspace: path.join(files, 'workspace'),
+    workspace: machine.workspace ?? path.join(files, 'workspace'),
     home: path.join(files, 'home'),
   }
 }

@@ -17,6 +17,8 @@ export interface IsolationSettings {
   readonly runBase: string
   readonly program: DaemonProgram
   readonly isRoot: boolean
+  /** A folder of this user that sandboxes have as their workspace, in place of one of their own. Only without `isRoot`. */
+  readonly workspace?: string
 }
 
 /** Where sockets and mount points of sandboxes belong on this machine. */

@@ -50,12 +50,12 @@ class Unisolated implements Isolation {
     for (const folder of [this.#settings.runBase, folders.run, folders.io, path.join(folders.io, 'egress')])
       ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
-    return Promise.resolve(outsidePaths(folders, NO_IMAGES))
+    return Promise.resolve(this.#outside(folders))
   }
 
   launch(plan: LaunchPlan): Promise<LaunchedSandbox> {
     const folders = foldersOf(this.#settings, plan.id)
-    const outside = outsidePaths(folders, NO_IMAGES)
+    const outside = this.#outside(folders)
     writeFileSync(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey, { mode: 0o600 })
     const child = Bun.spawn(this.#argv(plan, outside), {
       cwd: outside.workspace,
@@ -69,6 +69,10 @@ class Unisolated implements Isolation {
     const folders = foldersOf(this.#settings, id)
     for (const each of [folders.run, folders.files]) rmSync(each, { recursive: true, force: true })
     return Promise.resolve()
+  }
+
+  #outside(folders: SandboxFolders): OutsidePaths {
+    return outsidePaths(folders, { ...NO_IMAGES, workspace: this.#settings.workspace })
   }
 
   /** sandboxd is asked to end when its parent dies, so that it can end what it started. */
