@@ -1,3 +1,7 @@
 export * from './host-api.ts'
 export * from './ids.ts'
 export * from './internal-token.ts'
+export { AllowList, isAllowEntry } from './network/allow-list.ts'
+export { type IpAddress, parseIpAddress } from './network/ip-address.ts'
+export { READY_MADE_SETS } from './network/ready-made-sets.ts'
+export * from './network/target.ts'

@@ -77,7 +77,9 @@ function decodeClaims(text: string): InternalClaims | undefined {
   const bytes = fromBase64Url(text)
   if (bytes === undefined) return undefined
   try {
-    return claimsShape.decode(JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)))
+    return claimsShape.decode(
+      JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)),
+    )
   } catch {
     // Signed, but not JSON: told by the undefined.
     return undefined

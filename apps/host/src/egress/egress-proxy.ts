@@ -1,12 +1,11 @@
 import { chmodSync, rmSync } from 'node:fs'
-import type { NetworkSpec } from '@sandwire/internal'
+import { type NetworkSpec, spellHost, type Target } from '@sandwire/internal'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
 import { type BlockedHost, BlockedLedger } from './blocked-ledger.ts'
 import { createPolicy, type Refusal } from './policy.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
 import { type Dial, dialAddress, listOwnAddresses, reach, type Resolve, resolveName } from './reach.ts'
-import { spellHost, type Target } from './target.ts'
 
 /** Connections of one sandbox at a time. */
 const MAX_CONNECTIONS = 256

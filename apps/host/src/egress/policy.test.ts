@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { parseConnectTarget, READY_MADE_SETS } from '@sandwire/internal'
 import { checkAddresses, createPolicy, explainRefusal } from './policy.ts'
-import { READY_MADE_SETS } from './ready-made-sets.ts'
-import { parseConnectTarget } from './target.ts'
 
 function target(text: string) {
   const parsed = parseConnectTarget(text)

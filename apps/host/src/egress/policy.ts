@@ -1,8 +1,12 @@
-import type { NetworkSpec } from '@sandwire/internal'
-import { AllowList } from './allow-list.ts'
-import { type IpAddress, parseIpAddress } from './ip-address.ts'
+import {
+  AllowList,
+  type IpAddress,
+  type NetworkSpec,
+  parseIpAddress,
+  spellHost,
+  type Target,
+} from '@sandwire/internal'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
-import { spellHost, type Target } from './target.ts'
 
 /** Why a target is refused. Part of the log. */
 export type Refusal =

@@ -1,10 +1,10 @@
+import { spellHost, type Target } from '@sandwire/internal'
 import { findHeadEnd } from './message-head.ts'
 import { Outlet, type Wire } from './outlet.ts'
 import { explainRefusal, type Refusal } from './policy.ts'
 import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
 import type { Reached } from './reach.ts'
 import { ResponseHead } from './response-head.ts'
-import { spellHost, type Target } from './target.ts'
 
 const MAX_HEAD_BYTES = 16 * 1024
 /** How long a client that was refused may stay. */

@@ -1,6 +1,6 @@
+import { parseConnectTarget, parseRequestTarget, spellHostHeader, type Target } from '@sandwire/internal'
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
 import { parseHead, spellHead, valuesOf, withoutHopHeaders } from './message-head.ts'
-import { parseConnectTarget, parseRequestTarget, spellHostHeader, type Target } from './target.ts'
 
 /** What a sandbox asked its proxy for. */
 export type ProxyRequest =

@@ -1,10 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
+import type { IpAddress, Target } from '@sandwire/internal'
 import type { SocketHandler } from 'bun'
-import type { IpAddress } from './ip-address.ts'
 import type { Wire } from './outlet.ts'
 import { checkAddresses, type Refusal } from './policy.ts'
-import type { Target } from './target.ts'
 import { WireEvents } from './wire-events.ts'
 
 /** The addresses of a canonical name; throws when there are none. */

@@ -48,6 +48,17 @@ function expand(entry: string): readonly string[] {
   return set
 }
 
+/** Whether the entry can be understood, for whoever takes a list from a user. */
+export function isAllowEntry(entry: string): boolean {
+  try {
+    expand(entry).map(parseRule)
+    return true
+  } catch {
+    // What is wrong with it is the same for every entry, and told by whoever asks.
+    return false
+  }
+}
+
 function isMeant(rule: Rule, { host }: Target): boolean {
   const text = spellHost(host)
   if (!rule.isSubdomains) return text === rule.host
