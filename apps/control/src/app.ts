@@ -1,6 +1,7 @@
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { bodyLimit } from 'hono/body-limit'
+import { HTTPException } from 'hono/http-exception'
 import { firstOf } from './auth/authenticator.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
 import { LOCAL_ACCOUNT, localToken } from './auth/local-token.ts'
@@ -44,6 +45,13 @@ function describeIssue(error: z.ZodError): string {
   const name = (keys ?? []).join('.').replace(/\p{C}/gu, '').slice(0, 60)
   const why = issue?.code === 'unrecognized_keys' ? 'unknown' : 'not accepted'
   return name === '' ? `Cannot use the request: ${why}` : `Cannot use "${name}": ${why}`
+}
+
+/** The router throws errors of its own for bodies that are not JSON. */
+function toSandwireError(caught: Error): SandwireError {
+  return caught instanceof HTTPException && caught.status < 500
+    ? new SandwireError('bad_request', 'Cannot read the body: not JSON')
+    : SandwireError.from(caught)
 }
 
 /** Whether a path is served under another method. */
@@ -110,7 +118,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
       : new SandwireError('not_found', 'No such route')
   })
   app.onError((caught, context) => {
-    const error = SandwireError.from(caught)
+    const error = toSandwireError(caught)
     const requestId = context.get('requestId')
     metrics.count('sandwire_errors_total', { code: error.code })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}

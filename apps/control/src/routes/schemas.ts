@@ -10,10 +10,24 @@ const name = z.string().refine(isSandboxName, 'not a name').openapi({
   description: 'Lower-case letters, digits and inner hyphens, at most 63; unique within the account.',
   example: 'dev',
 })
-const env = z
-  .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/), z.string().max(MAX_ENV_CHARS))
-  .refine((entries) => Object.keys(entries).length <= 256, 'too many')
-  .openapi({ description: 'Environment of every process. Never put a secret here.' })
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/
+
+/** By hand: a schema for records passes over a key named `__proto__` instead of refusing it. */
+function isEnv(value: unknown): value is Record<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const entries: [string, unknown][] = Object.entries(value)
+  return (
+    entries.length <= limits.MAX_ENV_ENTRIES &&
+    entries.every(
+      ([key, text]) => ENV_NAME.test(key) && typeof text === 'string' && text.length <= MAX_ENV_CHARS,
+    )
+  )
+}
+const env = z.custom<Record<string, string>>(isEnv, 'not an environment').openapi({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Environment of every process. Never put a secret here.',
+})
 
 const network = z.strictObject({
   policy: z.enum(['none', 'allowlist', 'open']),

@@ -6,10 +6,10 @@ const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, co
 export class RawSandbox implements Birthplace, AsyncDisposable {
   /** Sent in answer to an attach. */
   answer = ''
-  #server: ReturnType<typeof Bun.listen> | undefined
+  #server: Bun.TCPSocketListener | undefined
 
   async start(): Promise<string> {
-    this.#server = Bun.listen({
+    const server = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
       socket: {
@@ -23,7 +23,8 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
         },
       },
     })
-    return `http://127.0.0.1:${this.#server.port}`
+    this.#server = server
+    return `http://127.0.0.1:${server.port}`
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { POLICIES, policyOf } from '../src/routes/policies.ts'
+import { type RunningControl, startControl } from './support/control.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  control = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 4 } })
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+const json = async (response: Response): Promise<Record<string, unknown>> =>
+  Object(await response.json()) as Record<string, unknown>
+const post = (path: string, body?: unknown): Promise<Response> =>
+  control.fetch(path, { method: 'POST', ...(body === undefined ? {} : { json: body }) })
+
+describe('the routes', () => {
+  /** Loaded without its types, which are the worker's. */
+  async function routerRoutes(): Promise<string[]> {
+    const source = '../src/app.ts'
+    const { createApp } = await import(source)
+    const none = (): undefined => undefined
+    const app = createApp({
+      runtime: {
+        config: { localTokenSha256: '', defaultName: '' },
+        log: { info: none, warn: none, error: none },
+        metrics: { count: none, set: none },
+        nowMs: () => 0,
+      },
+      directory: {},
+      mint: {},
+      mintRequestId: () => 'r',
+      redeem: none,
+    })
+    const routes: { method: string; path: string }[] = app.routes
+    return [
+      ...new Set(
+        routes.filter(({ method }) => method !== 'ALL').map(({ method, path }) => `${method} ${path}`),
+      ),
+    ]
+  }
+
+  async function documented(): Promise<string[]> {
+    const { paths } = await json(await control.fetch('/api/openapi.json'))
+    return Object.entries(Object(paths) as Record<string, object>).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    )
+  }
+
+  test('all have a policy, and every policy a route', async () => {
+    expect((await routerRoutes()).sort()).toEqual(Object.keys(POLICIES).sort())
+    expect(() => policyOf('GET', '/unheard-of')).toThrow('has no policy')
+  })
+
+  test('are all in the document, but for pages', async () => {
+    const pages = [
+      'GET /',
+      'GET /front.js',
+      'GET /signin',
+      'GET /signin.js',
+      'GET /page.css',
+      'GET /api/openapi.json',
+    ]
+    expect((await documented()).sort()).toEqual(
+      Object.keys(POLICIES)
+        .filter((route) => !pages.includes(route))
+        .sort(),
+    )
+  })
+
+  test('need a credential, but for the public ones', async () => {
+    for (const [route, policy] of Object.entries(POLICIES)) {
+      const [method = '', path = ''] = route.split(' ')
+      const concrete = path
+        .replace(':sandbox', 'dev')
+        .replace(':session', `${'0'.repeat(32)}.${'0'.repeat(26)}`)
+      const { status } = await control.fetch(concrete, { method, headers: { authorization: '' } })
+      expect([route, status === 401]).toEqual([route, policy !== 'public'])
+    }
+  })
+
+  test('say what is wrong with a path or method', async () => {
+    expect((await control.fetch('/unheard-of')).status).toBe(404)
+    expect((await control.fetch('/api/sandboxes', { method: 'PATCH' })).status).toBe(405)
+    expect((await control.fetch('/attach', { method: 'POST' })).status).toBe(405)
+  })
+})
+
+describe('a sandbox over the API', () => {
+  test('is made, shown, listed, stopped, started and destroyed, by name and by id', async () => {
+    const made = await post('/api/sandboxes', { name: 'dev', env: { A: 'b' }, sleepAfterSeconds: 60 })
+    expect(made.status).toBe(201)
+    const view = await json(made)
+    expect(view).toMatchObject({
+      name: 'dev',
+      state: 'running',
+      ephemeral: false,
+      sleepAfterSeconds: 60,
+      env: ['A'],
+      network: { policy: 'none', allow: [] },
+    })
+    const id = String(view['id'])
+    expect(control.host.specs.get(id)).toMatchObject({ id, name: 'dev', env: { A: 'b' } })
+    expect(await json(await control.fetch('/api/sandboxes'))).toMatchObject({
+      sandboxes: [{ id, state: 'running' }],
+    })
+    expect(await json(await control.fetch(`/api/sandboxes/${id}`))).toMatchObject({ id })
+    expect(await json(await post('/api/sandboxes/dev/stop'))).toMatchObject({ state: 'stopped' })
+    expect(await json(await post('/api/sandboxes/dev/stop'))).toMatchObject({ state: 'stopped' })
+    const env = await control.fetch('/api/sandboxes/dev/env', { method: 'PUT', json: { env: { C: 'd' } } })
+    expect(await json(env)).toMatchObject({ env: ['C'] })
+    expect(await json(await post(`/api/sandboxes/${id}/start`))).toMatchObject({ state: 'running' })
+    expect(control.host.specs.get(id)?.env).toEqual({ C: 'd' })
+    expect((await control.fetch('/api/sandboxes/dev', { method: 'DELETE' })).status).toBe(204)
+    expect(control.host.count(`DELETE /sandboxes/${id}`)).toBe(1)
+    expect((await control.fetch(`/api/sandboxes/${id}`)).status).toBe(404)
+    expect(await json(await control.fetch('/api/sandboxes'))).toEqual({ sandboxes: [] })
+  })
+
+  test('has a name of its own, also when all ask at once', async () => {
+    const all = await Promise.all(
+      Array.from({ length: 10 }, () => post('/api/sandboxes', { name: 'one', start: false })),
+    )
+    expect(all.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 9 }, () => 409)])
+    expect((await control.fetch('/api/sandboxes/one', { method: 'DELETE' })).status).toBe(204)
+  })
+
+  test('gets a name when it was given none, and there are only so many', async () => {
+    const names: unknown[] = []
+    for (let count = 0; count < 4; count++) {
+      const response = await post('/api/sandboxes', { start: false })
+      names.push((await json(response))['name'])
+    }
+    expect(new Set(names).size).toBe(4)
+    expect((await post('/api/sandboxes', { start: false })).status).toBe(429)
+    for (const name of names) await control.fetch(`/api/sandboxes/${String(name)}`, { method: 'DELETE' })
+  })
+
+  test('that could not be started says so and can be tried again', async () => {
+    control.host.intercept = (request) =>
+      request.method === 'PUT'
+        ? Response.json({ error: { code: 'sandbox_failed', message: 'x', request_id: 'r' } }, { status: 502 })
+        : undefined
+    expect((await post('/api/sandboxes', { name: 'weak' })).status).toBe(502)
+    expect(await json(await control.fetch('/api/sandboxes/weak'))).toMatchObject({
+      state: 'failed',
+      reason: 'sandbox_failed',
+    })
+    control.host.intercept = undefined
+    expect(await json(await post('/api/sandboxes/weak/start'))).toMatchObject({
+      state: 'running',
+      reason: null,
+    })
+    await control.fetch('/api/sandboxes/weak', { method: 'DELETE' })
+  })
+
+  test('shows its log', async () => {
+    await post('/api/sandboxes', { name: 'talker', start: false })
+    const response = await control.fetch('/logs/talker?bytes=100')
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson')
+    expect(await response.text()).toBe('{"event":"line"}\n')
+    await control.fetch('/api/sandboxes/talker', { method: 'DELETE' })
+  })
+})
+
+describe('a request', () => {
+  test('has one id in the answer, at the host and in the log', async () => {
+    const response = await control.fetch('/readyz')
+    const id = response.headers.get('x-request-id')
+    expect(control.host.requestIds).toContain(id)
+    const line = await eventually(() => control.log.find((text) => text.includes(String(id))), {
+      what: 'the log',
+    })
+    expect(JSON.parse(line)).toEqual({
+      time: expect.any(String),
+      level: 'info',
+      part: 'control',
+      event: 'request',
+      request_id: id,
+      route: '/readyz',
+      method: 'GET',
+      status: 200,
+      duration_ms: expect.any(Number),
+    })
+  })
+})
+
+describe('the one folder of a local workspace', () => {
+  test('is the only sandbox, and the one that is meant without a name', async () => {
+    await using local = await startControl({ birthplace: sandboxes, config: { workspaceMode: 'local' } })
+    const made = await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'local' } })
+    expect(made.status).toBe(201)
+    const second = await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'second' } })
+    expect(second.status).toBe(429)
+  })
+})
