@@ -19,11 +19,19 @@ const FIONREAD = 0x541b
 const SYS_PIDFD_SEND_SIGNAL = 424
 const SYS_PIDFD_OPEN = 434
 const SYS_FACCESSAT2 = 439
+/** These are older, and glibc has no functions for them. */
+const AIO_CALLS =
+  process.arch === 'arm64'
+    ? { setup: 0, submit: 2, getEvents: 4 }
+    : { setup: 206, submit: 209, getEvents: 208 }
 
 const AT_FDCWD = -100
 /** Judge by the user whose rights the caller has, not by the one who started it. */
 const AT_EACCESS = 0x200
 const X_OK = 1
+
+/** The kernel's `struct io_event`. */
+export const AIO_EVENT_BYTES = 32
 
 /** glibc's stable ABI name. `i64_fast` keeps byte counts plain numbers. */
 const LIBC = 'libc.so.6'
@@ -31,6 +39,10 @@ const LIBC = 'libc.so.6'
 const { symbols: libc } = dlopen(LIBC, {
   __errno_location: { args: [], returns: 'ptr' },
   close: { args: ['i32'], returns: 'i32' },
+  epoll_create1: { args: ['i32'], returns: 'i32' },
+  epoll_ctl: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
+  epoll_wait: { args: ['i32', 'ptr', 'i32', 'i32'], returns: 'i32' },
+  eventfd: { args: ['u32', 'i32'], returns: 'i32' },
   fcntl: { args: ['i32', 'i32', FFIType.i64_fast], returns: 'i32' },
   ioctl: { args: ['i32', FFIType.u64_fast, 'ptr'], returns: 'i32' },
   kill: { args: ['i32', 'i32'], returns: 'i32' },
@@ -49,6 +61,14 @@ const { symbols: libc } = dlopen(LIBC, {
 /** The same function with its last argument passed by value: C's variadic `ioctl` takes both. */
 const { symbols: byValue } = dlopen(LIBC, {
   ioctl: { args: ['i32', FFIType.u64_fast, FFIType.u64_fast], returns: 'i32' },
+})
+
+/** `io_getevents` has one argument more than the other calls here. */
+const { symbols: ofSix } = dlopen(LIBC, {
+  syscall: {
+    args: [FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, 'ptr', 'ptr'],
+    returns: FFIType.i64_fast,
+  },
 })
 
 /** errno is per thread and its address does not move; this module runs on one thread. */
@@ -135,4 +155,39 @@ export function setFileUser(uid: number): number {
 
 export function setFileGroup(gid: number): number {
   return libc.setfsgid(gid)
+}
+
+export function createEpoll(): number {
+  return orErrno(libc.epoll_create1(O_CLOEXEC))
+}
+
+/** `event` is the kernel's `struct epoll_event`. */
+export function controlEpoll(epollFd: number, operation: number, fd: number, event: Uint8Array): number {
+  return orErrno(libc.epoll_ctl(epollFd, operation, fd, event))
+}
+
+/** Fills `events` with at most `count` of them, without waiting. */
+export function takeEpollEvents(epollFd: number, events: Uint8Array, count: number): number {
+  return orErrno(libc.epoll_wait(epollFd, events, count, 0))
+}
+
+/** A counter whose descriptor can be read when it is not zero; non-blocking, closed on exec. */
+export function createEventFd(): number {
+  return orErrno(libc.eventfd(0, O_NONBLOCK | O_CLOEXEC))
+}
+
+/** A context for `requests` requests at a time, written to `context`. */
+export function setUpAio(requests: number, context: BigUint64Array): number {
+  return orErrno(libc.syscall(AIO_CALLS.setup, requests, Number(ptr(context)), 0, 0))
+}
+
+/** Submits one `struct iocb`, which `list` holds the address of. */
+export function submitAio(context: bigint, list: BigUint64Array): number {
+  return orErrno(libc.syscall(AIO_CALLS.submit, Number(context), list.length, Number(ptr(list)), 0))
+}
+
+/** Takes finished requests, as many as `events` has room for, without waiting. */
+export function takeAioEvents(context: bigint, events: Uint8Array): number {
+  const count = Math.floor(events.byteLength / AIO_EVENT_BYTES)
+  return orErrno(ofSix.syscall(AIO_CALLS.getEvents, Number(context), 0, count, events, null))
 }

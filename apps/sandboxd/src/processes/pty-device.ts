@@ -54,7 +54,7 @@ export function openPty(cols: number, rows: number): PtyDevice | number {
 }
 
 /** A further descriptor of the terminal side, without a path lookup; never becomes our controlling terminal. */
-export function openSlave(masterFd: number): number {
+function openSlave(masterFd: number): number {
   return ioctlValue(masterFd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)
 }
 

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import type { ProcessSpec } from './process.ts'
 import { record, type RecordedProcess, shell } from './recorded-process.ts'
 import { createStartProcess } from './start-process.ts'
+import { CAREFUL_BYTES } from './terminal-reader.ts'
 
 const start = createStartProcess()
 const CONTROL_C = '\x03'
@@ -125,3 +126,45 @@ test('a pty process receives many lines that together exceed the kernel buffer',
   expect(run.text()).toContain(new Bun.CryptoHasher('sha256').update(input).digest('hex'))
   expect(run.refusals).toEqual([])
 })
+
+test('a pty process that is held back hands over little at a time', async () => {
+  const sizes: number[] = []
+  let seen = 0
+  const run: RecordedProcess = record(start, ['cat', '/dev/zero'], {
+    mode: 'pty',
+    onOutput: (process) => {
+      sizes.push(run.stdout().length - seen)
+      seen = run.stdout().length
+      process.pause()
+      setTimeout(() => process.resume(), 2)
+    },
+  })
+  await eventually(() => sizes.length >= 40, { what: 'forty chunks' })
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(CAREFUL_BYTES)
+  await run.process.terminate()
+  await run.ended
+})
+
+test('a pty process has nothing read ahead while paused, so an interrupt discards what it wrote', async () => {
+  const run = begin(shell(`trap 'echo answer; exit 7' INT; echo ready; cat /dev/zero`))
+  await eventually(() => run.stdout().length > 100_000, { what: 'the flood' })
+  run.process.pause()
+  const before = run.stdout().length
+  await eventually(() => isChildBlocked(run.process.pid), { what: 'the writer to block' })
+  type(run, CONTROL_C)
+  run.process.resume()
+  expect(await run.ended).toEqual({ code: 7, signal: null, truncated: false })
+  expect(run.text()).toEndWith('answer\r\n')
+  // The kernel discards all but the page that is ready to be read.
+  expect(run.stdout().length - before).toBeLessThan(2 * 4_096)
+})
+
+/** True when the only child of a process has written nothing for a moment. */
+function isChildBlocked(pid: number): boolean {
+  const child = Bun.spawnSync(['pgrep', '-P', String(pid)])
+    .stdout.toString()
+    .trim()
+  const read = () => Bun.spawnSync(['cat', `/proc/${child}/io`]).stdout.toString()
+  const first = read()
+  return first !== '' && first === read()
+}

@@ -1,26 +1,21 @@
 import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from './child.ts'
 import { DrainTimer } from './drain-timer.ts'
-import { closeFd, EAGAIN, EINTR, kill, readFd } from './libc.ts'
-import { OutputReader } from './output-reader.ts'
+import { closeFd, kill } from './libc.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from './process.ts'
-import { foregroundGroup, openPty, openSlave, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
+import { foregroundGroup, openPty, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
 import { PtyInput } from './pty-input.ts'
 import { fail, isFailure, type ResolvedCommand } from './resolve-command.ts'
 import { isTerminalSignal } from './signals.ts'
 import type { StartOptions } from './start-options.ts'
-
-/** How often a terminal that descendants hold after the leader's exit is asked whether they have let go. */
-const HOLDER_POLL_MS = 20
-/** Room for what one look at the terminal may find. */
-const LOOK_BYTES = 64 * 1024
+import { type TerminalLoop, TerminalReader } from './terminal-reader.ts'
 
 /** Starts a process on a terminal of its own; `setsidFile` makes that its controlling terminal. */
 export function startPtyProcess(
   command: ResolvedCommand,
   spec: ProcessSpec,
   events: ProcessEvents,
-  options: StartOptions & { readonly setsidFile: string | null },
+  options: StartOptions & { readonly setsidFile: string | null; readonly terminals: TerminalLoop },
 ): RunningProcess | SpawnFailure {
   const { setsidFile } = options
   if (setsidFile === null) return fail('spawn_failed', spec.argv[0], '"setsid" is not installed')
@@ -43,7 +38,7 @@ export function startPtyProcess(
     closeFd(slaveFd)
     return child
   }
-  return new PtyProcess({ child, device, events, options })
+  return new PtyProcess({ child, device, events, options, terminals: options.terminals })
 }
 
 /** `setsid` searches the same PATH we did, so the program keeps the name it was called by. */
@@ -55,19 +50,23 @@ class PtyProcess implements RunningProcess {
   readonly #child: Child
   readonly #events: ProcessEvents
   readonly #masterFd: number
-  /** Held so that the master never reports a hang-up to Bun's reader, which could lose what it had read. */
-  #slaveFd: number
+  /** Held until the leader has exited, so that the terminal does not hang up when it closes its own and opens others. */
+  readonly #slaveFd: number
   readonly #input: PtyInput
-  readonly #reader: OutputReader
+  readonly #reader: TerminalReader
   readonly #drain: DrainTimer
-  #isPaused = false
   /** How the leader ended, once it has. */
   #status: ExitStatus | undefined
   #hasEnded = false
-  #look: NodeJS.Immediate | undefined
 
-  constructor(parts: { child: Child; device: PtyDevice; events: ProcessEvents; options: StartOptions }) {
-    const { child, device, events, options } = parts
+  constructor(parts: {
+    child: Child
+    device: PtyDevice
+    events: ProcessEvents
+    options: StartOptions
+    terminals: TerminalLoop
+  }) {
+    const { child, device, events, options, terminals } = parts
     this.#child = child
     this.#events = events
     this.#masterFd = device.masterFd
@@ -77,13 +76,13 @@ class PtyProcess implements RunningProcess {
       refused: (reason, bytes) => events.inputRefused(reason, bytes),
       closed: () => events.inputClosed(),
     })
-    this.#reader = new OutputReader(device.masterFd, {
+    this.#reader = new TerminalReader(device.masterFd, terminals, {
       chunk: (bytes) => this.#deliver(bytes),
-      ended: () => this.#lookSoon(),
+      ended: () => this.#finish(false),
     })
     this.#drain = new DrainTimer(
-      { ...options, pollMs: HOLDER_POLL_MS },
-      { isQuiet: () => this.#lookAtEnd(), expired: () => this.#finish(true) },
+      { ...options, pollMs: Infinity },
+      { isQuiet: () => this.#reader.look(), expired: () => this.#finish(true) },
     )
     void child.exited.then((status) => this.#exited(status))
   }
@@ -114,72 +113,32 @@ class PtyProcess implements RunningProcess {
   }
 
   pause(): void {
-    this.#isPaused = true
     this.#drain.pause()
     this.#reader.pause()
   }
 
   resume(): void {
-    if (!this.#isPaused) return
-    this.#isPaused = false
     this.#drain.resume()
     this.#reader.resume()
-    this.#lookSoon()
   }
 
   terminate(): Promise<void> {
     return this.#child.terminate()
   }
 
-  /** The leader is gone, descendants may still write. */
+  /**
+   * The leader is gone, descendants may still write. From now on a read of the master fails exactly when nobody has the
+   * terminal open and all that was written has been read.
+   */
   #exited(status: ExitStatus): void {
     this.#status = status
+    closeFd(this.#slaveFd)
     this.#drain.start()
-    if (!this.#isPaused) this.#lookAtEnd()
   }
 
   #deliver(bytes: Uint8Array): void {
     this.#events.output('stdout', bytes)
     if (!this.#drain.chunk(bytes.byteLength)) this.#finish(true)
-    else this.#lookSoon()
-  }
-
-  /** After the reader has had its turn, so that what it holds goes out first. */
-  #lookSoon(): void {
-    if (this.#status === undefined || this.#hasEnded) return
-    this.#look ??= setImmediate(() => {
-      this.#look = undefined
-      this.#lookAtEnd()
-    })
-  }
-
-  /**
-   * Finds out whether anybody still has the terminal open; true when somebody has and nothing is readable.
-   *
-   * With our own descriptor closed, a read on the master answers EIO exactly when every other one is closed and all
-   * that was written has been read. Otherwise ours is opened again before Bun's reader can run.
-   */
-  #lookAtEnd(): boolean {
-    if (this.#hasEnded || this.#isPaused || !this.#reader.isDrained) return false
-    closeFd(this.#slaveFd)
-    const buffer = new Uint8Array(LOOK_BYTES)
-    let hasRead = false
-    while (!this.#hasEnded && !this.#isPaused) {
-      const count = readFd(this.#masterFd, buffer)
-      if (count === -EINTR) continue
-      if (count > 0) {
-        hasRead = true
-        this.#deliver(buffer.slice(0, count))
-      } else if (count === -EAGAIN) {
-        break
-      } else {
-        this.#slaveFd = -1
-        this.#finish(false)
-        return false
-      }
-    }
-    this.#slaveFd = this.#hasEnded ? -1 : openSlave(this.#masterFd)
-    return !hasRead
   }
 
   #finish(truncated: boolean): void {
@@ -187,11 +146,9 @@ class PtyProcess implements RunningProcess {
     if (this.#hasEnded || status === undefined) return
     this.#hasEnded = true
     this.#drain.stop()
-    clearImmediate(this.#look)
     this.#input.abandon()
-    if (this.#slaveFd >= 0) closeFd(this.#slaveFd)
-    this.#slaveFd = -1
-    void this.#reader.stop().then(() => closeFd(this.#masterFd))
+    this.#reader.stop()
+    closeFd(this.#masterFd)
     this.#events.ended({ ...status, truncated })
   }
 }

@@ -1,9 +1,11 @@
 import { startPipeProcess } from './pipe-process.ts'
 import type { StartProcess } from './process.ts'
 import { startPtyProcess } from './pty-process.ts'
+import { Readiness } from './readiness.ts'
 import { isFailure, resolveCommand } from './resolve-command.ts'
 import { NO_SWITCH, type UserSwitch } from './run-as.ts'
 import { DRAIN_BYTES, DRAIN_MS, HANGUP_MS, type StartOptions, TERMINATE_MS } from './start-options.ts'
+import { TerminalLoop } from './terminal-reader.ts'
 
 /** Where `setsid` is when the environment names no PATH. */
 const SYSTEM_PATH = '/usr/bin:/bin:/usr/local/bin'
@@ -24,11 +26,13 @@ export function createStartProcess(
     launcher,
     setsidFile: Bun.which('setsid') ?? Bun.which('setsid', { PATH: SYSTEM_PATH }),
   }
+  let terminals: TerminalLoop | undefined
   const startNow: StartProcess = (spec, events) => {
     const command = resolveCommand(spec)
     if (isFailure(command)) return command
-    const start = spec.mode === 'pty' ? startPtyProcess : startPipeProcess
-    return start(command, spec, events, settings)
+    if (spec.mode === 'pipe') return startPipeProcess(command, spec, events, settings)
+    terminals ??= new TerminalLoop(new Readiness())
+    return startPtyProcess(command, spec, events, { ...settings, terminals })
   }
   return (spec, events) => asUser(() => startNow(spec, events))
 }

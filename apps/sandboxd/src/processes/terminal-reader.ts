@@ -1,0 +1,98 @@
+import { EAGAIN, EINTR, readFd } from './libc.ts'
+import type { OutputReaderEvents } from './output-reader.ts'
+import type { Readiness } from './readiness.ts'
+
+/** Most that is handed over at once to an owner that has lately held the process back: it stands before what follows Ctrl-C. */
+export const CAREFUL_BYTES = 20 * 1024
+/** The same for an owner that keeps up. */
+const EAGER_BYTES = 64 * 1024
+/** An owner that has taken this much without a pause keeps up; a slow link's window is smaller. */
+const KEEPS_UP_BYTES = 128 * 1024
+/** The kernel hands over this much of a terminal per read. */
+const PAGE_BYTES = 4_096
+/** A first read that brings less is no flood and has emptied the terminal; if not, the next turn finds the rest. */
+const SHORT_READ_BYTES = 1_024
+
+/** What all terminals of a program share. */
+export class TerminalLoop {
+  readonly readiness: Readiness
+  /** Where chunks are read to; copied before anything else runs. */
+  readonly scratch = new Uint8Array(EAGER_BYTES)
+
+  constructor(readiness: Readiness) {
+    this.readiness = readiness
+  }
+}
+
+/**
+ * Reads the master of a terminal in order, a bounded chunk per turn of the event loop; while paused it takes nothing, so
+ * that what an interrupt discards is still the kernel's. The descriptor is the owner's to close after `stop`.
+ */
+export class TerminalReader {
+  readonly #fd: number
+  readonly #loop: TerminalLoop
+  readonly #events: OutputReaderEvents
+  #isPaused = false
+  #isOver = false
+  #bytesSincePause = 0
+
+  constructor(fd: number, loop: TerminalLoop, events: OutputReaderEvents) {
+    this.#fd = fd
+    this.#loop = loop
+    this.#events = events
+    this.#loop.readiness.watch(fd, this.#readable)
+  }
+
+  pause(): void {
+    if (this.#isPaused || this.#isOver) return
+    this.#isPaused = true
+    this.#bytesSincePause = 0
+    this.#loop.readiness.unwatch(this.#fd)
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.#isOver) return
+    this.#isPaused = false
+    this.#loop.readiness.watch(this.#fd, this.#readable)
+  }
+
+  /** Ends reading without a further event. */
+  stop(): void {
+    if (!this.#isOver && !this.#isPaused) this.#loop.readiness.unwatch(this.#fd)
+    this.#isOver = true
+  }
+
+  /** Reads what is there now; true when that was nothing. */
+  look(): boolean {
+    if (this.#isPaused || this.#isOver) return false
+    return this.#take()
+  }
+
+  readonly #readable = (): void => {
+    this.#take()
+  }
+
+  /** Reads one chunk; true when the terminal is empty. */
+  #take(): boolean {
+    const { scratch } = this.#loop
+    const limit = this.#bytesSincePause < KEEPS_UP_BYTES ? CAREFUL_BYTES : EAGER_BYTES
+    let bytes = 0
+    let count = 0
+    while (bytes + PAGE_BYTES <= limit) {
+      count = readFd(this.#fd, scratch.subarray(bytes, limit))
+      if (count === -EINTR) continue
+      if (count <= 0) break
+      bytes += count
+      if (bytes < SHORT_READ_BYTES) break
+    }
+    if (bytes > 0) {
+      this.#bytesSincePause += bytes
+      this.#events.chunk(scratch.slice(0, bytes))
+      return false
+    }
+    if (count === -EAGAIN) return true
+    this.stop()
+    this.#events.ended()
+    return false
+  }
+}
