@@ -188,8 +188,11 @@ test('sessions shows what runs, free of escapes, and the line to come back (thre
 })
 
 test('kill ends a session', async () => {
-  answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
-  expect(await cli('kill', SESSION)).toMatchObject({ code: 0, stderr: 'sbx-stdio: the session is ended\n' })
+  answers[`DELETE /api/account/sessions/${SESSION}`] = () => Response.json(RUNNING, { status: 202 })
+  expect(await cli('kill', SESSION)).toMatchObject({
+    code: 0,
+    stderr: 'sbx-stdio: the session is being ended\n',
+  })
   expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
   expect(asked).toHaveLength(1)
 })

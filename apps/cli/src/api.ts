@@ -1,5 +1,4 @@
 import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
-import { printable } from './printable.ts'
 
 /** Long enough for a sandbox to start, short enough for somebody who waits. */
 const TIMEOUT_MS = 60_000
@@ -36,7 +35,7 @@ function errorOf(status: number, body: unknown): SandwireError {
   const code = own(error, 'code')
   const message = own(error, 'message')
   const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(status)
-  const said = typeof message === 'string' ? printable(message) : `The server answered ${status}`
+  const said = typeof message === 'string' ? message : `The server answered ${status}`
   return new SandwireError(known, said)
 }
 

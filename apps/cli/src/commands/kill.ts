@@ -1,3 +1,4 @@
+import { spellJson } from '../table.ts'
 import type { Command } from './command.ts'
 import { readSession } from './positionals.ts'
 
@@ -5,7 +6,7 @@ import { readSession } from './positionals.ts'
 export const kill: Command = {
   help: `Usage: sbx-stdio kill SESSION [--json]
 
-Ends a session: its process gets SIGHUP, then SIGKILL, and what it kept is gone.
+Ends a session: its process is asked to end, then made to. Whoever is attached sees its exit.
 `,
   options: {},
   read: (words) => {
@@ -13,9 +14,9 @@ Ends a session: its process gets SIGHUP, then SIGKILL, and what it kept is gone.
     return {
       sandbox: session.slice(0, session.indexOf('.')),
       run: async ({ api, io, isJson }) => {
-        await api.request('DELETE', `/api/account/sessions/${session}`)
-        if (isJson) io.print('{}\n')
-        else io.say('the session is ended')
+        const answer = await api.request('DELETE', `/api/account/sessions/${session}`)
+        if (isJson) io.print(spellJson(answer ?? {}))
+        else io.say('the session is being ended')
       },
     }
   },

@@ -6,7 +6,7 @@ import type { Command, ReadWords } from './command.ts'
 import { readSandbox } from './positionals.ts'
 
 const DEFAULT_BYTES = 64 * 1024
-const MAX_BYTES = 16 * 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 /** How often a log is looked at while it is followed. */
 const POLL_MS = 1_000
 
@@ -14,7 +14,7 @@ function readBytes(words: ReadWords): number {
   const text = words.one('bytes')
   const bytes = text === undefined ? DEFAULT_BYTES : parseBytes(text)
   if (bytes === undefined || bytes === 0 || bytes > MAX_BYTES)
-    throw new Wrong('Option "--bytes" takes a size such as 64K, up to 16M')
+    throw new Wrong('Option "--bytes" takes a size such as 64K, up to 1M')
   return bytes
 }
 

@@ -83,6 +83,7 @@ export async function runCommand(
   { env, io, nowMs }: { env: Environment; io: CommandIo; nowMs: number },
 ): Promise<number> {
   const command = COMMANDS[name]
+  const help = `sbx-stdio ${name} --help`
   let understood: Understood | undefined
   try {
     const words = new Words<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
@@ -97,10 +98,10 @@ export async function runCommand(
     await task.run({ ...common, api: createApi(found) })
     return 0
   } catch (caught) {
-    if (caught instanceof Wrong)
-      return fail(io, caught.message, caught.hint ?? `sbx-stdio ${name} --help`, EXIT_USAGE)
+    if (caught instanceof Wrong) return fail(io, caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    return fail(io, printable(error.message), hintOf(error, understood), exitCodeOfError(error))
+    const hint = error.code === 'bad_request' ? help : hintOf(error, understood)
+    return fail(io, printable(error.message), hint, exitCodeOfError(error))
   }
 }
 
