@@ -335,8 +335,9 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
 
   test('an address that is listed is refused all the same when it is not public', async () => {
     await open({ policy: 'allowlist', allow: ['127.0.0.1', '10.0.0.1:80'] })
-    expect(await connectTo('127.0.0.1:80')).toStartWith('HTTP/1.1 403 ')
+    expect(await connectTo('127.0.0.1:80')).toContain('it is at an address that no sandbox may reach')
     expect(await connectTo('10.0.0.1:80')).toStartWith('HTTP/1.1 403 ')
+    expect(await connectTo('169.254.169.254:80')).not.toContain('--allow')
     expect(dialled).toEqual([])
   })
 

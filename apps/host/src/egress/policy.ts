@@ -66,11 +66,11 @@ export function explainRefusal(refusal: Refusal, target: Target): string {
   const what = `Sandwire blocked ${host}:${target.port}`
   switch (refusal) {
     case 'network_off':
-      return `${what}: this sandbox has no network; allow it with --network allowlist --allow ${host}`
+      return `${what}: this sandbox has no network; to allow it, create the sandbox with --allow ${listingOf(target)}`
     case 'not_listed':
-      return `${what}: it is not on the allowlist of this sandbox; allow it with --allow ${listingOf(target)}`
+      return `${what}: it is not on the allowlist of this sandbox; to allow it, create the sandbox with --allow ${listingOf(target)}`
     case 'port_not_listed':
-      return `${what}: ${host} is allowed, but not with this port; allow it with --allow ${host}:${target.port}`
+      return `${what}: ${host} is allowed, but not with this port; to allow it, create the sandbox with --allow ${host}:${target.port}`
     case 'port_refused':
       return `${what}: no sandbox may send mail; use port 443 of a mail service`
     case 'address_refused':

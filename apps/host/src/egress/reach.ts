@@ -81,9 +81,12 @@ export async function reach(
   target: Target,
   { policy, resolve, dial, ownAddresses }: ReachOptions,
 ): Promise<Reached> {
+  const { host, port } = target
+  // First, because no list would help: advice to allow it would be wrong.
+  if (host.kind === 'address' && checkAddresses([host.address.text], ownAddresses()) === undefined)
+    return { is: 'refused', refusal: 'address_refused' }
   const refusal = policy(target)
   if (refusal !== undefined) return { is: 'refused', refusal }
-  const { host, port } = target
   const found =
     host.kind === 'address'
       ? [host.address.text]
