@@ -72,7 +72,7 @@ async function standsStill(daemon: RunningSandboxd, session: string): Promise<nu
 /** A sandboxd of its own whose heap has seen a flood, and the most memory that took. */
 async function startWarm(mode: 'pipe' | 'pty'): Promise<{ daemon: RunningSandboxd; peakBytes: number }> {
   const daemon = await startSandboxd({ workspace: directory })
-  const script = `stty raw -echo 2>/dev/null; head -c ${24 * MIB} pattern`
+  const script = 'stty raw -echo 2>/dev/null; cat pattern'
   const warm = runShell(daemon, script, { mode, output: 'digest', keepSeconds: 0 })
   let isOver = false
   const flood = warm.exit.then(() => (isOver = true))
