@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
+import { eventually, isAlive, readProcessTable } from '@sandwire/testing'
+import { readShell, runShell } from './support/attached.ts'
+import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
+import type { WireServer } from './support/wire-server.ts'
+
+const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+
+/** Who starts the host: everything holds for both. */
+const USERS = [
+  { who: 'the user who runs the tests', isNobody: false },
+  ...(isRoot ? [{ who: 'an unprivileged user', isNobody: true }] : []),
+]
+
+let folder = ''
+let data = ''
+beforeEach(() => {
+  folder = mkdtempSync('/tmp/up-sandboxes-')
+  data = join(folder, 'data')
+})
+afterEach(() => {
+  // Stopped sandboxes keep their folder for sockets until they are destroyed or the machine is.
+  for (const id of readdirSync(join(data, 'sandboxes')))
+    for (const base of ['/run/sandwire', `/tmp/sandwire-${NOBODY}`])
+      for (const kind of ['', '-local']) rmSync(join(`${base}${kind}`, id), { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function optionsFor(isNobody: boolean, args: readonly string[] = []): HostOptions {
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  if (!isNobody) return { data, args }
+  chownSync(folder, NOBODY, NOBODY)
+  chownSync(data, NOBODY, NOBODY)
+  return {
+    data,
+    args,
+    prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
+    env: { HOME: folder, XDG_RUNTIME_DIR: undefined },
+  }
+}
+
+/** A sandbox of the host, as the wire tests know servers. */
+function sandboxOf(host: RunningHost, sandbox = 'dev'): WireServer {
+  return {
+    port: host.port,
+    headers: host.headers,
+    sandbox,
+    socketUrl: (path) => `ws://127.0.0.1:${host.port}${path}`,
+    fetch: (path, init) => host.fetch(path.replace(/^\/sessions/, '/api/account/sessions'), init),
+    stop: host.stop,
+  }
+}
+
+/** Supervisors of this data folder's sandboxes, and everything below them. */
+function processesOf(folderOfData: string): number[] {
+  return readProcessTable()
+    .map(({ pid }) => pid)
+    .filter((pid) => commandOf(pid).includes(folderOfData))
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+  } catch {
+    // It ended meanwhile.
+    return ''
+  }
+}
+
+async function sandboxesOf(host: RunningHost): Promise<{ name: string; state: string; id: string }[]> {
+  const response = await host.fetch('/api/sandboxes')
+  return (await response.json()).sandboxes
+}
+
+describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => {
+  test('are made at first use, by sbx-stdio that finds the server by itself', async () => {
+    const host = await startHost(optionsFor(isNobody))
+    const prefix = isNobody ? (optionsFor(true).prefix ?? []) : []
+    const url = `http://localhost:${host.port}/attach`
+    const argv = [...prefix, process.execPath, CLI, url, '--sandbox', 'dev', '--', 'sh', '-c', 'pwd; exit 3']
+    const env = { ...process.env, XDG_CONFIG_HOME: join(data, 'config') }
+    const run = Bun.spawn(argv, { env, stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
+    const said = await new Response(run.stdout).text()
+    expect([said, await run.exited]).toEqual(['/workspace\n', 3])
+    expect(await sandboxesOf(host)).toEqual([expect.objectContaining({ name: 'dev', state: 'running' })])
+    await host.stop()
+  })
+
+  test('live on when the host is killed, and the next host finds them with every byte', async () => {
+    const options = optionsFor(isNobody)
+    const first = await startHost(options)
+    await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done; exit 7')
+    await client.send('one\n')
+    await client.waitFor('got one\n')
+    first.kill('SIGKILL')
+    await first.exited
+    await client.send('two\n')
+    const second = await startHost({ ...options, args: ['--port', String(first.port)] })
+    expect(second.output()).toContain('1 sandbox found running')
+    await client.send('three\n')
+    await client.waitFor('got three\n')
+    client.handle.eof()
+    expect((await client.exit).code).toBe(7)
+    expect(client.text).toBe('got one\ngot two\ngot three\n')
+    await second.stop()
+  })
+
+  test('stop with the host, leave no process, and keep their files', async () => {
+    const options = optionsFor(isNobody)
+    const first = await startHost(options)
+    await readShell(sandboxOf(first), 'echo kept > file; setsid sleep 86321 >/dev/null 2>&1 &')
+    const supervisors = processesOf(data)
+    expect(supervisors.length).toBeGreaterThan(0)
+    await first.stop()
+    expect(supervisors.filter(isAlive)).toEqual([])
+    expect(Bun.spawnSync(['pgrep', '-f', '^sleep 86321$']).exitCode).toBe(1)
+    const second = await startHost(options)
+    expect(await readShell(sandboxOf(second), 'cat file')).toBe('kept\n')
+    await second.stop()
+  })
+
+  test('are left to the next host on request', async () => {
+    const options = optionsFor(isNobody, ['--keep-sandboxes'])
+    const first = await startHost(options)
+    await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done')
+    await client.send('one\n')
+    await client.waitFor('got one\n')
+    await first.stop()
+    const second = await startHost({ ...optionsFor(isNobody), args: ['--port', String(first.port)] })
+    expect(second.output()).toContain('1 sandbox found running')
+    await client.send('two\n')
+    await client.waitFor('got two\n')
+    await second.stop()
+  })
+
+  test('show no secret of the host, and have none', async () => {
+    const host = await startHost(optionsFor(isNobody))
+    const inside = await readShell(
+      sandboxOf(host),
+      'env; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null',
+    )
+    const files = ['local-token', 'keys/signing-key', 'keys/id-key']
+    const seen = readProcessTable().map(({ pid }) => commandOf(pid) + environmentOf(pid))
+    const id = (await sandboxesOf(host))[0]?.id ?? ''
+    const written = await Bun.file(join(data, 'sandboxes', id, 'log.jsonl')).text()
+    for (const file of files) {
+      const secret = readFileSync(join(data, file), 'utf8').trim()
+      expect(seen.filter((text) => text.includes(secret))).toEqual([])
+      expect([inside, written].filter((text) => text.includes(secret))).toEqual([])
+    }
+    await host.stop()
+  })
+
+  test('can be one existing folder, which is the only one and outlives its sandbox', async () => {
+    const served = join(folder, 'served')
+    mkdirSync(served)
+    writeFileSync(join(served, 'mine'), 'before\n')
+    if (isNobody) for (const file of [served, join(served, 'mine')]) chownSync(file, NOBODY, NOBODY)
+    const host = await startHost(optionsFor(isNobody, ['--workspace', served]))
+    expect(await readShell(sandboxOf(host, 'local'), 'pwd; cat mine; echo after >> mine')).toBe(
+      '/workspace\nbefore\n',
+    )
+    expect(readFileSync(join(served, 'mine'), 'utf8')).toBe('before\nafter\n')
+    expect(
+      (
+        await host.fetch('/api/sandboxes', {
+          method: 'POST',
+          body: '{"name":"dev"}',
+          headers: { 'content-type': 'application/json' },
+        })
+      ).ok,
+    ).toBe(false)
+    const [sandbox] = await sandboxesOf(host)
+    expect((await host.fetch(`/api/sandboxes/${sandbox?.id}`, { method: 'DELETE' })).ok).toBe(true)
+    expect(readdirSync(served)).toEqual(['mine'])
+    await host.stop()
+    expect(existsSync(join(served, 'mine'))).toBe(true)
+  })
+})
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1')
+  } catch {
+    // Ended meanwhile, or another user's.
+    return ''
+  }
+}
+
+test('a second Ctrl-C ends the host at once, and the next one clears up', async () => {
+  const options = optionsFor(false)
+  const first = await startHost(options)
+  // It does not end when it is asked to, so that stopping takes its time.
+  await using client = runShell(sandboxOf(first), "trap '' TERM HUP; echo ready; while :; do sleep 1; done")
+  await client.waitFor('ready')
+  first.kill('SIGINT')
+  await eventually(() => first.output().includes('Stopping'), { what: 'the stop to begin' })
+  first.kill('SIGINT')
+  expect((await first.exited).code).toBe(1)
+  const second = await startHost(options)
+  await second.stop()
+  expect(processesOf(data)).toEqual([])
+})
