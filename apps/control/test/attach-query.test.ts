@@ -100,6 +100,11 @@ describe('parseAttachQuery', () => {
     expect(codeOf(() => parse(query, 'plain'))).toBe('needs_v1')
   })
 
+  test('refuses what sandboxd could not read', () => {
+    expect(codeOf(() => parse(`cmd=a&arg=${'x'.repeat(14_000)}`))).toBeUndefined()
+    expect(codeOf(() => parse(`cmd=a&arg=${'x'.repeat(15_000)}`))).toBe('frame_too_large')
+  })
+
   test('never repeats a value it refuses', () => {
     for (const query of ['token=CANARY', 'mode=CANARY', 'sandbox=CANARY'])
       expect(() => parse(query)).toThrow(

@@ -57,6 +57,19 @@ describe('an internal token', () => {
     })
   }
 
+  test('is as good for a long path, and no longer for it', async () => {
+    const path = `/attach?cmd=sh&arg=${'x'.repeat(100_000)}`
+    const token = await sign({ path })
+    expect(token.length).toBeLessThan(1_000)
+    expect(await verifyInternalToken(keys.publicKey, token, { ...facts, path })).toMatchObject({
+      sandbox: SANDBOX,
+    })
+    for (const other of [`${path}x`, path.slice(0, -1), path.replace('sh', 'sH')]) {
+      const error = await rejectionOf(verifyInternalToken(keys.publicKey, token, { ...facts, path: other }))
+      expect(String(error)).toMatch(/another request/)
+    }
+  })
+
   test('is refused when another key signed it', async () => {
     const other = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
     const token = await signInternalToken(other.privateKey, claims)

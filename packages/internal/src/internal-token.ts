@@ -7,16 +7,18 @@ const KIND = 'swi1'
 export const MAX_TOKEN_LIFE_MS = 60_000
 /** How far the clocks of the two sides may differ. */
 export const CLOCK_SKEW_MS = 5_000
-/** Longest token that is looked at; a path with its query is most of it. */
-const MAX_TOKEN_CHARS = 512 * 1024
+/** Longest token that is looked at. */
+const MAX_TOKEN_CHARS = 8 * 1024
+/** Longer paths are claimed by their hash: a command line is long, and the headers of a request are bounded. */
+const MAX_PLAIN_PATH_CHARS = 512
 
 /** What a request may do in the sandbox: act for control itself, or for a person in a role. */
 export const AUTHORITIES = ['control', ...ROLES] as const
 
 const claimsShape = shape.record({
   method: shape.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-  /** Path and query exactly as the request has them. */
-  path: shape.text(MAX_TOKEN_CHARS, /^\//),
+  /** Path and query exactly as the request has them, or their hash. */
+  path: shape.text(MAX_PLAIN_PATH_CHARS, /^\//),
   sandbox: shape.text(64),
   /** Account the request acts for; create ids and attachments belong to it. */
   identity: shape.text(256),
@@ -62,9 +64,17 @@ function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
+/** How a token names a path: as it is, or by its hash behind a `#`, which no path of a request holds. */
+async function claimPath(path: string): Promise<string> {
+  if (path.length <= MAX_PLAIN_PATH_CHARS) return path
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(path))
+  return `/#${toBase64Url(new Uint8Array(hash))}`
+}
+
 /** Signs claims with control's private key. */
 export async function signInternalToken(key: CryptoKey, claims: InternalClaims): Promise<string> {
-  const body = `${KIND}.${toBase64Url(new TextEncoder().encode(JSON.stringify(claims)))}`
+  const claimed: InternalClaims = { ...claims, path: await claimPath(claims.path) }
+  const body = `${KIND}.${toBase64Url(new TextEncoder().encode(JSON.stringify(claimed)))}`
   const signature = await crypto.subtle.sign('Ed25519', key, new TextEncoder().encode(body))
   return `${body}.${toBase64Url(new Uint8Array(signature))}`
 }
@@ -113,7 +123,7 @@ export async function verifyInternalToken(
     throw refused('the token is not accepted')
   const claims = decodeClaims(body)
   if (claims === undefined) throw refused('the token says what this version does not know')
-  const why = mismatch(claims, facts)
+  const why = mismatch(claims, { ...facts, path: await claimPath(facts.path) })
   if (why !== undefined) throw refused(why)
   return claims
 }

@@ -2,6 +2,8 @@ import { sandboxOfSession } from '@sandwire/internal'
 import { type Dialect, limits, ROLES, SandwireError } from '@sandwire/protocol'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
 
+/** A request to sandboxd is one line and its headers, of 16 KiB together. */
+const MAX_QUERY_CHARS = 15_000
 const MAX_ARGS = 1024
 const MAX_ARG_CHARS = 128 * 1024
 const MAX_CWD_CHARS = 4096
@@ -111,7 +113,13 @@ function spell(values: ReadonlyMap<Name, string>, args: readonly string[]): stri
     if (value !== undefined && rule.isOurs !== true) query.append(name, value)
     if (name === 'cmd') for (const arg of args) query.append('arg', arg)
   }
-  return query.toString()
+  const text = query.toString()
+  if (text.length > MAX_QUERY_CHARS)
+    throw new SandwireError(
+      'frame_too_large',
+      `Cannot start the process: its command line is over ${MAX_QUERY_CHARS} characters in a URL`,
+    )
+  return text
 }
 
 function readTarget(values: ReadonlyMap<Name, string>, hasArgs: boolean): AttachQuery['target'] {

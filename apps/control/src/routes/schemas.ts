@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, isAllowEntry } from '@sandwire/internal'
 import { ERRORS, limits } from '@sandwire/protocol'
 import { isSandboxName } from '../sandbox/sandbox-name.ts'
 
@@ -31,7 +31,10 @@ const env = z.custom<Record<string, string>>(isEnv, 'not an environment').openap
 
 const network = z.strictObject({
   policy: z.enum(['none', 'allowlist', 'open']),
-  allow: z.array(z.string().min(1).max(253)).max(256).default([]),
+  allow: z
+    .array(z.string().max(253).refine(isAllowEntry, 'not a host, *.host, host:port or set:NAME'))
+    .max(256)
+    .default([]),
 })
 const sandboxLimits = z.strictObject({
   memoryBytes: z
