@@ -93,6 +93,35 @@ describe('(threat T11) sandboxd behind control', () => {
     expect((await second.closed).code).toBe(1006)
   })
 
+  test('refuses its own processes, who have the public key and sign with another', async () => {
+    const { privateKey } = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
+    const [kind, body] = (await signed.sign('GET', '/sessions', CONTROL)).split('.')
+    const content = new TextEncoder().encode(`${kind}.${body}`)
+    const signature = Buffer.from(await crypto.subtle.sign('Ed25519', privateKey, content)).toString(
+      'base64url',
+    )
+    const forged = [
+      '',
+      `${kind}.${body}.`,
+      `${kind}.${body}.${signature}`,
+      `${kind}.${body}.${'A'.repeat(86)}`,
+    ]
+    const calls = forged.map(
+      (token) =>
+        `curl -s -o /dev/null -w '%{http_code} ' -H 'authorization: Bearer ${token}' ${signed.sandboxd.url}/sessions`,
+    )
+    const response = await create({ createId: mintHex(), cmd: 'sh', args: ['-c', calls.join('; ')] })
+    const { id } = (await response.json()) as { id: string }
+    const said = await eventually(
+      async () => {
+        const output = await signed.fetch(`/sessions/${id}/output`)
+        return output.headers.get('sandwire-state') === 'exited' ? output.text() : undefined
+      },
+      { what: 'the answers', timeoutMs: 20_000 },
+    )
+    expect(said).toBe('401 401 401 401 ')
+  })
+
   test('refuses a token in a query or with another scheme', async () => {
     const token = await signed.sign('GET', '/activity', CONTROL)
     for (const authorization of [`Basic ${token}`, token, `Bearer ${token} x`])

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { KeptSandboxes } from './support/kept-sandboxes.ts'
+
+const obstacle = await findObstacle()
+const isRoot = process.getuid?.() === 0
+
+let kept: KeptSandboxes
+let id: string
+beforeAll(async () => {
+  if (obstacle !== undefined) return
+  kept = await KeptSandboxes.open('bubblewrap')
+  const spec = kept.spec({ env: { GREETING: 'hello' } })
+  ;({ id } = spec)
+  await kept.keeper.start(spec)
+})
+afterAll(async () => {
+  if (obstacle === undefined) await kept[Symbol.asyncDispose]()
+})
+
+/** Finds sandboxd among the processes of its sandbox. */
+const FIND = `D=$(for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q -- --public-key && basename $p && break; done)`
+
+describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
+  test('runs, with the environment of the sandbox', async () => {
+    expect(
+      await kept.run(id, 'echo $GREETING; id -u; tty || true; echo x >/dev/stderr; echo y >/dev/stdout'),
+    ).toContain('hello\n1000\n')
+  })
+
+  test.if(isRoot)('(threat T11) can neither look into sandboxd nor touch it', async () => {
+    const probes = [
+      'cat /proc/$D/environ',
+      'head -c1 /proc/$D/mem',
+      'cat /proc/$D/maps',
+      'ls /proc/$D/fd/',
+      'ls /proc/$D/root/',
+      'kill -STOP $D',
+      'kill -KILL $D',
+      'renice 5 $D',
+    ]
+    const script = probes.map((probe) => `(${probe}) >/dev/null 2>&1 && echo 'reached: ${probe}'`).join('; ')
+    const said = await kept.run(id, `${FIND}; echo "sandboxd is $D"; ${script}; echo done`)
+    expect(said).toMatch(/^sandboxd is \d+\ndone\n$/)
+  })
+
+  test.if(isRoot)('(threat T11) cannot reach the sockets of its sandbox', async () => {
+    const said = await kept.run(
+      id,
+      'ls -la /run/sandwire/ 2>&1; cat /run/sandwire/*.sock 2>&1; curl -s --unix-socket /run/sandwire/sandboxd.sock http://localhost/healthz || echo refused',
+    )
+    expect(said).not.toContain('"status"')
+    expect(said).toContain('refused')
+  })
+
+  test('(threat T40) [X11] takes its daemons along, in a session of their own and without an environment', async () => {
+    const daemon = `(env -i setsid sh -c 'sleep 86200 &' >/dev/null 2>&1 </dev/null &)`
+    const client = await kept.attach(id, `${daemon}; sleep 0.3; pgrep -f '^sleep 86200' | wc -l; sleep 86201`)
+    await eventually(() => client.stdout.text.includes('1\n'), { what: 'the daemon', timeoutMs: 10_000 })
+    client.terminate()
+    await eventually(async () => (await kept.run(id, `pgrep -f '^sleep 8620' | wc -l`)).trim() === '0', {
+      what: 'nobody left',
+      timeoutMs: 15_000,
+    })
+    expect(await kept.run(id, `ps -eo stat= | grep -c '^Z'`)).toBe('0\n')
+  })
+})
