@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually, readProcessCounts } from '@sandwire/testing'
+import { eventually, readProcessTable } from '@sandwire/testing'
 import { runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
@@ -16,21 +16,25 @@ function isAsleep(length: string): boolean {
   return Bun.spawnSync(['pgrep', '-f', `^sleep ${length}$`]).exitCode === 0
 }
 
+/** Direct children of sandboxd, those that ended and were not cleared away included. */
+function countChildren(): { all: number; zombies: number } {
+  const children = readProcessTable().filter(({ parentPid }) => parentPid === sandboxd.pid)
+  return { all: children.length, zombies: children.filter(({ state }) => state === 'Z').length }
+}
+
 /** A daemon as the book has it: forked twice, a session of its own, an empty environment, no descriptors kept. */
 const daemon = (length: string): string =>
   `(env -i setsid sh -c 'sleep ${length} &' >/dev/null 2>&1 </dev/null &)`
 
 describe('(threat T40) a process that lost its parent', () => {
   test('comes to sandboxd, and leaves no zombie when it ends', async () => {
-    await using client = runShell(
-      sandboxd,
-      `for i in 1 2 3 4 5; do (setsid sleep 0.2 &); done; echo done; sleep 86125`,
-    )
-    await client.waitFor('done')
-    const counts = () => readProcessCounts(sandboxd.pid)
-    expect(counts().children).toBe(6)
-    await eventually(() => counts().children === 1, { what: 'their end', timeoutMs: 10_000 })
-    expect(counts().zombies).toBe(0)
+    const script =
+      'for i in 1 2 3 4 5; do (setsid sleep 86125 &); done; echo started; read line; pkill -f "^sleep 86125"; sleep 86126'
+    await using client = runShell(sandboxd, script)
+    await client.waitFor('started')
+    await eventually(() => countChildren().all === 6, { what: 'the orphans', timeoutMs: 10_000 })
+    await client.send('\n')
+    await eventually(() => countChildren().all === 1, { what: 'their end', timeoutMs: 10_000 })
   })
 
   test('[X11] ends with its own session and with no other', async () => {
@@ -46,7 +50,7 @@ describe('(threat T40) a process that lost its parent', () => {
     expect(isAsleep(LENGTHS.second)).toBe(true)
     await sandboxd.fetch(`/sessions/${two.session}`, { method: 'DELETE' })
     await eventually(() => !isAsleep(LENGTHS.second), { what: 'the end of the second', timeoutMs: 10_000 })
-    await eventually(() => readProcessCounts(sandboxd.pid).children === 0, {
+    await eventually(() => countChildren().all === 0, {
       what: 'no child',
       timeoutMs: 10_000,
     })
@@ -60,7 +64,7 @@ describe('(threat T40) a process that lost its parent', () => {
       }),
     )
     expect(codes).toEqual(Array.from({ length: 40 }, (_, index) => index))
-    await eventually(() => readProcessCounts(sandboxd.pid).zombies === 0, {
+    await eventually(() => countChildren().zombies === 0, {
       what: 'no zombie',
       timeoutMs: 10_000,
     })
