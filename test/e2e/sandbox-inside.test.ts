@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually } from '@sandwire/testing'
+import { connectPlain, eventually } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 
@@ -27,6 +27,22 @@ describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
     expect(
       await kept.run(id, 'echo $GREETING; id -u; tty || true; echo x >/dev/stderr; echo y >/dev/stdout'),
     ).toContain('hello\n1000\n')
+  })
+
+  test('owns its terminal, and is told of sizes and keys there', async () => {
+    const status = await kept.keeper.status(id)
+    if (status.state !== 'running') throw new Error(status.state)
+    const target = '/attach?cmd=sh&mode=pty&cols=90&rows=30'
+    const client = await connectPlain(`${status.address.replace('http', 'ws')}${target}`, {
+      headers: await kept.headersFor(id, 'GET', target),
+    })
+    await client.sendInput('stat -c "owner %u" $(tty); stty size; sleep 100\n')
+    await eventually(() => client.stdout.text.includes('30 90'), { what: 'the size', timeoutMs: 10_000 })
+    expect(client.stdout.text).toContain('owner 1000')
+    await client.sendInput('\u0003')
+    await client.sendInput('exit 9\n')
+    await client.closed
+    expect(client.exit).toMatchObject({ code: 9 })
   })
 
   test.if(isRoot)('(threat T11) can neither look into sandboxd nor touch it', async () => {
