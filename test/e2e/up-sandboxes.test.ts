@@ -200,6 +200,16 @@ function environmentOf(pid: number): string {
   }
 }
 
+test('sandboxes without isolation work, and the host says what they are', async () => {
+  const host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
+  expect(host.output()).toContain(
+    'Isolation  none, loopback only. Sandboxes are not isolated from this machine',
+  )
+  expect(await readShell(sandboxOf(host), 'id -u')).toBe(`${process.getuid?.()}\n`)
+  expect((await (await host.fetch('/readyz')).json()).dependencies.provider.isolation).toBe('none')
+  await host.stop()
+})
+
 test('a second Ctrl-C ends the host at once, and the next one clears up', async () => {
   const options = optionsFor(false)
   const first = await startHost(options)

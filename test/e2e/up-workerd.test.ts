@@ -72,6 +72,7 @@ describe('workerd as the host runs it', () => {
       ),
       writeLog: (line) => lines.push(line),
       onBack: () => (comebacks += 1),
+      onTrouble: () => undefined,
     })
   })
   afterAll(async () => {

@@ -74,7 +74,13 @@ export async function up(options: UpOptions): Promise<Running> {
   const folder = openDataFolder(configuration.dataFolder)
   const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
   const logFile = new LogFile(folder.log)
-  const writeLog = (line: string): void => logFile.write(line)
+  const writeLog = (line: string): void => {
+    try {
+      logFile.write(line)
+    } catch {
+      // A full disk loses lines of the log and nothing else.
+    }
+  }
   const log = createLog(writeLog, () => new Date())
 
   const orphan = await endOrphan(folder.workerd)
@@ -116,6 +122,7 @@ export async function up(options: UpOptions): Promise<Running> {
     log,
     writeLog,
     onBack: () => tell('Control had died and serves again'),
+    onTrouble: (message) => tell(`${message}; trying again`),
   })
   undo.defer(async () => {
     await control.end()

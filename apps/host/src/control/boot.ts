@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
-import type { Log } from '../log.ts'
+import { describeCause, type Log } from '../log.ts'
 import { bundleControl } from './bundle.ts'
 import { translateLine } from './control-log.ts'
 import { recordWorkerd } from './orphan.ts'
@@ -33,6 +33,8 @@ export interface BootOptions {
   readonly writeLog: (line: string) => void
   /** Told when control serves again after it had died. */
   readonly onBack: () => void
+  /** Told when it does not start again at the first try. */
+  readonly onTrouble: (message: string) => void
 }
 
 function describeControl({ configuration, keys, port }: BootOptions): ControlConfig {
@@ -52,7 +54,7 @@ function describeControl({ configuration, keys, port }: BootOptions): ControlCon
 
 /** Builds control if it is stale and runs it. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { entry, folder, keys, listen, hostSocket, log, writeLog, onBack } = options
+  const { entry, folder, keys, listen, hostSocket, log, writeLog, onBack, onTrouble } = options
   const [script, { serializeConfig }] = await Promise.all([
     bundleControl(entry, folder.cache),
     // Slow to load, and needed by nobody else.
@@ -71,11 +73,17 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     config: serializeConfig(config),
     sockets: listen.length,
     onProcess: (identity) => {
-      recordWorkerd(folder.workerd, identity)
       log.info('control_started', { pid: identity.pid })
+      try {
+        recordWorkerd(folder.workerd, identity)
+      } catch (error) {
+        // On a full disk serving matters more than what the next host should clear up.
+        log.error('control_not_recorded', { pid: identity.pid, cause: describeCause(error) })
+      }
     },
     onLine: (line) => writeLog(translateLine(line, new Date())),
     onBack,
+    onTrouble,
     log,
     nowMs: () => performance.now(),
   })

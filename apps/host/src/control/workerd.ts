@@ -23,6 +23,8 @@ export interface WorkerdOptions {
   readonly onLine: (line: string) => void
   /** Told when it serves again after it had died. */
   readonly onBack: () => void
+  /** Told when the first try to start it again fails. */
+  readonly onTrouble: (message: string) => void
   readonly log: Log
   readonly nowMs: () => number
 }
@@ -141,6 +143,7 @@ export class Workerd {
       } catch (error) {
         const { message, cause } = SandwireError.from(error)
         this.#options.log.error('control_start_failed', { message, cause: describeCause(cause) })
+        if (failures === before) this.#options.onTrouble(message)
       }
     }
     return before

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
 import { makePrivateFolder } from './private-file.ts'
 
 /** The parts of a data folder. Only this user can enter it. */
@@ -35,10 +36,19 @@ export function layOut(root: string): DataFolder {
   }
 }
 
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'failed'
+}
+
 /** Makes the folder and the parts that must exist before anybody looks. */
 export function openDataFolder(root: string): DataFolder {
   const folder = layOut(root)
-  for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
-    makePrivateFolder(each)
-  return folder
+  try {
+    for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
+      makePrivateFolder(each)
+    return folder
+  } catch (cause) {
+    const why = cause instanceof SandwireError ? cause.message : `Cannot make "${root}": ${codeOf(cause)}`
+    throw new SandwireError('forbidden', `${why}\nhint: choose another folder with --data`)
+  }
 }
