@@ -1,11 +1,13 @@
-/** What is done to one thing, one after the other; a start that waits is shared by all who ask for one. */
+/** What is asked for one id, one after the other. */
 interface Line<T> {
-  tail: Promise<void>
+  /** Settles when all that was asked for so far is done. */
+  tail: Promise<unknown>
+  /** The start that was asked for last, unless something else was asked for since. */
   start: Promise<T> | undefined
   waiting: number
 }
 
-/** Gives every id a line of its own. */
+/** Gives every id a line of its own; a start is shared by all who ask for one while it lasts. */
 export class Turns<T> {
   readonly #lines = new Map<string, Line<T>>()
 
@@ -20,9 +22,9 @@ export class Turns<T> {
   share(id: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lineOf(id)
     if (line.start !== undefined) return line.start
-    const start = this.#queue(id, line, work)
-    line.start = start
-    return start
+    const result = this.#queue(id, line, work)
+    line.start = result
+    return result
   }
 
   #lineOf(id: string): Line<T> {
@@ -33,15 +35,19 @@ export class Turns<T> {
 
   #queue<R>(id: string, line: Line<T>, work: () => Promise<R>): Promise<R> {
     line.waiting += 1
-    const result = line.tail.then(work)
-    line.tail = this.#leave(id, line, result)
+    const result = this.#run(id, line, work)
+    line.tail = Promise.allSettled([result])
     return result
   }
 
-  async #leave(id: string, line: Line<T>, work: Promise<unknown>): Promise<void> {
-    await Promise.allSettled([work])
-    line.waiting -= 1
-    if (line.start === work) line.start = undefined
-    if (line.waiting === 0) this.#lines.delete(id)
+  async #run<R>(id: string, line: Line<T>, work: () => Promise<R>): Promise<R> {
+    await line.tail
+    try {
+      return await work()
+    } finally {
+      line.waiting -= 1
+      // A start that can be shared is the last in its line, so it goes with the line.
+      if (line.waiting === 0) this.#lines.delete(id)
+    }
   }
 }

@@ -1,6 +1,5 @@
 import { DataLock } from '../data/lock.ts'
 import { identifyProcess } from '../data/process-identity.ts'
-import { openEgressProxy } from '../egress/egress-proxy.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import { LogFile } from '../log-file.ts'
 import { announce } from './announce.ts'
@@ -52,7 +51,8 @@ export async function runSupervisor(
   let isAnnounced = false
   const reason = await supervise(spec, {
     isolation: createIsolation(spec.isolation),
-    openEgress: openEgressProxy,
+    // Most sandboxes have no way out, and start sooner without the code for one.
+    openEgress: async (options) => (await import('../egress/egress-proxy.ts')).openEgressProxy(options),
     files,
     log,
     self,

@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test'
+import { identifyProcess } from '../data/process-identity.ts'
+import { isAlive, statusFrom } from './sandbox-status.ts'
+
+const self = identifyProcess(process.pid) ?? { pid: 1, startTicks: 1 }
+const alive = { id: 'a', epoch: 'e', ...self, controlSocket: '/s' }
+const running = { state: 'running', ...alive, port: 4_000, startedMs: 5 } as const
+/** The number of this process, of another time. */
+const earlier = { ...running, startTicks: self.startTicks - 1 }
+
+test('what runs says where', () => {
+  expect(isAlive(running)).toBe(true)
+  expect(statusFrom('a', running)).toEqual({
+    id: 'a',
+    state: 'running',
+    address: 'http://127.0.0.1:4000',
+    epoch: 'e',
+    startedMs: 5,
+  })
+})
+
+test('(threat T40) a process with the number of a supervisor that died is not it', () => {
+  expect(isAlive(earlier)).toBe(false)
+  expect(statusFrom('a', earlier)).toEqual({ id: 'a', state: 'stopped', reason: 'supervisor_lost' })
+  expect(statusFrom('a', { ...earlier, state: 'stopping', reason: 'oom' })).toMatchObject({ reason: 'oom' })
+})
+
+test('what does not run yet, or no longer, is stopped', () => {
+  const stopped = { id: 'a', state: 'stopped' } as const
+  expect(statusFrom('a', undefined)).toEqual(stopped)
+  expect(statusFrom('a', { state: 'starting', ...alive })).toEqual(stopped)
+  expect(statusFrom('a', { state: 'stopping', ...alive })).toEqual(stopped)
+  expect(statusFrom('a', { ...stopped, reason: 'exit_1' })).toEqual({ ...stopped, reason: 'exit_1' })
+})

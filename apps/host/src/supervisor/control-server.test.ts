@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { serveControl } from './control-server.ts'
+import { SupervisorLog } from './supervisor-log.ts'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'control-'))
+const socket = path.join(folder, 'c.sock')
+const calls: string[] = []
+const lines: string[] = []
+let server: Disposable
+
+beforeAll(() => {
+  const target = {
+    status: () => ({ epoch: 'e' }),
+    claim: () => void calls.push('claim'),
+    sever: () => void calls.push('sever'),
+    stop: () => void calls.push('stop'),
+  }
+  const log = new SupervisorLog(
+    (line) => lines.push(line),
+    () => new Date(0),
+  )
+  server = serveControl(socket, target, log)
+})
+afterAll(() => {
+  server[Symbol.dispose]()
+  expect(existsSync(socket)).toBe(false)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const ask = (method: string, route: string, headers = {}): Promise<Response> =>
+  fetch(`http://supervisor${route}`, { unix: socket, method, headers })
+
+describe('the control socket', () => {
+  test('is for its user alone', () => {
+    expect(statSync(socket).mode & 0o777).toBe(0o600)
+  })
+
+  test('answers the four orders and nothing else', async () => {
+    expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
+    for (const route of ['/claim', '/sever', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
+    expect(calls).toEqual(['claim', 'sever', 'stop'])
+    for (const [method, route] of [
+      ['GET', '/stop'],
+      ['POST', '/status'],
+      ['POST', '/'],
+      ['POST', '/stop/../sever/x'],
+    ] as const)
+      expect((await ask(method, route)).status).toBe(404)
+    expect(calls).toHaveLength(3)
+  })
+
+  test('(threat T36) logs an order with its request id when that is one', async () => {
+    lines.length = 0
+    await ask('POST', '/sever', { 'x-request-id': 'r-1' })
+    await ask('POST', '/sever', { 'x-request-id': '{"a": 1}' })
+    await ask('GET', '/status')
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      expect.objectContaining({ event: 'control', request_id: 'r-1', route: 'POST /sever', status: 204 }),
+      expect.not.objectContaining({ request_id: expect.anything() as unknown }),
+    ])
+  })
+})

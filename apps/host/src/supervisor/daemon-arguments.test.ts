@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { createDaemonArguments } from './daemon-arguments.ts'
+
+const spec: StartSpec = {
+  id: '0123456789abcdefghjkmnpqrstvwxyz',
+  name: 'dev',
+  publicKey: 'key',
+  network: { policy: 'none', allow: [] },
+  limits: DEFAULT_SANDBOX_LIMITS,
+  env: {},
+}
+
+test('sandboxd answers to the port of its supervisor, with what it needs and no more', () => {
+  expect(createDaemonArguments(spec, 40_123)).toEqual([
+    ...['--listen', 'unix:/run/sandwire/sandboxd.sock', '--workspace', '/workspace'],
+    ...['--public-key', '/run/sandwire/public-key', '--sandbox', spec.id, '--host', '127.0.0.1:40123'],
+  ])
+})
+
+test('(threat T2) the environment of processes travels in a file, never in arguments', () => {
+  const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } }, 1)
+  expect(args.join(' ')).not.toContain('canary')
+  expect(args.slice(-2)).toEqual(['--env-file', '/run/sandwire/env.json'])
+})
+
+test('a sandbox with a way out is told where it is', () => {
+  for (const policy of ['allowlist', 'open'] as const)
+    expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }, 1).slice(-2)).toEqual([
+      '--proxy-socket',
+      '/run/sandwire/egress/proxy.sock',
+    ])
+})
