@@ -16,6 +16,11 @@ test('findPrivateText finds registry hosts', () => {
   expect(findPrivateText(`from https://${registry}/`)).toHaveLength(1)
 })
 
+test('findPrivateText lets a list of registries name them, and no path', () => {
+  expect(findPrivateText(`'${registry}'`, 'data')).toEqual([])
+  expect(findPrivateText(`'${registry}'\n${home}`, 'data')).toEqual([{ line: 2, text: home }])
+})
+
 test('findPrivateText leaves other paths alone', () => {
   expect(findPrivateText(`a/work/b ./root/x \${dir}/work/ /workspace/ /home/me/work/`)).toEqual([])
 })

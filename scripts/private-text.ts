@@ -9,16 +9,17 @@ const hosts = [
 ]
   .map((parts) => parts.join('\\.'))
   .join('|')
-const privateText = new RegExp(`(?<![\\w.~}-])/(?:${homes})/|${hosts}`)
+const privatePath = new RegExp(`(?<![\\w.~}-])/(?:${homes})/`)
+const registryHost = new RegExp(hosts)
 
 const defaultRegistry = `https://${['registry', 'npmjs', 'org'].join('.')}/`
 
-/** Finds absolute paths of a developer's machine and hosts of package registries. */
-export function findPrivateText(content: string): Finding[] {
+/** Finds absolute paths of a developer's machine and, unless naming them is the file's purpose, hosts of package registries. */
+export function findPrivateText(content: string, registryHosts: 'refused' | 'data' = 'refused'): Finding[] {
   return content
     .split('\n')
     .map((text, index) => ({ line: index + 1, text: text.trim() }))
-    .filter((each) => privateText.test(each.text))
+    .filter(({ text }) => privatePath.test(text) || (registryHosts === 'refused' && registryHost.test(text)))
 }
 
 /** Finds packages that the lockfile takes from anywhere but the default registry or a workspace folder. */

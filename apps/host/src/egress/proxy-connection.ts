@@ -32,7 +32,7 @@ const STATUS_TEXT = {
 type Status = keyof typeof STATUS_TEXT
 
 /** An answer of the proxy itself: one line of text. */
-export function spellAnswer(status: Status, line: string): Buffer {
+function spellAnswer(status: Status, line: string): Buffer {
   const body = `${line}\n`
   return Buffer.from(
     `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
