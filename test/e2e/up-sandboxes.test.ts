@@ -87,7 +87,7 @@ async function sandboxesOf(host: RunningHost): Promise<{ name: string; state: st
 
 describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => {
   test('are made at first use, by sbx-stdio that finds the server by itself', async () => {
-    const host = await startHost(optionsFor(isNobody))
+    await using host = await startHost(optionsFor(isNobody))
     const prefix = isNobody ? (optionsFor(true).prefix ?? []) : []
     const url = `http://localhost:${host.port}/attach`
     const argv = [...prefix, process.execPath, CLI, url, '--sandbox', 'dev', '--', 'sh', '-c', 'pwd; exit 3']
@@ -101,14 +101,14 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
 
   test('live on when the host is killed, and the next host finds them with every byte', async () => {
     const options = optionsFor(isNobody)
-    const first = await startHost(options)
+    await using first = await startHost(options)
     await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done; exit 7')
     await client.send('one\n')
     await client.waitFor('got one\n')
     first.kill('SIGKILL')
     await first.exited
     await client.send('two\n')
-    const second = await startHost({ ...options, args: ['--port', String(first.port)] })
+    await using second = await startHost({ ...options, args: ['--port', String(first.port)] })
     expect(second.output()).toContain('1 sandbox found running')
     await client.send('three\n')
     await client.waitFor('got three\n')
@@ -120,26 +120,26 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
 
   test('stop with the host, leave no process, and keep their files', async () => {
     const options = optionsFor(isNobody)
-    const first = await startHost(options)
+    await using first = await startHost(options)
     await readShell(sandboxOf(first), 'echo kept > file; setsid sleep 86321 >/dev/null 2>&1 &')
     const supervisors = processesOf(data)
     expect(supervisors.length).toBeGreaterThan(0)
     await first.stop()
     expect(supervisors.filter(isAlive)).toEqual([])
     expect(Bun.spawnSync(['pgrep', '-f', '^sleep 86321$']).exitCode).toBe(1)
-    const second = await startHost(options)
+    await using second = await startHost(options)
     expect(await readShell(sandboxOf(second), 'cat file')).toBe('kept\n')
     await second.stop()
   })
 
   test('are left to the next host on request', async () => {
     const options = optionsFor(isNobody, ['--keep-sandboxes'])
-    const first = await startHost(options)
+    await using first = await startHost(options)
     await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done')
     await client.send('one\n')
     await client.waitFor('got one\n')
     await first.stop()
-    const second = await startHost({ ...optionsFor(isNobody), args: ['--port', String(first.port)] })
+    await using second = await startHost({ ...optionsFor(isNobody), args: ['--port', String(first.port)] })
     expect(second.output()).toContain('1 sandbox found running')
     await client.send('two\n')
     await client.waitFor('got two\n')
@@ -147,7 +147,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
   })
 
   test('show no secret of the host, and have none', async () => {
-    const host = await startHost(optionsFor(isNobody))
+    await using host = await startHost(optionsFor(isNobody))
     const inside = await readShell(
       sandboxOf(host),
       'env; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null',
@@ -164,16 +164,21 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await host.stop()
   })
 
-  test('can be one existing folder, which is the only one and outlives its sandbox', async () => {
+  test('can be one existing folder, which is the only one, outlives its sandbox and opens nothing else (threat T39)', async () => {
     const served = join(folder, 'served')
     mkdirSync(served)
     writeFileSync(join(served, 'mine'), 'before\n')
     if (isNobody) for (const file of [served, join(served, 'mine')]) chownSync(file, NOBODY, NOBODY)
-    const host = await startHost(optionsFor(isNobody, ['--workspace', served]))
+    await using host = await startHost(optionsFor(isNobody, ['--workspace', served]))
     expect(await readShell(sandboxOf(host, 'local'), 'pwd; cat mine; echo after >> mine')).toBe(
       '/workspace\nbefore\n',
     )
     expect(readFileSync(join(served, 'mine'), 'utf8')).toBe('before\nafter\n')
+    // Processes have the number of the folder's owner; root's own number opens the kernel's switches unless they are covered.
+    const tries = ['sys/kernel/core_pattern', 'sysrq-trigger'].map(
+      (name) => `(: >> /proc/${name}) && echo open`,
+    )
+    expect(await readShell(sandboxOf(host, 'local'), tries.join('; '))).toBe('')
     expect(
       (
         await host.fetch('/api/sandboxes', {
@@ -201,7 +206,7 @@ function environmentOf(pid: number): string {
 }
 
 test('sandboxes without isolation work, and the host says what they are', async () => {
-  const host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
+  await using host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
   expect(host.output()).toContain(
     'Isolation  none, loopback only. Sandboxes are not isolated from this machine',
   )
@@ -212,7 +217,7 @@ test('sandboxes without isolation work, and the host says what they are', async 
 
 test('a second Ctrl-C ends the host at once, and the next one clears up', async () => {
   const options = optionsFor(false)
-  const first = await startHost(options)
+  await using first = await startHost(options)
   // It does not end when it is asked to, so that stopping takes its time.
   await using client = runShell(sandboxOf(first), "trap '' TERM HUP; echo ready; while :; do sleep 1; done")
   await client.waitFor('ready')
@@ -220,7 +225,7 @@ test('a second Ctrl-C ends the host at once, and the next one clears up', async 
   await eventually(() => first.output().includes('Stopping'), { what: 'the stop to begin' })
   first.kill('SIGINT')
   expect((await first.exited).code).toBe(1)
-  const second = await startHost(options)
+  await using second = await startHost(options)
   await second.stop()
   expect(processesOf(data)).toEqual([])
 })

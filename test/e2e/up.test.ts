@@ -208,9 +208,9 @@ describe('sandwire', () => {
 
   test('makes a new local token on request, and the old one stops working', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-token-'))
-    const first = await startHost({ data })
+    await using first = await startHost({ data })
     await first.stop()
-    const second = await startHost({ data, args: ['--new-token'] })
+    await using second = await startHost({ data, args: ['--new-token'] })
     expect(second.token).not.toBe(first.token)
     expect((await second.fetch('/api/sandboxes')).status).toBe(200)
     expect((await second.fetch('/api/sandboxes', { headers: first.headers })).status).toBe(401)
@@ -238,12 +238,12 @@ describe('a death', () => {
 
   test('of the host is made good by the next one, which ends the workerd that was left', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-death-'))
-    const first = await startHost({ data })
+    await using first = await startHost({ data })
     const orphan = workerdOf(data)
     first.kill('SIGKILL')
     await first.exited
     expect(isAlive(orphan)).toBe(true)
-    const second = await startHost({ data, args: ['--port', String(first.port)] })
+    await using second = await startHost({ data, args: ['--port', String(first.port)] })
     expect(isAlive(orphan)).toBe(false)
     expect(second.port).toBe(first.port)
     expect(second.token).toBe(first.token)
@@ -254,7 +254,7 @@ describe('a death', () => {
 
   test('in order leaves no process, no lock and no socket', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-stop-'))
-    const host = await startHost({ data })
+    await using host = await startHost({ data })
     const below = readDescendants(host.pid)
     expect(below.length).toBeGreaterThan(0)
     host.kill('SIGINT')
@@ -272,7 +272,7 @@ test.skipIf(process.getuid?.() !== 0)(
     const data = mkdtempSync('/tmp/sandwire-nobody-')
     chmodSync(data, 0o700)
     chownSync(data, NOBODY, NOBODY)
-    const host = await startHost({
+    await using host = await startHost({
       data,
       prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
       env: { HOME: '/nonexistent', XDG_CONFIG_HOME: undefined, XDG_RUNTIME_DIR: undefined },
