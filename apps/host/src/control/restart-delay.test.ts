@@ -1,9 +1,13 @@
 import { expect, test } from 'bun:test'
-import { restartDelayMs } from './restart-delay.ts'
+import { replaceDelayMs, retryDelayMs } from './restart-delay.ts'
 
-test('the first death is answered at once, repeated ones ever later, up to a bound', () => {
-  const delays = Array.from({ length: 12 }, (_, failures) => restartDelayMs(failures))
-  expect(delays[0]).toBe(0)
+test('a death after sound service is answered at once, one after a moment of it soon', () => {
+  expect(replaceDelayMs(60_000)).toBe(0)
+  expect(replaceDelayMs(10)).toBe(100)
+})
+
+test('starts that fail are tried again ever later, up to a bound', () => {
+  const delays = Array.from({ length: 12 }, (_, failures) => retryDelayMs(failures))
   expect(delays).toEqual(delays.toSorted((a, b) => a - b))
-  expect(restartDelayMs(1_000_000)).toBe(5_000)
+  expect(retryDelayMs(1_000_000)).toBe(5_000)
 })

@@ -3,7 +3,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
 import { describeCause, type Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
-import { restartDelayMs, STEADY_MS } from './restart-delay.ts'
+import { replaceDelayMs, retryDelayMs } from './restart-delay.ts'
 
 /** A cold start on a loaded machine takes seconds; longer than this it hangs. */
 const READY_TIMEOUT_MS = 30_000
@@ -118,35 +118,34 @@ export class Workerd {
   }
 
   async #keepRunning(): Promise<void> {
-    let failures = 0
     while (this.#run !== undefined) {
       const sinceMs = this.#options.nowMs()
       const how = await this.#run.exited
       this.#run = undefined
       if (this.#isEnding) return
       this.#options.log.warn('control_died', { message: how })
-      if (this.#options.nowMs() - sinceMs >= STEADY_MS) failures = 0
-      failures = await this.#relaunch(failures)
+      await this.#relaunch(replaceDelayMs(this.#options.nowMs() - sinceMs))
     }
   }
 
-  /** Tries until it runs again or is not wanted any more; returns how often in a row it had to be started. */
-  async #relaunch(before: number): Promise<number> {
-    for (let failures = before; !this.#isEnding; failures += 1) {
-      await this.#pause(restartDelayMs(failures))
-      if (this.#isEnding) break
+  /** Tries until it runs again or is not wanted any more. */
+  async #relaunch(firstDelayMs: number): Promise<void> {
+    let delayMs = firstDelayMs
+    for (let failures = 0; !this.#isEnding; failures += 1) {
+      await this.#pause(delayMs)
+      if (this.#isEnding) return
       try {
         this.#run = await this.#launch()
         if (this.#isEnding) this.#run.child.kill('SIGKILL')
         else this.#options.onBack()
-        return failures + 1
+        return
       } catch (error) {
         const { message, cause } = SandwireError.from(error)
         this.#options.log.error('control_start_failed', { message, cause: describeCause(cause) })
-        if (failures === before) this.#options.onTrouble(message)
+        if (failures === 0) this.#options.onTrouble(message)
+        delayMs = retryDelayMs(failures)
       }
     }
-    return before
   }
 
   async #pause(delayMs: number): Promise<void> {

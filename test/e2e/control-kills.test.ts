@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test'
+import { runKillStorm } from '../fuzz/kill-storm.ts'
+import { startHost } from './support/control.ts'
+
+const TOTAL_BYTES = 256 * 1024 * 1024
+const KILLS = 50
+
+test(`${KILLS} kills of workerd at random bytes lose and double nothing of 256 MiB each way`, async () => {
+  await using host = await startHost()
+  const options = { host, sandbox: 'storm', seed: 7, kills: KILLS, totalBytes: TOTAL_BYTES }
+  const result = await runKillStorm(options)
+  expect(result.kills).toBe(KILLS)
+  expect(result.returnedBytes).toBe(TOTAL_BYTES)
+  expect(result.returned).toBe(result.written)
+  const sorted = [...result.reattachMs].sort((a, b) => a - b)
+  console.log(
+    `reattach: median ${sorted[sorted.length >> 1]?.toFixed(0)} ms, longest ${sorted.at(-1)?.toFixed(0)} ms`,
+  )
+}, 180_000)

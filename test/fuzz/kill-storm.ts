@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { eventually, patternAt, Random, readProcessTable, ReceivedStream } from '@sandwire/testing'
+import { attach } from '@sandwire/client'
+import type { RunningHost } from '../e2e/support/control.ts'
+
+/** Input written at a time: odd, so that kills fall everywhere within frames. */
+const BLOCK_BYTES = 60_919
+/** Time one reattach may take before the storm is called off. */
+const REATTACH_MS = 30_000
+
+export interface KillStormOptions {
+  readonly host: RunningHost
+  readonly sandbox: string
+  readonly seed: number
+  readonly kills: number
+  /** Bytes each way. */
+  readonly totalBytes: number
+  readonly onKill?: (done: number) => void
+}
+
+export interface KillStormResult {
+  readonly kills: number
+  readonly written: string
+  readonly returned: string
+  readonly returnedBytes: number
+  /** From noticing the loss to being attached again. */
+  readonly reattachMs: readonly number[]
+}
+
+/** The workerd that a host runs now. */
+export function workerdOf(host: RunningHost): number | undefined {
+  return readProcessTable().find(({ name, parentPid }) => name === 'workerd' && parentPid === host.pid)?.pid
+}
+
+/** Kills workerd at random bytes of one transfer through `cat`, and compares both ends. */
+export async function runKillStorm(options: KillStormOptions): Promise<KillStormResult> {
+  const { host, sandbox, seed, kills, totalBytes } = options
+  const random = new Random(seed)
+  const marks = Array.from({ length: kills }, () => random.int(1, totalBytes - 1)).sort((a, b) => a - b)
+  const returned = new ReceivedStream('digest')
+  const reattachMs: number[] = []
+  let lostMs: number | undefined
+  let done = 0
+  const killWhenDue = (): void => {
+    const mark = marks[done]
+    if (mark === undefined || returned.length < mark || lostMs !== undefined) return
+    const pid = workerdOf(host)
+    if (pid === undefined) return
+    done += 1
+    process.kill(pid, 'SIGKILL')
+    options.onKill?.(done)
+  }
+  const handle = attach({
+    url: host.url,
+    request: { sandbox, cmd: 'cat', mode: 'pipe' },
+    credentials: async () => ({ headers: host.headers }),
+    onOutput: (_, bytes) => {
+      returned.push(bytes)
+      killWhenDue()
+    },
+  })
+  handle.status.subscribe((status) => {
+    if (status.is === 'reconnecting') lostMs ??= performance.now()
+    if (status.is !== 'attached' || lostMs === undefined) return
+    reattachMs.push(performance.now() - lostMs)
+    lostMs = undefined
+  })
+  const written = createHash('sha256')
+  for (let at = 0; at < totalBytes; at += BLOCK_BYTES) {
+    const block = patternAt(seed, at, Math.min(BLOCK_BYTES, totalBytes - at))
+    written.update(block)
+    await handle.write(block)
+  }
+  handle.eof()
+  await handle.exit
+  await eventually(() => workerdOf(host) !== undefined, { what: 'workerd', timeoutMs: REATTACH_MS })
+  return {
+    kills: done,
+    written: written.digest('hex'),
+    returned: returned.sha256,
+    returnedBytes: returned.length,
+    reattachMs,
+  }
+}
