@@ -68,7 +68,7 @@ test('without isolation, paths of the sandbox become paths of this machine', () 
 test('resource limits leave room for what Bun reserves, and only where no cgroup counts', () => {
   const limits = { memoryBytes: 1024 ** 3, pids: 8, milliCpus: 1000, diskBytes: 1024 ** 2 }
   expect(createRlimits(limits, true)).toEqual(['--core=0:0', '--nofile=4096:4096', '--fsize=1048576:1048576'])
-  expect(createRlimits(limits, false)).toContain('--data=3221225472:3221225472')
+  expect(createRlimits(limits, false)).toContain('--data=4294967296:4294967296')
 })
 
 test('processes are limited by count where the kernel counts them per sandbox', () => {

@@ -165,6 +165,8 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
   replaceFile(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey)
   if (ids !== undefined) handOver(folders.io, ids)
+  // Left by a sandbox that was killed.
+  rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
   const oomKillsBefore = cgroup.oomKills()
   const child = await spawn(request, cgroup.joinFiles)
   const launched = new Launched({

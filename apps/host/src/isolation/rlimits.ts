@@ -5,7 +5,7 @@ const MAX_OPEN_FILES = 4096
 const MAX_FILE_BYTES = 2 * 1024 ** 3
 
 /** What Bun reserves writable for code it compiles, and does not use: counted against the limit on written memory. */
-const RESERVED_BYTES = 2 * 1024 ** 3
+const RESERVED_BYTES = 3 * 1024 ** 3
 
 /** Arguments of `prlimit` for every process of a sandbox. */
 export function createRlimits(limits: SandboxLimits, hasCgroup: boolean): string[] {

@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import {
+  createDataFolder,
+  findMarked,
+  findProcesses,
+  findTraces,
+  IsolatedSandbox,
+  mintId,
+  removeDataFolder,
+  whyNot,
+  type Starter,
+} from './support/isolation/isolated.ts'
+
+const MEBIBYTE = 1024 ** 2
+/** Nothing of a sandbox may outlive it for longer. */
+const GONE_MS = 5_000
+
+/** How long a bomb may explode. */
+const BOMB_MS = 2_000
+
+const BOMBS = [
+  { what: 'processes', bomb: 'bomb() { bomb | bomb & }; bomb; wait' },
+  { what: 'memory', bomb: `python3 -c 'x = []\nwhile True: x.append(b"x" * 10000000)'` },
+  { what: 'terminals', bomb: `python3 -c 'import os\nwhile True: os.openpty()'` },
+  { what: 'sockets', bomb: `python3 -c 'import socket\ns = []\nwhile True: s.append(socket.socket())'` },
+  { what: 'daemons', bomb: 'while :; do setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; done' },
+  { what: 'files', bomb: 'i=0; while :; do : > f$i; i=$((i+1)); done' },
+  { what: 'bytes', bomb: 'yes > big; yes > big2; yes > big3' },
+]
+
+for (const starter of ['root', 'nobody'] satisfies Starter[]) {
+  const obstacle = await whyNot(starter)
+  if (obstacle !== undefined) console.error(`isolation as ${starter}: skipped, ${obstacle}`)
+
+  describe.skipIf(obstacle !== undefined)(`isolation started by ${starter}`, () => {
+    let data = ''
+    beforeEach(() => {
+      data = createDataFolder(starter)
+    })
+    afterEach(() => removeDataFolder(data))
+
+    test('runs processes as the user, in a system with the usual tools', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data)
+      expect((await sandbox.run('id -u; id -un; hostname; pwd; echo $HOME')).stdout).toBe(
+        '1000\nuser\ndev\n/workspace\n/home/user\n',
+      )
+      const tools =
+        'git init -q . && git status --short && python3 -c "import ssl; print(1)" && ls -d /etc/ssl/certs'
+      expect(await sandbox.run(tools)).toMatchObject({ code: 0, stdout: '1\n/etc/ssl/certs\n' })
+      expect((await sandbox.run('script -qec "stty size" /dev/null')).code).toBe(0)
+    })
+
+    test('keeps workspace and home over a stop, and nothing else', async () => {
+      const id = mintId()
+      const first = await IsolatedSandbox.start(starter, data, { id })
+      await first.run('echo kept > /workspace/a; echo kept > ~/b; echo gone > /tmp/c')
+      await first.tell('stop')
+      first.keeper.kill('SIGKILL')
+      await first.keeper.exited
+      await using second = await IsolatedSandbox.start(starter, data, { id })
+      expect((await second.run('cat /workspace/a ~/b; ls /tmp')).stdout).toBe('kept\nkept\n')
+    })
+
+    test('ends with what sandboxd ended with', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data)
+      await sandbox.tell('stop')
+      expect(await sandbox.await('ended')).toMatchObject({ reason: 'exit_0' })
+    })
+
+    test('leaves nothing of processes that will not go (threat T40)', async () => {
+      const mark = `7${String(Math.random()).slice(2, 10)}`
+      const sandbox = await IsolatedSandbox.start(starter, data)
+      await sandbox.run(
+        `setsid -f bash -c 'trap "" TERM HUP INT; while :; do sleep ${mark}; done' </dev/null >/dev/null 2>&1`,
+      )
+      await sandbox.run(`(nohup bash -c '(sleep ${mark} &)' >/dev/null 2>&1 &)`)
+      await eventually(() => findMarked(mark).length > 1, { what: 'the stubborn processes' })
+      expect(await sandbox.tell('stop')).toMatchObject({ tookMs: expect.any(Number) })
+      expect(findMarked(mark)).toEqual([])
+      await sandbox[Symbol.asyncDispose]()
+      expect(findTraces(sandbox.id, data)).toEqual([])
+    })
+
+    test('dies with its supervisor, however that dies, and starts again (threat T40)', async () => {
+      const mark = `8${String(Math.random()).slice(2, 10)}`
+      const sandbox = await IsolatedSandbox.start(starter, data)
+      await sandbox.run(`echo kept > a; sync; setsid -f sleep ${mark} </dev/null >/dev/null 2>&1`)
+      sandbox.keeper.kill('SIGKILL')
+      await sandbox.keeper.exited
+      const left = (): string[] => [...findMarked(mark), ...findProcesses(sandbox.id)]
+      await eventually(() => left().length === 0, { what: 'every process to be gone', timeoutMs: GONE_MS })
+      await using again = await IsolatedSandbox.start(starter, data, { id: sandbox.id })
+      expect((await again.run('cat a')).stdout).toBe('kept\n')
+    })
+
+    test.each(BOMBS)(
+      'bounds a bomb of $what: neighbours live on, and it is gone at once (threat T32)',
+      async ({ bomb }) => {
+        const limits = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
+        await using neighbour = await IsolatedSandbox.start(starter, data)
+        const bombed = await IsolatedSandbox.start(starter, data, { limits })
+        // The program that runs the sandbox may fall with it; the machine and the neighbour may not.
+        const exploded = bombed.run(bomb).catch(() => undefined)
+        await Promise.race([exploded, Bun.sleep(BOMB_MS)])
+        expect((await neighbour.run('echo alive')).stdout).toBe('alive\n')
+        expect(Number((await bombed.tell('stop'))['tookMs'])).toBeLessThan(GONE_MS)
+        await bombed[Symbol.asyncDispose]()
+        expect(findProcesses(bombed.id)).toEqual([])
+      },
+    )
+
+    test('says that memory ran out when it took sandboxd along (threat T32)', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data, {
+        limits: { memoryBytes: 128 * MEBIBYTE },
+      })
+      await sandbox.hoard(512 * MEBIBYTE).catch(() => undefined)
+      expect(await sandbox.await('ended')).toMatchObject({ reason: 'oom' })
+    })
+
+    test('has as much disk as it was given (threat T32)', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data, {
+        limits: { diskBytes: 32 * MEBIBYTE },
+      })
+      const fill = 'for i in 1 2 3 4 5; do head -c 12M /dev/zero > f$i || exit 7; done'
+      if (starter === 'root') {
+        expect(await sandbox.run(fill)).toMatchObject({
+          code: 7,
+          stderr: expect.stringContaining('No space left'),
+        })
+        expect((await sandbox.run('echo alive')).stdout).toBe('alive\n')
+      } else {
+        await sandbox.run(`${fill}; sleep 15`).catch(() => undefined)
+        expect(await sandbox.await('ended')).toMatchObject({ reason: 'disk_full' })
+      }
+    })
+
+    test('made and removed fifty times leaves nothing behind', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const batch = await Promise.all(Array.from({ length: 5 }, () => IsolatedSandbox.start(starter, data)))
+        await Promise.all(
+          batch.map((sandbox) => sandbox.run('echo x > x; setsid -f sleep 1000 >/dev/null 2>&1')),
+        )
+        await Promise.all(batch.map((sandbox) => sandbox[Symbol.asyncDispose]()))
+        for (const { id } of batch) expect(findTraces(id, data)).toEqual([])
+      }
+    }, 120_000)
+  })
+}

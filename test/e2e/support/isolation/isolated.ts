@@ -1,0 +1,191 @@
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal'
+import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
+import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
+
+const NOBODY = 65_534
+
+/** Who starts sandboxes. */
+export type Starter = 'root' | 'nobody'
+
+/** What a command in the sandbox did. */
+export interface RunResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Why tests as somebody cannot run here; undefined when they can. */
+export async function whyNot(starter: Starter): Promise<string | undefined> {
+  const obstacle = await findObstacle()
+  if (obstacle !== undefined) return obstacle
+  if (starter === 'root') return process.getuid?.() === 0 ? undefined : 'not started as root'
+  if (process.getuid?.() !== 0) return undefined
+  const sees = Bun.spawnSync([...asStarter('nobody'), process.execPath, '--version'], {
+    stderr: 'ignore',
+  }).success
+  return sees ? undefined : 'nobody cannot read this folder'
+}
+
+/** Start of a command that runs as somebody. */
+export function asStarter(starter: Starter): string[] {
+  if (starter === 'root' || process.getuid?.() !== 0) return []
+  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--']
+}
+
+/** A data folder for tests, below one that everybody can enter. */
+export function createDataFolder(starter: Starter): string {
+  const folder = mkdtempSync('/tmp/sandwire-isolation-')
+  if (starter === 'nobody' && process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
+  return folder
+}
+
+export function mintId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32))
+  return Array.from(bytes, (byte) => ID_ALPHABET[byte & 31]).join('')
+}
+
+/** One sandbox in the hands of a process of its own. */
+export class IsolatedSandbox implements AsyncDisposable {
+  readonly id: string
+  readonly keeper: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
+  #socket = ''
+  readonly #said: Record<string, unknown>[] = []
+  readonly #wakers: (() => void)[] = []
+
+  private constructor(id: string, keeper: Bun.Subprocess<'pipe', 'pipe', 'inherit'>) {
+    this.id = id
+    this.keeper = keeper
+    void this.#listen()
+  }
+
+  static async start(
+    starter: Starter,
+    dataFolder: string,
+    options: { readonly id?: string; readonly limits?: Partial<SandboxLimits> } = {},
+  ): Promise<IsolatedSandbox> {
+    const cache = join(dataFolder, 'code')
+    mkdirSync(cache, { recursive: true })
+    const code = await bundleProgram(
+      { name: 'stand-in', root: import.meta.dir, entries: ['stand-in.ts'] },
+      cache,
+    )
+    const id = options.id ?? mintId()
+    const limits = JSON.stringify({ ...DEFAULT_SANDBOX_LIMITS, ...options.limits })
+    const argv = [process.execPath, join(import.meta.dir, 'keeper.ts'), dataFolder, code, id, limits]
+    const keeper = Bun.spawn([...asStarter(starter), ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const sandbox = new IsolatedSandbox(id, keeper)
+    sandbox.#socket = String((await sandbox.await('ready'))['socket'])
+    return sandbox
+  }
+
+  /** Runs a line of bash as the user. */
+  async run(line: string): Promise<RunResult> {
+    const response = await this.#post('/', line)
+    return response.json()
+  }
+
+  /** Makes the program that runs the sandbox take memory itself. */
+  async hoard(bytes: number): Promise<string> {
+    return (await this.#post('/hoard', String(bytes))).text()
+  }
+
+  #post(path: string, body: string): Promise<Response> {
+    return fetch(`http://sandbox${path}`, { unix: this.#socket, method: 'POST', body })
+  }
+
+  /** Waits for the keeper to say something. */
+  async await(type: string): Promise<Record<string, unknown>> {
+    for (;;) {
+      const found = this.#said.find((each) => each['type'] === type)
+      if (found !== undefined) return found
+      const dead = this.#said.find((each) => each['type'] === 'dead' || each['type'] === 'over')
+      if (dead !== undefined) throw new Error(`The sandbox did not start: ${JSON.stringify(dead)}`)
+      await new Promise<void>((resolve) => this.#wakers.push(resolve))
+    }
+  }
+
+  async tell(line: 'stop' | 'remove'): Promise<Record<string, unknown>> {
+    await this.keeper.stdin.write(`${line}\n`)
+    await this.keeper.stdin.flush()
+    return this.await(line === 'stop' ? 'stopped' : 'removed')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.keeper.exitCode === null && this.keeper.signalCode === null) {
+      await this.tell('stop')
+      await this.tell('remove')
+      await this.keeper.stdin.write('exit\n')
+      await this.keeper.stdin.flush()
+    }
+    await this.keeper.exited
+  }
+
+  async #listen(): Promise<void> {
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const chunk of this.keeper.stdout) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) this.#said.push(JSON.parse(line))
+      for (const wake of this.#wakers.splice(0)) wake()
+    }
+    this.#said.push({ type: 'over' })
+    for (const wake of this.#wakers.splice(0)) wake()
+  }
+}
+
+/** What of a sandbox can be found on this machine: nothing, when it is gone. */
+export function findTraces(id: string, dataFolder: string): string[] {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const places = [
+    `/run/sandwire/${id}`,
+    `/tmp/sandwire-${NOBODY}/${id}`,
+    `${dataFolder}/isolation/files/${id}`,
+  ]
+  const groups = ['memory', 'pids', 'cpu', '.'].map((each) => `/sys/fs/cgroup/${each}/sandwire/${id}`)
+  const loops = readdirSync('/sys/block')
+    .map((each) => `/sys/block/${each}/loop/backing_file`)
+    .filter((file) => existsSync(file) && readFileSync(file, 'utf8').includes(id))
+  return [
+    ...findProcesses(id),
+    ...mounts.filter((line) => line.includes(id)),
+    ...loops,
+    ...[...places, ...groups, `${dataFolder}/isolation/images/${id}.ext4`].filter((each) => existsSync(each)),
+    ...listNames(`${dataFolder}/isolation/uids`),
+  ]
+}
+
+/** Processes that were started for a sandbox, by their command lines, but for its keeper. */
+export function findProcesses(id: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((pid) => ({ pid, line: textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
+    .filter(({ line }) => line.includes(id) && !line.includes('keeper.ts'))
+    .map(({ pid, line }) => `${pid}: ${line.slice(0, 80)}`)
+}
+
+/** Processes whose command line has a mark that a test put there. */
+export function findMarked(mark: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .filter((pid) => textOf(`/proc/${pid}/cmdline`).includes(mark))
+}
+
+function listNames(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).map((name) => `claim ${name}`) : []
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // Gone.
+    return ''
+  }
+}
+
+export function removeDataFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}

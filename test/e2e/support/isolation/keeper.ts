@@ -1,0 +1,45 @@
+// Holds one sandbox as a supervisor does. Takes `stop`, `remove` and `exit` on standard input, one per line, and says
+// what happened in JSON lines. Started by `isolated.ts`, as root or as nobody.
+
+import { createBubblewrap } from '../../../../apps/host/src/isolation/bubblewrap.ts'
+import { INSIDE } from '../../../../apps/host/src/isolation/isolation.ts'
+import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+
+const [dataFolder = '', codeFolder = '', id = '', limitsText = ''] = process.argv.slice(2)
+const uid = process.getuid?.() ?? 0
+const limits = JSON.parse(limitsText)
+const isolation = createBubblewrap({
+  dataFolder,
+  runBase: defaultRunBase(process.env, uid),
+  isRoot: uid === 0,
+  program: { executable: process.execPath, code: { folder: codeFolder, entry: 'stand-in.ts' } },
+})
+const say = (value: unknown): void => console.log(JSON.stringify(value))
+
+const outside = await isolation.prepare({ id, limits })
+const launched = await isolation.launch({
+  id,
+  name: 'dev',
+  limits,
+  daemonArgs: ['--listen', `unix:${INSIDE.daemonSocket}`],
+  publicKey: 'key',
+  hasEgress: false,
+})
+const reader = launched.stdout.getReader()
+const complaints = new Response(launched.stderr).text()
+const isReady = !(await reader.read()).done
+say(isReady ? { type: 'ready', socket: outside.daemonSocket } : { type: 'dead', said: await complaints })
+void launched.ended.then((reason) => say({ type: 'ended', reason }))
+
+for await (const line of console) {
+  if (line === 'stop') {
+    const startedMs = performance.now()
+    await launched.stop(500)
+    say({ type: 'stopped', tookMs: performance.now() - startedMs })
+  }
+  if (line === 'remove') {
+    await isolation.remove(id)
+    say({ type: 'removed' })
+  }
+  if (line === 'exit') process.exit(0)
+}
