@@ -23,5 +23,5 @@ test('a log line holds listed fields only', () => {
 
 test('(threat T36) text in a log line cannot start another one or paint the screen', () => {
   const line = lineOf({ cause: 'a\r\n{"forged":1}\u001b[31m\u202e' })
-  expect(line).not.toMatch(/[\r\n\u001b\u202e]/)
+  expect(line).not.toMatch(/\p{C}/u)
 })

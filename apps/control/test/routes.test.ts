@@ -127,7 +127,8 @@ describe('a sandbox over the API', () => {
     const all = await Promise.all(
       Array.from({ length: 10 }, () => post('/api/sandboxes', { name: 'one', start: false })),
     )
-    expect(all.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 9 }, () => 409)])
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(all.filter(({ status }) => status === 409)).toHaveLength(9)
     expect((await control.fetch('/api/sandboxes/one', { method: 'DELETE' })).status).toBe(204)
   })
 

@@ -10,10 +10,10 @@ export type BreakerState =
   /** One call is trying; `untilMs` bounds it, in case its outcome is never told. */
   | { readonly is: 'half_open'; readonly untilMs: number }
 
-export const CLOSED: BreakerState = { is: 'closed', failures: 0 }
+const CLOSED: BreakerState = { is: 'closed', failures: 0 }
 
 /** Whether a call may go now, and the state when it goes. */
-export function admit(
+function admit(
   state: BreakerState,
   nowMs: number,
 ): { readonly isAllowed: boolean; readonly state: BreakerState } {
@@ -22,16 +22,12 @@ export function admit(
   return { isAllowed: true, state: { is: 'half_open', untilMs: nowMs + OPEN_MS } }
 }
 
-export function succeeded(): BreakerState {
-  return CLOSED
-}
-
-export function failed(state: BreakerState, nowMs: number): BreakerState {
+function failed(state: BreakerState, nowMs: number): BreakerState {
   const failures = state.is === 'closed' ? state.failures + 1 : FAILURES_TO_OPEN
   return failures >= FAILURES_TO_OPEN ? { is: 'open', untilMs: nowMs + OPEN_MS } : { is: 'closed', failures }
 }
 
-/** Keeps the state between calls. */
+/** Refuses calls for a while after failures in a row, so that nobody waits for what is away. The clock is an argument. */
 export class Breaker {
   #state: BreakerState = CLOSED
 
@@ -46,7 +42,7 @@ export class Breaker {
   }
 
   succeeded(): void {
-    this.#state = succeeded()
+    this.#state = CLOSED
   }
 
   failed(nowMs: number): void {

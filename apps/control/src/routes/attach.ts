@@ -28,19 +28,29 @@ const objectError = z.object({
   error: z.object({ code: z.string().refine(isErrorCode), message: z.string() }),
 })
 
-/** The id of the sandbox to start a process in; made now when it is missing and that is allowed. */
-async function placeOf(
-  account: string,
-  { sandbox: named, mayCreate }: Extract<AttachQuery['target'], { kind: 'start' }>,
-  { directory, defaultName }: AttachDependencies,
-): Promise<string> {
-  const sandbox = named ?? { by: 'name' as const, name: defaultName }
+function isMissing(error: unknown): boolean {
+  return error instanceof SandwireError && error.code === 'sandbox_not_found'
+}
+
+/**
+ * Starts a process in the sandbox that is named, which is made when it is missing and that is allowed. A name can be
+ * known a moment before its sandbox is there; then whoever comes first makes it.
+ */
+async function startIn(
+  target: Extract<AttachQuery['target'], { kind: 'start' }>,
+  call: AttachCall,
+  deps: AttachDependencies,
+): Promise<Response> {
+  const { directory, mint, defaultName } = deps
+  const sandbox = target.sandbox ?? { by: 'name' as const, name: defaultName }
+  const start = (id: string): Promise<Response> =>
+    connect(id, { ...call, session: mint.mintSession(id) }, deps)
   try {
-    return await directory.resolve(account, sandbox)
+    return await start(await directory.resolve(call.identity, sandbox))
   } catch (error) {
-    const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
-    if (!isMissing || sandbox.by === 'id' || !mayCreate) throw error
-    return (await directory.create(account, sandbox.name, DEFAULT_SETTINGS, true)).id
+    if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate) throw error
+    const made = await directory.create(call.identity, sandbox.name, DEFAULT_SETTINGS, true)
+    return start(made.id)
   }
 }
 
@@ -80,15 +90,11 @@ export async function attach(
   // Whoever owns the sandbox may drive.
   const rights = { authority: 'driver', dialect, isIdempotent } as const
   const attachCall: AttachCall = { ...call, ...rights, query: parsed.query }
-  if (target.kind === 'start') {
-    const id = await placeOf(call.identity, target, deps)
-    return connect(id, { ...attachCall, session: deps.mint.mintSession(id) }, deps)
-  }
+  if (target.kind === 'start') return startIn(target, attachCall, deps)
   try {
     return await connect(await placeOfSession(call.identity, target, deps), attachCall, deps)
   } catch (error) {
     // Not yours and not there look the same.
-    const isHidden = error instanceof SandwireError && error.code === 'sandbox_not_found'
-    throw isHidden ? noSuchSession() : error
+    throw isMissing(error) ? noSuchSession() : error
   }
 }

@@ -18,7 +18,7 @@ export function body<S extends z.ZodType>(schema: S) {
 }
 
 /** Turns `/a/{b}` into the router's `/a/:b`. */
-export function routerPath(path: string): string {
+function routerPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 

@@ -28,6 +28,6 @@ export function upgrade(
 export function refusalOf(handshake: RawHandshake): string {
   if (handshake.kind !== 'refused') return handshake.kind
   const body: unknown = JSON.parse(handshake.body)
-  const error = Reflect.get(Object(body), 'error')
+  const error: unknown = Reflect.get(Object(body), 'error')
   return `${handshake.status} ${String(Reflect.get(Object(error), 'code'))}`
 }

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { StartSpec } from '@sandwire/internal'
+import type { Birthplace } from './stand-in-host.ts'
+
+const MAIN = path.resolve(import.meta.dir, '../../../sandboxd/src/main.ts')
+
+interface Place {
+  readonly child: Bun.Subprocess<'ignore', 'pipe', 'ignore'>
+  readonly folder: string
+}
+
+/** The first line a program prints, which for sandboxd says where it listens. */
+async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of stdout) {
+    text += decoder.decode(chunk, { stream: true })
+    const end = text.indexOf('\n')
+    if (end >= 0) return text.slice(0, end)
+  }
+  throw new Error('It ended before it was ready')
+}
+
+/** Sandboxes with the real sandboxd, without anything around it. */
+export class RealSandboxes implements Birthplace, AsyncDisposable {
+  readonly #places = new Map<string, Place>()
+
+  async start({ id, publicKey, env }: StartSpec): Promise<string> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-real-'))
+    const keyFile = path.join(folder, 'key')
+    writeFileSync(keyFile, publicKey)
+    const argv = ['--listen', '127.0.0.1:0', '--workspace', folder, '--public-key', keyFile, '--sandbox', id]
+    const child = Bun.spawn([process.execPath, MAIN, ...argv], {
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'ignore',
+      env: { ...process.env, ...env },
+    })
+    this.#places.set(id, { child, folder })
+    const ready: unknown = JSON.parse(await firstLine(child.stdout))
+    return String(Reflect.get(Object(ready), 'url'))
+  }
+
+  async stop(id: string): Promise<void> {
+    const place = this.#places.get(id)
+    this.#places.delete(id)
+    if (place === undefined) return
+    place.child.kill('SIGTERM')
+    await place.child.exited
+    rmSync(place.folder, { recursive: true, force: true })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const id of this.#places.keys()) await this.stop(id)
+  }
+}

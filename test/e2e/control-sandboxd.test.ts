@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { attach } from '@sandwire/client'
+import { sandboxOfSession } from '@sandwire/internal'
+import { connectPlain, eventually } from '@sandwire/testing'
+import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
+import { RealSandboxes } from '../../apps/control/test/support/real-sandboxes.ts'
+
+let sandboxes: RealSandboxes
+let control: RunningControl
+beforeAll(async () => {
+  sandboxes = new RealSandboxes()
+  control = await startControl({ birthplace: sandboxes, config: { alarmMs: 200 } })
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+const headers = (): Record<string, string> => ({
+  authorization: `Bearer ${TOKEN}`,
+  host: `localhost:${control.port}`,
+})
+const json = async (response: Response): Promise<Record<string, unknown>> =>
+  Object(await response.json()) as Record<string, unknown>
+const digest = (bytes: Uint8Array): string => new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
+
+/** Runs a process through control with the client library. */
+function run(query: string, cmd: string, args: readonly string[] = []) {
+  const chunks: Uint8Array[] = []
+  const handle = attach({
+    url: `http://127.0.0.1:${control.port}/attach?${query}`,
+    request: { cmd, args },
+    credentials: async () => ({ headers: headers() }),
+    onOutput: (_stream, bytes, done) => {
+      chunks.push(bytes)
+      done()
+    },
+  })
+  return { handle, output: () => Buffer.concat(chunks) }
+}
+
+describe('the real sandboxd behind control', () => {
+  test('carries bytes both ways, whole and in order, and the exit', async () => {
+    const sent = crypto.getRandomValues(new Uint8Array(65_536))
+    const { handle, output } = run('sandbox=real', 'sh', ['-c', 'cat; exit 7'])
+    const whole: Uint8Array[] = []
+    for (let count = 0; count < 256; count++) {
+      whole.push(sent)
+      await handle.write(sent)
+    }
+    handle.eof()
+    expect(await handle.exit).toMatchObject({ code: 7 })
+    expect(digest(output())).toBe(digest(Buffer.concat(whole)))
+  })
+
+  test('speaks the plain dialect to any client', async () => {
+    const url = `ws://127.0.0.1:${control.port}/attach?sandbox=real&cmd=sh&arg=-c&arg=echo+hi`
+    await using client = await connectPlain(url, { headers: headers() })
+    expect((await client.closed).code).toBe(1000)
+    expect(client.stdout.text).toBe('hi\n')
+  })
+
+  test('runs a command for who only wants its output', async () => {
+    const body = { cmd: 'sh', args: ['-c', 'printf out; printf err >&2; exit 3'] }
+    const response = await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: body })
+    expect(await json(response)).toMatchObject({
+      exit: { code: 3, signal: null },
+      output: expect.stringMatching(/^(outerr|errout)$/),
+      isCut: false,
+    })
+    const missing = { cmd: 'no-such-command' }
+    const answer = await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: missing })
+    expect(await json(answer)).toMatchObject({ exit: { code: 127 } })
+    const endless = { cmd: 'sleep', args: ['100'], timeoutSeconds: 1 }
+    expect((await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: endless })).status).toBe(
+      408,
+    )
+  })
+
+  test('shows, lists, pins, reads and ends sessions', async () => {
+    const body = {
+      cmd: 'sh',
+      args: ['-c', 'echo started; sleep 100'],
+      createId: 'ab'.repeat(16),
+      pinned: true,
+    }
+    const start = async (): Promise<Record<string, unknown>> =>
+      json(await control.fetch('/api/sandboxes/real/sessions', { method: 'POST', json: body }))
+    const { id, sandbox } = await start()
+    expect((await start())['id']).toBe(id)
+    expect(sandboxOfSession(String(id))).toBe(String(sandbox))
+    const path = `/api/account/sessions/${String(id)}`
+    expect(await json(await control.fetch(path))).toMatchObject({ state: 'running', cmd: 'sh', pinned: true })
+    const { sessions } = await json(await control.fetch('/api/account/sessions'))
+    expect(sessions).toContainEqual(expect.objectContaining({ id, sandbox, sandboxName: 'real' }))
+    const output = await eventually(
+      async () => {
+        const response = await control.fetch(`/api/sandboxes/real/sessions/${String(id)}/output`)
+        return response.headers.get('sandwire-end') === '8' ? response.text() : undefined
+      },
+      { what: 'its output' },
+    )
+    expect(output).toBe('started\n')
+    expect((await control.fetch(`${path}/pin`, { method: 'DELETE' })).status).toBe(204)
+    expect(await json(await control.fetch(path))).toMatchObject({ pinned: false })
+    expect((await control.fetch(path, { method: 'DELETE' })).status).toBe(202)
+    await eventually(async () => [404, 410].includes((await control.fetch(path)).status), {
+      what: 'its end',
+    })
+  })
+
+  test('takes a command line as long as a request may be', async () => {
+    const { handle, output } = run('sandbox=real', 'sh', ['-c', 'printf %s "$1"', 'x', 'a'.repeat(14_000)])
+    await handle.exit
+    expect(output().byteLength).toBe(14_000)
+  })
+})
