@@ -20,9 +20,19 @@ const testTimeoutMs = 60_000
 /** The summary of `bun test` fits many times over. */
 const tailChars = 64 * 1024
 
-const stages = [
+/** Tests of the wire that know nothing of what stands between the two ends. */
+const wireTests = ['streams', 'terminal-input', 'sharing', 'cuts'].map((name) => `test/e2e/${name}.test.ts`)
+
+interface Stage {
+  readonly name: string
+  readonly patterns: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const stages: readonly Stage[] = [
   { name: 'unit', patterns: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'scripts/**/*.test.ts'] },
   { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'] },
+  { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
 ]
 
 const root = path.dirname(import.meta.dir)
@@ -38,11 +48,11 @@ function listFiles(patterns: readonly string[]): string[] {
 }
 
 /** Runs `bun test` with its output passed on, and reads the counts from the end of it. */
-async function runBunTest(args: readonly string[]): Promise<TestCounts> {
+async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}): Promise<TestCounts> {
   const color = process.stderr.isTTY ? { FORCE_COLOR: '1' } : {}
   const child = Bun.spawn([process.execPath, 'test', `--timeout=${testTimeoutMs}`, ...args], {
     cwd: root,
-    env: { ...process.env, ...color },
+    env: { ...process.env, ...color, ...stageEnv },
     stdio: ['inherit', 'inherit', 'pipe'],
   })
   const decoder = new TextDecoder()
@@ -65,7 +75,7 @@ async function runStages(): Promise<TestCounts> {
     const files = listFiles(stage.patterns)
     if (files.length === 0) continue
     console.error(`\n${stage.name}: ${files.length} files`)
-    total = addCounts(total, await runBunTest(files))
+    total = addCounts(total, await runBunTest(files, stage.env))
   }
   return total
 }

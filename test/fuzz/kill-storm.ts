@@ -28,7 +28,7 @@ export interface KillStormResult {
 }
 
 /** The workerd that a host runs now. */
-export function workerdOf(host: RunningHost): number | undefined {
+function workerdOf(host: RunningHost): number | undefined {
   return readProcessTable().find(({ name, parentPid }) => name === 'workerd' && parentPid === host.pid)?.pid
 }
 
