@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import path from 'node:path'
 import { INSIDE } from '../isolation/isolation.ts'
@@ -24,6 +24,13 @@ async function listenOn(
   return promise
 }
 
+/** Keeps a connection for as long as the other side does, so that it surely notices having one. */
+function hold(socket: Socket): void {
+  // Cut when the sandbox ends; nothing was to be said.
+  socket.on('error', () => undefined)
+  socket.resume()
+}
+
 function ownAddresses(): string[] {
   return Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
@@ -41,9 +48,9 @@ export async function openDecoys(folder: string, token: string): Promise<Decoys>
   const sleeper = Bun.spawn(['sh', '-c', `sleep ${DECOY_SECONDS}; :`, marker], {
     stdio: ['ignore', 'ignore', 'ignore'],
   })
-  const abstract = createServer((socket) => socket.destroy())
+  const abstract = createServer(hold)
   await listenOn(abstract, { path: `\0${token}` })
-  const tcp = createServer((socket) => socket.destroy())
+  const tcp = createServer(hold)
   await listenOn(tcp, { port: 0, host: '0.0.0.0' })
   const address = tcp.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0

@@ -1,10 +1,12 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal'
 import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
 
 const NOBODY = 65_534
+const KEEPER = new URL('./keeper.ts', import.meta.url).pathname
+const STAND_IN = new URL('./stand-in.ts', import.meta.url).pathname
 
 /** Who starts sandboxes. */
 export type Starter = 'root' | 'nobody'
@@ -68,12 +70,12 @@ export class IsolatedSandbox implements AsyncDisposable {
     const cache = join(dataFolder, 'code')
     mkdirSync(cache, { recursive: true })
     const code = await bundleProgram(
-      { name: 'stand-in', root: import.meta.dir, entries: ['stand-in.ts'] },
+      { name: 'stand-in', root: dirname(STAND_IN), entries: [basename(STAND_IN)] },
       cache,
     )
     const id = options.id ?? mintId()
     const limits = JSON.stringify({ ...DEFAULT_SANDBOX_LIMITS, ...options.limits })
-    const argv = [process.execPath, join(import.meta.dir, 'keeper.ts'), dataFolder, code, id, limits]
+    const argv = [process.execPath, KEEPER, dataFolder, code, id, limits]
     const keeper = Bun.spawn([...asStarter(starter), ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
     const sandbox = new IsolatedSandbox(id, keeper)
     sandbox.#socket = String((await sandbox.await('ready'))['socket'])

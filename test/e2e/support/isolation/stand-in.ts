@@ -24,8 +24,8 @@ const hoard: Uint8Array[] = []
 
 Bun.serve({
   unix: values.listen.replace('unix:', ''),
-  idleTimeout: 0,
-  fetch: async (request) => {
+  fetch: async (request, server) => {
+    server.timeout(request, 0)
     const text = await request.text()
     if (new URL(request.url).pathname === '/hoard') {
       for (let taken = 0; taken < Number(text); taken += 1024 ** 2)

@@ -10,7 +10,7 @@ const MANY_TERMINALS = 256
 const MANY_DESCRIPTORS = 6_000
 const BURN_MS = 1_500
 /** How long a watchdog may take to see a full disk. */
-const WATCHDOG_MS = 20_000
+const WATCHDOG_MS = 8_000
 
 /** Runs this program again to take memory, since it does not survive. */
 function probeMemory(limits: SandboxLimits, self: readonly string[]): ProbeReport {

@@ -13,7 +13,7 @@ const ATTEMPTS: readonly {
   },
   {
     name: 'enter-namespace',
-    argv: ['nsenter', '--target', '1', '--uts', 'true'],
+    argv: ['nsenter', '--uts=/proc/self/ns/uts', 'true'],
     what: 'enter a namespace',
   },
 ]

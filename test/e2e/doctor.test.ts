@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { PROBES } from '../../apps/host/src/doctor/battery.ts'
+import type { ProbeReport } from '../../apps/host/src/doctor/probe-report.ts'
+import {
+  asStarter,
+  createDataFolder,
+  removeDataFolder,
+  whyNot,
+  type Starter,
+} from './support/isolation/isolated.ts'
+
+const DOCTOR = new URL('./support/isolation/doctor.ts', import.meta.url).pathname
+const PROBER = join(import.meta.dir, '../../apps/host/src/doctor/prober/main.ts')
+
+/** What is known to be weak when sandboxes are not started by root. */
+const WEAK_WITHOUT_ROOT = ['daemon-reach', 'terminal-limit', 'processor-limit', 'file-limit', 'disk-limit']
+/** Clean without a sandbox too, and shown to fail by themselves below; a busy machine limits processors by itself. */
+const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit']
+
+let data = ''
+afterEach(() => removeDataFolder(data))
+
+async function examine(
+  starter: Starter,
+  kind: 'bubblewrap' | 'none',
+  before: readonly string[] = [],
+): Promise<ProbeReport[]> {
+  data = createDataFolder(starter)
+  const argv = [...before, ...asStarter(starter), process.execPath, DOCTOR, data, kind]
+  const child = Bun.spawn(argv, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return new Response(child.stdout).json()
+}
+
+function named(reports: readonly ProbeReport[], verdict: ProbeReport['verdict']): string[] {
+  return reports.filter((each) => each.verdict === verdict).map(({ name }) => name)
+}
+
+for (const starter of ['root', 'nobody'] satisfies Starter[]) {
+  const obstacle = await whyNot(starter)
+  if (obstacle !== undefined) console.error(`escape battery as ${starter}: skipped, ${obstacle}`)
+
+  test.skipIf(obstacle !== undefined)(
+    `nothing gets out of a sandbox started by ${starter} (threat T39)`,
+    async () => {
+      const reports = await examine(starter, 'bubblewrap')
+      expect(reports.map(({ name }) => name)).toEqual([...PROBES])
+      expect(reports.filter(({ verdict }) => verdict === 'failed')).toEqual([])
+      const known = starter === 'root' ? [] : WEAK_WITHOUT_ROOT
+      expect(named(reports, 'weak').filter((name) => !known.includes(name))).toEqual([])
+    },
+  )
+}
+
+test.skipIf((await whyNot('root')) !== undefined)(
+  'every probe notices when nothing holds it back (threat T39)',
+  async () => {
+    // In mounts of its own, since one of the probes mounts.
+    const reports = await examine('root', 'none', ['unshare', '--mount', '--propagation', 'private', '--'])
+    expect(named(reports, 'ok').filter((name) => !NOT_HELD_BY_SANDBOX.includes(name))).toEqual([])
+  },
+)
+
+describe('a probe by itself', () => {
+  beforeEach(() => {
+    data = createDataFolder('root')
+  })
+
+  async function probe(
+    part: string,
+    options: { env?: Record<string, string>; fd?: number },
+  ): Promise<string> {
+    const clues = {
+      processMarkerBackwards: 'x',
+      abstractSocket: 'x',
+      addresses: [],
+      files: [],
+      variable: 'DECOY',
+    }
+    const limits = { memoryBytes: 2 ** 28, pids: 64, milliCpus: 500, diskBytes: 2 ** 25 }
+    const task = JSON.stringify({ clues: { ...clues, daemonSocket: '/nowhere' }, limits, workspace: data })
+    const child = Bun.spawn([process.execPath, PROBER, part, task], {
+      env: { PATH: process.env['PATH'], ...options.env },
+      stdio: ['ignore', 'pipe', 'inherit', ...(options.fd === undefined ? [] : [options.fd])],
+    })
+    return new Response(child.stdout).text()
+  }
+
+  test('notices a descriptor that was left open', async () => {
+    const fd = openSync('/etc/passwd', 'r')
+    expect(await probe('files', { fd })).toContain('"descriptors","verdict":"failed"')
+    expect(await probe('files', {})).toContain('"descriptors","verdict":"ok"')
+  })
+
+  test('notices an environment that was handed down', async () => {
+    expect(await probe('neighbours', { env: { DECOY: '1' } })).toContain('"environment","verdict":"failed"')
+    expect(await probe('neighbours', {})).toContain('"environment","verdict":"ok"')
+  })
+})

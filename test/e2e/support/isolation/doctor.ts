@@ -1,0 +1,14 @@
+// Runs the escape battery on an isolation of the given kind, and says its reports in JSON.
+
+import { runBattery } from '../../../../apps/host/src/doctor/battery.ts'
+import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+
+const [dataFolder = '', kind = ''] = process.argv.slice(2)
+const uid = process.getuid?.() ?? 0
+const reports = await runBattery(kind === 'none' ? 'none' : 'bubblewrap', {
+  dataFolder,
+  runBase: defaultRunBase(process.env, uid),
+  isRoot: uid === 0,
+  program: { executable: process.execPath },
+})
+console.log(JSON.stringify(reports))
