@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { bootControl } from '../../apps/host/src/control/boot.ts'
+import { bootControl, prepareControl } from '../../apps/host/src/control/boot.ts'
 import { chooseAddresses } from '../../apps/host/src/control/ports.ts'
 import type { Workerd } from '../../apps/host/src/control/workerd.ts'
 import { openDataFolder } from '../../apps/host/src/data/data-folder.ts'
@@ -55,11 +55,12 @@ describe('workerd as the host runs it', () => {
   beforeAll(async () => {
     folder = mkdtempSync('/tmp/up-workerd-')
     const data = openDataFolder(folder)
+    const prepared = await prepareControl(ENTRY, data.cache)
     const { port, listen } = await chooseAddresses(['127.0.0.1'], 0)
     url = `http://127.0.0.1:${port}`
     lines = []
     control = await bootControl({
-      entry: ENTRY,
+      prepared,
       configuration: { dataFolder: folder, port, addresses: ['127.0.0.1'] },
       folder: data,
       keys: await openKeys(data, { isNewToken: false }),

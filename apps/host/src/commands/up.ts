@@ -4,20 +4,22 @@ import { SandwireError } from '@sandwire/protocol'
 import { type HostApi, serveHostApi } from '../api/server.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
 import type { UpFlags } from '../arguments.ts'
-import { claimAll, keepClaiming } from '../claims.ts'
+import { keepClaiming } from '../claims.ts'
 import type { Configuration } from '../configuration.ts'
-import { bootControl, CONTROL_ENTRY } from '../control/boot.ts'
+import { bootControl, CONTROL_ENTRY, type PreparedControl, prepareControl } from '../control/boot.ts'
 import { endOrphan, forgetWorkerd } from '../control/orphan.ts'
 import { chooseAddresses } from '../control/ports.ts'
+import type { Workerd } from '../control/workerd.ts'
 import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
-import { openKeys } from '../data/keys.ts'
+import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
 import { publishServer, serversFile } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder } from '../data/socket-path.ts'
 import { createLog, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
-import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
-import { composeWelcome } from '../welcome.ts'
+import { openSandboxes } from '../open-sandboxes.ts'
+import type { SandboxKeeper } from '../sandboxes/keeper.ts'
+import { composeWelcome, type WelcomeFacts } from '../welcome.ts'
 
 const PROGRAMS = path.resolve(import.meta.dir, '../../../..')
 
@@ -67,10 +69,18 @@ function randomText(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex')
 }
 
-/** Starts everything; whatever fails undoes what was begun. */
-export async function up(options: UpOptions): Promise<Running> {
-  const { configuration, flags, env, tell, print } = options
-  await using undo = new AsyncDisposableStack()
+/** What everything else stands on. */
+interface Base {
+  readonly folder: DataFolder
+  readonly lock: DataLock
+  readonly log: Log
+  readonly writeLog: (line: string) => void
+  /** Private folder whose path is short enough for sockets in it. */
+  readonly socketFolder: string
+}
+
+/** Takes the data folder, and clears up after a host that died with it. */
+async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisposableStack): Promise<Base> {
   const folder = openDataFolder(configuration.dataFolder)
   const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
   const logFile = new LogFile(folder.log)
@@ -82,37 +92,38 @@ export async function up(options: UpOptions): Promise<Running> {
     }
   }
   const log = createLog(writeLog, () => new Date())
-
   const orphan = await endOrphan(folder.workerd)
   if (orphan !== undefined) log.info('orphan_ended', { pid: orphan.pid })
+  return { folder, lock, log, writeLog, socketFolder: openSocketFolder(folder.root, env) }
+}
+
+/** What runs once control serves. */
+interface Served {
+  readonly url: string
+  readonly codes: SignInCodes
+  readonly api: HostApi
+  readonly control: Workerd
+}
+
+/** Chooses the port and runs control and the host API behind it. */
+async function serve(
+  base: Base,
+  { configuration, tell }: UpOptions,
+  parts: { readonly keys: Keys; readonly keeper: SandboxKeeper; readonly prepared: PreparedControl },
+  undo: AsyncDisposableStack,
+): Promise<Served> {
+  const { folder, log, writeLog } = base
+  const { keys, keeper, prepared } = parts
+  // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const url = `http://localhost:${port}`
-  const keys = await openKeys(folder, flags)
-
-  const socketFolder = openSocketFolder(folder.root, env)
-  const sandboxes: Sandboxes = await openSandboxes({ configuration, folder, socketFolder, env, tell })
-  const { keeper } = sandboxes
-  let stopsSandboxes = false
-  undo.defer(() => keeper.close({ stop: stopsSandboxes }))
-  const adopted = await keeper.adopt()
-  await claimAll(keeper, log)
-
-  const codes = new SignInCodes(() => performance.now())
-  const socket = hostSocketIn(socketFolder)
-  undo.adopt(
-    serveHostApi({
-      keeper,
-      codes,
-      publicUrl: url,
-      socket,
-      log,
-      nowMs: () => performance.now(),
-      mintRequestId: randomText,
-    }),
-    (api: HostApi) => api.close(),
-  )
+  const nowMs = (): number => performance.now()
+  const codes = new SignInCodes(nowMs)
+  const socket = hostSocketIn(base.socketFolder)
+  const options = { keeper, codes, publicUrl: url, socket, log, nowMs, mintRequestId: randomText }
+  const api = undo.adopt(serveHostApi(options), (served) => served.close())
   const control = await bootControl({
-    entry: CONTROL_ENTRY,
+    prepared,
     configuration,
     folder,
     keys,
@@ -128,36 +139,51 @@ export async function up(options: UpOptions): Promise<Running> {
     await control.end()
     forgetWorkerd(folder.workerd)
   })
-  lock.describe({ url, socket })
-  const isPublished = publish(url, folder, options, log)
-  undo.use(keepClaiming(keeper, log))
-  log.info('up', { port, isolation: keeper.isolation, sandboxes: adopted.length })
+  base.lock.describe({ url, socket })
+  return { url, codes, api, control }
+}
 
-  if (flags.isQuiet) print(`${url}\n`)
-  else
-    print(
-      composeWelcome({
-        url,
-        signInLink: `${url}/signin#${codes.mint()}`,
-        isolation: keeper.isolation,
-        weaknesses: sandboxes.weaknesses,
-        ...(sandboxes.notice !== undefined && { notice: sandboxes.notice }),
-        adopted: adopted.length,
-        ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
-        ...(!isPublished && { tokenFile: folder.localToken }),
-        programs: PROGRAMS,
-      }),
-    )
+/** Starts everything; whatever fails undoes what was begun. */
+export async function up(options: UpOptions): Promise<Running> {
+  const { configuration, flags, env, tell, print } = options
+  await using undo = new AsyncDisposableStack()
+  const base = await takeDataFolder(options, undo)
+  const { folder, log } = base
+  // A port that is taken is told before anything slow is done.
+  await chooseAddresses(configuration.addresses, configuration.port)
+  const preparing = prepareControl(CONTROL_ENTRY, folder.cache)
+  // It is awaited below; should something else fail first, that is what is told.
+  preparing.catch(() => undefined)
+  const keys = await openKeys(folder, flags)
+  const sandboxes = await openSandboxes({ ...base, configuration, env, tell })
+  const { keeper } = sandboxes
+  const adopted = await keeper.adopt()
+  const served = await serve(base, options, { keys, keeper, prepared: await preparing }, undo)
+  undo.use(keepClaiming(keeper, log))
+  const isFindable = publish(served.url, folder, options, log)
+  log.info('up', { isolation: keeper.isolation, sandboxes: adopted.length })
+  const facts: WelcomeFacts = {
+    ...sandboxes,
+    url: served.url,
+    signInLink: `${served.url}/signin#${served.codes.mint()}`,
+    isolation: keeper.isolation,
+    adopted: adopted.length,
+    programs: PROGRAMS,
+    ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
+    ...(!isFindable && { tokenFile: folder.localToken }),
+  }
+  print(flags.isQuiet ? `${served.url}\n` : composeWelcome(facts))
 
   const everything = undo.move()
   return {
     stop: async () => {
       log.info('stopping')
-      control.closeDoors()
-      stopsSandboxes = !flags.keepsSandboxes
-      await keeper.close({ stop: stopsSandboxes })
+      served.control.closeDoors()
+      // From here on nobody starts another sandbox.
+      await served.api.close()
+      await keeper.close({ stop: !flags.keepsSandboxes })
       await everything.disposeAsync()
     },
-    abandon: () => control.abandon(),
+    abandon: () => served.control.abandon(),
   }
 }

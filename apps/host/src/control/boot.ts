@@ -1,4 +1,5 @@
 import path from 'node:path'
+import type { Config } from 'miniflare'
 import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
@@ -19,9 +20,22 @@ const MAX_SANDBOXES = 100
 /** The Worker's source. */
 export const CONTROL_ENTRY = path.resolve(import.meta.dir, '../../../control/src/index.ts')
 
+/** What can be made before the port is known. */
+export interface PreparedControl {
+  /** The Worker as one module. */
+  readonly script: string
+  readonly encode: (config: Config) => Uint8Array
+}
+
+/** Builds control if it is stale, and loads what encodes its configuration. */
+export async function prepareControl(entry: string, cache: string): Promise<PreparedControl> {
+  // Slow to load, and needed by nobody else.
+  const [script, { serializeConfig }] = await Promise.all([bundleControl(entry, cache), import('miniflare')])
+  return { script, encode: serializeConfig }
+}
+
 export interface BootOptions {
-  /** Source of the Worker. */
-  readonly entry: string
+  readonly prepared: PreparedControl
   readonly configuration: Configuration
   readonly folder: DataFolder
   readonly keys: Keys
@@ -52,16 +66,11 @@ function describeControl({ configuration, keys, port }: BootOptions): ControlCon
   }
 }
 
-/** Builds control if it is stale and runs it. */
-export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { entry, folder, keys, listen, hostSocket, log, writeLog, onBack, onTrouble } = options
-  const [script, { serializeConfig }] = await Promise.all([
-    bundleControl(entry, folder.cache),
-    // Slow to load, and needed by nobody else.
-    import('miniflare'),
-  ])
+/** Runs control. */
+export function bootControl(options: BootOptions): Promise<Workerd> {
+  const { prepared, folder, keys, listen, hostSocket, log, writeLog, onBack, onTrouble } = options
   const config = describeWorkerd({
-    script,
+    script: prepared.script,
     control: describeControl(options),
     keys,
     listen,
@@ -70,7 +79,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   })
   return Workerd.start({
     program: findWorkerd(),
-    config: serializeConfig(config),
+    config: prepared.encode(config),
     sockets: listen.length,
     onProcess: (identity) => {
       log.info('control_started', { pid: identity.pid })
