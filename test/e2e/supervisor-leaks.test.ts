@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'bun:test'
 import { eventually, readProcessCounts } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
+import { findMachineTraces } from './support/machine-traces.ts'
 import { findProcesses } from './support/process-list.ts'
 
 /** `SANDWIRE_LEAK_SANDBOXES=200` for the long form. */
@@ -13,20 +14,9 @@ const WARM_UP = 8
 const LANES = 4
 const WAIT = { timeoutMs: 30_000 }
 
-const CGROUP_ROOTS = ['/sys/fs/cgroup']
-
-/** Control groups, mounts, loop devices and sockets of this machine that name one of the ids or the place. */
+/** What the machine holds of the ids or the place. */
 function findTraces(kept: KeptSandboxes, ids: ReadonlySet<string>): string[] {
-  const isOurs = (text: string): boolean =>
-    text.includes(kept.folder) ||
-    text.includes(kept.settings.runBase) ||
-    [...ids].some((id) => text.includes(id))
-  const lines = (file: string): string[] => readFileSync(file, 'utf8').split('\n')
-  const groups = CGROUP_ROOTS.filter((root) => existsSync(root)).flatMap((root) =>
-    readdirSync(root, { recursive: true, encoding: 'utf8' }),
-  )
-  const loops = Bun.spawnSync(['losetup', '-a']).stdout.toString().split('\n')
-  return [...lines('/proc/self/mountinfo'), ...lines('/proc/net/unix'), ...groups, ...loops].filter(isOurs)
+  return [kept.folder, kept.settings.runBase, ...ids].flatMap((text) => findMachineTraces(text))
 }
 
 /** Every file of the place but the code of sandboxd, which all share. */

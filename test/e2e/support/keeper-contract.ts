@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxStatus } from '@sandwire/internal'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { type KeptSandboxes, mintSandboxId } from './kept-sandboxes.ts'
+import { findMachineTraces } from './machine-traces.ts'
 import { findProcesses } from './process-list.ts'
 
 /** Time for what a loaded machine does in a tenth of it. */
@@ -133,6 +134,7 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
         state: 'stopped',
         reason: 'supervisor_lost',
       })
+      expect(findMachineTraces(spec.id)).toEqual([])
       expectRunning(await kept.keeper.start(spec))
       expect(await kept.run(spec.id, 'echo again')).toBe('again\n')
       process.kill(kept.supervisorPid(spec.id), 'SIGKILL')

@@ -50,8 +50,7 @@ class Bubblewrap implements Isolation {
     return launchInBubblewrap({ plan, folders, ids, settings: this.#settings, machine: this.#machine })
   }
 
-  async remove(id: string): Promise<void> {
-    const folders = foldersOf(this.#settings, id)
+  async sweep(id: string): Promise<void> {
     const ids = this.#claims.find(id)
     const cgroup = cgroupOf(this.#machine.cgroups, id)
     const isOver = await pollUntil(() => {
@@ -61,8 +60,13 @@ class Bubblewrap implements Isolation {
     }, REMOVE_MS)
     if (!isOver) throw new Error(`Cannot remove sandbox "${id}": it does not end`)
     cgroup.remove()
-    for (const each of [folders.run, folders.files, folders.image])
-      rmSync(each, { recursive: true, force: true })
+    rmSync(foldersOf(this.#settings, id).run, { recursive: true, force: true })
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.sweep(id)
+    const folders = foldersOf(this.#settings, id)
+    for (const each of [folders.files, folders.image]) rmSync(each, { recursive: true, force: true })
     this.#claims.release(id)
   }
 

@@ -57,6 +57,8 @@ export interface Isolation {
   prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths>
   /** Starts it. Everything dies with the calling process. */
   launch(plan: LaunchPlan): Promise<LaunchedSandbox>
+  /** Ends and removes what a sandbox left whose supervisor died: all but its files. Nothing to remove is no error. */
+  sweep(id: string): Promise<void>
   /** Removes what `prepare` made, files of the user included. Nothing to remove is no error. */
   remove(id: string): Promise<void>
 }

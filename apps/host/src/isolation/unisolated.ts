@@ -65,10 +65,14 @@ class Unisolated implements Isolation {
     return Promise.resolve(new Launched(partsOf(child, folders)))
   }
 
-  remove(id: string): Promise<void> {
-    const folders = foldersOf(this.#settings, id)
-    for (const each of [folders.run, folders.files]) rmSync(each, { recursive: true, force: true })
+  sweep(id: string): Promise<void> {
+    rmSync(foldersOf(this.#settings, id).run, { recursive: true, force: true })
     return Promise.resolve()
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.sweep(id)
+    rmSync(foldersOf(this.#settings, id).files, { recursive: true, force: true })
   }
 
   #outside(folders: SandboxFolders): OutsidePaths {

@@ -1,12 +1,19 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import type { IsolationSettings } from '../isolation/settings.ts'
 import type { SandboxFiles } from '../supervisor/files.ts'
 import { READY_MS, STOP_GRACE_MS, UNCLAIMED_MS } from '../supervisor/limits.ts'
 import type { SupervisorSpec } from '../supervisor/spec.ts'
-import { type AliveState, readState, replaceFile, writeState } from '../supervisor/state-file.ts'
+import {
+  type AliveState,
+  readState,
+  replaceFile,
+  type SupervisorState,
+  writeState,
+} from '../supervisor/state-file.ts'
 import type { SandboxKeeper } from './keeper.ts'
 import { readTail } from './read-tail.ts'
 import { isAlive, statusFrom } from './sandbox-status.ts'
@@ -23,8 +30,6 @@ const START_MARGIN_MS = 15_000
 const STOP_MARGIN_MS = 5_000
 /** Time the kernel has to end a process that was killed, and a sandbox whose supervisor was. */
 const KILL_MS = 5_000
-/** How often a removal is tried again while the last processes of a sandbox end. */
-const REMOVE_EVERY_MS = 20
 
 export interface KeeperOptions {
   /** State and logs of sandboxes, one folder each. */
@@ -67,13 +72,10 @@ class Keeper implements SandboxKeeper {
   }
 
   async status(id: string): Promise<SandboxStatus> {
-    if (!this.#store.has(id)) return { id, state: 'absent' }
-    const { state: file } = this.#store.filesOf(id)
-    const status = statusFrom(id, readState(file))
-    if (status.state !== 'running') return status
-    // One that is ending has a state file that says otherwise still.
-    if (await askSupervisor(this.#store.controlSocketOf(id), 'GET /status')) return status
-    return statusFrom(id, readState(file))
+    const status = await this.#look(id)
+    if (!this.#isLost(id)) return status
+    await this.#turns.take(id, () => this.#sweep(id))
+    return this.#look(id)
   }
 
   list(): Promise<readonly SandboxStatus[]> {
@@ -83,14 +85,14 @@ class Keeper implements SandboxKeeper {
   stop(id: string): Promise<SandboxStatus> {
     return this.#turns.take(id, async () => {
       if (this.#store.has(id)) await this.#end(id)
-      return this.status(id)
+      return this.#look(id)
     })
   }
 
   destroy(id: string): Promise<void> {
     return this.#turns.take(id, async () => {
       if (this.#store.has(id)) await this.#end(id)
-      await this.#remove(id)
+      await this.#options.isolation.remove(id)
       this.#store.remove(id)
     })
   }
@@ -115,7 +117,8 @@ class Keeper implements SandboxKeeper {
 
   async close({ stop }: { readonly stop: boolean }): Promise<void> {
     if (!stop) return
-    await Promise.all(this.#store.list().map((id) => this.stop(id)))
+    const results = await Promise.allSettled(this.#store.list().map((id) => this.stop(id)))
+    for (const result of results) if (result.status === 'rejected') throw SandwireError.from(result.reason)
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
@@ -142,10 +145,11 @@ class Keeper implements SandboxKeeper {
   /** Starts a supervisor; undefined when another one has the sandbox. */
   async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
     replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
-    const { announcement } = spawnSupervisor(this.#options.supervisor, files)
-    const said = await within(deadlineMs - performance.now(), announcement)
+    const spawned = spawnSupervisor(this.#options.supervisor, files)
+    const said = await within(deadlineMs - performance.now(), spawned.announcement)
     if (said === LATE) {
       await this.#end(spec.id)
+      spawned.kill()
       throw failed(spec.name, 'late')
     }
     switch (said?.type) {
@@ -164,30 +168,46 @@ class Keeper implements SandboxKeeper {
   async #end(id: string): Promise<void> {
     const { state: file } = this.#store.filesOf(id)
     const state = readState(file)
-    if (!isAlive(state)) return
+    if (!isAlive(state)) return this.#sweep(id)
     const isGone = (): boolean => !isRunning(state)
     if (!(await askSupervisor(state.controlSocket, 'POST /stop'))) signal(state, 'SIGTERM')
     if (!(await waitUntil(isGone, STOP_GRACE_MS + STOP_MARGIN_MS))) {
       signal(state, 'SIGKILL')
       await waitUntil(isGone, KILL_MS)
     }
-    if (readState(file)?.state !== 'stopped') writeState(file, { state: 'stopped', id })
+    await this.#sweep(id, { id, state: 'stopped' })
   }
 
-  /** Removes what the isolation made; what died with its supervisor may take a moment to be gone. */
-  async #remove(id: string): Promise<void> {
-    const deadlineMs = performance.now() + KILL_MS
-    for (;;) {
-      try {
-        await this.#options.isolation.remove(id)
-        return
-      } catch (cause) {
-        if (performance.now() > deadlineMs)
-          throw new SandwireError('internal', 'Cannot remove the sandbox: something of it is still in use', {
-            cause,
-          })
-        await Bun.sleep(REMOVE_EVERY_MS)
-      }
+  async #look(id: string): Promise<SandboxStatus> {
+    if (!this.#store.has(id)) return { id, state: 'absent' }
+    const { state: file } = this.#store.filesOf(id)
+    const status = statusFrom(id, readState(file))
+    if (status.state !== 'running') return status
+    // One that ends while it is asked has a newer word to say.
+    await askSupervisor(this.#store.controlSocketOf(id), 'GET /status')
+    return statusFrom(id, readState(file))
+  }
+
+  /** Whether the supervisor of a sandbox died without leaving word. */
+  #isLost(id: string): boolean {
+    const state = readState(this.#store.filesOf(id).state)
+    return state !== undefined && state.state !== 'stopped' && !isRunning(state)
+  }
+
+  /** Removes what a supervisor that died left behind, and says in its place that the sandbox has stopped. */
+  async #sweep(id: string, stopped?: SupervisorState): Promise<void> {
+    const files = this.#store.filesOf(id)
+    if (!this.#isLost(id)) return
+    const outcome = DataLock.take(files.lock)
+    // A new supervisor has it, and makes way for itself.
+    if (outcome.kind === 'held') return
+    try {
+      const status = statusFrom(id, readState(files.state))
+      await this.#options.isolation.sweep(id)
+      this.#store.removeSocket(id)
+      if (status.state === 'stopped') writeState(files.state, stopped ?? status)
+    } finally {
+      outcome.lock.release()
     }
   }
 

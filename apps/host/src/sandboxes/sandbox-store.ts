@@ -43,8 +43,13 @@ export class SandboxStore {
     return files
   }
 
-  remove(id: string): void {
+  /** Removes the control socket of a supervisor that is gone. */
+  removeSocket(id: string): void {
     rmSync(this.controlSocketOf(id), { force: true })
+  }
+
+  remove(id: string): void {
+    this.removeSocket(id)
     rmSync(this.filesOf(id).folder, { recursive: true, force: true })
   }
 }

@@ -8,7 +8,8 @@ const KEPT_VARIABLES = ['PATH', 'HOME', 'LANG', 'TMPDIR'] as const
 
 /** A supervisor that was started. */
 export interface Spawned {
-  readonly pid: number
+  /** Ends it at once, also when it never got as far as a state file. */
+  readonly kill: () => void
   /** What it said of the start; undefined when it ended without a word. */
   readonly announcement: Promise<Announcement | undefined>
 }
@@ -39,7 +40,7 @@ export function spawnSupervisor(program: readonly string[], files: SandboxFiles)
       detached: true,
     })
     child.unref()
-    return { pid: child.pid, announcement: readAnnouncement(child.stdout) }
+    return { kill: () => child.kill('SIGKILL'), announcement: readAnnouncement(child.stdout) }
   } finally {
     closeSync(crash)
   }

@@ -89,7 +89,7 @@ export class SpliceConnection {
   #write(to: SpliceSocket, bytes: Uint8Array): void {
     const taken = to.write(bytes)
     if (taken < 0) this.destroy()
-    // The chunk is the runtime's to use again, hence a copy.
+    // A copy, so that a reader that stalls holds what it has not taken and not the whole chunk.
     else if (taken < bytes.length) to.data.rest = bytes.slice(taken)
   }
 

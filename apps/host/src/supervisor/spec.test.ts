@@ -1,0 +1,48 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import type { IsolationSettings } from '../isolation/settings.ts'
+import { readSpec, type SupervisorSpec } from './spec.ts'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'spec-'))
+const file = path.join(folder, 'spec.json')
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Every setting there is: a new one must reach supervisors too. */
+const settings = {
+  dataFolder: '/data',
+  runBase: '/run/x',
+  program: { executable: '/bun', code: { folder: '/code', entry: 'main.js' } },
+  isRoot: false,
+  workspace: '/home/me/work',
+} satisfies Required<IsolationSettings>
+
+const spec: SupervisorSpec = {
+  start: {
+    id: '0123456789abcdefghjkmnpqrstvwxyz',
+    name: 'dev',
+    publicKey: 'key',
+    network: { policy: 'allowlist', allow: ['set:npm'] },
+    limits: DEFAULT_SANDBOX_LIMITS,
+    env: { A: 'b' },
+  },
+  isolation: { kind: 'bubblewrap', ...settings },
+  folder: '/data/sandboxes/x',
+  controlSocket: '/run/c.sock',
+  unclaimedMs: 1,
+  readyMs: 2,
+}
+
+test('a spec reaches the supervisor as it was written', () => {
+  writeFileSync(file, JSON.stringify(spec))
+  expect(JSON.stringify(readSpec(file))).toBe(JSON.stringify(spec))
+})
+
+test('what is no spec of this version is none', () => {
+  for (const value of [{}, { ...spec, more: 1 }, { ...spec, folder: 'relative' }, { ...spec, start: null }]) {
+    writeFileSync(file, JSON.stringify(value))
+    expect(readSpec(file)).toBeUndefined()
+  }
+})
