@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { eventually, isAlive, openRawTcp, readDescendants, readProcessTable } from '@sandwire/testing'
@@ -176,6 +185,23 @@ describe('sandwire up', () => {
     rmSync(data, { recursive: true })
   })
 
+  test('signs a browser in once with its link', async () => {
+    const link = new URL((await sandwire(['signin', '--data', host.data])).stdout)
+    const signIn = (origin: string): Promise<Response> =>
+      fetch(`${host.url}/api/signin`, {
+        method: 'POST',
+        headers: { origin, 'content-type': 'application/json' },
+        body: JSON.stringify({ code: link.hash.slice(1) }),
+      })
+    expect((await signIn('https://evil.example')).status).toBe(403)
+    const first = await signIn(host.url)
+    expect([first.status, first.headers.get('set-cookie')]).toEqual([
+      204,
+      expect.stringContaining('HttpOnly'),
+    ])
+    expect((await signIn(host.url)).status).toBe(401)
+  })
+
   test('gives fresh sign-in links on request', async () => {
     const first = await sandwire(['signin', '--data', host.data])
     const second = await sandwire(['signin', '--data', host.data])
@@ -260,10 +286,22 @@ describe('a death', () => {
     host.kill('SIGINT')
     expect(await host.exited).toEqual({ code: 0, signal: null })
     expect(below.filter(({ pid }) => isAlive(pid))).toEqual([])
-    for (const name of ['lock', 'workerd', 'run/host.sock']) expect(existsSync(join(data, name))).toBe(false)
+    for (const name of ['lock', 'workerd', 'run']) expect(existsSync(join(data, name))).toBe(false)
     expect(host.output()).toContain('Stopped')
     rmSync(data, { recursive: true })
   })
+})
+
+test('sandwire up works where the path of its folder is too long for a socket, and leaves nothing in the short place', async () => {
+  const top = mkdtempSync(join(tmpdir(), 'sandwire-long-'))
+  const short = mkdtempSync('/tmp/short-')
+  const data = join(top, 'x'.repeat(120))
+  await using host = await startHost({ data, env: { XDG_RUNTIME_DIR: short } })
+  expect((await host.fetch('/readyz')).status).toBe(200)
+  expect((await sandwire(['signin', '--data', data])).code).toBe(0)
+  await host.stop()
+  expect(readdirSync(short).filter((name) => name.startsWith('sandwire-'))).toEqual([])
+  for (const folder of [top, short]) rmSync(folder, { recursive: true })
 })
 
 test.skipIf(process.getuid?.() !== 0)(

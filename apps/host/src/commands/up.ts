@@ -14,7 +14,7 @@ import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
 import { publishServer, serversFile } from '../data/servers-file.ts'
-import { hostSocketIn, openSocketFolder } from '../data/socket-path.ts'
+import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
 import { createLog, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
 import { openSandboxes } from '../open-sandboxes.ts'
@@ -94,7 +94,8 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
   const log = createLog(writeLog, () => new Date())
   const orphan = await endOrphan(folder.workerd)
   if (orphan !== undefined) log.info('orphan_ended', { pid: orphan.pid })
-  return { folder, lock, log, writeLog, socketFolder: openSocketFolder(folder.root, env) }
+  const socketFolder = undo.adopt(openSocketFolder(folder.root, env), removeIfEmpty)
+  return { folder, lock, log, writeLog, socketFolder }
 }
 
 /** What runs once control serves. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { makePrivateFolder } from './private-file.ts'
@@ -17,6 +18,15 @@ export function openSocketFolder(
   const folder = isShortEnough(inside) ? inside : shortFolder(dataFolder, env)
   makePrivateFolder(folder)
   return folder
+}
+
+/** Takes the folder away again, unless supervisors still have sockets in it. */
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // In use, or gone.
+  }
 }
 
 export function hostSocketIn(folder: string): string {
