@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test'
+import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
+const NOBODY = 65_534
+const hasBubblewrap = Bun.which('bwrap') !== null
+
+async function examine(
+  isNobody: boolean,
+  isolation: string,
+): Promise<{ code: number; stdout: string; left: string[] }> {
+  const folder = mkdtempSync('/tmp/up-doctor-')
+  if (isNobody) chownSync(folder, NOBODY, NOBODY)
+  const prefix = isNobody ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+  const child = Bun.spawn([...prefix, process.execPath, MAIN, 'doctor', '--data', join(folder, 'data')], {
+    env: {
+      ...process.env,
+      TMPDIR: folder,
+      SANDWIRE_ISOLATION: isolation,
+      XDG_RUNTIME_DIR: undefined,
+      HOME: folder,
+    },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  const [stdout, code] = await Promise.all([new Response(child.stdout).text(), child.exited])
+  const left = readdirSync(folder).filter((name) => !name.startsWith('.'))
+  rmSync(folder, { recursive: true })
+  return { code, stdout, left }
+}
+
+const users = process.getuid?.() === 0 ? [false, true] : [false]
+
+test.skipIf(!hasBubblewrap).each(users)(
+  'doctor says what this machine can do, tries every way out and leaves nothing (unprivileged: %p) (threat T39)',
+  async (isNobody) => {
+    const { code, stdout, left } = await examine(isNobody, '')
+    for (const label of ['Programs', 'Data folder', 'Port', 'Isolation', 'Limits'])
+      expect(stdout).toContain(`${label} `)
+    expect(stdout).toMatch(/\d+ attempts to get out: \d+ held, \d+ held weakly, 0 got through\n$/)
+    expect(stdout.includes('weak: one uid')).toBe(isNobody || process.getuid?.() !== 0)
+    expect([code, left]).toEqual([0, []])
+  },
+)
+
+test('doctor says that nothing is isolated where nothing is', async () => {
+  const { code, stdout } = await examine(false, 'none')
+  expect(stdout).toContain('weak: Sandboxes are not isolated from this machine')
+  expect(stdout).not.toContain('attempts to get out')
+  expect(code).toBe(0)
+})
