@@ -1,3 +1,4 @@
+import { dlopen } from 'bun:ffi'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { shape } from '@sandwire/protocol'
 
@@ -21,14 +22,15 @@ export function decodeAnnouncement(line: string): Announcement | undefined {
   }
 }
 
-/** Says the line and lets go of the descriptor, so that nothing ties this process to the one that started it. */
+/** Says the line and lets go of standard output, so that nothing ties this process to the one that started it. */
 export function announce(announcement: Announcement): void {
   try {
     writeSync(1, `${JSON.stringify(announcement)}\n`)
   } catch {
     // Whoever started this is gone; the next one reads the state file.
   }
-  closeSync(1)
-  // Takes the number just freed: whatever is printed later goes nowhere.
-  openSync('/dev/null', 'w')
+  const nowhere = openSync('/dev/null', 'w')
+  // In one step: a number that is free for a moment is taken by whoever opens something in it.
+  dlopen('libc.so.6', { dup2: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.dup2(nowhere, 1)
+  closeSync(nowhere)
 }

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import path from 'node:path'
+import { eventually, openRawTcp } from '@sandwire/testing'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { MAX_LOG_BYTES } from '../../apps/host/src/supervisor/limits.ts'
+import { expectRunning } from './support/keeper-contract.ts'
+import { KeptSandboxes } from './support/kept-sandboxes.ts'
+
+const WAIT = { timeoutMs: 30_000 }
+const kind = (await findObstacle()) === undefined ? 'bubblewrap' : 'none'
+
+describe('the log of a sandbox', () => {
+  test('(threat T36) stays bounded and printable, whatever its sandboxd writes', async () => {
+    const code = { folder: path.join(import.meta.dir, 'support'), entry: 'loud-daemon.ts' }
+    await using kept = await KeptSandboxes.open('none', { executable: process.execPath, code })
+    const spec = kept.spec()
+    await kept.keeper.start(spec)
+    const read = (): Promise<string> => kept.keeper.readLog(spec.id, 64 * 1024)
+    await eventually(async () => (await read()).includes('last words'), { what: 'the last line', ...WAIT })
+    for (const file of ['log.jsonl', 'log.jsonl.1'])
+      expect(statSync(kept.fileOf(spec.id, file)).size).toBeLessThanOrEqual(MAX_LOG_BYTES)
+    const log = await read()
+    expect(log).toMatch(/^[\x20-\x7e\n]*$/)
+    for (const line of log.trimEnd().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ source: 'sandboxd' })
+  })
+
+  test.skipIf(Bun.which('curl') === null)(
+    '(threat T22) names a host that the sandbox may not reach',
+    async () => {
+      await using kept = await KeptSandboxes.open(kind)
+      const spec = kept.spec({ network: { policy: 'allowlist', allow: ['allowed.example'] } })
+      await kept.keeper.start(spec)
+      const status = await kept.run(
+        spec.id,
+        `curl -s -o /dev/null -w '%{http_code}' http://blocked.example/ 2>&1; echo`,
+      )
+      expect(status).toBe('403\n')
+      const lines = (await kept.keeper.readLog(spec.id, 64 * 1024)).trimEnd().split('\n')
+      expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+        expect.objectContaining({
+          event: 'egress_blocked',
+          host: 'blocked.example',
+          port: 80,
+          source: 'supervisor',
+        }),
+      )
+    },
+  )
+})
+
+test('(threat T8) what follows a refused upgrade is judged by itself', async () => {
+  await using kept = await KeptSandboxes.open(kind)
+  const spec = kept.spec()
+  const { port } = new URL(expectRunning(await kept.keeper.start(spec)).address)
+  const upgrade = [
+    'GET /attach?cmd=id HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version: 13',
+    'Authorization: Bearer nonsense',
+  ]
+  const smuggled = ['GET /metrics HTTP/1.1', `Host: 127.0.0.1:${port}`, 'Connection: close']
+  await using raw = await openRawTcp({ port: Number(port) })
+  await raw.write(`${upgrade.join('\r\n')}\r\n\r\n${smuggled.join('\r\n')}\r\n\r\n`)
+  let answer = ''
+  for (let bytes = await raw.read(); bytes !== undefined; bytes = await raw.read())
+    answer += Buffer.from(bytes).toString('latin1')
+  const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)
+  expect(statuses.length).toBeGreaterThanOrEqual(1)
+  expect(new Set(statuses)).toEqual(new Set(['401']))
+})
