@@ -70,7 +70,9 @@ export async function runBattery(
   const cache = path.join(settings.dataFolder, 'cache')
   const folder = await bundleProgram({ name: 'prober', root: source, entries: ['main.ts'] }, cache)
   const program = { executable: settings.program.executable, code: { folder, entry: 'main.js' } }
-  const isolation = createIsolation(kind, { ...settings, program })
+  // A folder of the user is no place to fill.
+  const { workspace: _served, ...own } = settings
+  const isolation = createIsolation(kind, { ...own, program })
   const id = mintId()
   await using decoys = await openDecoys(settings.dataFolder, id)
   try {

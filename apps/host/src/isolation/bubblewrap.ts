@@ -7,7 +7,13 @@ import { hasLoopDevices } from './loop-devices.ts'
 import { outsidePaths } from './outside-paths.ts'
 import { pollUntil } from './poll.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
-import { ensureFolder, foldersOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
+import {
+  ensureFolder,
+  ensureOwnFolder,
+  foldersOf,
+  type SandboxFolders,
+  type SandboxIds,
+} from './sandbox-folders.ts'
 import type { IsolationSettings } from './settings.ts'
 import { UidClaims } from './uid-claims.ts'
 
@@ -84,7 +90,7 @@ function pidsOf(ids: SandboxIds): number[] {
 
 function prepareRunFolder(runBase: string, folders: SandboxFolders, ids: SandboxIds | undefined): void {
   // Root's is walked by the ids of sandboxes, each of which enters only its own.
-  ensureFolder(runBase, ids === undefined ? 0o700 : 0o711)
+  ensureOwnFolder(runBase, ids === undefined ? 0o700 : 0o711)
   ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
   ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
   ensureFolder(`${folders.io}/egress`, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })

@@ -30,12 +30,23 @@ export function hasBubblewrap(): boolean {
   return Bun.which('bwrap', { PATH: SYSTEM_ENV['PATH'] ?? '' }) !== null
 }
 
+/** Namespaces and mounts that every sandbox has. */
+const TRIAL = [
+  ...['bwrap', '--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/usr', '/usr'],
+  ...['--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
+  ...['--proc', '/proc', '--dev', '/dev', '--', '/usr/bin/true'],
+]
+/** What root does before: mounts that only the sandbox sees, and another user. */
+const ROOT_TRIAL = [
+  ...['unshare', '--mount', '--propagation', 'private', '--'],
+  ...['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--'],
+]
+
 /** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */
-export async function findObstacle(): Promise<string | undefined> {
+export async function findObstacle(isRoot = process.getuid?.() === 0): Promise<string | undefined> {
   if (!hasBubblewrap()) return 'bubblewrap is not installed'
-  const flags = ['--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', '--proc', '/proc']
   try {
-    await runTool(['bwrap', ...flags, '--dev', '/dev', '--', '/bin/true'])
+    await runTool([...(isRoot ? ROOT_TRIAL : []), ...TRIAL])
     return undefined
   } catch {
     return 'the kernel does not let this user make namespaces'

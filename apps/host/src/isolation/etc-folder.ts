@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readlinkSync,
@@ -35,9 +36,18 @@ export function writeEtcFolder(folder: string, hostname: string): void {
   }
 }
 
+const SYSTEM_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64']
+
 /** System folders that are links into `/usr` on this machine. */
 export function usrLinks(): string[] {
-  return ['bin', 'sbin', 'lib', 'lib32', 'lib64'].filter((name) => linkTarget(`/${name}`) === `usr/${name}`)
+  return SYSTEM_FOLDERS.filter((name) => linkTarget(`/${name}`) === `usr/${name}`)
+}
+
+/** System folders that are folders of their own, as on systems from before the merge into `/usr`. */
+export function ownSystemFolders(): Binding[] {
+  return SYSTEM_FOLDERS.map((name) => `/${name}`)
+    .filter((folder) => lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true)
+    .map((folder) => ({ from: folder, to: folder }))
 }
 
 function linkTarget(file: string): string | undefined {

@@ -2,7 +2,7 @@ import { closeSync, constants, lchownSync, openSync, readdirSync, rmSync, writeF
 import path from 'node:path'
 import { createBwrapArgv, INSIDE_PROGRAM, type Binding } from './bwrap-argv.ts'
 import { cgroupOf, type CgroupKind } from './cgroups.ts'
-import { hostEtcBindings, usrLinks, writeEtcFolder } from './etc-folder.ts'
+import { hostEtcBindings, ownSystemFolders, usrLinks, writeEtcFolder } from './etc-folder.ts'
 import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
 import { Launched } from './launched.ts'
@@ -134,6 +134,7 @@ function createBindings(
   return {
     readOnly: [
       ...(ids === undefined && process.getuid?.() === 0 ? procSwitches() : []),
+      ...ownSystemFolders(),
       { from: folders.etc, to: '/etc' },
       ...hostEtcBindings(),
       { from: sources.executable, to: `${INSIDE_PROGRAM}/executable` },

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 
 /** Everything of one sandbox that has a path on this machine. */
@@ -50,4 +50,13 @@ export function ensureFolder(folder: string, mode: number, owner?: { uid: number
   mkdirSync(folder, { recursive: true, mode })
   chmodSync(folder, mode)
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
+}
+
+/** Makes a folder of this user; refuses one that somebody else put there, or a link. */
+export function ensureOwnFolder(folder: string, mode: number): void {
+  mkdirSync(folder, { recursive: true, mode })
+  const found = lstatSync(folder)
+  if (!found.isDirectory() || found.uid !== process.getuid?.())
+    throw new Error(`Cannot use folder "${folder}": it is somebody else's`)
+  chmodSync(folder, mode)
 }

@@ -10,7 +10,7 @@ import {
 import { Launched } from './launched.ts'
 import { outsidePaths } from './outside-paths.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
-import { ensureFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
+import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
 import type { IsolationSettings } from './settings.ts'
 
 const NO_IMAGES = { hasImages: false }
@@ -47,7 +47,8 @@ class Unisolated implements Isolation {
 
   prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
-    for (const folder of [this.#settings.runBase, folders.run, folders.io, path.join(folders.io, 'egress')])
+    ensureOwnFolder(this.#settings.runBase, 0o700)
+    for (const folder of [folders.run, folders.io, path.join(folders.io, 'egress')])
       ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
     return Promise.resolve(this.#outside(folders))

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { ensureOwnFolder } from './sandbox-folders.ts'
+
+describe('the folder for sockets', () => {
+  let root = ''
+  beforeEach(() => {
+    root = mkdtempSync(path.join(tmpdir(), 'folders-'))
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  test('is made private, or made private again', () => {
+    const folder = path.join(root, 'run')
+    mkdirSync(folder, { mode: 0o777 })
+    ensureOwnFolder(folder, 0o700)
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+  })
+
+  test('is not taken from a link that somebody left in its place (threat T39)', () => {
+    symlinkSync(root, path.join(root, 'link'))
+    expect(() => ensureOwnFolder(path.join(root, 'link'), 0o700)).toThrow("somebody else's")
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('is not taken from another user (threat T39)', () => {
+    const folder = path.join(root, 'theirs')
+    mkdirSync(folder)
+    chownSync(folder, 65_534, 65_534)
+    expect(() => ensureOwnFolder(folder, 0o700)).toThrow("somebody else's")
+  })
+})
