@@ -106,7 +106,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   addSandboxRoutes(app, guardOf, directory)
   addSessionRoutes(app, guardOf, { directory, mint })
   addLogRoutes(app, guardOf, directory)
-  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName })
+  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics })
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem })
   addPageRoutes(app, guardOf)
   addDocument(app, guardOf)

@@ -230,6 +230,12 @@ describe('an invented id', () => {
       bodies.push((await response.text()).replace(/"request_id":"[^"]+"/, ''))
     }
     expect(new Set(bodies).size).toBe(1)
+    for (const place of [id, '0123456789abcdefghjkmnpqrstvwxyz']) {
+      const session = `${place}.${'0'.repeat(26)}`
+      expect(await frameOf(await upgrade(control, `/terminal/${session}`, V1))).toBe('session_not_found')
+      const shown = await control.fetch(`/api/account/sessions/${session}`)
+      expect(await shown.json()).toMatchObject({ error: { code: 'session_not_found' } })
+    }
   })
 })
 

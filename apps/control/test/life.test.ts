@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
-import { rejectionOf } from '@sandwire/testing'
+import { eventually, rejectionOf } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
 import { SandboxLife } from '../src/sandbox/life.ts'
 import type { SandboxSettings, SandboxView } from '../src/sandbox/record.ts'
@@ -252,6 +252,34 @@ describe('the alarm', () => {
     await made.life.look('r')
     expect(made.reports.at(-1)?.view).toMatchObject({ state: 'stopped', reason: 'oom' })
     expect(made.alarm()).toBeUndefined()
+  })
+
+  test('finds out about a start or a stop that was broken off', async () => {
+    for (const is of ['creating', 'stopping'] as const) {
+      const made = await running()
+      made.store.setState({ is })
+      await made.life.look('r')
+      expect(made.state()).toBe('running')
+      made.store.setState({ is })
+      made.provider.sandboxes.clear()
+      await made.life.look('r')
+      expect(made.state()).toBe('stopped')
+      expect(made.alarm()).toBeUndefined()
+    }
+  })
+
+  test('leaves a start alone that is under way', async () => {
+    const made = open()
+    await made.create()
+    const gate = Promise.withResolvers<void>()
+    made.provider.gate = gate.promise
+    const started = made.life.start('r')
+    await eventually(() => made.alarm() === 31_000, { what: 'the alarm to be set' })
+    await made.life.look('r')
+    expect(made.state()).toBe('creating')
+    gate.resolve()
+    await started
+    expect(made.state()).toBe('running')
   })
 
   test('rings again when the sandbox does not answer', async () => {

@@ -330,6 +330,24 @@ describe('an answer of a sandbox that is not a 101 (threat T8)', () => {
   })
 })
 
+test('a redirect of a sandbox is not followed (threat T8)', async () => {
+  let visits = 0
+  const witness = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () => {
+      visits += 1
+      return new Response('')
+    },
+  })
+  await using raw = new RawSandbox()
+  await using other = await startControl({ birthplace: raw })
+  raw.answer = `HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:${witness.port}/\r\nContent-Length: 0\r\n\r\n`
+  expect(refusalOf(await upgrade(other, '/attach?sandbox=raw&cmd=cat'))).toBe('502 sandbox_unreachable')
+  expect(visits).toBe(0)
+  await witness.stop(true)
+})
+
 describe('an error (threat T46)', () => {
   test('has a code, our words and the id of the request, whatever broke', async () => {
     await using boxes = new StandInSandboxes()

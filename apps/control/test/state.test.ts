@@ -18,7 +18,7 @@ describe('the state of a sandbox', () => {
     (state) => {
       expect(step(state, { type: 'start' })).toEqual({
         state: { is: 'creating' },
-        effects: ['publish', 'start'],
+        effects: ['watch', 'publish', 'start'],
       })
     },
   )

@@ -2,6 +2,8 @@ import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { readUpgrade } from '../http/upgrade.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import { type Directory, noSuchSession } from '../sandbox/directory.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
@@ -13,6 +15,8 @@ export interface AttachDependencies {
   readonly mint: IdMint
   /** Name of the sandbox of an attach that names none. */
   readonly defaultName: string
+  readonly log: Log
+  readonly metrics: Metrics
 }
 
 /** Refusals that are HTTP answers even to a client that could read a frame: it has not shown who it is. */
@@ -24,9 +28,15 @@ export function isToldInFrame(request: Request, code: ErrorCode): boolean {
   return isUpgrade && isWellFormed && dialect === 'v1' && !ALWAYS_HTTP.has(code) && code !== 'internal'
 }
 
+const MAX_ERROR_BYTES = 64 * 1024
 const objectError = z.object({
   error: z.object({ code: z.string().refine(isErrorCode), message: z.string() }),
 })
+
+async function readError(response: Response): Promise<SandwireError> {
+  const { error } = objectError.parse(await readBoundedJson(response, MAX_ERROR_BYTES))
+  return new SandwireError(error.code, error.message)
+}
 
 function isMissing(error: unknown): boolean {
   return error instanceof SandwireError && error.code === 'sandbox_not_found'
@@ -65,13 +75,19 @@ async function placeOfSession(
   return id
 }
 
-async function connect(id: string, call: AttachCall, { directory }: AttachDependencies): Promise<Response> {
+/** Asks the sandbox's object, and writes down what came of it. */
+async function connect(id: string, call: AttachCall, deps: AttachDependencies): Promise<Response> {
+  const { directory, log, metrics } = deps
   // Nothing of the caller's headers goes along.
   const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(call) }
   const response = await directory.sandbox(id).fetch('http://sandbox/attach', { headers })
-  if (response.status === 101 && response.webSocket !== null) return response
-  const { error } = objectError.parse(await readBoundedJson(response, 64 * 1024))
-  throw new SandwireError(error.code, error.message)
+  const isOpen = response.status === 101 && response.webSocket !== null
+  const error = isOpen ? undefined : await readError(response)
+  const code = error?.code ?? 'ok'
+  metrics.count('sandwire_attaches_total', { dialect: call.dialect, outcome: code })
+  log.info('attach', { request_id: call.requestId, sandbox: id, session: call.session ?? 'joined', code })
+  if (error !== undefined) throw error
+  return response
 }
 
 /** Serves an attach of a caller whose credential was checked; returns the sandbox's 101 or throws. */

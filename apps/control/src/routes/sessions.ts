@@ -1,6 +1,7 @@
 import { sandboxOfSession } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
+import { within } from '../http/within.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import { type Directory, noSuchSession } from '../sandbox/directory.ts'
@@ -20,6 +21,9 @@ import {
   sessionView,
   startProcessBody,
 } from './schemas.ts'
+
+/** How long a list of sessions waits for a sandbox that does not answer. */
+const REFRESH_MS = 2_000
 
 /** A create id for callers that gave none: they cannot repeat the request. */
 function mintCreateId(): string {
@@ -57,7 +61,12 @@ export function addSessionRoutes(
   const refresh = async (call: SandboxCall): Promise<void> => {
     const entries = unwrap(await directory.account(call.identity).sandboxes())
     const running = entries.filter(({ view }) => view?.state === 'running')
-    await Promise.all(running.map(({ id }) => directory.sandbox(id).refreshSessions(call)))
+    const ask = async (id: string): Promise<void> => {
+      await directory.sandbox(id).refreshSessions(call)
+    }
+    await Promise.allSettled(
+      running.map(({ id }) => within(ask(id), REFRESH_MS, () => new Error('It does not answer'))),
+    )
   }
 
   app.openapi(

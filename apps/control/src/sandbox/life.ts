@@ -157,6 +157,8 @@ export class SandboxLife {
   async look(requestId: string): Promise<void> {
     const { store, alarm, nowMs, settings, log } = this.#deps
     if (store.read() === undefined) return
+    // What is being started is not there yet; whoever starts it says how it went.
+    if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
       const state = await this.observe(requestId)
       if (state.is === 'running') await this.readActivity(state, requestId)

@@ -28,26 +28,17 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#run(async ({ life }) => {
+    return this.#act(call, async ({ life }) => {
       if (life.own(call.identity).state.is === 'running') await life.observe(call.requestId)
-      return life.view(life.own(call.identity))
     })
   }
 
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#run(async ({ life }) => {
-      life.own(call.identity)
-      await life.start(call.requestId)
-      return life.view(life.own(call.identity))
-    })
+    return this.#act(call, ({ life }) => life.start(call.requestId))
   }
 
   stop(call: SandboxCall, discard: boolean): Promise<Outcome<SandboxView>> {
-    return this.#run(async ({ life }) => {
-      life.own(call.identity)
-      await life.stop(call.requestId, discard)
-      return life.view(life.own(call.identity))
-    })
+    return this.#act(call, ({ life }) => life.stop(call.requestId, discard))
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
@@ -56,11 +47,9 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Stored now, given to processes from the next start on. */
   setEnvVars(call: SandboxCall, env: Readonly<Record<string, string>>): Promise<Outcome<SandboxView>> {
-    return this.#run(async ({ life }) => {
-      const { settings } = life.own(call.identity)
-      this.#store.setSettings({ ...settings, env })
-      await life.publish()
-      return life.view(life.own(call.identity))
+    return this.#act(call, ({ life }) => {
+      this.#store.setSettings({ ...life.own(call.identity).settings, env })
+      return life.publish()
     })
   }
 
@@ -92,11 +81,11 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ sessions }) => sessions.exec(call, session, request, timeoutMs))
   }
 
-  /** Reads what runs now and brings the account's index up to date; a stopped sandbox has nothing to tell. */
+  /** Reads what runs now and brings the account's index up to date; wakes nothing. */
   refreshSessions(call: SandboxCall): Promise<Outcome<void>> {
-    return this.#run(async ({ life }) => {
-      const { state } = life.own(call.identity)
-      if (state.is === 'running') await life.readActivity(state, call.requestId)
+    return this.#run(async ({ life, sessions }) => {
+      const options = { mayStart: false, isIdempotent: true }
+      await sessions.reach(call, options, (running) => life.readActivity(running, call.requestId))
     })
   }
 
@@ -142,8 +131,18 @@ export class SandboxObject extends DurableObject<Env> {
     return respondError(new SandwireError(outcome.code, outcome.message), call.requestId)
   }
 
+  /** The object's one alarm, which rings while the sandbox runs. */
   override async alarm(): Promise<void> {
     unwrap(await this.#run(({ life }) => life.look(crypto.randomUUID())))
+  }
+
+  /** Does something with the caller's own sandbox and shows how it is then. */
+  #act(call: SandboxCall, act: (parts: SandboxParts) => Promise<void>): Promise<Outcome<SandboxView>> {
+    return this.#run(async (parts) => {
+      parts.life.own(call.identity)
+      await act(parts)
+      return parts.life.view(parts.life.own(call.identity))
+    })
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {

@@ -75,7 +75,7 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
       // Also in `creating`: an object that was evicted in the middle asks again, and starting is idempotent.
       return state.is === 'running'
         ? stay(state)
-        : { state: { is: 'creating' }, effects: ['publish', 'start'] }
+        : { state: { is: 'creating' }, effects: ['watch', 'publish', 'start'] }
     case 'startFailed':
       return { state: { is: 'failed', reason: event.reason }, effects: ['rest', 'publish'] }
     case 'stop':

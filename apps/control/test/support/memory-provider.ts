@@ -10,6 +10,8 @@ export class MemoryProvider implements Provider {
   stops = 0
   /** Thrown by the next start or stop. */
   failure: SandwireError | undefined
+  /** A start waits for it. */
+  gate: Promise<void> = Promise.resolve()
   answer: (request: UpstreamRequest) => Response = () => Response.json({})
   #starting: Promise<SandboxStatus> | undefined
 
@@ -63,7 +65,7 @@ export class MemoryProvider implements Provider {
   }
 
   async #start(id: string): Promise<SandboxStatus> {
-    await Promise.resolve()
+    await this.gate
     this.#fail()
     this.starts += 1
     const epoch = String(this.starts)
