@@ -9,7 +9,7 @@ import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
 import type { SessionFacts } from './session-view.ts'
-import type { ExecResult, OutputPart, ProcessRequest } from './sessions.ts'
+import type { ExecResult, OutputPart, PinnedFacts, ProcessRequest } from './sessions.ts'
 import { SandboxStore } from './store.ts'
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
@@ -65,11 +65,7 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     pinned: boolean,
   ): Promise<Outcome<SessionFacts>> {
-    return this.#run(async ({ sessions }) => {
-      const facts = await sessions.startProcess(call, session, request)
-      if (pinned) this.#store.pin(facts.id)
-      return facts
-    })
+    return this.#run(({ sessions }) => sessions.startProcess(call, session, request, pinned))
   }
 
   exec(
@@ -89,11 +85,8 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  showSession(call: SandboxCall, session: string): Promise<Outcome<SessionFacts & { pinned: boolean }>> {
-    return this.#run(async ({ sessions }) => ({
-      ...(await sessions.show(call, session)),
-      pinned: this.#store.pins().includes(session),
-    }))
+  showSession(call: SandboxCall, session: string): Promise<Outcome<PinnedFacts>> {
+    return this.#run(({ sessions }) => sessions.showPinned(call, session))
   }
 
   endSession(call: SandboxCall, session: string): Promise<Outcome<SessionFacts>> {
@@ -102,11 +95,7 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Marks a session as one to keep the sandbox awake for, or no longer. */
   pinSession(call: SandboxCall, session: string, pinned: boolean): Promise<Outcome<void>> {
-    return this.#run(async ({ sessions }) => {
-      await sessions.show(call, session)
-      if (pinned) this.#store.pin(session)
-      else this.#store.unpin(session)
-    })
+    return this.#run(({ sessions }) => sessions.pin(call, session, pinned))
   }
 
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {

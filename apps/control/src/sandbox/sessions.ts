@@ -28,6 +28,11 @@ export interface ProcessRequest {
   readonly overflow?: 'block' | 'trim'
 }
 
+export interface PinnedFacts extends SessionFacts {
+  /** The sandbox stays awake for it. */
+  readonly pinned: boolean
+}
+
 /** Part of a session's output. */
 export interface OutputPart {
   readonly bytes: ArrayBuffer
@@ -102,18 +107,32 @@ export class SandboxSessions {
   }
 
   /** Starts a process without attaching to it. */
-  startProcess(call: SandboxCall, session: string, request: ProcessRequest): Promise<SessionFacts> {
+  startProcess(
+    call: SandboxCall,
+    session: string,
+    request: ProcessRequest,
+    pinned = false,
+  ): Promise<SessionFacts> {
+    const { store, nowMs } = this.#deps
     return this.reach(call, { mayStart: true, isIdempotent: true }, async (running, sandboxd) => {
-      this.#deps.store.touch(this.#deps.nowMs())
-      return this.#decode(
-        await sandboxd.ask(running.address, person(call), {
-          method: 'POST',
-          path: '/sessions',
-          session,
-          body: request,
-        }),
-      )
+      store.touch(nowMs())
+      const asked = { method: 'POST', path: '/sessions', session, body: request } as const
+      const facts = this.#decode(await sandboxd.ask(running.address, person(call), asked))
+      if (pinned) store.pin(facts.id)
+      return facts
     })
+  }
+
+  /** Marks a session as one to keep the sandbox awake for, or no longer. */
+  async pin(call: SandboxCall, session: string, pinned: boolean): Promise<void> {
+    const { id } = await this.show(call, session)
+    if (pinned) this.#deps.store.pin(id)
+    else this.#deps.store.unpin(id)
+  }
+
+  async showPinned(call: SandboxCall, session: string): Promise<PinnedFacts> {
+    const facts = await this.show(call, session)
+    return { ...facts, pinned: this.#deps.store.pins().includes(facts.id) }
   }
 
   show(call: SandboxCall, session: string): Promise<SessionFacts> {
