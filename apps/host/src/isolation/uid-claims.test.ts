@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { firstIdOf, UidClaims } from './uid-claims.ts'
@@ -30,6 +30,17 @@ describe('claims on user ids', () => {
     claims.release('a')
     expect(claims.find('a')).toBeUndefined()
     expect(claims.claim('b', () => true)).toEqual(ids)
+  })
+
+  test('stay what they are when the data folder moves', () => {
+    const ids = new UidClaims(folder).claim('a', () => true)
+    const moved = `${folder}-moved`
+    renameSync(folder, moved)
+    try {
+      expect(new UidClaims(moved).claim('a', () => true)).toEqual(ids)
+    } finally {
+      rmSync(moved, { recursive: true })
+    }
   })
 
   test('are nobody’s when nothing was claimed', () => {

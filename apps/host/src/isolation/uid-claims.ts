@@ -15,27 +15,27 @@ export function firstIdOf(dataFolder: string): number {
   return FIRST_ID + Number(BigInt(Bun.hash(dataFolder)) % BigInt(BLOCKS)) * IDS_PER_BLOCK
 }
 
-function idsOf(dataFolder: string, pair: number): SandboxIds {
-  const daemon = firstIdOf(dataFolder) + pair * IDS_PER_SANDBOX
+function idsFrom(daemon: number): SandboxIds {
   return { daemon, user: daemon + 1 }
 }
 
 /**
- * Which sandbox has which pair of host ids. A claim is a symbolic link named by the pair's number that points to the
- * sandbox's id: made in one step, so no two sandboxes get one pair, and nothing is left locked by a crash.
+ * Which sandbox has which pair of host ids. A claim is a symbolic link named by the first id of the pair that points to
+ * the sandbox's id: made in one step, so no two sandboxes get one pair, and nothing is left locked by a crash. The name
+ * is the id itself, so that files keep their owners when the data folder moves.
  */
 export class UidClaims {
-  readonly #dataFolder: string
+  readonly #firstId: number
   readonly #folder: string
 
   constructor(dataFolder: string) {
-    this.#dataFolder = dataFolder
+    this.#firstId = firstIdOf(dataFolder)
     this.#folder = path.join(dataFolder, 'isolation', 'uids')
   }
 
   find(sandbox: string): SandboxIds | undefined {
-    const pair = this.#pairOf(sandbox)
-    return pair === undefined ? undefined : idsOf(this.#dataFolder, pair)
+    const name = this.#nameOf(sandbox)
+    return name === undefined ? undefined : idsFrom(Number(name))
   }
 
   /** The ids of the sandbox; claims the first free pair unless it has one. `isFree` has the last word on a pair. */
@@ -45,20 +45,20 @@ export class UidClaims {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const taken = new Set(readdirSync(this.#folder))
     for (let pair = 0; pair < PAIRS; pair += 1) {
-      const ids = idsOf(this.#dataFolder, pair)
-      if (!taken.has(String(pair)) && isFree(ids) && this.#take(pair, sandbox)) return ids
+      const ids = idsFrom(this.#firstId + pair * IDS_PER_SANDBOX)
+      if (!taken.has(String(ids.daemon)) && isFree(ids) && this.#take(ids, sandbox)) return ids
     }
     throw new Error('Cannot claim user ids: all are taken')
   }
 
   release(sandbox: string): void {
-    const pair = this.#pairOf(sandbox)
-    if (pair !== undefined) rmSync(path.join(this.#folder, String(pair)), { force: true })
+    const name = this.#nameOf(sandbox)
+    if (name !== undefined) rmSync(path.join(this.#folder, name), { force: true })
   }
 
-  #take(pair: number, sandbox: string): boolean {
+  #take(ids: SandboxIds, sandbox: string): boolean {
     try {
-      symlinkSync(sandbox, path.join(this.#folder, String(pair)))
+      symlinkSync(sandbox, path.join(this.#folder, String(ids.daemon)))
       return true
     } catch (error) {
       // Somebody else was faster; the next pair is as good.
@@ -67,10 +67,8 @@ export class UidClaims {
     }
   }
 
-  #pairOf(sandbox: string): number | undefined {
-    for (const name of list(this.#folder))
-      if (targetOf(path.join(this.#folder, name)) === sandbox) return Number(name)
-    return undefined
+  #nameOf(sandbox: string): string | undefined {
+    return list(this.#folder).find((name) => targetOf(path.join(this.#folder, name)) === sandbox)
   }
 }
 
