@@ -5,7 +5,7 @@ import { runTool } from './system-env.ts'
 
 /** Bytes of a disk per file it can hold, and the least and most files: small disks hold sources, large ones data. */
 const BYTES_PER_INODE = 10_240
-const INODES = { min: 4096, max: 2_000_000 }
+const INODES = { min: 512, max: 2_000_000 }
 
 /** How many files a disk of this size holds. */
 export function inodesFor(diskBytes: number): number {

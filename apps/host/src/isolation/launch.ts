@@ -169,7 +169,10 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   // Left by a sandbox that was killed.
   rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
   const oomKillsBefore = cgroup.oomKills()
-  const child = await spawn(request, cgroup.joinFiles)
+  const child = await spawn(request, cgroup.joinFiles).catch((error: unknown) => {
+    cgroup.remove()
+    throw error
+  })
   const launched = new Launched({
     child,
     findDaemon: () => findDaemon(folders.info),

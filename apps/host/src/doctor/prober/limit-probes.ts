@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import type { SandboxLimits } from '@sandwire/internal'
+import { inodesFor } from '../../isolation/disk-image.ts'
 import { report, type ProbeReport } from '../probe-report.ts'
 import { fill } from './file-probes.ts'
 
@@ -106,7 +107,7 @@ export async function probeLimits(limits: SandboxLimits, self: readonly string[]
 }
 
 function probeInodes(folder: string, limits: SandboxLimits): ProbeReport {
-  const wanted = Math.max(4_096, limits.diskBytes / 10_240) + 1_024
+  const wanted = inodesFor(limits.diskBytes) + 1_024
   let made = 0
   try {
     for (; made < wanted; made += 1) writeFileSync(`${folder}/.inode-${made}`, '')

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { INSIDE } from './isolation.ts'
+import { findProcess } from './process-table.ts'
+import { createUnisolated } from './unisolated.ts'
+
+/** Says where it was told to listen and who its child is, which will not go by itself. */
+const DAEMON = `trap 'exit 0' TERM
+sh -c 'trap "" TERM HUP; while :; do sleep 1; done' &
+echo "$2 $!"
+wait
+`
+
+describe('a sandbox without isolation', () => {
+  let root = ''
+  beforeEach(() => {
+    root = mkdtempSync(path.join(tmpdir(), 'unisolated-'))
+    mkdirSync(path.join(root, 'code'))
+    writeFileSync(path.join(root, 'code/daemon.sh'), DAEMON)
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  test('runs in folders of its own, ends with all it started, and keeps its files until it is removed', async () => {
+    const isolation = createUnisolated({
+      dataFolder: path.join(root, 'data'),
+      runBase: path.join(root, 'run'),
+      program: { executable: '/bin/sh', code: { folder: path.join(root, 'code'), entry: 'daemon.sh' } },
+      isRoot: false,
+    })
+    expect(isolation.weaknesses.join()).toContain('no isolation')
+    const outside = await isolation.prepare({ id: 'a', limits: DEFAULT_SANDBOX_LIMITS })
+    writeFileSync(path.join(outside.workspace, 'file'), 'kept')
+    const launched = await isolation.launch({
+      id: 'a',
+      name: 'dev',
+      limits: DEFAULT_SANDBOX_LIMITS,
+      daemonArgs: ['--listen', `unix:${INSIDE.daemonSocket}`],
+      publicKey: 'key',
+      hasEgress: false,
+    })
+    const { value } = await launched.stdout.getReader().read()
+    const [socket, child] = new TextDecoder().decode(value).trim().split(' ')
+    expect(socket).toBe(`unix:${outside.daemonSocket}`)
+    expect(readFileSync(path.join(path.dirname(outside.daemonSocket), 'public-key'), 'utf8')).toBe('key')
+    await launched.stop(2_000)
+    expect(await launched.ended).toBe('exit_0')
+    expect(findProcess(Number(child))?.isZombie ?? true).toBe(true)
+    expect(readFileSync(path.join(outside.workspace, 'file'), 'utf8')).toBe('kept')
+    await isolation.remove('a')
+    expect(existsSync(outside.workspace)).toBe(false)
+    await isolation.remove('a')
+  })
+})
