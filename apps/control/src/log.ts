@@ -48,7 +48,7 @@ export function createLog(write: (line: string) => void, nowMs: () => number): L
       const line: Record<string, string | number> = {
         time: new Date(nowMs()).toISOString(),
         level,
-        part: 'control',
+        source: 'control',
         event,
       }
       for (const name of FIELDS) {

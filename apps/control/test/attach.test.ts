@@ -285,9 +285,24 @@ describe('a running sandbox', () => {
       authority: 'control',
       exec: false,
     })
+    const joined: unknown[] = []
+    const session = await (async () => {
+      const handshake = await upgrade(quick, '/attach?sandbox=quick&cmd=cat', V1)
+      await using socket = socketOf(handshake)
+      return text((await socket.nextFrame()).payload).replace('session ', '')
+    })()
     const stateOf = async (): Promise<unknown> =>
       Reflect.get(Object(await (await quick.fetch('/api/sandboxes/quick')).json()), 'state')
-    await eventually(async () => (await stateOf()) === 'stopped', { what: 'it to sleep', timeoutMs: 20_000 })
+    // A tab that was left open comes back again and again, which is nothing to stay awake for.
+    const sleeps = async (): Promise<boolean> => {
+      const tab = await upgrade(quick, `/terminal/${session}`, V1)
+      joined.push(tab.kind)
+      if (tab.kind === 'open') tab.socket.reset()
+      await Bun.sleep(100)
+      return (await stateOf()) === 'stopped'
+    }
+    await eventually(sleeps, { what: 'it to sleep', timeoutMs: 20_000 })
+    expect(joined.length).toBeGreaterThan(3)
     expect(quick.host.count(`POST /sandboxes/${id}/stop`)).toBe(1)
   })
 })

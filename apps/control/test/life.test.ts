@@ -157,6 +157,17 @@ describe('the life of a sandbox', () => {
     expect(made.provider.stops).toBe(1)
   })
 
+  test('is not taken for running while it is being stopped', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    const stopped = made.life.stop('r', false)
+    const observed = made.life.observe('r')
+    await stopped
+    expect((await observed).is).toBe('stopped')
+    expect(made.reports.map(({ view }) => view.state).slice(-2)).toEqual(['stopping', 'stopped'])
+  })
+
   test('is not woken by who names a session', async () => {
     const made = open()
     await made.create()

@@ -15,7 +15,7 @@ test('a log line holds listed fields only', () => {
   expect(JSON.parse(lineOf(fields))).toEqual({
     time: '1970-01-01T00:00:00.000Z',
     level: 'info',
-    part: 'control',
+    source: 'control',
     event: 'event',
     code: 'x',
   })

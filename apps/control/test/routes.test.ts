@@ -181,7 +181,7 @@ describe('a request', () => {
     expect(JSON.parse(line)).toEqual({
       time: expect.any(String),
       level: 'info',
-      part: 'control',
+      source: 'control',
       event: 'request',
       request_id: id,
       route: '/readyz',

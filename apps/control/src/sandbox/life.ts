@@ -108,11 +108,12 @@ export class SandboxLife {
     return state
   }
 
-  /** Asks the provider how the sandbox is. */
-  async observe(requestId: string): Promise<SandboxState> {
-    const { id } = this.#record
-    await this.#observed(await this.#deps.provider.status(id, requestId))
-    return this.#state
+  /** Asks the provider how the sandbox is, once no start or stop is under way. */
+  observe(requestId: string): Promise<SandboxState> {
+    return this.#inTurn(async () => {
+      await this.#observed(await this.#deps.provider.status(this.#record.id, requestId))
+      return this.#state
+    })
   }
 
   async apply(event: SandboxEvent): Promise<readonly ('start' | 'stop')[]> {

@@ -112,7 +112,8 @@ export class SandboxObject extends DurableObject<Env> {
     const options = { mayStart: call.session !== undefined, isIdempotent: call.isIdempotent }
     const outcome = await this.#run(({ sessions }) =>
       sessions.reach(call, options, ({ address }, sandboxd) => {
-        this.#store.touch(Date.now())
+        // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
+        if (options.mayStart) this.#store.touch(Date.now())
         return passThrough(address, sandboxd, call)
       }),
     )
