@@ -1,24 +1,60 @@
 import type { Mode, Peer, Service } from './peers/stream.ts'
 import type { Absent, Contestant } from './row.ts'
 
-/** Turns a peer into a contestant that measures with one service for all rounds. */
+export interface Command {
+  readonly argv: readonly [string, ...string[]]
+  readonly mode: Mode
+  /** Files that the command names. */
+  readonly files?: readonly string[]
+}
+
+/** Turns a peer into a contestant that measures with one service for all rounds. One that does not start is left out. */
 export async function openPeer(
   peer: Peer,
-  command: { readonly argv: readonly [string, ...string[]]; readonly mode: Mode },
+  command: Command,
   measure: (service: Service) => Promise<number>,
 ): Promise<Contestant | Absent> {
   if (peer.obstacle !== undefined) return { name: peer.name, absent: peer.obstacle }
   if (!peer.modes.includes(command.mode)) return { name: peer.name, absent: `has no ${command.mode} mode` }
-  const service = await peer.serve(command.argv, command.mode)
-  return {
-    name: peer.name,
-    side: peer.name.startsWith('sandwire') ? 'ours' : 'peer',
-    measure: () => measure(service),
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  try {
+    const service = await peer.serve(command.argv, command.mode, command.files)
+    return {
+      name: peer.name,
+      side: peer.name.startsWith('sandwire') ? 'ours' : 'peer',
+      measure: () => measure(service),
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    // Thrown, it would leave the servers of the others running.
+    return {
+      name: peer.name,
+      absent: `does not start: ${error instanceof Error ? error.message : String(error)}`,
+    }
   }
 }
 
 /** A contestant that needs nothing kept open. */
 export function openControl(name: string, measure: () => Promise<number>): Contestant {
   return { name, side: 'control', measure, [Symbol.asyncDispose]: async () => {} }
+}
+
+/** Contestants that are figures of one measurement: the first one takes it each round, the others tell their part of it. */
+export function openParts<Part extends string>(options: {
+  readonly parts: readonly Part[]
+  readonly measure: () => Promise<Readonly<Record<Part, number>>>
+  readonly close: () => Promise<void>
+}): Contestant[] {
+  const { parts, measure, close } = options
+  let latest: ReturnType<typeof measure> | undefined
+  return parts.map((part, index) => ({
+    name: part,
+    side: 'ours',
+    measure: async () => {
+      if (index === 0 || latest === undefined) latest = measure()
+      return (await latest)[part]
+    },
+    [Symbol.asyncDispose]: async () => {
+      if (index === parts.length - 1) await close()
+    },
+  }))
 }

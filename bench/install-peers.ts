@@ -1,8 +1,9 @@
-/** Debian packages of the peers, and the program each one brings. */
+/** Debian packages of the peers and of what isolates sandboxes, and the program each one brings. */
 const PACKAGES: readonly { readonly name: string; readonly program: string }[] = [
   { name: 'openssh-server', program: '/usr/sbin/sshd' },
   { name: 'openssh-client', program: 'ssh' },
   { name: 'websocketd', program: 'websocketd' },
+  { name: 'bubblewrap', program: 'bwrap' },
 ]
 
 function run(argv: readonly string[]): boolean {

@@ -7,14 +7,19 @@ import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
 import { insertFigures, renderRow, renderTable, type RowResult } from './report.ts'
 import { type Contestant, isAbsent, type Row } from './row.ts'
+import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
 import { echoPipe, echoPty } from './rows/echo.ts'
 import { frozenViewer } from './rows/frozen-viewer.ts'
 import { interruptFast, interruptSlow } from './rows/interrupt.ts'
+import { manySessions } from './rows/many-sessions.ts'
 import { idlePipe, idlePty, stalledReader } from './rows/memory.ts'
 import { outputPipe, outputPty } from './rows/output.ts'
+import { prompt } from './rows/prompt.ts'
+import { reattach } from './rows/reattach.ts'
 import { resume } from './rows/resume.ts'
+import { stalledControl } from './rows/stalled-control.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 
 const PAGE = join(import.meta.dir, 'README.md')
@@ -22,6 +27,7 @@ const PAGE = join(import.meta.dir, 'README.md')
 const ROWS: readonly Row[] = [
   ...[echoPipe, echoPty, outputPipe, outputPty, connect, interruptFast, interruptSlow],
   ...[completePipe, completePty, stalledReader, frozenViewer, idlePipe, idlePty, resume],
+  ...[prompt, command, stalledControl, manySessions, reattach],
 ]
 
 /** Fewest rounds that give a range worth showing. */

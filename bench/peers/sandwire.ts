@@ -10,18 +10,29 @@ export function startBenchedSandboxd(): Promise<RunningSandboxd> {
   return startSandboxd({ args: ARGS })
 }
 
-/** Adapts the client library to a stream. */
+/** A sandboxd, or a sandbox behind control. */
+export interface Place {
+  readonly port: number
+  readonly headers: { readonly authorization: string }
+  readonly sandbox?: string
+}
+
+/** Adapts the client library to a stream. Without a command it is the login shell. */
 export function attachStream(
-  sandboxd: RunningSandboxd,
+  place: Place,
   command: { readonly argv: readonly string[]; readonly mode: Mode },
-  port = sandboxd.port,
+  port = place.port,
 ): Promise<Stream> {
-  const [cmd = '', ...args] = command.argv
+  const [cmd, ...args] = command.argv
   const attached = Promise.withResolvers<Stream>()
   const handle = attach({
     url: `http://127.0.0.1:${port}`,
-    request: { cmd, args, mode: command.mode },
-    credentials: async () => ({ headers: { ...sandboxd.headers, host: `127.0.0.1:${sandboxd.port}` } }),
+    request: {
+      ...{ args, mode: command.mode },
+      ...(cmd === undefined ? {} : { cmd }),
+      ...(place.sandbox === undefined ? {} : { sandbox: place.sandbox }),
+    },
+    credentials: async () => ({ headers: { ...place.headers, host: `127.0.0.1:${place.port}` } }),
     onOutput: (_, bytes) => stream.onData(bytes),
   })
   const stream: Stream = {

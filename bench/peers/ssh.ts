@@ -1,8 +1,9 @@
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openProgramStream } from './program-stream.ts'
 import { findFreePort, spawnServer } from './spawned.ts'
-import type { Peer, Service, Stream } from './stream.ts'
+import type { Peer, Service } from './stream.ts'
 
 const SSHD = '/usr/sbin/sshd'
 
@@ -51,30 +52,12 @@ function quote(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-function openSshStream(argv: readonly string[]): Stream {
-  const child = Bun.spawn([...argv], { stdin: 'pipe', stdout: 'pipe', stderr: 'ignore' })
-  const ended = Promise.withResolvers<number | undefined>()
-  const stream: Stream = {
-    onData: () => {},
-    write: (bytes) => {
-      void child.stdin.write(bytes)
-      void child.stdin.flush()
-    },
-    ended: ended.promise,
-    close: () => child.kill('SIGTERM'),
-  }
-  const read = async () => {
-    for await (const chunk of child.stdout) stream.onData(chunk)
-    ended.resolve(await child.exited)
-  }
-  read().catch(() => ended.resolve(undefined))
-  return stream
-}
-
 /** OpenSSH against a private sshd; a pipe is `ssh -T`, a terminal `ssh -tt`. */
 export const ssh: Peer = {
   name: 'ssh',
-  obstacle: findObstacle(),
+  get obstacle() {
+    return findObstacle()
+  },
   modes: ['pipe', 'pty'],
   serve: async (argv, mode): Promise<Service> => {
     const directory = await mkdtemp(join(tmpdir(), 'sandwire-sshd-'))
@@ -90,7 +73,7 @@ export const ssh: Peer = {
       'Compression=no',
     ].flatMap((option) => ['-o', option])
     const connectVia = async (through: number) =>
-      openSshStream([
+      openProgramStream([
         ...['ssh', '-F', 'none', '-i', join(directory, 'user'), ...options, mode === 'pty' ? '-tt' : '-T'],
         ...['-e', 'none', '-p', String(through), `${findUserName()}@127.0.0.1`, argv.map(quote).join(' ')],
       ])

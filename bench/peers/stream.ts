@@ -28,7 +28,12 @@ export interface Peer {
   /** Why it cannot run here. */
   readonly obstacle: string | undefined
   readonly modes: readonly Mode[]
-  readonly serve: (argv: readonly [string, ...string[]], mode: Mode) => Promise<Service>
+  /** `files` are those that the command names; a peer with a file system of its own copies them. */
+  readonly serve: (
+    argv: readonly [string, ...string[]],
+    mode: Mode,
+    files?: readonly string[],
+  ) => Promise<Service>
 }
 
 /** Waits for `bytes` more bytes on a stream and answers with what came. */

@@ -5,7 +5,9 @@ import { openWebSocketStream } from './web-socket-stream.ts'
 /** websocketd in binary mode: one process per connection, bytes as they come. */
 export const websocketd: Peer = {
   name: 'websocketd',
-  obstacle: Bun.which('websocketd') === null ? 'not installed (apt-get install websocketd)' : undefined,
+  get obstacle() {
+    return Bun.which('websocketd') === null ? 'not installed (apt-get install websocketd)' : undefined
+  },
   modes: ['pipe'],
   serve: async (argv): Promise<Service> => {
     const port = findFreePort()

@@ -4,6 +4,7 @@ import { echoRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { ssh } from '../peers/ssh.ts'
 import { awaitText, type Mode, type Service, type Stream } from '../peers/stream.ts'
+import { throughControl } from '../peers/through-control.ts'
 import { ttyd } from '../peers/ttyd.ts'
 import { websocketd } from '../peers/websocketd.ts'
 import { atMost, type Contestant, type Row } from '../row.ts'
@@ -62,8 +63,7 @@ function openEcho(mode: Mode): Row['open'] {
   // The program echoes, not the terminal, so that both directions go all the way.
   const argv =
     mode === 'pipe' ? (['cat'] as const) : (['sh', '-c', 'stty raw -echo; printf ready; exec cat'] as const)
-  const peers =
-    mode === 'pipe' ? [sandwireV1, sandwirePlain, websocketd, ssh] : [sandwireV1, sandwirePlain, ttyd, ssh]
+  const peers = [sandwireV1, sandwirePlain, throughControl, mode === 'pipe' ? websocketd : ttyd, ssh]
   return async () => [
     openControl(`raw ${mode}`, async () => quantile(await echoRaw(mode, TRIPS), 0.5) * 1000),
     await openBare(),
@@ -78,7 +78,7 @@ export const echoPipe: Row = {
   title: 'echo, pipe',
   unit: 'µs',
   about: 'Median time of one byte through `cat` and back, 2,000 times one after the other.',
-  targets: [atMost('sandwire', 'websocketd')],
+  targets: [atMost('sandwire', 'websocketd'), atMost(throughControl.name, 'ssh', 1.2)],
   open: openEcho('pipe'),
 }
 
@@ -87,6 +87,6 @@ export const echoPty: Row = {
   title: 'echo, terminal',
   unit: 'µs',
   about: 'The same through `cat` on a terminal in raw mode.',
-  targets: [atMost('sandwire', 'ttyd'), atMost('sandwire', 'ssh')],
+  targets: [atMost('sandwire', 'ttyd'), atMost('sandwire', 'ssh'), atMost(throughControl.name, 'ssh', 1.2)],
   open: openEcho('pty'),
 }

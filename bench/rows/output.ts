@@ -5,6 +5,7 @@ import { readRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { ssh } from '../peers/ssh.ts'
 import type { Mode, Service } from '../peers/stream.ts'
+import { throughControl } from '../peers/through-control.ts'
 import { ttyd } from '../peers/ttyd.ts'
 import { websocketd } from '../peers/websocketd.ts'
 import { atLeast, type Contestant, type Row } from '../row.ts'
@@ -97,11 +98,14 @@ export const outputPipe: Row = {
   unit: 'MB/s',
   about:
     '200 MB of text by `cat` on a pipe, from connect to the end of output; byte count and SHA-256 checked.',
-  targets: [atLeast('sandwire', 'websocketd'), atLeast('sandwire', 'ssh', 3)],
+  targets: ['sandwire', throughControl.name].flatMap((ours) => [
+    atLeast(ours, 'websocketd'),
+    atLeast(ours, 'ssh', 3),
+  ]),
   open: async ({ scratch }) => {
     const workload = await scratch.workload(PIPE_BYTES)
-    const command = { argv: ['cat', workload.file] as const, mode: 'pipe' as const }
-    const peers = [sandwireV1, sandwirePlain, websocketd, ssh]
+    const command = { argv: ['cat', workload.file] as const, mode: 'pipe' as const, files: [workload.file] }
+    const peers = [sandwireV1, sandwirePlain, throughControl, websocketd, ssh]
     return [
       openRaw('pipe', workload, workload.bytes),
       await openBare(workload.bytes),
@@ -115,12 +119,15 @@ export const outputPty: Row = {
   title: 'output, terminal',
   unit: 'MB/s',
   about: '30 MB of text by `cat` on a terminal; the line ends it adds are counted and checked.',
-  targets: [atLeast('sandwire', 'raw pty', 0.7), atLeast('sandwire', 'ttyd')],
+  targets: ['sandwire', throughControl.name].flatMap((ours) => [
+    atLeast(ours, 'raw pty', 0.7),
+    atLeast(ours, 'ttyd'),
+  ]),
   open: async ({ scratch }) => {
     const workload = await scratch.workload(PTY_BYTES)
-    const command = { argv: ['cat', workload.file] as const, mode: 'pty' as const }
+    const command = { argv: ['cat', workload.file] as const, mode: 'pty' as const, files: [workload.file] }
     const expected = { bytes: workload.terminalBytes }
-    const ours = [sandwireV1, sandwirePlain, ssh]
+    const ours = [sandwireV1, sandwirePlain, throughControl, ssh]
     return [
       openRaw('pty', workload, workload.terminalBytes),
       ...(await Promise.all(ours.map((peer) => openPeer(peer, command, createMeasure(expected))))),

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readProcessTable } from '@sandwire/testing'
+import { type RunningHost, startHost } from '../../test/e2e/support/control.ts'
+
+/** What an answer or file has under a name; throws when it has nothing. */
+function readField(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
+    throw new Error(`Cannot read field "${name}": it is missing`)
+  return Reflect.get(value, name)
+}
+
+/** Why sandboxes cannot be isolated here; without isolation it would not be the same product. */
+export function findIsolationObstacle(): string | undefined {
+  return Bun.which('bwrap') === null ? 'not installed (apt-get install bubblewrap)' : undefined
+}
+
+async function request(host: RunningHost, method: string, path: string, body?: object): Promise<Response> {
+  const response = await host.fetch(path, {
+    method,
+    ...(body === undefined
+      ? {}
+      : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  })
+  if (!response.ok)
+    throw new Error(`Cannot ${method} ${path}: status ${response.status}: ${await response.text()}`)
+  return response
+}
+
+/** Makes a sandbox with the settings everybody gets, and answers with its id once it runs. */
+export async function createSandbox(host: RunningHost, name: string): Promise<string> {
+  const response = await request(host, 'POST', '/api/sandboxes', { name })
+  return String(readField(await response.json(), 'id'))
+}
+
+export async function destroySandbox(host: RunningHost, name: string): Promise<void> {
+  await request(host, 'DELETE', `/api/sandboxes/${name}`)
+}
+
+async function destroyAll(host: RunningHost): Promise<void> {
+  const sandboxes = readField(await (await request(host, 'GET', '/api/sandboxes')).json(), 'sandboxes')
+  if (!Array.isArray(sandboxes)) throw new Error('Cannot list the sandboxes: the answer is no list')
+  for (const sandbox of sandboxes) await destroySandbox(host, String(readField(sandbox, 'id')))
+}
+
+async function startBenchedHost(): Promise<RunningHost> {
+  // A session of its own: Ctrl-C reaches the bench alone, which ends everything in order.
+  const host = await startHost({ prefix: ['setsid'] })
+  const stop = async (): Promise<void> => {
+    try {
+      await destroyAll(host)
+    } finally {
+      await host.stop()
+    }
+  }
+  return { ...host, stop, [Symbol.asyncDispose]: stop }
+}
+
+/**
+ * Starts the real `sandwire up`, workerd and all, for whatever `setUp` makes of it, which has to stop it; when that fails it is
+ * stopped here. Its end destroys every sandbox, so that nothing of them stays on the machine.
+ */
+export async function openHost<T>(setUp: (host: RunningHost) => Promise<T>): Promise<T> {
+  const host = await startBenchedHost()
+  try {
+    return await setUp(host)
+  } catch (error) {
+    await host.stop()
+    throw error
+  }
+}
+
+/** The workerd that control runs in. */
+export function findWorkerd(host: RunningHost): number {
+  const found = readProcessTable().find(({ name, parentPid }) => name === 'workerd' && parentPid === host.pid)
+  if (found === undefined) throw new Error('Cannot find the workerd of the host')
+  return found.pid
+}
+
+/** The supervisor of a sandbox, through which every byte of it passes. */
+export function findSupervisor(host: RunningHost, sandboxId: string): number {
+  const file = join(host.data, 'sandboxes', sandboxId, 'state.json')
+  return Number(readField(JSON.parse(readFileSync(file, 'utf8')), 'pid'))
+}

@@ -1,0 +1,40 @@
+import type { RunningHost } from '../../test/e2e/support/control.ts'
+import { runKillStorm } from '../../test/fuzz/kill-storm.ts'
+import { openParts } from '../contestants.ts'
+import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
+import { below, type Row } from '../row.ts'
+import { median, quantile } from '../statistics.ts'
+
+const SANDBOX = 'bench'
+
+/** Kills per measurement, at random bytes of one transfer. */
+const KILLS = 25
+const TOTAL_BYTES = 128 * 1024 * 1024
+
+async function measureReattach(host: RunningHost, seed: number) {
+  const storm = { host, sandbox: SANDBOX, seed, kills: KILLS, totalBytes: TOTAL_BYTES }
+  const { written, returned, reattachMs } = await runKillStorm(storm)
+  if (returned !== written) throw new Error(`Got SHA-256 ${returned}, expected ${written}`)
+  return { 'reattach p50': median(reattachMs), 'reattach p99': quantile(reattachMs, 0.99) }
+}
+
+export const reattach: Row = {
+  id: 'reattach',
+  title: 'reattach after kill -9 of control',
+  unit: 'ms',
+  about: `From the loss of the connection to being attached again, over ${KILLS} kills of workerd in a transfer of 128 MiB both ways whose SHA-256 is checked.`,
+  targets: [below('reattach p99', 2_000, 'ms')],
+  open: async () => {
+    const obstacle = findIsolationObstacle()
+    if (obstacle !== undefined) return [{ name: 'reattach p50', absent: obstacle }]
+    return openHost(async (host) => {
+      await createSandbox(host, SANDBOX)
+      let seed = 0
+      return openParts({
+        parts: ['reattach p50', 'reattach p99'],
+        measure: () => measureReattach(host, (seed += 1)),
+        close: host.stop,
+      })
+    })
+  },
+}
