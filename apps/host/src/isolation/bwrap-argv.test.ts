@@ -32,12 +32,10 @@ const BINDINGS = '--ro-bind /run/sandwire/ID/etc /etc --bind /run/sandwire/ID/st
 const END = '--remount-ro /dev --remount-ro /run --remount-ro / --chdir /workspace --'
 
 describe("bubblewrap's arguments (threat T39)", () => {
-  test('with root: two users of a prepared namespace, five capabilities for sandboxd, and the descriptor closed', () => {
+  test('with root: two users of a prepared namespace, four capabilities for sandboxd, and the descriptor closed', () => {
     expect(createBwrapArgv(PLAN)).toEqual([
       ...'--userns 5 --uid 0 --gid 0 --cap-drop ALL'.split(' '),
-      ...'--cap-add CAP_CHOWN --cap-add CAP_KILL --cap-add CAP_SETGID --cap-add CAP_SETPCAP --cap-add CAP_SETUID'.split(
-        ' ',
-      ),
+      ...'--cap-add CAP_KILL --cap-add CAP_SETGID --cap-add CAP_SETPCAP --cap-add CAP_SETUID'.split(' '),
       ...`${SHARED} --dev-bind /run/sandwire/ID/stage/terminals /dev/pts ${MEMORY} ${BINDINGS} ${END}`.split(
         ' ',
       ),

@@ -10,8 +10,8 @@ const TMP_BYTES = 256 * MEBIBYTE
 const RUN_BYTES = 16 * MEBIBYTE
 const SHM_BYTES = 64 * MEBIBYTE
 
-/** What sandboxd may do as the root of its user namespace: run processes as the user with nothing left, signal them, hand them terminals. */
-const DAEMON_CAPABILITIES = ['CAP_CHOWN', 'CAP_KILL', 'CAP_SETGID', 'CAP_SETPCAP', 'CAP_SETUID']
+/** What sandboxd may do as the root of its user namespace: run processes as the user with nothing left, and signal them. */
+const DAEMON_CAPABILITIES = ['CAP_KILL', 'CAP_SETGID', 'CAP_SETPCAP', 'CAP_SETUID']
 
 /** A path of this machine and where it is seen inside. */
 export interface Binding {

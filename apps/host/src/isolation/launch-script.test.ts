@@ -7,7 +7,7 @@ test('the launch script joins its group before anything else and becomes bubblew
     root: {
       hostId: 1_879_048_192,
       mounts: [
-        { kind: 'bind', from: "/root/it's/bun", to: '/run/sandwire/ID/stage/executable' },
+        { kind: 'bind', from: "/srv/it's/bun", to: '/run/sandwire/ID/stage/executable' },
         { kind: 'image', from: '/data/ID.ext4', to: '/run/sandwire/ID/stage/disk' },
         { kind: 'terminals', to: '/run/sandwire/ID/stage/terminals', max: 64 },
       ],
@@ -19,7 +19,7 @@ test('the launch script joins its group before anything else and becomes bubblew
     '[ "$PPID" = "$0" ]',
     "echo $$ > '/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'",
     'echo 500 > /proc/self/oom_score_adj',
-    "mount --bind '/root/it'\\''s/bun' '/run/sandwire/ID/stage/executable'",
+    "mount --bind '/srv/it'\\''s/bun' '/run/sandwire/ID/stage/executable'",
     "mount -t ext4 -o loop,discard,nosuid,nodev,noatime '/data/ID.ext4' '/run/sandwire/ID/stage/disk'",
     "mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=64 devpts '/run/sandwire/ID/stage/terminals'",
     'exec prlimit --core=0:0 setpriv --pdeathsig KILL --reuid 1879048192 --regid 1879048192 --clear-groups -- "$@"',
