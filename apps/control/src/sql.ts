@@ -1,5 +1,5 @@
 /** A row as SQLite returns it. */
-type Row = Readonly<Record<string, ArrayBuffer | string | number | null>>
+export type Row = Readonly<Record<string, ArrayBuffer | string | number | null>>
 
 /** The part of a Durable Object's SQL that stores use. */
 export interface Sql {

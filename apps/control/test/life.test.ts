@@ -10,7 +10,7 @@ import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SessionFacts } from '../src/sandbox/session-view.ts'
 import { SandboxSessions } from '../src/sandbox/sessions.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
-import type { Sql } from '../src/sql.ts'
+import { sqlOf } from './support/bun-sql.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
 
 const ID = '0'.repeat(32)
@@ -20,16 +20,6 @@ const SETTINGS: SandboxSettings = {
   network: { policy: 'none', allow: [] },
   limits: DEFAULT_SANDBOX_LIMITS,
   env: {},
-}
-
-function sqlOf(database: Database): Sql {
-  return {
-    exec(query, ...bindings) {
-      const rows = database.query<Record<string, string | number | null>, (string | number | null)[]>(query)
-      const all = rows.all(...bindings)
-      return { toArray: () => all }
-    },
-  }
 }
 
 function session(changes: Partial<SessionFacts> = {}): SessionFacts {
@@ -48,7 +38,9 @@ function session(changes: Partial<SessionFacts> = {}): SessionFacts {
 }
 
 function open(provider = new MemoryProvider(), settings = SETTINGS) {
-  const store = new SandboxStore(sqlOf(new Database(':memory:')))
+  const database = new Database(':memory:')
+  const store = new SandboxStore(sqlOf(database))
+  const tables = (): unknown[] => database.query('SELECT name FROM sqlite_master').all()
   const reports: { view: SandboxView; sessions: readonly SessionFacts[] | undefined }[] = []
   const removed: string[] = []
   const clock = { nowMs: 1_000 }
@@ -84,7 +76,9 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       remove: async (_, sandbox) => void removed.push(sandbox),
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
-    deleteAll: async () => undefined,
+    deleteAll: async () => {
+      for (const table of ['sandbox', 'pins', 'migrations']) database.run(`DROP TABLE ${table}`)
+    },
   })
   return {
     life,
@@ -94,6 +88,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     reports,
     removed,
     asked,
+    tables,
     sessions: new SandboxSessions({
       life,
       store,
@@ -192,6 +187,12 @@ describe('the life of a sandbox', () => {
     expect(made.removed).toEqual([ID])
     expect(made.alarm()).toBeUndefined()
     expect(made.provider.sandboxes.size).toBe(0)
+    made.store.touch(5)
+    expect(() => made.life.own('local')).toThrow('No sandbox')
+    await made.life.look('r')
+    expect(made.tables()).toEqual([])
+    await made.create()
+    expect(made.state()).toBe('stopped')
   })
 
   test('where files do not survive, needs to be told to stop', async () => {

@@ -95,7 +95,7 @@ export class SandboxLife {
       await index.remove(identity, sandbox)
       await alarm.clear()
       await deleteAll()
-      store.prepare()
+      store.forget()
     })
   }
 

@@ -1,4 +1,4 @@
-import { migrate, numberOf, type Sql, textOf } from '../sql.ts'
+import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import type { SandboxState } from './state.ts'
 
@@ -16,22 +16,22 @@ const MIGRATIONS: readonly string[] = [
   'CREATE TABLE pins (session TEXT PRIMARY KEY)',
 ]
 
-/** All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. */
+/**
+ * All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. An object without a sandbox,
+ * never made or destroyed, stays empty: asking it writes nothing.
+ */
 export class SandboxStore {
   readonly #sql: Sql
+  #hasTables = false
 
   constructor(sql: Sql) {
     this.#sql = sql
-    this.prepare()
-  }
-
-  /** Makes the tables; again after everything was deleted. */
-  prepare(): void {
-    migrate(this.#sql, MIGRATIONS)
+    const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
+    if (tables.length > 0) this.#prepare()
   }
 
   read(): SandboxRecord | undefined {
-    const [row] = this.#sql.exec('SELECT * FROM sandbox').toArray()
+    const [row] = this.#exec('SELECT * FROM sandbox')
     if (row === undefined) return undefined
     return {
       id: textOf(row, 'id'),
@@ -46,7 +46,8 @@ export class SandboxStore {
 
   /** Writes the record unless there is one. */
   insert(record: SandboxRecord): void {
-    this.#sql.exec(
+    this.#prepare()
+    this.#exec(
       'INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
       record.id,
       record.owner,
@@ -58,31 +59,42 @@ export class SandboxStore {
     )
   }
 
+  /** Everything stored was deleted, the tables too. */
+  forget(): void {
+    this.#hasTables = false
+  }
+
   setState(state: SandboxState): void {
-    this.#sql.exec('UPDATE sandbox SET state = ?', JSON.stringify(state))
+    this.#exec('UPDATE sandbox SET state = ?', JSON.stringify(state))
   }
 
   setSettings(settings: SandboxSettings): void {
-    this.#sql.exec('UPDATE sandbox SET settings = ?', JSON.stringify(settings))
+    this.#exec('UPDATE sandbox SET settings = ?', JSON.stringify(settings))
   }
 
   /** Notes activity; an older time changes nothing. */
   touch(ms: number): void {
-    this.#sql.exec('UPDATE sandbox SET last_activity_ms = MAX(last_activity_ms, ?)', Math.round(ms))
+    this.#exec('UPDATE sandbox SET last_activity_ms = MAX(last_activity_ms, ?)', Math.round(ms))
   }
 
   pins(): readonly string[] {
-    return this.#sql
-      .exec('SELECT session FROM pins')
-      .toArray()
-      .map((row) => textOf(row, 'session'))
+    return this.#exec('SELECT session FROM pins').map((row) => textOf(row, 'session'))
   }
 
   pin(session: string): void {
-    this.#sql.exec('INSERT INTO pins VALUES (?) ON CONFLICT DO NOTHING', session)
+    this.#exec('INSERT INTO pins VALUES (?) ON CONFLICT DO NOTHING', session)
   }
 
   unpin(session: string): void {
-    this.#sql.exec('DELETE FROM pins WHERE session = ?', session)
+    this.#exec('DELETE FROM pins WHERE session = ?', session)
+  }
+
+  #prepare(): void {
+    if (!this.#hasTables) migrate(this.#sql, MIGRATIONS)
+    this.#hasTables = true
+  }
+
+  #exec(query: string, ...bindings: (string | number | null)[]): readonly Row[] {
+    return this.#hasTables ? this.#sql.exec(query, ...bindings).toArray() : []
   }
 }

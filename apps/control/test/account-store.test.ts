@@ -1,0 +1,89 @@
+import { Database } from 'bun:sqlite'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { expect, test } from 'bun:test'
+import { AccountStore } from '../src/account/store.ts'
+import type { SandboxView } from '../src/sandbox/record.ts'
+import type { SessionFacts } from '../src/sandbox/session-view.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const open = (): AccountStore => new AccountStore(sqlOf(new Database(':memory:')))
+
+function view(id: string, name: string): SandboxView {
+  return {
+    id,
+    name,
+    state: 'running',
+    reason: null,
+    createdMs: 1,
+    startedMs: 1,
+    lastActivityMs: 1,
+    sleepAfterSeconds: null,
+    ephemeral: false,
+    network: { policy: 'none', allow: [] },
+    limits: DEFAULT_SANDBOX_LIMITS,
+    env: [],
+  }
+}
+
+function session(id: string): SessionFacts {
+  return {
+    id,
+    state: 'running',
+    mode: 'pipe',
+    cmd: 'cat',
+    attachments: 0,
+    lastInputMs: null,
+    lastOutputMs: null,
+    keepSeconds: 60,
+    exit: null,
+  }
+}
+
+test('a name leads to one sandbox, until that is removed', () => {
+  const store = open()
+  store.insertSandbox('a', 'dev')
+  expect(store.idOf('dev')).toBe('a')
+  expect(() => store.insertSandbox('b', 'dev')).toThrow()
+  store.removeSandbox('a')
+  expect(store.idOf('dev')).toBeUndefined()
+  store.insertSandbox('b', 'dev')
+  expect(store.countSandboxes()).toBe(1)
+})
+
+test('a report replaces what was known of one sandbox and touches no other', () => {
+  const store = open()
+  store.insertSandbox('a', 'one')
+  store.insertSandbox('b', 'two')
+  store.setView(view('a', 'one'))
+  store.setSessions('a', [session('a.1'), session('a.2')])
+  store.setSessions('b', [session('b.1')])
+  store.setSessions('a', [session('a.3')])
+  expect(store.sessions().map(({ id, sandboxName }) => [id, sandboxName])).toEqual([
+    ['a.3', 'one'],
+    ['b.1', 'two'],
+  ])
+  store.removeSandbox('b')
+  expect(store.sessions()).toHaveLength(1)
+})
+
+test('a report that comes after the end of a sandbox brings nothing back', () => {
+  const store = open()
+  store.setView(view('a', 'one'))
+  store.setSessions('a', [session('a.1')])
+  expect(store.sandboxes()).toEqual([])
+  expect(store.sessions()).toEqual([])
+})
+
+test('a sign-in ends with its time or on request', () => {
+  const store = open()
+  store.addSignIn('x', 100)
+  store.addSignIn('y', 200)
+  expect([store.isSignedIn('x', 99), store.isSignedIn('x', 100), store.isSignedIn('z', 0)]).toEqual([
+    true,
+    false,
+    false,
+  ])
+  store.removeExpired(100)
+  store.removeSignIn('y')
+  expect(store.isSignedIn('y', 0)).toBe(false)
+})
