@@ -71,6 +71,8 @@ export class SpliceConnection {
       return
     }
     to.data.isFinishing = true
+    // Nothing it says arrives any more, but its end does, which nobody sees while it is not read.
+    to.resume()
     if (to.data.rest === undefined) this.#finish(to)
   }
 

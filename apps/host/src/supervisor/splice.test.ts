@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually } from '@sandwire/testing'
+import { eventually, Random } from '@sandwire/testing'
 import { Splice } from './splice.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'splice-'))
@@ -118,6 +118,27 @@ describe('a splice', () => {
     expect(received.digest('hex')).toBe(sent.digest('hex'))
   })
 
+  test('delivers the last bytes of a daemon that is gone to a reader that takes its time', async () => {
+    const total = 8 * 1024 * 1024
+    const { splice, daemon } = await spliced((socket) => {
+      socket.write(Buffer.alloc(total, 7), () => socket.destroy())
+    })
+    const client = dial(splice.port)
+    client.pause()
+    await eventually(() => daemon.sockets.length === 1, { what: 'the daemon to be reached' })
+    let gotBytes = 0
+    client.on('data', (bytes: Buffer) => {
+      gotBytes += bytes.length
+      client.pause()
+      setTimeout(() => client.resume(), 1)
+    })
+    const gone = closed(client)
+    client.once('end', () => client.end())
+    client.resume()
+    await gone
+    expect(gotBytes).toBe(total)
+  })
+
   test('does not read what the other end does not take', async () => {
     const { splice, daemon } = await spliced((socket) => socket.pause())
     const client = dial(splice.port)
@@ -182,5 +203,67 @@ describe('a splice', () => {
     splice.open(path.join(folder, 'absent.sock'))
     await closed(dial(splice.port))
     expect(splice.connections).toBe(0)
+  })
+
+  test('(threat T31) is left with nothing by connections that end in every way there is', async () => {
+    const random = new Random(7)
+    const { splice, daemon } = await spliced((socket) => {
+      switch (random.int(0, 4)) {
+        case 0:
+          socket.destroy()
+          return
+        case 1:
+          socket.write(Buffer.alloc(random.int(1, 400_000)))
+          socket.destroy()
+          return
+        case 2:
+          socket.end('early')
+          socket.resume()
+          return
+        case 3:
+          socket.once('data', () => socket.destroy())
+          socket.once('end', () => socket.end())
+          return
+        default:
+          socket.pipe(socket)
+      }
+    }, 64)
+    const live = async (): Promise<void> => {
+      const client = dial(splice.port)
+      const gone = closed(client)
+      if (random.chance(0.7)) client.write(Buffer.alloc(random.int(1, 400_000)))
+      switch (random.int(0, 4)) {
+        case 0:
+          client.destroy()
+          break
+        case 1:
+          client.resetAndDestroy()
+          break
+        case 2:
+          client.once('data', () => client.resetAndDestroy())
+          client.end()
+          break
+        case 3:
+          client.resume()
+          client.once('end', () => client.end())
+          client.end()
+          break
+        default:
+          client.resume()
+          setImmediate(() => client.destroy())
+      }
+      // Some have a peer that waits as they do.
+      setTimeout(() => client.destroy(), 200)
+      await gone
+    }
+    let left = 600
+    const lane = async (): Promise<void> => {
+      while (left-- > 0) await live()
+    }
+    await Promise.all(Array.from({ length: 24 }, lane))
+    await eventually(() => splice.connections === 0, { what: 'every connection to go' })
+    await eventually(() => daemon.sockets.every((socket) => socket.closed || socket.readableEnded), {
+      what: 'the daemon to see every end',
+    })
   })
 })
