@@ -123,7 +123,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
     metrics.count('sandwire_errors_total', { code: error.code })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}
     log.info('refused', { request_id: requestId, code: error.code, ...cause })
-    return isToldInFrame(context.req.raw, error.code)
+    return isToldInFrame(context.req.raw, error.code, context.get('identity') !== undefined)
       ? refuseSocket(error, requestId)
       : respondError(error, requestId)
   })

@@ -171,7 +171,13 @@ describe('a credential', () => {
 
   test('missing is told over HTTP, also to a client that reads frames', async () => {
     const options = { headers: [], subprotocols: ['sandwire.v1'] }
-    expect(refusalOf(await upgrade(control, '/attach?cmd=cat', options))).toBe('401 unauthorized')
+    for (const [path, refusal] of [
+      ['/attach?cmd=cat', '401 unauthorized'],
+      ['/attach?bogus=1', '401 unauthorized'],
+      ['/attach?token=x', '400 bad_request'],
+      ['/nowhere', '404 not_found'],
+    ] as const)
+      expect(refusalOf(await upgrade(control, path, options))).toBe(refusal)
   })
 
   test('guessed often is not even looked at, while the right one still works', async () => {

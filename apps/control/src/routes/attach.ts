@@ -19,13 +19,13 @@ export interface AttachDependencies {
   readonly metrics: Metrics
 }
 
-/** Refusals that are HTTP answers even to a client that could read a frame: it has not shown who it is. */
-const ALWAYS_HTTP: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'host_refused', 'origin_refused'])
-
-/** Whether a refusal is told in a frame, because the client cannot read a refused upgrade. */
-export function isToldInFrame(request: Request, code: ErrorCode): boolean {
+/**
+ * Whether a refusal is told in a frame, because browsers cannot read a refused upgrade. Only to who has shown a good
+ * credential: a socket is more than a stranger gets.
+ */
+export function isToldInFrame(request: Request, code: ErrorCode, isKnown: boolean): boolean {
   const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
-  return isUpgrade && isWellFormed && dialect === 'v1' && !ALWAYS_HTTP.has(code) && code !== 'internal'
+  return isKnown && isUpgrade && isWellFormed && dialect === 'v1' && code !== 'internal'
 }
 
 const MAX_ERROR_BYTES = 64 * 1024

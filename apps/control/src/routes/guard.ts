@@ -41,12 +41,13 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     throw budget.takeAsStranger(nowMs()) ? error : limited()
   }
   const identify = async (headers: Headers): Promise<Identity> => {
+    let identity: Identity | undefined
     try {
-      const identity = await authenticator.authenticate(headers)
-      return identity ?? refuseStranger(notAccepted('no credential was sent'))
+      identity = await authenticator.authenticate(headers)
     } catch (caught) {
       return refuseStranger(SandwireError.from(caught))
     }
+    return identity ?? refuseStranger(notAccepted('no credential was sent'))
   }
   return async (context, next) => {
     if (policy === 'public') return next()
