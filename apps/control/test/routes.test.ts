@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 let sandboxes: StandInSandboxes
@@ -195,9 +196,10 @@ describe('a request', () => {
 describe('the one folder of a local workspace', () => {
   test('is the only sandbox, and the one that is meant without a name', async () => {
     await using local = await startControl({ birthplace: sandboxes, config: { workspaceMode: 'local' } })
-    const made = await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'local' } })
-    expect(made.status).toBe(201)
+    expect((await upgrade(local, '/attach?cmd=cat')).kind).toBe('open')
+    expect(await json(await local.fetch('/api/sandboxes'))).toMatchObject({ sandboxes: [{ name: 'local' }] })
     const second = await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'second' } })
-    expect(second.status).toBe(429)
+    expect(second.status).toBe(404)
+    expect(refusalOf(await upgrade(local, '/attach?sandbox=second&cmd=cat'))).toBe('404 sandbox_not_found')
   })
 })

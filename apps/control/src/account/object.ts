@@ -22,7 +22,9 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => {
       const known = store.idOf(name)
       if (known !== undefined) return { id: known, isNew: false }
-      const { maxSandboxes } = runtimeOf(this.env).config
+      const { maxSandboxes, workspaceMode, defaultName } = runtimeOf(this.env).config
+      if (workspaceMode === 'local' && name !== defaultName)
+        throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
       if (store.countSandboxes() >= maxSandboxes)
         throw new SandwireError('too_many_sandboxes', `Cannot have more than ${maxSandboxes} sandboxes`)
       store.insertSandbox(id, name)
