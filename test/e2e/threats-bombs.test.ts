@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, isAlive, readDescendants } from '@sandwire/testing'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { Attached, runShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { Neighbour } from './support/neighbour.ts'
+
+const MEBIBYTE = 1024 ** 2
+/** Small, so that a bomb that is not bounded does no harm to the machine either. */
+const LIMITS = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
+/** How long a bomb explodes while everybody else is asked. */
+const BOMB_MS = 1_500
+/** Nothing of a sandbox may outlive it for longer. */
+const GONE = { timeoutMs: 5_000 }
+
+const BOMBS = [
+  ['processes', 'bomb() { bomb | bomb & }; bomb; wait'],
+  ['memory', `exec python3 -c 'x = []\nwhile True: x.append(b"x" * 10000000)'`],
+  ['bytes on disk', 'yes > a; yes > ~/b; yes > /tmp/c'],
+  ['files', 'mkdir -p d; i=0; while :; do : > d/$i; i=$((i+1)); done'],
+  ['terminals', `exec python3 -c 'import os\nwhile True:\n try: os.openpty()\n except OSError: pass'`],
+  [
+    'descriptors',
+    `exec python3 -c 'import socket\ns = []\nwhile True:\n try: s.append(socket.socket())\n except OSError: pass'`,
+  ],
+  ['daemons', 'while :; do setsid -f sleep 86399 >/dev/null 2>&1 </dev/null; done'],
+] as const
+
+const obstacle = await findObstacle()
+const isRoot = process.getuid?.() === 0
+
+/** Host ids of a sandbox, which root gives each its own. */
+function idsOf(door: FrontDoor, sandbox: string): number[] {
+  const folder = join(door.data, 'isolation', 'uids')
+  return readdirSync(folder)
+    .filter((name) => readlinkSync(join(folder, name)) === sandbox)
+    .flatMap((name) => [Number(name), Number(name) + 1])
+}
+
+/** Processes of these users, whatever they are called and whoever their parent is; init has yet to bury some. */
+function processesOf(uids: readonly number[]): number[] {
+  const owned = Bun.spawnSync(['ps', '-eo', 'pid=,uid=,stat=']).stdout.toString().trim().split('\n')
+  return owned.flatMap((line) => {
+    const [pid, uid, state = ''] = line.trim().split(/\s+/)
+    return uids.includes(Number(uid)) && !state.startsWith('Z') ? [Number(pid)] : []
+  })
+}
+
+describe.skipIf(obstacle !== undefined).each(isRoot ? [false, true] : [false])(
+  'a bomb in one sandbox (unprivileged host: %p)',
+  (isNobody) => {
+    let door: FrontDoor
+    let neighbour: Neighbour
+    beforeAll(async () => {
+      door = await FrontDoor.open({ isNobody })
+      await door.create('neighbour')
+      neighbour = await Neighbour.open(door.sandbox('neighbour'))
+    })
+    afterAll(async () => {
+      await neighbour[Symbol.asyncDispose]()
+      await door[Symbol.asyncDispose]()
+    })
+
+    test.each(BOMBS)(
+      'of %s harms nobody else and is gone when it is destroyed (threat T32)',
+      async (_, script) => {
+        const { id } = await door.create('bombed', { limits: LIMITS })
+        const uids = isRoot && !isNobody ? idsOf(door, id) : []
+        expect(uids.length).toBe(isRoot && !isNobody ? 2 : 0)
+        const supervisor = door.supervisor(id)
+        const bomb = runShell(door.sandbox('bombed'), script)
+        // It ends in one way or another: the process is killed, the sandbox falls, or it is destroyed below.
+        bomb.exit.catch(() => undefined)
+        await bomb.isAttached()
+        const untilMs = performance.now() + BOMB_MS
+        do {
+          await neighbour.echoes()
+          expect((await door.fetch('/readyz')).status).toBe(200)
+          await door.describe('bombed')
+        } while (performance.now() < untilMs)
+        const exploded = readDescendants(supervisor)
+        // Bubblewrap's own processes come on top.
+        expect(exploded.length).toBeLessThanOrEqual(LIMITS.pids + 4)
+        await door.destroy('bombed')
+        bomb.handle.detach()
+        await eventually(() => door.traces(id).length === 0, { what: 'everything to be gone', ...GONE })
+        expect(exploded.filter(({ pid }) => isAlive(pid))).toEqual([])
+        expect(processesOf(uids)).toEqual([])
+        expect(neighbour.reconnections).toBe(0)
+      },
+    )
+  },
+)
+
+/** What a flood may move while somebody else waits for an echo: far more than it does, far less than if they had to wait for it. */
+const MAX_MOVED_BYTES = 512 * MEBIBYTE
+
+test('a session at full rate, both ways, starves none of the others (threat T33)', async () => {
+  await using door = await FrontDoor.open()
+  await Promise.all([door.create('loud'), door.create('quiet')])
+  await using same = await Neighbour.open(door.sandbox('loud'))
+  await using other = await Neighbour.open(door.sandbox('quiet'))
+  let moved = 0
+  await using reading = new Attached(
+    door.sandbox('loud'),
+    { cmd: 'yes', mode: 'pipe' },
+    { output: 'digest', onOutput: (_, bytes) => void (moved += bytes.byteLength) },
+  )
+  await using writing = runShell(door.sandbox('loud'), 'exec cat > /dev/null')
+  await Promise.all([reading.isAttached(), writing.isAttached()])
+  let isOver = false
+  const flooding = (async () => {
+    const block = new Uint8Array(65_536)
+    for (; !isOver; moved += block.byteLength) await writing.send(block)
+  })()
+  for (let round = 0; round < 50; round += 1) {
+    const before = moved
+    await Promise.all([same.echoes(), other.echoes(), door.describe('quiet')])
+    expect(moved - before).toBeLessThan(MAX_MOVED_BYTES)
+  }
+  expect(moved).toBeGreaterThan(8 * MEBIBYTE)
+  isOver = true
+  await flooding
+})

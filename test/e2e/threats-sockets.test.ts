@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  encodeClosePayload,
+  encodeFrame,
+  eventually,
+  type FrameSpec,
+  OPCODE,
+  openRawTcp,
+  openRawWebSocketOrThrow,
+  type RawTcp,
+  type RawWebSocket,
+  readProcessCounts,
+  readProcessMemory,
+  upgradeRequest,
+} from '@sandwire/testing'
+import { readShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { Neighbour } from './support/neighbour.ts'
+
+const { continuation, text, close, ping } = OPCODE
+const MEBIBYTE = 1024 ** 2
+/** What one program may hold more than before while it is flooded. Garbage that awaits collection is part of it. */
+const MAX_GROWTH_BYTES = 96 * MEBIBYTE
+/** Bounds "never". */
+const WAIT = { timeoutMs: 30_000 }
+/** Frames in one write. */
+const BATCH_FRAMES = 10_000
+
+let door: FrontDoor
+let neighbour: Neighbour
+let workerd = 0
+beforeAll(async () => {
+  door = await FrontDoor.open()
+  await Promise.all([door.create('attacked'), door.create('neighbour')])
+  neighbour = await Neighbour.open(door.sandbox('neighbour'))
+  workerd = door.workerd ?? 0
+})
+afterAll(async () => {
+  await neighbour[Symbol.asyncDispose]()
+  await door[Symbol.asyncDispose]()
+})
+
+/** Whatever was sent: nobody else noticed, nothing died, and who comes next is served. */
+afterEach(async () => {
+  await neighbour.echoes()
+  expect(neighbour.reconnections).toBe(0)
+  expect(door.workerd).toBe(workerd)
+  expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+})
+
+function open(extensions?: string): Promise<RawWebSocket> {
+  const { port, headers } = door.host
+  const path = '/attach?sandbox=attacked&cmd=sleep&arg=1000'
+  return openRawWebSocketOrThrow({ port, path, headers, ...(extensions !== undefined && { extensions }) })
+}
+
+/** Resident bytes of everything between the socket and the process. */
+function residentBytes(): number[] {
+  const { id } = attacked()
+  return [workerd, door.host.pid, door.supervisor(id), door.sandboxd(id)].map(
+    (pid) => readProcessMemory(pid).rssBytes,
+  )
+}
+
+function attacked(): { readonly id: string } {
+  const [id] = door.ids
+  if (id === undefined) throw new Error('There is no sandbox')
+  return { id }
+}
+
+describe('compression (threat T29)', () => {
+  test.each([
+    'permessage-deflate',
+    'permessage-deflate; client_max_window_bits; server_no_context_takeover',
+    'x-webkit-deflate-frame, permessage-deflate; server_max_window_bits=15',
+  ])('is not agreed to: %s', async (extensions) => {
+    await using socket = await open(extensions)
+    expect(socket.response.headers.get('sec-websocket-extensions')).toBeNull()
+    // Compressed anyway: 64 bytes that would become 64 KiB.
+    const bomb = Bun.deflateSync(new Uint8Array(65_536))
+    await socket.sendFrame({ rsv1: true, payload: bomb })
+    expect((await socket.closed).frame?.code).toBe(1002)
+  })
+})
+
+describe('a frame that is not one (threat T30)', () => {
+  const wrong: readonly [string, number, readonly FrameSpec[]][] = [
+    ['with RSV2', 1002, [{ rsv2: true, payload: 'x' }]],
+    ['with RSV3', 1002, [{ rsv3: true, payload: 'x' }]],
+    ['without a mask', 1002, [{ mask: false, payload: 'x' }]],
+    ['of opcode 3', 1002, [{ opcode: 3, payload: 'x' }]],
+    ['of opcode 11', 1002, [{ opcode: 11, payload: 'x' }]],
+    ['of 126 bytes that pings', 1002, [{ opcode: ping, payload: 'x'.repeat(126) }]],
+    ['of a ping in parts', 1002, [{ opcode: ping, fin: false }]],
+    ['that continues nothing', 1002, [{ opcode: continuation, payload: 'x' }]],
+    ['within another message', 1002, [{ fin: false, payload: 'x' }, { payload: 'y' }]],
+    ['that claims 2^63 bytes', 1009, [{ declaredLength: 1n << 63n }]],
+    ['of 2 MiB', 1009, [{ payload: new Uint8Array(2 * MEBIBYTE) }]],
+    ['whose text is not UTF-8', 1007, [{ opcode: text, payload: new Uint8Array([0xc3, 0x28]) }]],
+    ['that closes with 1005', 1002, [{ opcode: close, payload: encodeClosePayload(1005) }]],
+    ['that closes with 999', 1002, [{ opcode: close, payload: encodeClosePayload(999) }]],
+    ['after a close', 1000, [{ opcode: close, payload: encodeClosePayload(1000) }, { payload: 'x' }]],
+  ]
+  test.each(wrong)('%s ends its own connection with %d', async (_, code, frames) => {
+    await using socket = await open()
+    // The other side may close before it has taken all.
+    socket.sendBytes(Buffer.concat(frames.map(encodeFrame))).catch(() => undefined)
+    expect((await socket.closed).frame?.code).toBe(code)
+  })
+})
+
+describe('a flood (threat T30)', () => {
+  const floods: readonly [string, FrameSpec | undefined, FrameSpec, number][] = [
+    ['endless continuations of 0 bytes', { fin: false }, { opcode: continuation, fin: false }, 500_000],
+    [
+      'continuations of 1 byte past the message limit',
+      { fin: false, payload: 'x' },
+      { opcode: continuation, fin: false, payload: 'x' },
+      1_100_000,
+    ],
+    ['pings', undefined, { opcode: ping, payload: 'p' }, 300_000],
+    ['messages of 1 byte past the rate limit', undefined, { payload: 'x' }, 200_000],
+  ]
+  test.each(floods)('of %s fills nobody and stops nobody', async (_, first, frame, frames) => {
+    await using socket = await open()
+    const before = residentBytes()
+    let most = before
+    void drain(socket)
+    if (first !== undefined) await socket.sendFrame(first)
+    const batch = Buffer.concat(Array.from({ length: BATCH_FRAMES }, () => encodeFrame(frame)))
+    let isOver = false
+    void socket.closed.then(() => (isOver = true))
+    for (let sent = 0; sent < frames && !isOver; sent += BATCH_FRAMES) {
+      await socket.sendBytes(batch).catch(() => (isOver = true))
+      most = residentBytes().map((bytes, index) => Math.max(bytes, most[index] ?? 0))
+    }
+    await neighbour.echoes()
+    for (const [index, bytes] of most.entries())
+      expect(bytes - (before[index] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
+  })
+})
+
+describe('a handshake that is meant to exhaust (threat T31)', () => {
+  const request = (): string =>
+    upgradeRequest({
+      port: door.host.port,
+      path: '/attach?sandbox=attacked&cmd=cat',
+      headers: door.host.headers,
+    })
+
+  test.each([
+    ['10,000 headers', (good: string) => withHeaders(good, 'X-Filler: filler')],
+    [
+      'a header of 1 MiB',
+      (good: string) => good.replace('\r\n\r\n', `\r\nX-A: ${'b'.repeat(MEBIBYTE)}\r\n\r\n`),
+    ],
+    ['a path of 1 MiB', (good: string) => good.replace('cmd=cat', `cmd=${'c'.repeat(MEBIBYTE)}`)],
+    ['no line end at all', () => 'A'.repeat(2 * MEBIBYTE)],
+  ])('by %s is refused', async (_, change) => {
+    await using tcp = await openRawTcp(door.host)
+    tcp.write(change(request())).catch(() => undefined)
+    const answer = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
+    // workerd answers by itself, in words that say nothing of us, or just hangs up.
+    expect(answer).not.toMatch(/^HTTP\/1\.1 (101|5)/)
+  })
+
+  test('by 10,000 headers that fit into the 128 KiB which workerd reads makes no difference', async () => {
+    await using tcp = await openRawTcp(door.host)
+    await tcp.write(withHeaders(request(), 'X-A: b'))
+    expect(new TextDecoder().decode(await tcp.read())).toMatch(/^HTTP\/1\.1 101 /)
+  })
+
+  test('by one byte a second, from many, keeps nobody else out', async () => {
+    const slow = await openMany(200)
+    for (let at = 0; at < 3; at += 1) {
+      for (const tcp of slow) tcp.write(request().charAt(at)).catch(() => undefined)
+      await neighbour.echoes()
+      expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+      await Bun.sleep(1_000)
+    }
+    for (const tcp of slow) tcp.reset()
+  })
+
+  test('by 5,000 silent connections keeps nobody else out, and they are forgotten when they are gone', async () => {
+    const before = readProcessCounts(workerd).fds
+    const silent = await openMany(5_000)
+    await neighbour.echoes()
+    expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+    for (const tcp of silent) tcp.reset()
+    await eventually(() => readProcessCounts(workerd).fds < before + 50, {
+      what: 'their descriptors',
+      ...WAIT,
+    })
+  })
+})
+
+function withHeaders(request: string, header: string): string {
+  return request.replace('\r\n\r\n', `\r\n${`${header}\r\n`.repeat(10_000)}\r\n`)
+}
+
+/** Opens connections that say nothing, some at a time. */
+async function openMany(count: number): Promise<RawTcp[]> {
+  const opened: RawTcp[] = []
+  while (opened.length < count) {
+    const batch = Array.from({ length: Math.min(250, count - opened.length) }, () => openRawTcp(door.host))
+    opened.push(...(await Promise.all(batch)))
+  }
+  return opened
+}
+
+/** Reads whatever comes, so that the other side is never held back. */
+async function drain(socket: RawWebSocket): Promise<void> {
+  for await (const _ of socket.frames()) continue
+}
