@@ -37,16 +37,27 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
+/** Rejects at the first Ctrl-C or SIGTERM, so that everything that was started is ended; the second one ends this at once. */
+function watchForStop(): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Stopped()))
+  promise.catch(() => {})
+  return promise
+}
+
+class Stopped extends Error {}
+
 /** One figure of each contestant in turn, round after round, so that a busy moment meets all alike. */
-async function runRounds(contestants: readonly Contestant[], rounds: number) {
+async function runRounds(contestants: readonly Contestant[], rounds: number, stopped: Promise<never>) {
   const figures = new Map<string, number[]>(contestants.map(({ name }) => [name, []]))
   const failed = new Map<string, string>()
   for (let round = 0; round < rounds; round += 1) {
     for (const { name, measure } of contestants) {
       if (failed.has(name)) continue
       try {
-        figures.get(name)?.push(await measure())
+        figures.get(name)?.push(await Promise.race([measure(), stopped]))
       } catch (error) {
+        if (error instanceof Stopped) throw error
         failed.set(name, error instanceof Error ? error.message : String(error))
         figures.delete(name)
       }
@@ -55,11 +66,19 @@ async function runRounds(contestants: readonly Contestant[], rounds: number) {
   return { figures, failed: [...failed].map(([name, message]) => ({ name, message })) }
 }
 
-async function runRow(row: Row, rounds: number, scratch: Scratch): Promise<RowResult> {
+interface RunOptions {
+  readonly rounds: number
+  readonly scratch: Scratch
+  /** Rejects when the run has to end. */
+  readonly stopped: Promise<never>
+}
+
+async function runRow(row: Row, { rounds, scratch, stopped }: RunOptions): Promise<RowResult> {
   const opened = await row.open({ scratch })
   const contestants = opened.filter((each): each is Contestant => !isAbsent(each))
   try {
-    return { row, absent: opened.filter(isAbsent), ...(await runRounds(contestants, row.rounds ?? rounds)) }
+    const measured = await runRounds(contestants, row.rounds ?? rounds, stopped)
+    return { row, absent: opened.filter(isAbsent), ...measured }
   } finally {
     for (const contestant of contestants) await contestant[Symbol.asyncDispose]()
   }
@@ -86,10 +105,11 @@ async function main(): Promise<void> {
   installPeers(say)
   const machine = describeMachine()
   say(machine)
+  const stopped = watchForStop()
   await using scratch = await openScratch()
   const results: RowResult[] = []
   for (const row of rows) {
-    const result = await runRow(row, rounds, scratch)
+    const result = await runRow(row, { rounds, scratch, stopped })
     results.push(result)
     console.log(`${renderRow(result)}\n`)
   }
@@ -104,6 +124,15 @@ async function main(): Promise<void> {
   await Bun.write(PAGE, insertFigures(page, `${head}\n\n${renderTable(results)}`))
 }
 
-await main()
+/** As shells tell of a program that Ctrl-C ended. */
+const EXIT_STOPPED = 130
+
+try {
+  await main()
+} catch (error) {
+  if (!(error instanceof Stopped)) throw error
+  say('Stopped')
+  process.exit(EXIT_STOPPED)
+}
 // Connections that peers keep open must not hold the run.
 process.exit()
