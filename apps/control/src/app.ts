@@ -1,18 +1,14 @@
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { bodyLimit } from 'hono/body-limit'
-import { HTTPException } from 'hono/http-exception'
 import { firstOf } from './auth/authenticator.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
 import { LOCAL_ACCOUNT, localToken } from './auth/local-token.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
-import { refuseSocket } from './http/refuse-socket.ts'
 import { RequestBudget } from './http/request-budget.ts'
-import { COMMON_HEADERS, respondError } from './http/respond.ts'
-import { checkSource } from './http/source-check.ts'
 import { unwrap } from './outcome.ts'
-import { isToldInFrame } from './routes/attach.ts'
 import type { App, AppEnv } from './routes/context.ts'
+import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
 import { addLogRoutes } from './routes/logs.ts'
@@ -23,6 +19,7 @@ import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
+import { sourceGate } from './routes/source-gate.ts'
 import type { Runtime } from './runtime.ts'
 import type { Directory } from './sandbox/directory.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
@@ -47,25 +44,6 @@ function describeIssue(error: z.ZodError): string {
   return name === '' ? `Cannot use the request: ${why}` : `Cannot use "${name}": ${why}`
 }
 
-/** The router throws errors of its own for bodies that are not JSON. */
-function toSandwireError(caught: Error): SandwireError {
-  return caught instanceof HTTPException && caught.status < 500
-    ? new SandwireError('bad_request', 'Cannot read the body: not JSON')
-    : SandwireError.from(caught)
-}
-
-/** Whether a path is served under another method. */
-function isServedOtherwise(pathname: string): boolean {
-  return Object.keys(POLICIES).some((route) => {
-    const pattern = route.slice(route.indexOf(' ') + 1).split('/')
-    const parts = pathname.split('/')
-    return (
-      parts.length === pattern.length &&
-      pattern.every((part, at) => part.startsWith(':') || part === parts[at])
-    )
-  })
-}
-
 /** The whole public surface: source, then credential, then the route. */
 export function createApp({ runtime, directory, mint, mintRequestId, redeem }: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
@@ -82,17 +60,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   const guardOf = (policy: Policy) => guard(policy, { source: config, authenticator, budget, nowMs })
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId }))
-  app.use(async (context, next) => {
-    const refusal = checkSource(context.req.raw.headers, config)
-    if (refusal !== undefined) throw refusal
-    // A URL ends up in histories and logs; a credential in one is burnt, so it is never accepted.
-    if (new URL(context.req.url).searchParams.has('token'))
-      throw new SandwireError('bad_request', 'Cannot use parameter "token": a token travels in a header')
-    await next()
-    if (context.res.status !== 101)
-      for (const [name, value] of Object.entries(COMMON_HEADERS))
-        if (!context.res.headers.has(name)) context.res.headers.set(name, value)
-  })
+  app.use(sourceGate(config))
   app.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
@@ -111,22 +79,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   addPageRoutes(app, guardOf)
   addDocument(app, guardOf)
 
-  app.notFound((context) => {
-    const { pathname } = new URL(context.req.url)
-    throw isServedOtherwise(pathname)
-      ? new SandwireError('method_not_allowed', 'Cannot use this method here')
-      : new SandwireError('not_found', 'No such route')
-  })
-  app.onError((caught, context) => {
-    const error = toSandwireError(caught)
-    const requestId = context.get('requestId')
-    metrics.count('sandwire_errors_total', { code: error.code })
-    const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}
-    log.info('refused', { request_id: requestId, code: error.code, ...cause })
-    return isToldInFrame(context.req.raw, error.code, context.get('identity') !== undefined)
-      ? refuseSocket(error, requestId)
-      : respondError(error, requestId)
-  })
+  addFailures(app, runtime)
   return app
 }
 
