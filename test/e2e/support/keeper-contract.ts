@@ -142,6 +142,18 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
       expect(await kept.keeper.status(spec.id)).toEqual({ id: spec.id, state: 'absent' })
     })
 
+    test('(threat T40) starts again at once after its supervisor was killed, whatever did not want to end', async () => {
+      const spec = kept.spec()
+      const first = expectRunning(await kept.keeper.start(spec))
+      const client = await kept.attach(spec.id, `trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`)
+      await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
+      process.kill(kept.supervisorPid(spec.id), 'SIGKILL')
+      const second = expectRunning(await kept.keeper.start(spec))
+      expect(second.epoch).not.toBe(first.epoch)
+      expect(await kept.run(spec.id, 'echo again')).toBe('again\n')
+      await kept.keeper.destroy(spec.id)
+    })
+
     test('says why a sandbox ended by itself', async () => {
       const spec = kept.spec()
       await kept.keeper.start(spec)

@@ -1,5 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { shape } from '@sandwire/protocol'
+import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
 import {
   INSIDE,
   type Isolation,
@@ -9,9 +11,15 @@ import {
 } from './isolation.ts'
 import { Launched } from './launched.ts'
 import { outsidePaths } from './outside-paths.ts'
+import { pollUntil } from './poll.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
 import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
 import type { IsolationSettings } from './settings.ts'
+
+/** Longer than sandboxd takes to end processes that do not want to. */
+const SWEEP_MS = 6_000
+
+const identityShape = shape.record({ pid: shape.whole(1, 2 ** 31), startTicks: shape.offset })
 
 const NO_IMAGES = { hasImages: false }
 
@@ -30,6 +38,20 @@ export function toOutside(argument: string, outside: OutsidePaths): string {
       return argument.slice(0, at) + here + argument.slice(at + inside.length)
   }
   return argument
+}
+
+/** Says which process is sandboxd, for whoever comes after a supervisor that died. */
+function daemonFile(folders: SandboxFolders): string {
+  return path.join(folders.run, 'daemon.json')
+}
+
+function readDaemon(folders: SandboxFolders): ProcessIdentity | undefined {
+  try {
+    return identityShape.decode(JSON.parse(readFileSync(daemonFile(folders), 'utf8')))
+  } catch {
+    // It was never launched, or was swept before.
+    return undefined
+  }
 }
 
 /** Runs sandboxd as it is, beside everything else of the user. */
@@ -63,12 +85,20 @@ class Unisolated implements Isolation {
       env: { PATH: process.env['PATH'], LANG: process.env['LANG'] ?? 'C.UTF-8', HOME: outside.home },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    writeFileSync(daemonFile(folders), JSON.stringify(identifyProcess(child.pid) ?? null), { mode: 0o600 })
     return Promise.resolve(new Launched(partsOf(child, folders)))
   }
 
-  sweep(id: string): Promise<void> {
-    rmSync(foldersOf(this.#settings, id).run, { recursive: true, force: true })
-    return Promise.resolve()
+  /** A sandboxd whose supervisor died ends what it started by itself; only one that cannot is killed. */
+  async sweep(id: string): Promise<void> {
+    const folders = foldersOf(this.#settings, id)
+    const daemon = readDaemon(folders)
+    const isGone = (): boolean => daemon === undefined || !isRunning(daemon)
+    if (daemon !== undefined && !(await pollUntil(isGone, SWEEP_MS))) {
+      signalProcess(daemon.pid, 'SIGKILL')
+      await pollUntil(isGone, SWEEP_MS)
+    }
+    rmSync(folders.run, { recursive: true, force: true })
   }
 
   async remove(id: string): Promise<void> {

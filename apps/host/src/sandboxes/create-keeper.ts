@@ -31,6 +31,9 @@ const STOP_MARGIN_MS = 5_000
 /** Time the kernel has to end a process that was killed, and a sandbox whose supervisor was. */
 const KILL_MS = 5_000
 
+/** Time a process that does not answer has to be gone before it is taken for a slow one. */
+const DYING_MS = 1_000
+
 export interface KeeperOptions {
   /** State and logs of sandboxes, one folder each. */
   readonly sandboxesFolder: string
@@ -125,21 +128,29 @@ class Keeper implements SandboxKeeper {
     const files = this.#store.make(spec.id)
     const deadlineMs = performance.now() + this.#startMs
     for (;;) {
-      const status = (await this.#join(files)) ?? (await this.#spawn(spec, files, deadlineMs))
-      if (status !== undefined) return status
+      const joined = await this.#join(spec.id, files)
+      if (joined !== undefined) return joined
+      await this.#sweep(spec.id)
+      const spawned = await this.#spawn(spec, files, deadlineMs)
+      if (spawned !== undefined) return spawned
       if (performance.now() > deadlineMs) throw failed(spec.name, 'late')
     }
   }
 
-  /** Waits for the outcome of what another host began; undefined when there is nothing that runs. */
-  async #join(files: SandboxFiles): Promise<SandboxStatus | undefined> {
+  /** The sandbox that runs, when what another host began ends with one. */
+  async #join(id: string, files: SandboxFiles): Promise<SandboxStatus | undefined> {
     const isSettled = (): boolean => {
       const state = readState(files.state)
       return state?.state === 'running' || !isAlive(state)
     }
     await waitUntil(isSettled, this.#startMs)
     const state = readState(files.state)
-    return isAlive(state) && state.state === 'running' ? statusFrom(state.id, state) : undefined
+    if (!isAlive(state) || state.state !== 'running') return undefined
+    // One that was killed is there for a moment longer, and one that is merely slow for more than that.
+    if (!(await askSupervisor(state.controlSocket, 'GET /status')))
+      await waitUntil(() => !isRunning(state), DYING_MS)
+    const status = statusFrom(id, readState(files.state))
+    return status.state === 'running' ? status : undefined
   }
 
   /** Starts a supervisor; undefined when another one has the sandbox. */
