@@ -39,6 +39,6 @@ fetch('/api/sandboxes').then(async (response) => {
 }).catch(() => { status.textContent = 'The server does not answer.' })
 `
 
-export const PAGE_CSS = `body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:52rem;padding:0 1rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8rem .4rem 0}code{background:#8881;padding:.1rem .3rem}
+export const PAGE_CSS = `body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:60rem;padding:0 1rem}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8rem .4rem 0}code{background:#8881;padding:.1rem .3rem;white-space:nowrap}
 `
