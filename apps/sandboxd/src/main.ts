@@ -104,6 +104,8 @@ async function main(): Promise<void> {
     return
   }
   if (parsed.kind === 'wrong') fail(parsed.message, 'sandboxd --help')
+  // Whoever reads the log may be gone; processes are still ended in order.
+  process.stderr.on('error', () => undefined)
   const log = createLog(
     (line) => process.stderr.write(line),
     () => new Date(),

@@ -145,11 +145,14 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
     test('(threat T40) starts again at once after its supervisor was killed, whatever did not want to end', async () => {
       const spec = kept.spec()
       const first = expectRunning(await kept.keeper.start(spec))
-      const client = await kept.attach(spec.id, `trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`)
+      const mark = `mark-${spec.id.slice(0, 8)}`
+      const stubborn = `: ${mark}; trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`
+      const client = await kept.attach(spec.id, stubborn)
       await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
       process.kill(kept.supervisorPid(spec.id), 'SIGKILL')
       const second = expectRunning(await kept.keeper.start(spec))
       expect(second.epoch).not.toBe(first.epoch)
+      expect(findProcesses(mark)).toEqual([])
       expect(await kept.run(spec.id, 'echo again')).toBe('again\n')
       await kept.keeper.destroy(spec.id)
     })
