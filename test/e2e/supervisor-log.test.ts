@@ -6,6 +6,7 @@ import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { MAX_LOG_BYTES } from '../../apps/host/src/supervisor/limits.ts'
 import { expectRunning } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
+import { LAST_WORDS } from './support/loud-daemon.ts'
 
 const WAIT = { timeoutMs: 30_000 }
 const kind = (await findObstacle()) === undefined ? 'bubblewrap' : 'none'
@@ -17,7 +18,7 @@ describe('the log of a sandbox', () => {
     const spec = kept.spec()
     await kept.keeper.start(spec)
     const read = (): Promise<string> => kept.keeper.readLog(spec.id, 64 * 1024)
-    await eventually(async () => (await read()).includes('last words'), { what: 'the last line', ...WAIT })
+    await eventually(async () => (await read()).includes(LAST_WORDS), { what: 'the last line', ...WAIT })
     for (const file of ['log.jsonl', 'log.jsonl.1'])
       expect(statSync(kept.fileOf(spec.id, file)).size).toBeLessThanOrEqual(MAX_LOG_BYTES)
     const log = await read()
