@@ -12,7 +12,8 @@ export interface RowResult {
 
 function format(value: number, row: Row): string {
   if (row.digits !== undefined) return value.toFixed(row.digits)
-  return value >= 100 || Number.isInteger(value) ? String(Math.round(value)) : value.toPrecision(2)
+  // Two digits of 99.6 would be written as a power of ten.
+  return value >= 99.5 || Number.isInteger(value) ? String(Math.round(value)) : value.toPrecision(2)
 }
 
 function formatFigures(figures: readonly number[], row: Row): string {

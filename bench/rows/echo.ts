@@ -2,6 +2,7 @@ import { openControl, openPeer } from '../contestants.ts'
 import { serveBareWebSocket } from '../peers/controls.ts'
 import { echoRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
+import { buildSbxStdio, createSbxStdio } from '../peers/sbx-stdio.ts'
 import { ssh } from '../peers/ssh.ts'
 import { awaitText, type Mode, type Service, type Stream } from '../peers/stream.ts'
 import { throughControl } from '../peers/through-control.ts'
@@ -63,14 +64,24 @@ function openEcho(mode: Mode): Row['open'] {
   // The program echoes, not the terminal, so that both directions go all the way.
   const argv =
     mode === 'pipe' ? (['cat'] as const) : (['sh', '-c', 'stty raw -echo; printf ready; exec cat'] as const)
-  const peers = [sandwireV1, sandwirePlain, throughControl, mode === 'pipe' ? websocketd : ttyd, ssh]
-  return async () => [
-    openControl(`raw ${mode}`, async () => quantile(await echoRaw(mode, TRIPS), 0.5) * 1000),
-    await openBare(),
-    ...(await Promise.all(
-      peers.map((peer) => openPeer(peer, { argv, mode }, (service) => measureEcho(service, mode))),
-    )),
-  ]
+  return async ({ scratch }) => {
+    const client = createSbxStdio(buildSbxStdio(scratch))
+    const peers = [
+      sandwireV1,
+      sandwirePlain,
+      throughControl,
+      client,
+      mode === 'pipe' ? websocketd : ttyd,
+      ssh,
+    ]
+    return [
+      openControl(`raw ${mode}`, async () => quantile(await echoRaw(mode, TRIPS), 0.5) * 1000),
+      await openBare(),
+      ...(await Promise.all(
+        peers.map((peer) => openPeer(peer, { argv, mode }, (service) => measureEcho(service, mode))),
+      )),
+    ]
+  }
 }
 
 export const echoPipe: Row = {
