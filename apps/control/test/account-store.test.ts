@@ -35,6 +35,8 @@ function session(id: string): SessionFacts {
     lastInputMs: null,
     lastOutputMs: null,
     keepSeconds: 60,
+    output: { start: 0, end: 0 },
+    pinned: false,
     exit: null,
   }
 }

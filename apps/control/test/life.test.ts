@@ -32,6 +32,8 @@ function session(changes: Partial<SessionFacts> = {}): SessionFacts {
     lastInputMs: null,
     lastOutputMs: null,
     keepSeconds: 60,
+    output: { start: 0, end: 0 },
+    pinned: false,
     exit: null,
     ...changes,
   }
@@ -241,12 +243,23 @@ describe('the alarm', () => {
 
   test('leaves a sandbox with a pinned session alone, as long as that lives', async () => {
     const made = await running()
-    made.store.pin(SESSION)
+    made.store.setPin(SESSION, true)
     made.say([session()])
     made.clock.nowMs += 600_000
     await made.life.look('r')
     expect(made.state()).toBe('running')
-    made.say([])
+    made.say([session({ state: 'exited', exit: { code: 0, signal: null, truncated: false } })])
+    await made.life.look('r')
+    expect(made.state()).toBe('stopped')
+  })
+
+  test('leaves a sandbox alone whose session was pinned when it was started, until it is unpinned', async () => {
+    const made = await running()
+    made.say([session({ pinned: true })])
+    made.clock.nowMs += 600_000
+    await made.life.look('r')
+    expect(made.state()).toBe('running')
+    made.store.setPin(SESSION, false)
     await made.life.look('r')
     expect(made.state()).toBe('stopped')
   })

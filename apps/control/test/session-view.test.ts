@@ -14,6 +14,7 @@ const session = {
   lastInputMs: null,
   lastOutputMs: 5,
   keepSeconds: 60,
+  pinned: false,
   overflow: 'trim',
   exit: null,
 }

@@ -63,6 +63,7 @@ const RULES = {
   },
   keep: { ...whole(0, limits.MAX_KEEP_SECONDS), isV1Only: true, isForStart: true },
   overflow: { ...oneOf('block', 'trim'), isV1Only: true, isForStart: true },
+  pin: { ...oneOf('0', '1'), isV1Only: true, isForStart: true },
   role: { ...oneOf(...ROLES), isV1Only: true },
   take: { ...oneOf('0', '1'), isV1Only: true },
   cols: whole(1, limits.MAX_CELLS),

@@ -145,13 +145,16 @@ export const sessionView = z
     mode: z.enum(['pipe', 'pty']),
     cmd: z.string(),
     attachments: z.int(),
+    output: z
+      .object({ start: z.int(), end: z.int() })
+      .openapi({ description: 'Offsets of the output that is still kept.' }),
     lastInputMs: timeMs.nullable(),
     lastOutputMs: timeMs.nullable(),
     keepSeconds: z.int(),
     exit: z
       .object({ code: z.int().nullable(), signal: z.string().nullable(), truncated: z.boolean() })
       .nullable(),
-    pinned: z.boolean().optional(),
+    pinned: z.boolean().openapi({ description: 'The sandbox does not sleep while it runs.' }),
   })
   .openapi('Session')
 export const sessionList = z.object({ sessions: z.array(sessionView) }).openapi('Sessions')

@@ -5,7 +5,7 @@ import type { Provider } from '../providers/provider.ts'
 import { isIdle, sleepAfter } from './idle.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
-import { decodeActivity, lastMoveMs, type SessionFacts } from './session-view.ts'
+import { decodeActivity, isPinned, lastMoveMs, type SessionFacts } from './session-view.ts'
 import { type SandboxEvent, type SandboxState, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
@@ -149,7 +149,7 @@ export class SandboxLife {
     if (sessions === undefined) throw notUnderstood()
     for (const session of sessions) store.touch(lastMoveMs(session))
     const alive = new Set(sessions.map((session) => session.id))
-    for (const pin of store.pins()) if (!alive.has(pin)) store.unpin(pin)
+    for (const session of store.pins().keys()) if (!alive.has(session)) store.forgetPin(session)
     await this.publish(sessions)
     return sessions
   }
@@ -162,8 +162,9 @@ export class SandboxLife {
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
       const state = await this.observe(requestId)
-      if (state.is === 'running') await this.readActivity(state, requestId)
-      if (this.#isIdle()) await this.#inTurn(() => (this.#isIdle() ? this.#stop(requestId) : undefined))
+      const sessions = state.is === 'running' ? await this.readActivity(state, requestId) : []
+      if (this.#isIdle(sessions))
+        await this.#inTurn(() => (this.#isIdle(sessions) ? this.#stop(requestId) : undefined))
     } catch (caught) {
       // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
       const { code, message } = SandwireError.from(caught)
@@ -211,15 +212,16 @@ export class SandboxLife {
     return sleepAfter(sleepAfterMs, this.#deps.settings.sleepAfterMs, this.#filesSurvive)
   }
 
-  #isIdle(): boolean {
+  #isIdle(sessions: readonly SessionFacts[]): boolean {
     const { state, settings, lastActivityMs } = this.#record
     if (state.is !== 'running') return false
     const { store, nowMs } = this.#deps
+    const pins = store.pins()
     return isIdle({
       nowMs: nowMs(),
       lastActivityMs: Math.max(lastActivityMs, state.startedMs),
       sleepAfterMs: this.#sleepAfterMs(settings),
-      hasPin: store.pins().length > 0,
+      hasPin: sessions.some((session) => isPinned(session, pins)),
     })
   }
 

@@ -9,7 +9,7 @@ import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
 import type { SessionFacts } from './session-view.ts'
-import type { ExecResult, OutputPart, PinnedFacts, ProcessRequest } from './sessions.ts'
+import type { ExecResult, OutputPart, ProcessRequest } from './sessions.ts'
 import { SandboxStore } from './store.ts'
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
@@ -85,7 +85,7 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  showSession(call: SandboxCall, session: string): Promise<Outcome<PinnedFacts>> {
+  showSession(call: SandboxCall, session: string): Promise<Outcome<SessionFacts>> {
     return this.#run(({ sessions }) => sessions.showPinned(call, session))
   }
 

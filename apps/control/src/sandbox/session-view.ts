@@ -14,9 +14,13 @@ const toldSession = z.object({
   mode: z.enum(['pipe', 'pty']),
   cmd: z.string().transform((text) => text.replace(/\p{C}+/gu, ' ').slice(0, MAX_CMD_CHARS)),
   attachments: z.int().min(0).max(1_000_000),
+  /** What is still kept of its output. */
+  output: z.object({ start: z.int().min(0), end: z.int().min(0) }),
   lastInputMs: ms,
   lastOutputMs: ms,
   keepSeconds: z.int().min(0),
+  /** Asked for when it was started: the sandbox does not sleep while it runs. */
+  pinned: z.boolean().default(false),
   exit: z
     .object({
       code: z.int().nullable(),
@@ -50,6 +54,12 @@ export function decodeActivity(value: unknown, sandbox: string): readonly Sessio
 
 /** One session, or undefined when it is not understood or another sandbox's. */
 export const decodeOneSession = decodeSession
+
+/** Whether a session keeps its sandbox awake: it runs, and was pinned at its start or, which counts more, later. */
+export function isPinned(session: SessionFacts, pins: ReadonlyMap<string, boolean>): boolean {
+  const isLive = session.state === 'pending' || session.state === 'running'
+  return isLive && (pins.get(session.id) ?? session.pinned)
+}
 
 /** When a session last moved. */
 export function lastMoveMs(session: SessionFacts): number {

@@ -28,11 +28,6 @@ export interface ProcessRequest {
   readonly overflow?: 'block' | 'trim'
 }
 
-export interface PinnedFacts extends SessionFacts {
-  /** The sandbox stays awake for it. */
-  readonly pinned: boolean
-}
-
 /** Part of a session's output. */
 export interface OutputPart {
   readonly bytes: ArrayBuffer
@@ -118,7 +113,7 @@ export class SandboxSessions {
       store.touch(nowMs())
       const asked = { method: 'POST', path: '/sessions', session, body: request } as const
       const facts = this.#decode(await sandboxd.ask(running.address, person(call), asked))
-      if (pinned) store.pin(facts.id)
+      if (pinned) store.setPin(facts.id, true)
       return facts
     })
   }
@@ -126,13 +121,12 @@ export class SandboxSessions {
   /** Marks a session as one to keep the sandbox awake for, or no longer. */
   async pin(call: SandboxCall, session: string, pinned: boolean): Promise<void> {
     const { id } = await this.show(call, session)
-    if (pinned) this.#deps.store.pin(id)
-    else this.#deps.store.unpin(id)
+    this.#deps.store.setPin(id, pinned)
   }
 
-  async showPinned(call: SandboxCall, session: string): Promise<PinnedFacts> {
+  async showPinned(call: SandboxCall, session: string): Promise<SessionFacts> {
     const facts = await this.show(call, session)
-    return { ...facts, pinned: this.#deps.store.pins().includes(facts.id) }
+    return { ...facts, pinned: this.#deps.store.pins().get(facts.id) ?? facts.pinned }
   }
 
   show(call: SandboxCall, session: string): Promise<SessionFacts> {

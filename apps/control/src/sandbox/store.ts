@@ -13,7 +13,7 @@ const MIGRATIONS: readonly string[] = [
     state TEXT NOT NULL,
     last_activity_ms INTEGER NOT NULL
   )`,
-  'CREATE TABLE pins (session TEXT PRIMARY KEY)',
+  'CREATE TABLE pins (session TEXT PRIMARY KEY, pinned INTEGER NOT NULL)',
 ]
 
 /**
@@ -77,15 +77,17 @@ export class SandboxStore {
     this.#exec('UPDATE sandbox SET last_activity_ms = MAX(last_activity_ms, ?)', Math.round(ms))
   }
 
-  pins(): readonly string[] {
-    return this.#exec('SELECT session FROM pins').map((row) => textOf(row, 'session'))
+  /** Sessions that were pinned or unpinned after their start. */
+  pins(): ReadonlyMap<string, boolean> {
+    const rows = this.#exec('SELECT session, pinned FROM pins')
+    return new Map(rows.map((row) => [textOf(row, 'session'), numberOf(row, 'pinned') === 1]))
   }
 
-  pin(session: string): void {
-    this.#exec('INSERT INTO pins VALUES (?) ON CONFLICT DO NOTHING', session)
+  setPin(session: string, pinned: boolean): void {
+    this.#exec('INSERT OR REPLACE INTO pins VALUES (?, ?)', session, pinned ? 1 : 0)
   }
 
-  unpin(session: string): void {
+  forgetPin(session: string): void {
     this.#exec('DELETE FROM pins WHERE session = ?', session)
   }
 
