@@ -9,12 +9,16 @@ const SANDBOX = 'bench'
 
 /** Kills per measurement, at random bytes of one transfer. */
 const KILLS = 25
+/** Fewer reattachments than this say nothing about the slowest. */
+const MIN_REATTACHMENTS = 20
 const TOTAL_BYTES = 128 * 1024 * 1024
 
 async function measureReattach(host: RunningHost, seed: number) {
   const storm = { host, sandbox: SANDBOX, seed, kills: KILLS, totalBytes: TOTAL_BYTES }
   const { written, returned, reattachMs } = await runKillStorm(storm)
   if (returned !== written) throw new Error(`Got SHA-256 ${returned}, expected ${written}`)
+  if (reattachMs.length < MIN_REATTACHMENTS)
+    throw new Error(`Got ${reattachMs.length} reattachments of ${KILLS}`)
   return { 'reattach p50': median(reattachMs), 'reattach p99': quantile(reattachMs, 0.99) }
 }
 
