@@ -1,10 +1,11 @@
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { eventually, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from './control.ts'
 import { findMachineTraces } from './machine-traces.ts'
 import type { WireServer } from './wire-server.ts'
 
+const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
 const NOBODY = 65_534
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
 const WAIT_MS = 20_000
@@ -61,6 +62,17 @@ export class FrontDoor implements AsyncDisposable {
 
   get data(): string {
     return this.#host.data
+  }
+
+  /** The command line of the CLI that attaches to a sandbox, as this host's user types it. */
+  cli(sandbox: string): string[] {
+    const url = `http://localhost:${this.#host.port}/attach`
+    return [...(this.#options.prefix ?? []), process.execPath, CLI, url, '--sandbox', sandbox]
+  }
+
+  /** What that user's environment adds: where servers and tokens of this machine are found. */
+  get env(): Record<string, string | undefined> {
+    return { XDG_CONFIG_HOME: join(this.data, 'config'), ...this.#options.env }
   }
 
   /** The workerd that the host runs now. */

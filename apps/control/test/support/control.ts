@@ -11,17 +11,20 @@ export const TOKEN = `swl_${'t'.repeat(43)}`
 export interface ControlOptions {
   readonly birthplace: Birthplace
   readonly config?: Readonly<Record<string, unknown>>
+  /** Makes a bundle that stands for another build. */
+  readonly define?: Readonly<Record<string, string>>
 }
 
 let bundle: Promise<string> | undefined
 
 /** Control as one module, made once per run of the tests. */
-async function bundleControl(): Promise<string> {
+async function bundleControl(define: Readonly<Record<string, string>> = {}): Promise<string> {
   const built = await Bun.build({
     entrypoints: [path.join(import.meta.dir, '../../src/index.ts')],
     target: 'browser',
     format: 'esm',
     external: ['cloudflare:*'],
+    define: { ...define },
   })
   const [output] = built.outputs
   if (output === undefined) throw new Error('Control was not built')
@@ -102,16 +105,16 @@ export class RunningControl implements AsyncDisposable {
   }
 }
 
-export async function startControl({ birthplace, config }: ControlOptions): Promise<RunningControl> {
+export async function startControl({ birthplace, config, define }: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
   const host = new StandInHost(path.join(folder, 'host.sock'), birthplace)
   const port = await pickPort()
   const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
   const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
   const log: string[] = []
-  bundle ??= bundleControl()
+  const script = await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define))
   const miniflare = new Miniflare({
-    modules: [{ type: 'ESModule', path: 'index.js', contents: await bundle }],
+    modules: [{ type: 'ESModule', path: 'index.js', contents: script }],
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
     compatibilityFlags: ['no_web_socket_compression'],

@@ -12,11 +12,17 @@ export interface BundleSource {
   readonly name: string
   readonly root: string
   readonly entries: readonly string[]
+  /** Constants that make the bundle stand for another build, as tests of versions side by side need. */
+  readonly define?: Readonly<Record<string, string>>
 }
 
 /** Makes one folder that holds all code of sandboxd, so that no source tree is visible in sandboxes. Returns it. */
-export function bundleDaemon(sourceFolder: string, cacheFolder: string): Promise<string> {
-  return bundleProgram({ name: 'sandboxd', root: sourceFolder, entries: ENTRIES }, cacheFolder)
+export function bundleDaemon(
+  sourceFolder: string,
+  cacheFolder: string,
+  define: BundleSource['define'] = {},
+): Promise<string> {
+  return bundleProgram({ name: 'sandboxd', root: sourceFolder, entries: ENTRIES, define }, cacheFolder)
 }
 
 /** Bundles a program into a folder named by its content: sandboxes that run keep the code they were started with. */
@@ -26,6 +32,7 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
     root: source.root,
     target: 'bun',
     naming: '[dir]/[name].[ext]',
+    define: { ...source.define },
   })
   const files = await Promise.all(
     built.outputs.map(async (output) => ({ name: bundleName(output.path), text: await output.text() })),

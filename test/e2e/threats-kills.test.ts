@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  eventually,
+  isAlive,
+  openRawTcp,
+  Random,
+  readDescendants,
+  readProcessCounts,
+} from '@sandwire/testing'
+import { startCli } from './cli-runner.ts'
+import { type Attached, readShell, runShell } from './support/attached.ts'
+import { commandOf, FrontDoor } from './support/front-door.ts'
+
+/** How soon a dead sandbox is told to be one, and how soon nothing is left of what ends with it. */
+const SOON = { timeoutMs: 5_000 }
+/** Bounds "never". */
+const WAIT = { timeoutMs: 30_000 }
+
+/** Processes that will not go: in a session of their own, forked twice, deaf to signals. */
+const STUBBORN = [
+  'setsid -f sleep MARK',
+  '(nohup sleep MARK >/dev/null 2>&1 &)',
+  '(sh -c "(sleep MARK &)" &)',
+  `setsid -f sh -c 'trap "" TERM HUP INT QUIT; while :; do sleep MARK; done'`,
+]
+
+let door: FrontDoor
+beforeEach(async () => {
+  door = await FrontDoor.open()
+})
+afterEach(async () => {
+  await door.clear()
+  expect(door.traces()).toEqual([])
+  await door[Symbol.asyncDispose]()
+})
+
+/** A sandbox full of what does not want to go; answers everything that its supervisor holds. */
+async function fill(name: string): Promise<{ readonly id: string; readonly pids: readonly number[] }> {
+  const { id } = await door.create(name)
+  const mark = `86${String(Math.random()).slice(2, 8)}`
+  const script = STUBBORN.map((line) => line.replaceAll('MARK', mark)).join('; ')
+  // The session goes on, because its end takes everything along that it began.
+  const client = runShell(
+    door.sandbox(name),
+    `{ ${script}; } </dev/null >/dev/null 2>&1; echo done; exec sleep 1000`,
+  )
+  await client.waitFor('done')
+  client.handle.detach()
+  const sleepers = (): number =>
+    readDescendants(door.supervisor(id)).filter(({ pid }) => commandOf(pid) === `sleep\0${mark}\0`).length
+  await eventually(() => sleepers() >= STUBBORN.length, { what: 'the stubborn processes', ...WAIT })
+  return { id, pids: readDescendants(door.supervisor(id)).map(({ pid }) => pid) }
+}
+
+/** A client that counts aloud what it is told, so that a byte lost or doubled shows. */
+function count(name: string): Attached {
+  return runShell(door.sandbox(name), 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done; exit 7')
+}
+
+class Counted {
+  readonly client: Attached
+  #expected = ''
+  #lines = 0
+
+  constructor(name: string) {
+    this.client = count(name)
+  }
+
+  async goesOn(): Promise<void> {
+    this.#lines += 1
+    const line = `line ${this.#lines}`
+    this.#expected += `${this.#lines} ${line}\n`
+    await this.client.send(`${line}\n`)
+    await eventually(() => this.client.stdout.length >= this.#expected.length, { what: 'the echo', ...WAIT })
+    expect(this.client.text).toBe(this.#expected)
+  }
+
+  async ends(): Promise<void> {
+    this.client.handle.eof()
+    expect((await this.client.exit).code).toBe(7)
+    expect(this.client.text).toBe(this.#expected)
+  }
+}
+
+/** How an attachment whose process is gone ends: never as if the process had ended by itself. */
+async function failureOf(client: Attached): Promise<string> {
+  const outcome = client.exit.then(
+    ({ code, signal }) => `exit ${code} ${signal}`,
+    (error: unknown) => String(Reflect.get(Object(error), 'code')),
+  )
+  return Promise.race([outcome, Bun.sleep(WAIT.timeoutMs).then(() => 'nothing')])
+}
+
+describe('kill -9 (threat T40)', () => {
+  test('of sandboxd ends its sandbox, which is told, and starts again with its files', async () => {
+    const { id, pids } = await fill('dev')
+    await readShell(door.sandbox('dev'), 'echo kept > file; sync')
+    const client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await client.waitFor('ready')
+    const cli = startCli([...door.cli('dev'), '--cmd', 'cat'], door.env)
+    void cli.stdin.write('typed\n')
+    await cli.stdout.getReader().read()
+    process.kill(door.sandboxd(id), 'SIGKILL')
+    const stopped = await eventually(
+      async () => {
+        const { state, reason } = await door.describe('dev')
+        return state === 'stopped' ? { reason } : undefined
+      },
+      { what: 'the sandbox to be told stopped', ...SOON },
+    )
+    expect(stopped.reason).not.toBeNull()
+    await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
+    expect(await failureOf(client)).toBe('sandbox_stopped')
+    expect(await cli.exited).toBe(255)
+    expect(await readShell(door.sandbox('dev'), 'cat file')).toBe('kept\n')
+  })
+
+  test('of a supervisor takes its sandbox along, which is told, and starts again with its files', async () => {
+    const { id, pids } = await fill('dev')
+    await readShell(door.sandbox('dev'), 'echo kept > file; sync')
+    const client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await client.waitFor('ready')
+    process.kill(door.supervisor(id), 'SIGKILL')
+    await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
+    await eventually(async () => (await door.describe('dev')).state === 'stopped', {
+      what: 'the sandbox to be told stopped',
+      ...SOON,
+    })
+    expect(await failureOf(client)).toBe('sandbox_stopped')
+    expect(await readShell(door.sandbox('dev'), 'cat file')).toBe('kept\n')
+  })
+
+  test('of workerd and of the host, in any order, costs an attached client nothing', async () => {
+    await door.create('dev')
+    const counted = new Counted('dev')
+    await counted.goesOn()
+    const random = new Random(40)
+    for (const what of random.shuffle(['workerd', 'host', 'both', 'workerd', 'host'])) {
+      if (what !== 'host') await door.killWorkerd()
+      if (what !== 'workerd') {
+        await door.killHost()
+        // What is sent meanwhile is neither lost nor sent twice.
+        const sent = counted.goesOn()
+        await door.restart()
+        await sent
+      }
+      await counted.goesOn()
+    }
+    await counted.ends()
+  }, 120_000)
+
+  test.each([1, 2, 3])(
+    'of everything at once, in random order %d, leaves what is to live on and nothing else',
+    async (seed) => {
+      const { id, pids } = await fill('killed')
+      const kept = await fill('kept')
+      const kills: readonly (() => void)[] = [
+        () => process.kill(door.sandboxd(id), 'SIGKILL'),
+        () => process.kill(door.supervisor(id), 'SIGKILL'),
+        () => process.kill(door.workerd ?? 0, 'SIGKILL'),
+        () => door.host.kill('SIGKILL'),
+      ]
+      for (const kill of new Random(seed).shuffle(kills))
+        try {
+          kill()
+        } catch {
+          // One of the others took it along.
+        }
+      await door.host.exited
+      await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
+      expect(kept.pids.filter((pid) => !isAlive(pid))).toEqual([])
+      await door.restart()
+      expect((await door.describe('kept')).state).toBe('running')
+      expect((await door.describe('killed')).state).toBe('stopped')
+      await door.destroy('kept')
+      await eventually(() => !kept.pids.some(isAlive), { what: 'every process to be gone', ...SOON })
+      expect(door.traces(kept.id)).toEqual([])
+    },
+  )
+})
+
+test('workerd that ran out of descriptors is back when they are free, and costs an attached client nothing (threat T31)', async () => {
+  await door.create('dev')
+  const counted = new Counted('dev')
+  await counted.goesOn()
+  const workerd = await eventually(() => door.workerd, { what: 'workerd', ...WAIT })
+  const limit = `--nofile=${readProcessCounts(workerd).fds + 20}`
+  expect(Bun.spawnSync(['prlimit', '--pid', String(workerd), limit]).exitCode).toBe(0)
+  const greedy = await Promise.all(
+    Array.from({ length: 200 }, () => openRawTcp(door.host).catch(() => undefined)),
+  )
+  await counted.goesOn()
+  for (const tcp of greedy) tcp?.reset()
+  await counted.goesOn()
+  await counted.ends()
+})

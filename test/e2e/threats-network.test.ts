@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { networkInterfaces } from 'node:os'
+import { eventually } from '@sandwire/testing'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { readShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { mintHex } from './support/wire-client.ts'
+import { openPacketWitness, type PacketWitness } from './support/packet-witness.ts'
+
+const MARK = `cnry${mintHex()}`
+/** So it travels to the sandbox, which is on the wire too. */
+const REVERSED = [...MARK].toReversed().join('')
+const isRoot = process.getuid?.() === 0
+const obstacle = (await findObstacle()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
+
+/** Every way there is to send something to an address; says what went through. */
+const ATTEMPTS = `
+import socket, sys
+mark, port, addresses = sys.argv[1][::-1], int(sys.argv[2]), sys.argv[3:]
+def attempt(name, do):
+    try:
+        do()
+        print(name)
+    except OSError:
+        pass
+def tcp(family, address):
+    s = socket.socket(family, socket.SOCK_STREAM)
+    s.settimeout(1)
+    s.connect((address, port))
+def datagram(family, address, protocol, to):
+    socket.socket(family, socket.SOCK_DGRAM, protocol).sendto(b"\\x08\\0\\0\\0\\0\\1\\0\\1" + mark.encode(), (address, to))
+def raw(family, address, protocol):
+    socket.socket(family, socket.SOCK_RAW, protocol).sendto(mark.encode(), (address, 0))
+for address in addresses:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    attempt("tcp " + address, lambda: tcp(family, address))
+    attempt("udp " + address, lambda: datagram(family, address, 0, port))
+    attempt("dns " + address, lambda: datagram(family, address, 0, 53))
+    attempt("ping " + address, lambda: datagram(family, address, 58 if ":" in address else 1, 0))
+    for protocol in (1, 17, 58, 255):
+        attempt("raw %d %s" % (protocol, address), lambda: raw(family, address, protocol))
+attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x0300))
+attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
+attempt("name", lambda: socket.getaddrinfo(mark + ".example.com", 80))
+print("tried")
+`
+
+/** What a sandbox must not reach: this machine by all its names, its network, the world, and clouds' own. */
+function addresses(): string[] {
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  const outside = own.filter(({ internal, address }) => !internal && !address.startsWith('fe80'))
+  const gateways = outside
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address.replace(/\d+$/, '1'))
+  return [
+    ...outside.map(({ address }) => address),
+    ...gateways,
+    ...['1.1.1.1', '169.254.169.254', '255.255.255.255', '224.0.0.1', '2606:4700:4700::1111'],
+  ]
+}
+
+describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)', () => {
+  let door: FrontDoor
+  let listener: ReturnType<typeof Bun.listen>
+  let witness: PacketWitness | undefined
+  let connections = 0
+  beforeAll(async () => {
+    listener = Bun.listen({
+      hostname: '0.0.0.0',
+      port: 0,
+      socket: { open: () => void (connections += 1), data: () => undefined },
+    })
+    if (isRoot) witness = await openPacketWitness(MARK, listener.port)
+    door = await FrontDoor.open()
+    await Promise.all([
+      door.create('none'),
+      door.create('empty', { network: { policy: 'allowlist', allow: [] } }),
+      door.create('some', { network: { policy: 'allowlist', allow: ['registry.npmjs.org'] } }),
+      door.create('open', { network: { policy: 'open' } }),
+    ])
+  })
+  afterAll(async () => {
+    listener.stop(true)
+    await witness?.[Symbol.asyncDispose]()
+    await door[Symbol.asyncDispose]()
+  })
+
+  const attempt = (targets: readonly string[]): string =>
+    `python3 - ${REVERSED} ${listener.port} ${targets.join(' ')} <<'PY'\n${ATTEMPTS}PY`
+
+  test.each(['none', 'empty', 'some', 'open'])(
+    'with policy %s sends nothing by TCP, UDP, ICMP, DNS or raw, to anybody',
+    async (name) => {
+      // Its own loopback takes datagrams, which go nowhere; so that is left out where a success is looked at.
+      expect(await readShell(door.sandbox(name), attempt(addresses()))).toBe('tried\n')
+      await readShell(door.sandbox(name), attempt(['127.0.0.1', '127.0.0.2', '::1', '0.0.0.0']))
+      expect(connections).toBe(0)
+      expect(witness?.seen ?? []).toEqual([])
+    },
+  )
+
+  test('has a proxy exactly where there is a policy', async () => {
+    const proxied = 'env | grep -ic _proxy='
+    expect(
+      await readShell(door.sandbox('none'), `${proxied}; (: < /dev/tcp/127.0.0.1/3128) 2>&1`),
+    ).toStartWith('0\n')
+    for (const name of ['empty', 'some', 'open'])
+      expect(Number(await readShell(door.sandbox(name), proxied))).toBeGreaterThan(0)
+  })
+
+  test.each(['empty', 'some', 'open'])(
+    'with policy %s does not reach this machine by the proxy either',
+    async (name) => {
+      const targets = [
+        '127.0.0.1',
+        'localhost',
+        '[::1]',
+        '0.0.0.0',
+        '[::ffff:127.0.0.1]',
+        ...addresses().filter((each) => !each.includes(':')),
+      ]
+      const lines = targets.map(
+        (target) =>
+          `curl -s -o /dev/null -m 3 -w '%{http_connect}%{http_code} ' http://${target}:${listener.port}/`,
+      )
+      const tunnels = targets.map(
+        (target) => `curl -s -p -o /dev/null -m 3 -w '%{http_connect} ' http://${target}:${listener.port}/`,
+      )
+      const said = await readShell(door.sandbox(name), [...lines, ...tunnels, 'echo tried'].join('; '))
+      expect(said).toEndWith('tried\n')
+      expect(said).not.toMatch(/\b(000)?200\b/)
+      expect(connections).toBe(0)
+    },
+  )
+
+  test.skipIf(!isRoot)('is watched by a witness that sees what is sent', async () => {
+    const own = Bun.spawnSync(['python3', '-c', ATTEMPTS, REVERSED, String(listener.port), '127.0.0.1'])
+    expect(own.stdout.toString()).toContain('udp 127.0.0.1\n')
+    await eventually(() => (witness?.seen.length ?? 0) >= 2 && connections > 0, { what: 'the witness' })
+  })
+})
