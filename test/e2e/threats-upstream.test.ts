@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { isErrorCode } from '@sandwire/protocol'
+import { OPCODE, openRawTcp, openRawWebSocketOrThrow, type RawTcp, upgradeRequest } from '@sandwire/testing'
+import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
+import { bundleProgram } from '../../apps/host/src/isolation/daemon-bundle.ts'
+import { FALSE_ANSWERS, FALSE_WORDS } from './support/false-daemon.ts'
+import { KeptBirthplace } from './support/kept-birthplace.ts'
+
+const headers = { authorization: `Bearer ${TOKEN}` }
+const names = Object.keys(FALSE_ANSWERS)
+
+async function readUntil(tcp: RawTcp, end: string): Promise<string> {
+  let text = ''
+  for (let bytes = await tcp.read(); bytes !== undefined; bytes = await tcp.read()) {
+    text += new TextDecoder().decode(bytes)
+    if (text.endsWith(end)) break
+  }
+  return text
+}
+
+describe('a sandbox whose sandboxd was replaced by something else', () => {
+  let folder = ''
+  let birthplace: KeptBirthplace
+  let control: RunningControl
+  beforeAll(async () => {
+    folder = mkdtempSync('/tmp/false-daemon-')
+    const source = { name: 'false', root: join(import.meta.dir, 'support'), entries: ['false-daemon.ts'] }
+    const code = { folder: await bundleProgram(source, folder), entry: 'false-daemon.ts' }
+    birthplace = await KeptBirthplace.open({ executable: process.execPath, code })
+    control = await startControl({ birthplace })
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await birthplace[Symbol.asyncDispose]()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test.each(names)(
+    'gets none of its words out over HTTP, nor a byte past them: %s (threat T8) (threat T46)',
+    async (name) => {
+      const { port } = control
+      await using tcp = await openRawTcp({ port })
+      const path = `/attach?sandbox=false&cmd=${name}`
+      await tcp.write(upgradeRequest({ port, path, headers }))
+      const answer = await readUntil(tcp, '}}')
+      expect(answer).toMatch(/^HTTP\/1\.1 (409|502) /)
+      const body: unknown = JSON.parse(answer.slice(answer.indexOf('{')))
+      const error = Object(Reflect.get(Object(body), 'error')) as Record<string, unknown>
+      expect(Object.keys(error).toSorted()).toEqual(['code', 'message', 'request_id'])
+      expect(isErrorCode(String(error['code']))).toBe(true)
+      // What a proxy would pass on after a 101 stays where it is.
+      await tcp.write('ECHO-ME').catch(() => undefined)
+      tcp.endWriting()
+      const rest = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
+      for (const text of [answer, rest]) {
+        expect(text).not.toContain(FALSE_WORDS)
+        expect(text).not.toContain('ECHO-ME')
+      }
+    },
+  )
+
+  test.each(names)('is an error and a close to a client of ours: %s (threat T46)', async (name) => {
+    const path = `/attach?sandbox=false&cmd=${name}`
+    await using socket = await openRawWebSocketOrThrow({
+      port: control.port,
+      path,
+      headers,
+      subprotocols: ['sandwire.v1'],
+      timeoutMs: 20_000,
+    })
+    const said: string[] = []
+    for await (const { opcode, payload } of socket.frames()) {
+      if (opcode === OPCODE.close) break
+      said.push(new TextDecoder().decode(payload))
+    }
+    socket.reset()
+    expect(JSON.parse(said[0] ?? '')).toMatchObject({
+      type: 'error',
+      code: expect.stringMatching(/^(sandbox_unreachable|conflict)$/),
+      fatal: true,
+    })
+    const { frame } = await socket.closed
+    expect([4409, 4413]).toContain(frame?.code ?? 0)
+    expect([...said, frame?.reason ?? ''].join('\n')).not.toContain(FALSE_WORDS)
+  })
+
+  test('leaves none of its words in what control logs (threat T46)', () => {
+    expect(control.log.filter((line) => line.includes(FALSE_WORDS))).toEqual([])
+  })
+})
