@@ -37,6 +37,22 @@ test("workerd's own trouble is kept as one line without its addresses", () => {
   })
 })
 
+test.each([
+  [
+    'url.c++:165: failed: expected ok != nullptr; invalid URL; url = http://u:SECRET@x/',
+    'url.c++:165: failed: expected ok != nullptr; invalid URL',
+  ],
+  ['x.c++:1: failed: expected a == b [SECRET == 2]; size = 3', 'x.c++:1: failed: expected a == b'],
+])(
+  'the values that workerd adds to its trouble come from strangers, and are cut off (threat T2) %#',
+  (message, kept) => {
+    expect(translate(JSON.stringify({ level: 'error', message }))).toMatchObject({
+      event: 'workerd',
+      message: kept,
+    })
+  },
+)
+
 test.each(['plain text', '[1]', 'null', '"x"'])('what is no object is kept as text: %s', (line) => {
   expect(translate(line)).toEqual({ time, level: 'info', source: 'control', event: 'workerd', message: line })
 })

@@ -11,14 +11,17 @@ function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** First line of a text, cut: what follows in workerd's errors are addresses in its own program. */
+/** The values that workerd adds to a failure, such as `; url = …` or ` [1 == 2]`: they come from whoever asked. */
+const VALUES = /(; [^;=]* = | \[).*$/
+
+/** First line of a text, cut, without values: what follows in workerd's errors are addresses in its own program. */
 function firstLine(text: string): string {
-  return (text.split('\n')[0] ?? '').slice(0, MAX_MESSAGE_CHARS)
+  return (text.split('\n')[0] ?? '').replace(VALUES, '').slice(0, MAX_MESSAGE_CHARS)
 }
 
 /**
  * Turns a line that workerd prints into one of the host's log. Control logs JSON objects, whose fields it chose by its own allowlist;
- * they pass as they are. Everything else is cut to one line.
+ * they pass as they are. Everything else is cut to one line without values.
  */
 export function translateLine(line: string, now: Date): string {
   const time = now.toISOString()

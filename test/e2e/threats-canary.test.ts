@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, openRawTcp, openRawWebSocket, readDescendants } from '@sandwire/testing'
+import { finish, startCli } from './cli-runner.ts'
+import { readShell, runShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { mintHex } from './support/wire-client.ts'
+
+/** Files that hold a secret of this machine by design, readable by their owner alone. */
+const SAFES = ['local-token', 'keys/signing-key', 'keys/id-key']
+/** Images of disks are looked at from inside. */
+const MAX_FILE_BYTES = 64 * 1024 ** 2
+
+/** A secret in the shape of ours, which a search finds. */
+function mintCanary(prefix = ''): string {
+  return `${prefix}CNRY${mintHex()}1234567`
+}
+
+/** One in every place where a client or an operator could put a credential. */
+const canaries = {
+  environment: mintCanary(),
+  wrongToken: mintCanary('swl_'),
+  urlToken: mintCanary(),
+  userInfo: mintCanary(),
+  basic: mintCanary(),
+  cookie: mintCanary('sws_'),
+  otherCookie: mintCanary(),
+  wrongCode: mintCanary(),
+  subprotocol: mintCanary(),
+  origin: mintCanary().toLowerCase(),
+  referer: mintCanary(),
+  internal: mintCanary(),
+}
+
+/** Everything below a folder, as text. */
+function readBelow(folder: string): { readonly name: string; readonly text: string }[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
+    const file = join(folder, name)
+    const stat = statSync(file, { throwIfNoEntry: false })
+    if (stat?.isFile() !== true || stat.size > MAX_FILE_BYTES) return []
+    return [{ name, text: readFileSync(file, 'latin1') }]
+  })
+}
+
+describe('a secret (threat T2)', () => {
+  let door: FrontDoor
+  /** By the name of where it was. */
+  const secrets = new Map<string, string>(Object.entries(canaries))
+  /** Answers that were given to anybody. */
+  const answers: string[] = []
+  let inside: ReturnType<typeof runShell>
+
+  const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const response = await fetch(`http://127.0.0.1:${door.host.port}${path}`, { ...init, keepalive: false })
+    answers.push(
+      `${JSON.stringify([...response.headers].filter(([name]) => name !== 'set-cookie'))}${await response.clone().text()}`,
+    )
+    return response
+  }
+  const signIn = (code: string): Promise<Response> =>
+    ask('/api/signin', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: `http://127.0.0.1:${door.host.port}` },
+      body: JSON.stringify({ code }),
+    })
+
+  /** A life with every success and every failure that sees a credential. */
+  beforeAll(async () => {
+    door = await FrontDoor.open({
+      env: { SANDWIRE_CANARY: canaries.environment, NPM_TOKEN: canaries.environment },
+    })
+    const { port, headers, token, data } = door.host
+    const { id } = await door.create('dev')
+    inside = runShell(door.sandbox('dev'), 'echo ready; cat')
+    await inside.waitFor('ready')
+    secrets.set('token', token)
+    for (const file of SAFES) secrets.set(file, readFileSync(join(data, file), 'utf8').trim())
+
+    const code = /signin#([A-Za-z0-9_-]+)/.exec(door.host.output())?.[1] ?? ''
+    const signedIn = await signIn(code)
+    expect(signedIn.status).toBe(204)
+    secrets.set('sign-in code', code)
+    secrets.set('session cookie', /=(sws_[^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '')?.[1] ?? '')
+    expect((await signIn(canaries.wrongCode)).status).toBe(401)
+
+    const { cookie, otherCookie, referer, internal } = canaries
+    const wrong = [
+      { authorization: `Bearer ${canaries.wrongToken}` },
+      { authorization: `Basic ${canaries.basic}` },
+      { cookie: `__Host-sandwire=${cookie}; other=${otherCookie}`, 'sec-fetch-site': 'same-origin' },
+      { ...headers, origin: `https://${canaries.origin}.example` },
+      { ...headers, referer: `http://x/${referer}`, 'x-sandwire-call': internal, 'x-request-id': internal },
+    ]
+    for (const each of wrong)
+      for (const path of [
+        '/api/sandboxes',
+        `/api/sandboxes/${id}`,
+        '/attach?sandbox=dev&cmd=cat',
+        '/nowhere',
+        '/logs/dev',
+      ]) {
+        await ask(path, { headers: each })
+        await openRawWebSocket({ port, path, headers: each })
+      }
+    for (const path of ['/attach?sandbox=dev&cmd=cat', '/api/sandboxes', '/healthz', '/nowhere'])
+      await ask(`${path}${path.includes('?') ? '&' : '?'}token=${canaries.urlToken}`, { headers })
+    await openRawWebSocket({
+      port,
+      path: '/attach?sandbox=dev&cmd=cat',
+      subprotocols: ['sandwire.v1', canaries.subprotocol],
+    })
+    await using tcp = await openRawTcp({ port })
+    await tcp.write(
+      `GET http://user:${canaries.userInfo}@127.0.0.1:${port}/api/sandboxes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`,
+    )
+    answers.push(new TextDecoder().decode(await tcp.read()))
+
+    const cli = startCli([...door.cli('dev'), '--cmd', 'cat'], {
+      ...door.env,
+      SBX_TOKEN: canaries.wrongToken,
+    })
+    await cli.stdin.end()
+    const refused = await finish(cli)
+    expect(refused.code).toBe(255)
+    answers.push(refused.stderr, refused.stdout.toString())
+
+    await door.create('failing', { limits: { memoryBytes: 16 * 1024 ** 2 } }).catch(() => undefined)
+    await door.killWorkerd()
+    await eventually(async () => (await door.fetch('/healthz').catch(() => undefined))?.ok, {
+      what: 'control',
+      timeoutMs: 30_000,
+    })
+  })
+  afterAll(() => door[Symbol.asyncDispose]())
+
+  /** Names of the secrets that a text holds. */
+  const foundIn = (text: string): string[] =>
+    [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name)
+
+  test('was really used', () => {
+    expect(secrets.size).toBe(Object.keys(canaries).length + 1 + SAFES.length + 2)
+    for (const secret of secrets.values()) expect(secret.length).toBeGreaterThanOrEqual(16)
+    expect(answers.length).toBeGreaterThan(20)
+  })
+
+  test('is in no file but its own, no state and no log', () => {
+    const files = readBelow(door.folder)
+    expect(files.some(({ name }) => name.endsWith('.sqlite'))).toBe(true)
+    expect(files.some(({ name }) => name.endsWith('log.jsonl'))).toBe(true)
+    const found = files.flatMap(({ name, text }) => foundIn(text).map((secret) => `${secret} in ${name}`))
+    const own = ['token in data/local-token', ...SAFES.map((safe) => `${safe} in data/${safe}`)]
+    expect(found.toSorted()).toEqual(own.toSorted())
+  })
+
+  test('is in no answer, and in nothing that is printed but the sign-in link', () => {
+    expect(answers.flatMap(foundIn)).toEqual([])
+    expect(foundIn(door.host.output())).toEqual(['sign-in code'])
+  })
+
+  test('is in no arguments and in no environment, of what runs here and of what it starts', () => {
+    const all = [door.host.pid, ...readDescendants(door.host.pid).map(({ pid }) => pid)]
+    const readOf = (pid: number, file: string): string => {
+      try {
+        return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+      } catch {
+        // Another user's, or gone.
+        return ''
+      }
+    }
+    expect(all.length).toBeGreaterThan(4)
+    expect(all.flatMap((pid) => foundIn(readOf(pid, 'cmdline')))).toEqual([])
+    // The host was given the environment by whoever started it, and keeps it to itself.
+    const [host = '', ...others] = all.map((pid) => readOf(pid, 'environ'))
+    expect(foundIn(host)).toEqual(['environment'])
+    expect(others.flatMap(foundIn)).toEqual([])
+  })
+
+  test('is nowhere in a sandbox', async () => {
+    // In another spelling, because the question itself is in the sandbox.
+    const words = [...secrets.values()].map((secret) => Buffer.from(secret).toString('base64')).join(' ')
+    const script = `for word in ${words}; do printf %s "$word" | base64 -d; echo; done > /tmp/words
+      look() {
+        env | grep -F -f /tmp/words
+        cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -F -f /tmp/words
+        grep -r -l -F -f /tmp/words / --exclude-dir=proc --exclude-dir=usr --exclude=words 2>/dev/null
+      }
+      look; echo looked; tail -n 1 /tmp/words > ~/planted; look`
+    expect(await readShell(door.sandbox('dev'), script)).toBe('looked\n/home/user/planted\n')
+  })
+})

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { eventually, readDescendants } from '@sandwire/testing'
+import { runCli } from './cli-runner.ts'
+import { runShell } from './support/attached.ts'
+import { whyNot } from './support/isolation/isolated.ts'
+import { AS_NOBODY, FrontDoor } from './support/front-door.ts'
+import { openTerminal } from './support/terminal.ts'
+
+const HOST = resolve(import.meta.dir, '../../apps/host/src/main.ts')
+const WAIT_MS = 20_000
+const obstacle = process.getuid?.() === 0 ? await whyNot('nobody') : 'not started as root'
+if (obstacle !== undefined) console.error(`the whole as nobody: skipped, ${obstacle}`)
+
+describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user', () => {
+  let door: FrontDoor
+  beforeAll(async () => {
+    door = await FrontDoor.open({ isNobody: true })
+  })
+  afterAll(async () => {
+    await door.clear()
+    expect(door.traces()).toEqual([])
+    await door[Symbol.asyncDispose]()
+  })
+
+  const run = (...args: string[]): [string, ...string[]] => ['env', ...door.cli('dev'), ...args]
+
+  test('pipes stdin, stdout and stderr apart, and says whose files they are', async () => {
+    const script = 'cat; echo warned >&2; id -u; pwd'
+    const { stdout, stderr, code } = await runCli(run('--', 'sh', '-c', script), {
+      input: 'typed\n',
+      env: door.env,
+    })
+    expect([stdout.toString(), stderr, code]).toEqual(['typed\n1000\n/workspace\n', 'warned\n', 0])
+  })
+
+  test.each([
+    ['exit 0', 0],
+    ['exit 7', 7],
+    ['kill -TERM $$', 143],
+    ['kill -KILL $$', 137],
+  ])('ends as the process does: %s', async (script, code) => {
+    expect((await runCli(run('--', 'sh', '-c', script), { env: door.env })).code).toBe(code)
+  })
+
+  test('says that a command does not exist', async () => {
+    expect((await runCli(run('--cmd', 'no-such-command'), { env: door.env })).code).toBe(127)
+  })
+
+  test('gives a terminal, which resizes, interrupts and is restored', async () => {
+    await using terminal = openTerminal({ argv: run('--cmd', 'bash', '--arg', '--norc'), env: door.env })
+    const before = terminal.modes()
+    await terminal.waitFor('$ ', WAIT_MS)
+    terminal.send('stty size; tty\r')
+    await terminal.waitFor('24 80', WAIT_MS)
+    await terminal.waitFor('/dev/pts/', WAIT_MS)
+    terminal.resize(100, 30)
+    terminal.send('sleep 1000\r')
+    await terminal.waitFor('sleep 1000', WAIT_MS)
+    terminal.send('\u0003')
+    await terminal.waitFor('$ ', WAIT_MS)
+    terminal.send('echo "code $?"; stty size; exit 3\r')
+    await terminal.waitFor('code 130', WAIT_MS)
+    await terminal.waitFor('30 100', WAIT_MS)
+    expect(await terminal.exit).toEqual({ code: 3, signal: null })
+    expect(terminal.modes()).toEqual(before)
+  })
+
+  test('resumes exactly across kills of workerd and of the host', async () => {
+    await using client = runShell(door.sandbox('dev'), 'while read line; do echo "got $line"; done; exit 7')
+    let expected = ''
+    const goesOn = async (line: string): Promise<void> => {
+      expected += `got ${line}\n`
+      await client.send(`${line}\n`)
+      await eventually(() => client.text === expected, { what: `"${line}"`, timeoutMs: WAIT_MS })
+    }
+    await goesOn('one')
+    await door.killWorkerd()
+    await goesOn('two')
+    await door.killHost()
+    await door.restart()
+    await goesOn('three')
+    client.handle.eof()
+    expect((await client.exit).code).toBe(7)
+    expect(client.text).toBe(expected)
+  })
+
+  test('runs nothing as anybody else', async () => {
+    await using client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await client.waitFor('ready')
+    const { id } = await door.describe('dev')
+    const roots = [door.host.pid, door.supervisor(id)]
+    const all = [...roots, ...roots.flatMap((root) => readDescendants(root).map(({ pid }) => pid))]
+    expect(all.length).toBeGreaterThan(5)
+    const owners = Bun.spawnSync(['ps', '-o', 'uid=', '-p', all.join(',')]).stdout.toString()
+    expect(new Set(owners.trim().split(/\s+/))).toEqual(new Set(['65534']))
+  })
+
+  test('is told by doctor what is weaker, and that nothing gets out', async () => {
+    const argv = [...AS_NOBODY, process.execPath, HOST, 'doctor', '--data', `${door.folder}/doctor`]
+    const { stdout, code } = await runCli(argv, { env: { ...door.env, TMPDIR: door.folder } })
+    expect(stdout.toString()).toContain('weak: one uid')
+    expect(stdout.toString()).toMatch(/0 got through\n$/)
+    expect(code).toBe(0)
+  })
+})
