@@ -55,8 +55,9 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
     await terminal.waitFor('24 80', WAIT_MS)
     await terminal.waitFor('/dev/pts/', WAIT_MS)
     terminal.resize(100, 30)
-    terminal.send('sleep 1000\r')
-    await terminal.waitFor('sleep 1000', WAIT_MS)
+    // Quoted, so that the echo of the line is not taken for what it prints.
+    terminal.send(`sh -c 'echo be""gun; exec sleep 1000'\r`)
+    await terminal.waitFor('begun', WAIT_MS)
     terminal.send('\u0003')
     await terminal.waitFor('$ ', WAIT_MS)
     terminal.send('echo "code $?"; stty size; exit 3\r')

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { eventually, patternAt, Random, readProcessTable, ReceivedStream } from '@sandwire/testing'
+import { eventually, patternAt, Random, ReceivedStream } from '@sandwire/testing'
 import { attach } from '@sandwire/client'
 import type { RunningHost } from '../e2e/support/control.ts'
+import { workerdOf } from '../e2e/support/front-door.ts'
 
 /** Input written at a time: odd, so that kills fall everywhere within frames. */
 const BLOCK_BYTES = 60_919
@@ -9,6 +10,7 @@ const BLOCK_BYTES = 60_919
 const REATTACH_MS = 30_000
 
 export interface KillStormOptions {
+  /** Asked for anew at every kill: another one may have taken its place, at the same address. */
   readonly host: RunningHost
   readonly sandbox: string
   readonly seed: number
@@ -27,14 +29,10 @@ export interface KillStormResult {
   readonly reattachMs: readonly number[]
 }
 
-/** The workerd that a host runs now. */
-function workerdOf(host: RunningHost): number | undefined {
-  return readProcessTable().find(({ name, parentPid }) => name === 'workerd' && parentPid === host.pid)?.pid
-}
-
 /** Kills workerd at random bytes of one transfer through `cat`, and compares both ends. */
 export async function runKillStorm(options: KillStormOptions): Promise<KillStormResult> {
-  const { host, sandbox, seed, kills, totalBytes } = options
+  const { sandbox, seed, kills, totalBytes } = options
+  const { url, headers } = options.host
   const random = new Random(seed)
   const marks = Array.from({ length: kills }, () => random.int(1, totalBytes - 1)).sort((a, b) => a - b)
   const returned = new ReceivedStream('digest')
@@ -44,16 +42,16 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
   const killWhenDue = (): void => {
     const mark = marks[done]
     if (mark === undefined || returned.length < mark || lostMs !== undefined) return
-    const pid = workerdOf(host)
+    const pid = workerdOf(options.host)
     if (pid === undefined) return
     done += 1
     process.kill(pid, 'SIGKILL')
     options.onKill?.(done)
   }
   const handle = attach({
-    url: host.url,
+    url,
     request: { sandbox, cmd: 'cat', mode: 'pipe' },
-    credentials: async () => ({ headers: host.headers }),
+    credentials: async () => ({ headers }),
     onOutput: (_, bytes) => {
       returned.push(bytes)
       killWhenDue()
@@ -73,7 +71,7 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
   }
   handle.eof()
   await handle.exit
-  await eventually(() => workerdOf(host) !== undefined, { what: 'workerd', timeoutMs: REATTACH_MS })
+  await eventually(() => workerdOf(options.host) !== undefined, { what: 'workerd', timeoutMs: REATTACH_MS })
   return {
     kills: done,
     written: written.digest('hex'),

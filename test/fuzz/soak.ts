@@ -1,10 +1,16 @@
-// Cuts live attachments thousands of times and compares every byte: `npm run soak -- [--cuts N] [--seed N]`.
+// Runs for long what `npm test` runs for short: `npm run soak -- [--cuts N] [--kills N] [--sandboxes N] [--seed N]`. Cuts live
+// attachments and compares every byte; kills workerd and the host under transfers; makes and destroys sandboxes. 0 leaves one out.
 
 import { parseArgs } from 'node:util'
+import { FrontDoor } from '../e2e/support/front-door.ts'
+import { findLeaks } from '../e2e/support/sandbox-lives.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
 import { runCutStorm } from './cut-storm.ts'
+import { runHostStorm } from './host-storm.ts'
 
 const DEFAULT_CUTS = 10_000
+const DEFAULT_KILLS = 1_000
+const DEFAULT_SANDBOXES = 200
 /** Cuts of one session; then a new one begins, so that a run covers starts and ends as well. */
 const CUTS_PER_SESSION = 250
 const REPORT_EVERY_MS = 10_000
@@ -17,55 +23,93 @@ function readWhole(text: string | undefined, fallback: number): number {
   return Number(text)
 }
 
-const { values } = parseArgs({ options: { cuts: { type: 'string' }, seed: { type: 'string' } } })
-const wanted = readWhole(values.cuts, DEFAULT_CUTS)
+const text = { type: 'string' } as const
+const { values } = parseArgs({ options: { cuts: text, kills: text, sandboxes: text, seed: text } })
 const firstSeed = readWhole(values.seed, crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
-console.log(`soak: ${wanted} cuts, seed ${firstSeed}`)
-
-await using sandboxd = await startSandboxd()
 const startedMs = performance.now()
-const totals = { cuts: 0, bytes: 0, sessions: 0 }
-let nextSeed = firstSeed
-let failure: Error | undefined
 
-const report = setInterval(() => {
-  const seconds = Math.round((performance.now() - startedMs) / 1000)
-  const megabytes = Math.round(totals.bytes / 1e6)
-  console.log(
-    `soak: ${totals.cuts} of ${wanted} cuts, ${totals.sessions} sessions, ${megabytes} MB each way, ${seconds} s`,
-  )
-}, REPORT_EVERY_MS)
+function say(line: string): void {
+  console.log(`soak: ${line}, ${Math.round((performance.now() - startedMs) / 1000)} s`)
+}
 
-async function storm(mode: 'pipe' | 'pty'): Promise<void> {
-  while (totals.cuts < wanted && failure === undefined) {
-    const seed = nextSeed++
-    const cuts = Math.min(CUTS_PER_SESSION, wanted - totals.cuts)
-    let counted = 0
-    const onCut = (done: number) => {
-      totals.cuts += done - counted
-      counted = done
-    }
-    try {
-      const result = await runCutStorm({ server: sandboxd, mode, seed, cuts, onCut })
-      totals.bytes += result.bytesEachWay
-      totals.sessions++
-      if (result.read !== result.written) throw new Error('The process read other bytes than were written')
-      if (result.returned !== result.written) throw new Error('Other bytes came back than were written')
-    } catch (error) {
-      failure ??= new Error(`Failed in ${mode} mode with seed ${seed}`, { cause: error })
+/** Says now and then how far a stage is. */
+function reportEvery(line: () => string): Disposable {
+  const timer = setInterval(() => say(line()), REPORT_EVERY_MS)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+/** Cuts sessions of a sandboxd in every way there is. */
+async function soakCuts(wanted: number): Promise<void> {
+  await using sandboxd = await startSandboxd()
+  const totals = { cuts: 0, bytes: 0, sessions: 0 }
+  let nextSeed = firstSeed
+  let failure: Error | undefined
+  const summary = (): string =>
+    `${totals.cuts} of ${wanted} cuts, ${totals.sessions} sessions, ${Math.round(totals.bytes / 1e6)} MB each way`
+  using _ = reportEvery(summary)
+  const storm = async (mode: 'pipe' | 'pty'): Promise<void> => {
+    while (totals.cuts < wanted && failure === undefined) {
+      const seed = nextSeed++
+      const cuts = Math.min(CUTS_PER_SESSION, wanted - totals.cuts)
+      let counted = 0
+      const onCut = (done: number) => {
+        totals.cuts += done - counted
+        counted = done
+      }
+      try {
+        const result = await runCutStorm({ server: sandboxd, mode, seed, cuts, onCut })
+        totals.bytes += result.bytesEachWay
+        totals.sessions++
+        if (result.read !== result.written) throw new Error('The process read other bytes than were written')
+        if (result.returned !== result.written) throw new Error('Other bytes came back than were written')
+      } catch (error) {
+        failure ??= new Error(`Failed in ${mode} mode with seed ${seed}`, { cause: error })
+      }
     }
   }
+  await Promise.all(Array.from({ length: SESSIONS_PER_MODE }, () => [storm('pipe'), storm('pty')]).flat())
+  if (failure !== undefined) throw failure
+  say(`passed ${summary()}`)
 }
 
-await Promise.all(Array.from({ length: SESSIONS_PER_MODE }, () => [storm('pipe'), storm('pty')]).flat())
-clearInterval(report)
-const seconds = Math.round((performance.now() - startedMs) / 1000)
-if (failure === undefined) {
-  console.log(
-    `soak: passed ${totals.cuts} cuts in ${totals.sessions} sessions, ${Math.round(totals.bytes / 1e6)} MB each way, ${seconds} s`,
+/** Kills workerd and the host under transfers. */
+async function soakKills(wanted: number): Promise<void> {
+  let kills = 0
+  using _ = reportEvery(() => `${kills} of ${wanted} kills of workerd`)
+  const result = await runHostStorm({ seed: firstSeed, kills: wanted, onKill: (done) => void (kills = done) })
+  const at = (share: number): string =>
+    (
+      result.reattachMs[Math.floor(result.reattachMs.length * share)] ??
+      result.reattachMs.at(-1) ??
+      0
+    ).toFixed(0)
+  const times = `reattached after ${at(0.5)} ms at the median, ${at(0.99)} ms at p99, ${at(1)} ms at most`
+  const megabytes = Math.round(result.bytesEachWay / 1e6)
+  say(
+    `passed ${result.kills} kills of workerd and ${result.hostKills} of the host, ${megabytes} MB each way, ${times}`,
   )
-} else {
-  console.error(failure)
-  console.error(`soak: FAILED; run again with --seed ${firstSeed}`)
-  process.exitCode = 1
 }
+
+/** Makes and destroys sandboxes and looks for what is left. */
+async function soakSandboxes(wanted: number): Promise<void> {
+  await using door = await FrontDoor.open()
+  using _ = reportEvery(() => `${door.ids.size} of ${wanted} sandboxes`)
+  const left = await findLeaks(door, wanted)
+  if (left.length > 0) throw new Error(`Left behind:\n${left.join('\n')}`)
+  say(`passed ${door.ids.size} sandboxes made and destroyed, nothing left`)
+}
+
+const stages = [
+  { run: soakCuts, count: readWhole(values.cuts, DEFAULT_CUTS) },
+  { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
+  { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
+]
+say(`seed ${firstSeed}`)
+for (const { run, count } of stages.filter((stage) => stage.count > 0))
+  try {
+    await run(count)
+  } catch (error) {
+    console.error(error)
+    console.error(`soak: FAILED; run again with --seed ${firstSeed}`)
+    process.exitCode = 1
+  }

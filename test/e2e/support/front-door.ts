@@ -35,6 +35,7 @@ export class FrontDoor implements AsyncDisposable {
   readonly #options: HostOptions
   #host: RunningHost
   #isDown = false
+  #isCleared = false
 
   private constructor(folder: string, options: HostOptions, host: RunningHost) {
     this.folder = folder
@@ -170,6 +171,7 @@ export class FrontDoor implements AsyncDisposable {
       await this.destroy(id)
     }
     await this.#host.stop()
+    this.#isCleared = true
   }
 
   /** What is left of a sandbox, or of all of them, on this machine: processes, mounts, sockets, control groups, loop devices, files. */
@@ -186,7 +188,7 @@ export class FrontDoor implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.clear()
+    if (!this.#isCleared) await this.clear()
     rmSync(this.folder, { recursive: true, force: true })
   }
 

@@ -1,0 +1,63 @@
+import { FrontDoor } from '../e2e/support/front-door.ts'
+import { runKillStorm } from './kill-storm.ts'
+
+/** Kills during one transfer; then a new one begins, so that a run covers starts and ends as well. */
+const KILLS_PER_TRANSFER = 50
+const BYTES_PER_KILL = 2 * 1024 * 1024
+
+export interface HostStormOptions {
+  readonly seed: number
+  /** Kills of workerd; the host is killed in the middle of every transfer, and between two. */
+  readonly kills: number
+  readonly onKill?: (done: number) => void
+}
+
+export interface HostStormResult {
+  readonly kills: number
+  readonly hostKills: number
+  readonly bytesEachWay: number
+  /** From noticing a loss to being attached again, in order of size. */
+  readonly reattachMs: readonly number[]
+}
+
+/** Kills workerd again and again, and the host now and then, under transfers that must lose and double nothing. */
+export async function runHostStorm({ seed, kills, onKill }: HostStormOptions): Promise<HostStormResult> {
+  await using door = await FrontDoor.open()
+  const reattachMs: number[] = []
+  let done = 0
+  let hostKills = 0
+  let bytesEachWay = 0
+  const crash = async (): Promise<void> => {
+    hostKills += 1
+    await door.killHost()
+    await door.restart()
+  }
+  for (let transfer = 0; done < kills; transfer += 1) {
+    const wanted = Math.min(KILLS_PER_TRANSFER, kills - done)
+    let crashing: Promise<void> = Promise.resolve()
+    const before = done
+    const result = await runKillStorm({
+      get host() {
+        return door.host
+      },
+      sandbox: 'storm',
+      seed: seed + transfer,
+      kills: wanted,
+      totalBytes: wanted * BYTES_PER_KILL,
+      onKill: (count) => {
+        done = before + count
+        onKill?.(done)
+        if (count === Math.ceil(wanted / 2)) crashing = crash()
+      },
+    })
+    await crashing
+    if (result.kills !== wanted)
+      throw new Error(`Killed ${result.kills} times of ${wanted}, seed ${seed + transfer}`)
+    if (result.returned !== result.written)
+      throw new Error(`Other bytes came back than were written, seed ${seed + transfer}`)
+    bytesEachWay += result.returnedBytes
+    reattachMs.push(...result.reattachMs)
+    await crash()
+  }
+  return { kills: done, hostKills, bytesEachWay, reattachMs: reattachMs.toSorted((a, b) => a - b) }
+}
