@@ -282,10 +282,8 @@ test('every log line about a request carries the id it came with', async () => {
       .flatMap((line) =>
         typeof line !== 'string' && line['request_id'] === id ? [String(line['event'])] : [],
       )
-  await eventually(() => eventsOf(requestId).includes('disconnected'), {
-    what: 'the last line',
-    timeoutMs: 10_000,
-  })
+  const isLogged = () => eventsOf(requestId).length >= 4 && eventsOf(refusedId).length >= 1
+  await eventually(isLogged, { what: 'the last lines', timeoutMs: 10_000 })
   expect(eventsOf(requestId).toSorted()).toEqual(['connected', 'disconnected', 'ended', 'started'])
   expect(eventsOf(refusedId)).toEqual(['refused'])
 })
