@@ -115,6 +115,16 @@ describe('kill -9 (threat T40)', () => {
     expect(await readShell(door.sandbox('dev'), 'cat file')).toBe('kept\n')
   })
 
+  test('of sandboxd is told when nobody is attached, too', async () => {
+    const { id } = await fill('dev')
+    process.kill(door.sandboxd(id), 'SIGKILL')
+    await eventually(async () => (await door.describe('dev')).state === 'stopped', {
+      what: 'the sandbox to be told stopped',
+      ...SOON,
+    })
+    expect(await door.list()).toEqual([expect.objectContaining({ state: 'stopped' })])
+  })
+
   test('of a supervisor takes its sandbox along, which is told, and starts again with its files', async () => {
     const { id, pids } = await fill('dev')
     await readShell(door.sandbox('dev'), 'echo kept > file; sync')

@@ -35,8 +35,9 @@ export async function runHostStorm({ seed, kills, onKill }: HostStormOptions): P
   for (let transfer = 0; done < kills; transfer += 1) {
     const wanted = Math.min(KILLS_PER_TRANSFER, kills - done)
     let crashing: Promise<void> = Promise.resolve()
+    const failed = Promise.withResolvers<never>()
     const before = done
-    const result = await runKillStorm({
+    const storm = runKillStorm({
       get host() {
         return door.host
       },
@@ -47,9 +48,13 @@ export async function runHostStorm({ seed, kills, onKill }: HostStormOptions): P
       onKill: (count) => {
         done = before + count
         onKill?.(done)
-        if (count === Math.ceil(wanted / 2)) crashing = crash()
+        if (count === Math.ceil(wanted / 2)) {
+          crashing = crash()
+          crashing.catch(failed.reject)
+        }
       },
     })
+    const result = await Promise.race([storm, failed.promise])
     await crashing
     if (result.kills !== wanted)
       throw new Error(`Killed ${result.kills} times of ${wanted}, seed ${seed + transfer}`)

@@ -52,7 +52,7 @@ export class FrontDoor implements AsyncDisposable {
     const own = isNobody
       ? { prefix: AS_NOBODY, env: { HOME: folder, XDG_RUNTIME_DIR: undefined, ...env } }
       : { env }
-    const options: HostOptions = { data, args, ...own }
+    const options: HostOptions = { data, args: [...args, '--port', String(findPort())], ...own }
     return new FrontDoor(folder, options, await startHost(options))
   }
 
@@ -157,8 +157,7 @@ export class FrontDoor implements AsyncDisposable {
 
   /** Starts the next host on the same data folder and port. */
   async restart(): Promise<void> {
-    const args = [...(this.#options.args ?? []), '--port', String(this.#host.port)]
-    this.#host = await startHost({ ...this.#options, args })
+    this.#host = await startHost(this.#options)
     this.#isDown = false
     this.#watch()
   }
@@ -197,6 +196,22 @@ export class FrontDoor implements AsyncDisposable {
     void host.exited.then(() => {
       if (host === this.#host) this.#isDown = true
     })
+  }
+}
+
+/**
+ * A free port that no outgoing connection is given by the kernel: while a host is down, one of those could take the port that the
+ * next host needs, and a client that tries again would even reach itself.
+ */
+function findPort(): number {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    try {
+      Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } }).stop(true)
+      return port
+    } catch {
+      // Taken: the next one.
+    }
   }
 }
 
