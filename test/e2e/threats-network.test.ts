@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
+import type { TCPSocketListener } from 'bun'
 import { eventually } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { readShell } from './support/attached.ts'
@@ -9,7 +10,7 @@ import { openPacketWitness, type PacketWitness } from './support/packet-witness.
 
 const MARK = `cnry${mintHex()}`
 /** So it travels to the sandbox, which is on the wire too. */
-const REVERSED = [...MARK].toReversed().join('')
+const REVERSED = MARK.split('').toReversed().join('')
 const isRoot = process.getuid?.() === 0
 const obstacle = (await findObstacle()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
 
@@ -61,7 +62,7 @@ function addresses(): string[] {
 
 describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)', () => {
   let door: FrontDoor
-  let listener: ReturnType<typeof Bun.listen>
+  let listener: TCPSocketListener<undefined>
   let witness: PacketWitness | undefined
   let connections = 0
   beforeAll(async () => {
