@@ -54,7 +54,7 @@ describe('counts', () => {
 test('a list of failures names the file of each, however the output was cut', () => {
   const list = new FailureList()
   const output =
-    'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n'
+    'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n\n1 test failed:\n(fail) two > b [2ms]\n'
   for (const character of output) list.push(character)
   expect(list.failures).toEqual(['a.test.ts: two > b [2ms]', 'c.test.ts: three'])
 })

@@ -46,6 +46,7 @@ export class FailureList {
   readonly failures: string[] = []
   #file = ''
   #partial = ''
+  readonly #titles = new Set<string>()
 
   push(text: string): void {
     const lines = (this.#partial + text).split('\n')
@@ -57,6 +58,9 @@ export class FailureList {
     const file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1]
     if (file !== undefined) this.#file = file
     const title = /^\(fail\) (.+)$/.exec(line)?.[1]
-    if (title !== undefined) this.failures.push(`${this.#file}: ${title}`)
+    // At the end of a run every failure is printed once more, behind the last file.
+    if (title === undefined || this.#titles.has(title)) return
+    this.#titles.add(title)
+    this.failures.push(`${this.#file}: ${title}`)
   }
 }
