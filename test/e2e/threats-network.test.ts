@@ -76,7 +76,7 @@ describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)',
     await Promise.all([
       door.create('none'),
       door.create('empty', { network: { policy: 'allowlist', allow: [] } }),
-      door.create('some', { network: { policy: 'allowlist', allow: ['registry.npmjs.org'] } }),
+      door.create('some', { network: { policy: 'allowlist', allow: ['allowed.example'] } }),
       door.create('open', { network: { policy: 'open' } }),
     ])
   })

@@ -6,7 +6,7 @@ import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '@sandwire/protocol'
 /** Nothing that comes from a sandbox may carry this to a client. */
 export const FALSE_WORDS = 'RAW-SECRET'
 
-const BODY = `${FALSE_WORDS} at /root/path.ts:3`
+const BODY = `${FALSE_WORDS} at /secret/path.ts:3`
 const withBody = (status: string): string =>
   `HTTP/1.1 ${status}\r\nX-Raw: ${FALSE_WORDS}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
 const error = JSON.stringify({ error: { code: 'conflict', message: BODY, request_id: BODY } })
