@@ -39,7 +39,7 @@ async function moveInside(
   return moved
 }
 
-/** The whole product: client library, control in workerd, the supervisor's splice, sandboxd in bubblewrap. */
+/** The whole product: client library, control in workerd, sandboxd in bubblewrap. */
 export const throughControl: Peer = {
   name: 'sandwire through control',
   get obstacle() {

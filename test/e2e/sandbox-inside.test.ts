@@ -33,7 +33,7 @@ describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
     const status = await kept.keeper.status(id)
     if (status.state !== 'running') throw new Error(status.state)
     const target = '/attach?cmd=sh&mode=pty&cols=90&rows=30'
-    const client = await connectPlain(`${status.address.replace('http', 'ws')}${target}`, {
+    const client = await connectPlain(kept.socketUrl(status.address, target), {
       headers: await kept.headersFor(id, 'GET', target),
     })
     await client.sendInput('stat -c "owner %u" $(tty); stty size; sleep 100\n')

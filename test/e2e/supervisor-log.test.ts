@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { connect } from 'node:net'
 import path from 'node:path'
-import { eventually, openRawTcp } from '@sandwire/testing'
+import { eventually } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { MAX_LOG_BYTES } from '../../apps/host/src/supervisor/limits.ts'
 import { expectRunning } from './support/keeper-contract.ts'
@@ -54,22 +55,21 @@ describe('the log of a sandbox', () => {
 test('(threat T8) what follows a refused upgrade is judged by itself', async () => {
   await using kept = await KeptSandboxes.open(kind)
   const spec = kept.spec()
-  const { port } = new URL(expectRunning(await kept.keeper.start(spec)).address)
+  const { address } = expectRunning(await kept.keeper.start(spec))
   const upgrade = [
     'GET /attach?cmd=id HTTP/1.1',
-    `Host: 127.0.0.1:${port}`,
+    'Host: localhost',
     'Upgrade: websocket',
     'Connection: Upgrade',
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     'Sec-WebSocket-Version: 13',
     'Authorization: Bearer nonsense',
   ]
-  const smuggled = ['GET /metrics HTTP/1.1', `Host: 127.0.0.1:${port}`, 'Connection: close']
-  await using raw = await openRawTcp({ port: Number(port) })
-  await raw.write(`${upgrade.join('\r\n')}\r\n\r\n${smuggled.join('\r\n')}\r\n\r\n`)
+  const smuggled = ['GET /metrics HTTP/1.1', 'Host: localhost', 'Connection: close']
+  const raw = connect(kept.socketOf(address))
+  raw.write(`${upgrade.join('\r\n')}\r\n\r\n${smuggled.join('\r\n')}\r\n\r\n`)
   let answer = ''
-  for (let bytes = await raw.read(); bytes !== undefined; bytes = await raw.read())
-    answer += Buffer.from(bytes).toString('latin1')
+  for await (const bytes of raw) answer += Buffer.from(bytes).toString('latin1')
   const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)
   expect(statuses.length).toBeGreaterThanOrEqual(1)
   expect(new Set(statuses)).toEqual(new Set(['401']))

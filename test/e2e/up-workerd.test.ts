@@ -8,14 +8,14 @@ import type { Workerd } from '../../apps/host/src/control/workerd.ts'
 import { openDataFolder } from '../../apps/host/src/data/data-folder.ts'
 import { openKeys } from '../../apps/host/src/data/keys.ts'
 import { createLog } from '../../apps/host/src/log.ts'
+import { cutConnections } from '../../apps/host/src/slots/cut-connections.ts'
 
 const ENTRY = join(import.meta.dir, 'support/stand-in.worker.mjs')
 
 /** A sandboxd of one line: whatever comes over the WebSocket goes back. */
-function openEcho(): Bun.Server<undefined> {
+function openEcho(socket: string): Bun.Server<undefined> {
   return Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
+    unix: socket,
     fetch: (request, server) => (server.upgrade(request) ? undefined : new Response('no upgrade')),
     websocket: { message: (socket, message) => void socket.send(message) },
   })
@@ -50,7 +50,8 @@ describe('workerd as the host runs it', () => {
   let lines: string[] = []
   let comebacks = 0
   const host = Bun.serve({ unix: `/tmp/stand-in-${process.pid}.sock`, fetch: () => new Response('host') })
-  const echo = openEcho()
+  const slots = [0, 1].map((slot) => `/tmp/stand-in-${process.pid}.${slot}`)
+  const echo = openEcho(slots[1] ?? '')
 
   beforeAll(async () => {
     folder = mkdtempSync('/tmp/up-workerd-')
@@ -67,6 +68,7 @@ describe('workerd as the host runs it', () => {
       port,
       listen,
       hostSocket: `/tmp/stand-in-${process.pid}.sock`,
+      slots,
       log: createLog(
         (line) => lines.push(line),
         () => new Date(0),
@@ -109,9 +111,16 @@ describe('workerd as the host runs it', () => {
     expect(Object.keys(forged).filter((name) => names.has(name))).toEqual([])
   })
 
-  test('lets the Worker reach loopback and nothing else (threat T22)', async () => {
-    expect(await ask(`/out?url=http://127.0.0.1:${echo.port}/`)).toBe('no upgrade')
+  test('reaches a sandbox by its slot', async () => {
+    expect(await ask('/pass')).toBe('no upgrade')
+  })
+
+  test('lets the Worker reach no network, not even loopback (threat T22)', async () => {
+    using witness = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('reached') })
     for (const target of [
+      `http://127.0.0.1:${witness.port}/`,
+      `http://localhost:${witness.port}/`,
+      'http://[::1]/',
       'http://10.0.0.1/',
       'http://169.254.169.254/latest/',
       'http://203.0.113.7/',
@@ -127,7 +136,7 @@ describe('workerd as the host runs it', () => {
   })
 
   test('passes a WebSocket through and, killed while one is open, serves again on the same port with its state', async () => {
-    const passUrl = `${url.replace('http', 'ws')}/pass?port=${echo.port}`
+    const passUrl = `${url.replace('http', 'ws')}/pass`
     expect(await greet(passUrl)).toBe('hello')
     const before = Number(await ask('/count'))
     for (let round = 1; round <= 3; round += 1) {
@@ -144,8 +153,39 @@ describe('workerd as the host runs it', () => {
     }
   })
 
+  test('cuts its connections into sandboxes but for those that are spared', async () => {
+    const open = async (): Promise<{ readonly socket: WebSocket; readonly closed: Promise<unknown> }> => {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/pass`)
+      const closed = new Promise((resolve) => (socket.onclose = resolve))
+      await new Promise((resolve) => (socket.onopen = resolve))
+      return { socket, closed }
+    }
+    const [killed, before] = [pid(), comebacks]
+    // The sandbox in the slot is this very process, which is always spared.
+    const kept = await open()
+    control.cut(new Set())
+    const answer = new Promise<string>(
+      (resolve) => (kept.socket.onmessage = ({ data }) => resolve(String(data))),
+    )
+    kept.socket.send('still here')
+    expect(await answer).toBe('still here')
+    expect(pid()).toBe(killed)
+    control.cut(new Set(), (cutPid, spared) =>
+      cutConnections(cutPid, new Set([...spared].filter((each) => each !== process.pid))),
+    )
+    await kept.closed
+    expect(await ask('/host')).toBe('host')
+    expect(pid()).toBe(killed)
+    // Where the machine does not let it.
+    const cut = await open()
+    control.cut(new Set(), () => false)
+    await cut.closed
+    await eventually(() => comebacks === before + 1, { what: 'workerd to come back', timeoutMs: 20_000 })
+    expect(pid()).not.toBe(killed)
+  })
+
   test('takes no more requests once its doors are closed, lets open connections be, and ends', async () => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/pass?port=${echo.port}`)
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/pass`)
     await new Promise((resolve) => (socket.onopen = resolve))
     control.closeDoors()
     await eventually(() => isUnanswered(url), { what: 'requests to stay unanswered', timeoutMs: 10_000 })

@@ -9,6 +9,8 @@ export interface Env {
   readonly ACCOUNT: DurableObjectNamespace<AccountObject>
   /** The host API, reachable by nobody else. */
   readonly HOST: Fetcher
+  /** Sandboxes of this machine, by the slots of the host API's addresses. */
+  readonly [slot: `SLOT_${number}`]: Fetcher | undefined
   /** Settings, JSON. */
   readonly SANDWIRE_CONFIG: string
   /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */

@@ -1,3 +1,4 @@
+import { bindingOfSlot } from '@sandwire/internal'
 import { fromBase64 } from './bytes.ts'
 import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
@@ -44,7 +45,7 @@ function createRuntime(env: Env): Runtime {
   const breaker = new Breaker()
   const provider = new HostProvider({
     askHost: (url, init) => env.HOST.fetch(url, init),
-    askSandbox: (url, init) => fetch(url, init),
+    findSlot: (slot) => env[bindingOfSlot(slot)],
     breaker,
     nowMs,
     sleep,

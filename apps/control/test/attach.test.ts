@@ -248,11 +248,39 @@ describe('a running sandbox', () => {
     if (spec === undefined) throw new Error('The sandbox was never started')
     // Behind control's back: gone, and started again somewhere else.
     await sandboxes.stop(id)
-    const address = await sandboxes.start(spec)
+    const address = control.host.lead(await sandboxes.start(spec))
     control.host.sandboxes.set(id, { id, state: 'running', address, epoch: 'moved', startedMs: 1 })
     const again = await openSession('sandbox=mover&cmd=cat')
     expect(sandboxOfSession(again.session)).toBe(id)
     again.socket.reset()
+  })
+
+  test('whose slot another one has now is found again, and the other does nothing of what was asked (threat T7)', async () => {
+    const { socket, session } = await openSession('sandbox=stale&cmd=cat')
+    socket.reset()
+    const other = await openSession('sandbox=other&cmd=cat')
+    other.socket.reset()
+    const [id, otherId] = [session, other.session].map((each) => sandboxOfSession(each) ?? '')
+    if (id === undefined || otherId === undefined) throw new Error('These are no sessions')
+    const { host } = control
+    const [before, after] = [host.sandboxes.get(id), host.sandboxes.get(otherId)]
+    if (before?.state !== 'running' || after?.state !== 'running') throw new Error('They do not run')
+    // Behind control's back: their slots are the other way round.
+    host.sandboxes.set(id, { ...before, address: after.address })
+    host.swap(before.address, after.address)
+    const askedBefore = host.count(`GET /sandboxes/${id}`)
+    const refused = sandboxes.refusals.length
+    const again = await openSession('sandbox=stale&cmd=cat')
+    again.socket.reset()
+    expect(sandboxOfSession(again.session)).toBe(id)
+    expect(sandboxes.refusals).toHaveLength(refused + 1)
+    expect(host.count(`GET /sandboxes/${id}`)).toBe(askedBefore + 1)
+    // The host knows no better: an error, not what some sandbox says.
+    expect(refusalOf(await upgrade(control, '/attach?sandbox=other&cmd=cat'))).toBe('502 sandbox_unreachable')
+    host.sandboxes.set(otherId, { ...after, address: before.address })
+    const last = await openSession('sandbox=other&cmd=cat')
+    last.socket.reset()
+    expect(sandboxOfSession(last.session)).toBe(otherId)
   })
 
   test('that ended by itself is started again for a process', async () => {

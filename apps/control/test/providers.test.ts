@@ -19,9 +19,9 @@ async function openHost() {
   const host = new StandInHost(path.join(folder, 'host.sock'), {
     async start({ id }) {
       starts += 1
-      const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('') })
-      servers.set(id, server)
-      return `http://127.0.0.1:${server.port}`
+      const socket = path.join(folder, `${starts}.sock`)
+      servers.set(id, Bun.serve({ unix: socket, fetch: () => new Response('') }))
+      return socket
     },
     async stop(id) {
       await servers.get(id)?.stop(true)
@@ -32,7 +32,10 @@ async function openHost() {
   let nowMs = 0
   const provider = new HostProvider({
     askHost: (url, init) => fetch(url, { ...init, unix: host.socket }),
-    askSandbox: (url, init) => fetch(url, init),
+    findSlot: (slot) => {
+      const unix = host.slots[slot]
+      return unix === undefined ? undefined : { fetch: (url, init) => fetch(url, { ...init, unix }) }
+    },
     breaker,
     nowMs: () => nowMs,
     sleep: async (ms) => void waits.push(ms),

@@ -5,11 +5,11 @@ import { type SandboxState, step } from '../src/sandbox/state.ts'
 const up: SandboxStatus = {
   id: 'x',
   state: 'running',
-  address: 'http://127.0.0.1:1',
+  address: 'slot:1',
   epoch: 'a',
   startedMs: 5,
 }
-const running: SandboxState = { is: 'running', address: 'http://127.0.0.1:1', epoch: 'a', startedMs: 5 }
+const running: SandboxState = { is: 'running', address: 'slot:1', epoch: 'a', startedMs: 5 }
 const stopped: SandboxState = { is: 'stopped' }
 
 describe('the state of a sandbox', () => {

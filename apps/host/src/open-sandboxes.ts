@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import type { Configuration } from './configuration.ts'
+import { MAX_SANDBOXES } from './control/boot.ts'
 import type { DataFolder } from './data/data-folder.ts'
 import { installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose.ts'
@@ -8,6 +9,7 @@ import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/settings.ts'
 import { createKeeper } from './sandboxes/create-keeper.ts'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
+import { planSlots, socketsOf } from './slots/slots.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -17,6 +19,8 @@ const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/mai
 /** What makes sandboxes here, and what is weak about it on this machine. */
 export interface Sandboxes {
   readonly keeper: SandboxKeeper
+  /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
+  readonly slots: readonly string[]
   readonly weaknesses: readonly string[]
   /** One line for the user when sandboxes are less isolated than they could be. */
   readonly notice?: string
@@ -29,6 +33,8 @@ export interface Premises {
   /** Private folder whose path is short enough for sockets in it. */
   readonly socketFolder: string
   readonly env: Environment
+  /** Cuts control's connections into sandboxes but those that these processes listen for. */
+  readonly cut: (sparedPids: ReadonlySet<number>) => void
   readonly tell: (line: string) => void
 }
 
@@ -87,12 +93,16 @@ export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
     provideBubblewrap(premises),
   ])
   const { isolation, notice } = await pickIsolation(settings, premises)
+  const slots = planSlots(settings, MAX_SANDBOXES)
   const keeper = createKeeper({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
     isolation,
     settings,
     supervisor: SUPERVISOR,
+    slots,
+    cut: premises.cut,
   })
-  return { keeper, weaknesses: isolation.weaknesses, ...(notice !== undefined && { notice }) }
+  const rest = { weaknesses: isolation.weaknesses, ...(notice !== undefined && { notice }) }
+  return { keeper, slots: socketsOf(slots), ...rest }
 }

@@ -12,7 +12,7 @@ export class PaperKeeper implements SandboxKeeper {
   async start({ id }: StartSpec): Promise<SandboxStatus> {
     this.calls.push(`start ${id}`)
     if (this.failure !== undefined) throw this.failure
-    const status = { id, state: 'running', address: 'http://127.0.0.1:1', epoch: 'e', startedMs: 1 } as const
+    const status = { id, state: 'running', address: 'slot:0', epoch: 'e', startedMs: 1 } as const
     this.#sandboxes.set(id, status)
     return status
   }

@@ -1,4 +1,5 @@
 import { shape } from '@sandwire/protocol'
+import { SLOT_ADDRESS } from './slots.ts'
 
 /**
  * What control asks of the host that makes local sandboxes, as HTTP over a unix socket only the two can open:
@@ -60,7 +61,7 @@ export type SandboxStatus =
   | {
       readonly id: string
       readonly state: 'running'
-      /** Origin that reaches its sandboxd, such as `http://127.0.0.1:40123`. */
+      /** Slot that leads to its sandboxd, such as `slot:17`. */
       readonly address: string
       /** Differs for every start, so that a stale address is noticed. */
       readonly epoch: string
@@ -87,7 +88,7 @@ export interface HostHealth {
 const runningShape = shape.record({
   id: shape.text(32),
   state: shape.literal('running'),
-  address: shape.text(64, /^http:\/\/127\.0\.0\.1:[1-9][0-9]{0,4}$/),
+  address: shape.text(16, SLOT_ADDRESS),
   epoch: shape.text(64),
   startedMs: shape.offset,
 })

@@ -1,6 +1,9 @@
+import { linkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxStatus } from '@sandwire/internal'
 import { eventually, rejectionOf } from '@sandwire/testing'
+import { planSlots } from '../../../apps/host/src/slots/slots.ts'
 import { type KeptSandboxes, mintSandboxId } from './kept-sandboxes.ts'
 import { findMachineTraces } from './machine-traces.ts'
 import { findProcesses } from './process-list.ts'
@@ -16,8 +19,8 @@ export function expectRunning(status: SandboxStatus): Running {
   return status
 }
 
-async function isServed({ address }: Running): Promise<boolean> {
-  return (await fetch(`${address}/healthz`)).ok
+async function isServed(kept: KeptSandboxes, { address }: Running): Promise<boolean> {
+  return (await fetch('http://localhost/healthz', { unix: kept.socketOf(address) })).ok
 }
 
 /** What every keeper of sandboxes promises, whatever isolates them. */
@@ -34,7 +37,7 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
       const all = await Promise.all(Array.from({ length: 5 }, () => kept.keeper.start(spec)))
       const first = expectRunning(await kept.keeper.start(spec))
       expect(all).toEqual(Array.from({ length: 5 }, () => first))
-      expect(await isServed(first)).toBe(true)
+      expect(await isServed(kept, first)).toBe(true)
       expect(findProcesses(kept.fileOf(spec.id, 'spec.json'))).toHaveLength(1)
       expect(await kept.keeper.status(spec.id)).toEqual(first)
       expect(await kept.keeper.list()).toContainEqual(first)
@@ -88,6 +91,40 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
       expect(await kept.keeper.status(spec.id)).toEqual(running)
       expect(await kept.run(spec.id, 'echo again')).toBe('again\n')
       await kept.keeper.destroy(spec.id)
+    })
+
+    test('(threat T11) has a way into its sandbox that nothing inside can turn elsewhere', async () => {
+      const spec = kept.spec()
+      await kept.keeper.start(spec)
+      const socket = path.join(kept.settings.runBase, spec.id, 'io', 'sandboxd.sock')
+      const decoy = path.join(kept.folder, 'decoy.sock')
+      let visits = 0
+      using server = Bun.serve({ unix: decoy, fetch: () => new Response(String((visits += 1))) })
+      renameSync(socket, `${socket}.old`)
+      for (const replace of [() => symlinkSync(decoy, socket), () => linkSync(decoy, socket)]) {
+        replace()
+        expect(await kept.run(spec.id, 'echo true')).toBe('true\n')
+        rmSync(socket)
+      }
+      expect(visits).toBe(0)
+      expect(server.pendingRequests).toBe(0)
+      await kept.keeper.destroy(spec.id)
+    })
+
+    test('has fewer slots than sandboxes over time: each is free again after a stop', async () => {
+      const keeper = kept.openKeeper({ slots: { ...planSlots(kept.settings, 2) } })
+      const [one, two, three] = [kept.spec(), kept.spec(), kept.spec()]
+      const first = expectRunning(await keeper.start(one))
+      const second = expectRunning(await keeper.start(two))
+      expect([first.address, second.address].toSorted()).toEqual(['slot:0', 'slot:1'])
+      expect(await rejectionOf(keeper.start(three))).toMatchObject({ code: 'sandbox_failed' })
+      await keeper.stop(one.id)
+      expect(expectRunning(await keeper.start(three)).address).toBe(first.address)
+      process.kill(kept.supervisorPid(two.id), 'SIGKILL')
+      expect(expectRunning(await keeper.start(two)).address).toBe(second.address)
+      await keeper.destroy(three.id)
+      expect(expectRunning(await keeper.start(one)).address).toBe(first.address)
+      for (const { id } of [one, two, three]) await keeper.destroy(id)
     })
 
     test('gives the last whole lines of the log', async () => {

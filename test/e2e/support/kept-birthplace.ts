@@ -20,7 +20,7 @@ export class KeptBirthplace implements Birthplace, AsyncDisposable {
   async start(spec: StartSpec): Promise<string> {
     const status = await this.#kept.keeper.start(spec)
     if (status.state !== 'running') throw new Error(`Cannot start the sandbox: it is ${status.state}`)
-    return status.address
+    return this.#kept.socketOf(status.address)
   }
 
   async stop(id: string): Promise<void> {

@@ -5,6 +5,7 @@ import {
   exportPublicKey,
   ID_ALPHABET,
   type InternalClaims,
+  slotOfAddress,
   signInternalToken,
   type StartSpec,
 } from '@sandwire/internal'
@@ -14,10 +15,15 @@ import { bundleDaemon, BUNDLE_ENTRY } from '../../../apps/host/src/isolation/dae
 import type { Isolation } from '../../../apps/host/src/isolation/isolation.ts'
 import type { DaemonProgram, IsolationSettings } from '../../../apps/host/src/isolation/settings.ts'
 import { createKeeper, type KeeperOptions } from '../../../apps/host/src/sandboxes/create-keeper.ts'
+import { cutConnections } from '../../../apps/host/src/slots/cut-connections.ts'
+import { planSlots, type SlotPlan, socketsOf } from '../../../apps/host/src/slots/slots.ts'
 import type { SandboxKeeper } from '../../../apps/host/src/sandboxes/keeper.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../../..')
 const SUPERVISOR = path.join(ROOT, 'apps/host/src/supervisor/main.ts')
+
+/** Fewer than a host has: what leaks shows. */
+const SLOTS = 12
 
 /** A place with keepers that is left as if it had never been. */
 export class KeptSandboxes implements AsyncDisposable {
@@ -59,6 +65,10 @@ export class KeptSandboxes implements AsyncDisposable {
     return new KeptSandboxes({ kind, folder, settings, keys, publicKey })
   }
 
+  get #slots(): SlotPlan {
+    return planSlots(this.settings, SLOTS)
+  }
+
   /** A keeper of the same sandboxes, as the next host has one. */
   openKeeper(changes: Partial<KeeperOptions> = {}): SandboxKeeper {
     return createKeeper({
@@ -67,6 +77,9 @@ export class KeptSandboxes implements AsyncDisposable {
       isolation: createIsolation(this.kind, this.settings),
       settings: this.settings,
       supervisor: [process.execPath, SUPERVISOR],
+      slots: this.#slots,
+      // In control's place there is this process.
+      cut: (spared) => void cutConnections(process.pid, new Set([...spared, process.pid])),
       ...changes,
     })
   }
@@ -86,6 +99,18 @@ export class KeptSandboxes implements AsyncDisposable {
   /** A file of a sandbox's own folder. */
   fileOf(id: string, name: string): string {
     return path.join(this.settings.dataFolder, 'sandboxes', id, name)
+  }
+
+  /** The unix socket of an address. */
+  socketOf(address: string): string {
+    const socket = socketsOf(this.#slots)[slotOfAddress(address) ?? -1]
+    if (socket === undefined) throw new Error(`Cannot dial "${address}": it is no slot`)
+    return socket
+  }
+
+  /** Where a WebSocket to a path of a sandbox is opened. */
+  socketUrl(address: string, target: string): string {
+    return `ws+unix:${this.socketOf(address)}:${target}`
   }
 
   supervisorPid(id: string): number {
@@ -115,7 +140,7 @@ export class KeptSandboxes implements AsyncDisposable {
       ['arg', '-c'],
       ['arg', script],
     ]).toString()}`
-    return connectPlain(`${status.address.replace('http', 'ws')}${target}`, {
+    return connectPlain(this.socketUrl(status.address, target), {
       headers: await this.headersFor(id, 'GET', target),
     })
   }

@@ -22,7 +22,7 @@ export class Public extends WorkerEntrypoint {
       case '/host':
         return this.env.HOST.fetch('http://host/health')
       case '/pass':
-        return fetch(`http://127.0.0.1:${url.searchParams.get('port')}/`, request)
+        return this.env.SLOT_1.fetch('http://localhost/', request)
       case '/out':
         return fetch(url.searchParams.get('url') ?? '').catch(() => new Response('blocked', { status: 502 }))
       case '/throw':

@@ -1,4 +1,10 @@
-import { decodeSandboxStatus, type HostHealth, type SandboxStatus, type StartSpec } from '@sandwire/internal'
+import {
+  decodeSandboxStatus,
+  type HostHealth,
+  type SandboxStatus,
+  slotOfAddress,
+  type StartSpec,
+} from '@sandwire/internal'
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
 import { readBounded, readBoundedJson } from '../http/read-bounded.ts'
 import { within } from '../http/within.ts'
@@ -42,8 +48,8 @@ type FetchLike = (url: string, init: RequestInit) => Promise<Response>
 export interface HostProviderDependencies {
   /** Reaches the host API and nothing else. */
   readonly askHost: FetchLike
-  /** Reaches sandboxes on this machine. */
-  readonly askSandbox: FetchLike
+  /** What reaches the sandbox in a slot; undefined when the host shares no such slot. */
+  readonly findSlot: (slot: number) => { readonly fetch: FetchLike } | undefined
   readonly breaker: Breaker
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -59,6 +65,10 @@ interface HostCall {
   readonly requestId: string
   readonly body?: string
   readonly timeoutMs?: number
+}
+
+function unreachable(cause?: unknown): SandwireError {
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
 }
 
 function unavailable(why: string, cause?: unknown): SandwireError {
@@ -130,12 +140,14 @@ export class HostProvider implements Provider {
   async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
     const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
     if (body !== undefined) init.body = body
-    const late = (): SandwireError => new SandwireError('sandbox_unreachable', 'The sandbox does not answer')
+    const slot = slotOfAddress(address)
+    const way = slot === undefined ? undefined : this.#deps.findSlot(slot)
+    if (way === undefined) throw unreachable()
     try {
-      return await within(this.#deps.askSandbox(`${address}${path}`, init), UPSTREAM_TIMEOUT_MS, late)
+      // The name that sandboxd answers to behind a unix socket.
+      return await within(way.fetch(`http://localhost${path}`, init), UPSTREAM_TIMEOUT_MS, unreachable)
     } catch (cause) {
-      if (cause instanceof SandwireError) throw cause
-      throw new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
+      throw cause instanceof SandwireError ? cause : unreachable(cause)
     }
   }
 

@@ -6,7 +6,7 @@ export type SandboxState =
   | { readonly is: 'creating' }
   | {
       readonly is: 'running'
-      /** Origin that reaches its sandboxd. */
+      /** Where the provider reaches its sandboxd. */
       readonly address: string
       /** Differs for every start. */
       readonly epoch: string

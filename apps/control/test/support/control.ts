@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import { bindingOfSlot } from '@sandwire/internal'
 import { Miniflare } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 
@@ -29,6 +30,11 @@ async function bundleControl(define: Readonly<Record<string, string>> = {}): Pro
   const [output] = built.outputs
   if (output === undefined) throw new Error('Control was not built')
   return output.text()
+}
+
+/** A unix socket as a service that speaks HTTP. */
+function dial(socket: string) {
+  return { external: { address: `unix:${socket}`, http: {} } }
 }
 
 function sha256(text: string): string {
@@ -123,7 +129,11 @@ export async function startControl({ birthplace, config, define }: ControlOption
       ACCOUNT: { className: 'AccountObject', useSQLite: true },
     },
     durableObjectsPersist: path.join(folder, 'state'),
-    serviceBindings: { HOST: { external: { address: `unix:${host.socket}`, http: {} } } },
+    serviceBindings: {
+      HOST: dial(host.socket),
+      ...Object.fromEntries(host.slots.map((socket, slot) => [bindingOfSlot(slot), dial(socket)])),
+    },
+    outboundService: () => Promise.reject(new Error('Control reaches no network')),
     bindings: {
       SANDWIRE_SIGNING_KEY: pkcs8.toBase64(),
       SANDWIRE_ID_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),

@@ -72,7 +72,7 @@ export class MemoryProvider implements Provider {
     const status: SandboxStatus = {
       id,
       state: 'running',
-      address: `http://127.0.0.1:${this.starts}`,
+      address: `slot:${this.starts}`,
       epoch,
       startedMs: 0,
     }

@@ -1,3 +1,4 @@
+import { socketName } from './socket-name.ts'
 import type { Birthplace } from './stand-in-host.ts'
 
 const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 })
@@ -6,12 +7,11 @@ const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, co
 export class RawSandbox implements Birthplace, AsyncDisposable {
   /** Sent in answer to an attach. */
   answer = ''
-  #server: Bun.TCPSocketListener | undefined
+  #server: Bun.UnixSocketListener<undefined> | undefined
 
   async start(): Promise<string> {
     const server = Bun.listen({
-      hostname: '127.0.0.1',
-      port: 0,
+      unix: socketName(),
       socket: {
         data: (socket, bytes) => {
           const text = bytes.toString()
@@ -24,7 +24,7 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
       },
     })
     this.#server = server
-    return `http://127.0.0.1:${server.port}`
+    return server.unix
   }
 
   async stop(): Promise<void> {

@@ -11,7 +11,7 @@ interface Place {
   readonly folder: string
 }
 
-/** The first line a program prints, which for sandboxd says where it listens. */
+/** The first line a program prints, which for sandboxd says that it listens. */
 async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -31,16 +31,17 @@ export class RealSandboxes implements Birthplace, AsyncDisposable {
     const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-real-'))
     const keyFile = path.join(folder, 'key')
     writeFileSync(keyFile, publicKey)
-    const argv = ['--listen', '127.0.0.1:0', '--workspace', folder, '--public-key', keyFile, '--sandbox', id]
-    const child = Bun.spawn([process.execPath, MAIN, ...argv], {
+    const socket = path.join(folder, 'sock')
+    const argv = ['--listen', `unix:${socket}`, '--workspace', folder, '--public-key', keyFile]
+    const child = Bun.spawn([process.execPath, MAIN, ...argv, '--sandbox', id], {
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'ignore',
       env: { ...process.env, ...env },
     })
     this.#places.set(id, { child, folder })
-    const ready: unknown = JSON.parse(await firstLine(child.stdout))
-    return String(Reflect.get(Object(ready), 'url'))
+    await firstLine(child.stdout)
+    return socket
   }
 
   async stop(id: string): Promise<void> {

@@ -1,14 +1,18 @@
-import { rmSync } from 'node:fs'
-import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { addressOfSlot, type SandboxStatus, slotOfAddress, type StartSpec } from '@sandwire/internal'
 
 type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
 
 /** What a stand-in host needs to bring a sandbox up. */
 export interface Birthplace {
-  /** Origin at which the sandbox's sandboxd answers. */
+  /** Unix socket at which the sandbox's sandboxd answers. */
   start(spec: StartSpec): Promise<string>
   stop(id: string): Promise<void>
 }
+
+/** As many as any test needs. */
+const SLOTS = 16
 
 /** A host API over a unix socket that keeps its sandboxes in memory. */
 export class StandInHost implements AsyncDisposable {
@@ -24,12 +28,17 @@ export class StandInHost implements AsyncDisposable {
   intercept: Served | undefined
   readonly #server: ReturnType<typeof Bun.serve>
   readonly #birthplace: Birthplace
+  /** Sockets of the slots, in their order. */
+  readonly slots: readonly string[]
   readonly #starting = new Map<string, Promise<SandboxStatus>>()
   #epochs = 0
 
   constructor(socket: string, birthplace: Birthplace) {
     this.socket = socket
     this.#birthplace = birthplace
+    const folder = `${socket}.slots`
+    mkdirSync(folder)
+    this.slots = Array.from({ length: SLOTS }, (_, slot) => path.join(folder, String(slot)))
     this.#server = Bun.serve({
       unix: socket,
       development: false,
@@ -42,9 +51,29 @@ export class StandInHost implements AsyncDisposable {
     return this.calls.filter((made) => made === call).length
   }
 
+  /** Makes a free slot lead to a socket, and says its address. */
+  lead(socket: string): string {
+    const taken = new Set([...this.sandboxes.values()].map((each) => 'address' in each && each.address))
+    const slot = this.slots.findIndex((_, each) => !taken.has(addressOfSlot(each)))
+    const link = this.slots[slot] ?? ''
+    rmSync(link, { force: true })
+    symlinkSync(socket, link)
+    return addressOfSlot(slot)
+  }
+
+  /** Makes each of two slots lead where the other did. */
+  swap(one: string, two: string): void {
+    const [first, second] = [one, two].map((address) => this.slots[slotOfAddress(address) ?? -1] ?? '')
+    if (first === undefined || second === undefined) return
+    const aside = `${first}.aside`
+    renameSync(first, aside)
+    renameSync(second, first)
+    renameSync(aside, second)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.stop(true)
-    rmSync(this.socket, { force: true })
+    for (const each of [this.socket, `${this.socket}.slots`]) rmSync(each, { recursive: true, force: true })
   }
 
   async #serve(request: Request): Promise<Response> {
@@ -91,7 +120,7 @@ export class StandInHost implements AsyncDisposable {
 
   async #bringUp(spec: StartSpec): Promise<SandboxStatus> {
     this.specs.set(spec.id, spec)
-    const address = await this.#birthplace.start(spec)
+    const address = this.lead(await this.#birthplace.start(spec))
     this.#epochs += 1
     const status: SandboxStatus = {
       id: spec.id,
@@ -107,7 +136,10 @@ export class StandInHost implements AsyncDisposable {
   async #stop(id: string): Promise<SandboxStatus> {
     const known = this.sandboxes.get(id)
     if (known === undefined) return { id, state: 'absent' }
-    if (known.state === 'running') await this.#birthplace.stop(id)
+    if (known.state === 'running') {
+      await this.#birthplace.stop(id)
+      rmSync(this.slots[slotOfAddress(known.address) ?? -1] ?? '', { force: true })
+    }
     const status: SandboxStatus = { id, state: 'stopped' }
     this.sandboxes.set(id, status)
     return status

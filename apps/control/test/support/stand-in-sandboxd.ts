@@ -1,5 +1,6 @@
 import { importPublicKey, type InternalClaims, type StartSpec, verifyInternalToken } from '@sandwire/internal'
 import { rejectionOf } from '@sandwire/testing'
+import { socketName } from './socket-name.ts'
 import type { Birthplace } from './stand-in-host.ts'
 
 type Intercept = (request: Request) => Response | Promise<Response> | undefined
@@ -38,9 +39,9 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     this.starts += 1
     await Bun.sleep(this.startMs)
     const key = await importPublicKey(spec.publicKey)
+    const socket = socketName()
     const server = Bun.serve<{ session: string }>({
-      hostname: '127.0.0.1',
-      port: 0,
+      unix: socket,
       development: false,
       fetch: (request, self) => this.#serve(request, self, spec.id, key),
       websocket: {
@@ -49,7 +50,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
       },
     })
     this.#places.set(spec.id, { server, key })
-    return `http://127.0.0.1:${server.port}`
+    return socket
   }
 
   async stop(id: string): Promise<void> {

@@ -85,7 +85,7 @@ describe('the host API', () => {
   })
 
   test('leads a sandbox through its life', async () => {
-    const running = { id: ID, state: 'running', address: 'http://127.0.0.1:1', epoch: 'e', startedMs: 1 }
+    const running = { id: ID, state: 'running', address: 'slot:0', epoch: 'e', startedMs: 1 }
     expect((await ask('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
     expect(await ask('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
     expect((await ask('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })

@@ -17,8 +17,7 @@ import { publishServer, serversFile } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
 import { createLog, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
-import { openSandboxes } from '../open-sandboxes.ts'
-import type { SandboxKeeper } from '../sandboxes/keeper.ts'
+import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
 import { composeWelcome, type WelcomeFacts } from '../welcome.ts'
 
 const PROGRAMS = path.resolve(import.meta.dir, '../../../..')
@@ -110,11 +109,12 @@ interface Served {
 async function serve(
   base: Base,
   { configuration, tell }: UpOptions,
-  parts: { readonly keys: Keys; readonly keeper: SandboxKeeper; readonly prepared: PreparedControl },
+  parts: { readonly keys: Keys; readonly sandboxes: Sandboxes; readonly prepared: PreparedControl },
   undo: AsyncDisposableStack,
 ): Promise<Served> {
   const { folder, log, writeLog } = base
-  const { keys, keeper, prepared } = parts
+  const { keys, sandboxes, prepared } = parts
+  const { keeper, slots } = sandboxes
   // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const url = `http://localhost:${port}`
@@ -131,6 +131,7 @@ async function serve(
     port,
     listen,
     hostSocket: socket,
+    slots,
     log,
     writeLog,
     onBack: () => tell('Control had died and serves again'),
@@ -156,10 +157,14 @@ export async function up(options: UpOptions): Promise<Running> {
   // It is awaited below; should something else fail first, that is what is told.
   preparing.catch(() => undefined)
   const keys = await openKeys(folder, flags)
-  const sandboxes = await openSandboxes({ ...base, configuration, env, tell })
+  // Control starts after the sandboxes were found, and is what connects to them.
+  const late: { control?: Workerd } = {}
+  const cut = (sparedPids: ReadonlySet<number>): void => late.control?.cut(sparedPids)
+  const sandboxes = await openSandboxes({ ...base, configuration, env, cut, tell })
   const { keeper } = sandboxes
   const adopted = await keeper.adopt()
-  const served = await serve(base, options, { keys, keeper, prepared: await preparing }, undo)
+  const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
+  late.control = served.control
   undo.use(keepClaiming(keeper, log))
   const isFindable = publish(served.url, folder, options, log)
   log.info('up', { isolation: keeper.isolation, sandboxes: adopted.length })

@@ -15,7 +15,8 @@ import { findWorkerd } from './workerd-program.ts'
 const SLEEP_AFTER_MS = 600_000
 /** How often control looks at a sandbox that runs. */
 const ALARM_MS = 30_000
-const MAX_SANDBOXES = 100
+/** Sandboxes of this machine, each with a slot of its own. A thousand would make the start 20 ms slower. */
+export const MAX_SANDBOXES = 100
 
 /** The Worker's source. */
 export const CONTROL_ENTRY = path.resolve(import.meta.dir, '../../../control/src/index.ts')
@@ -42,6 +43,8 @@ export interface BootOptions {
   readonly port: number
   readonly listen: readonly string[]
   readonly hostSocket: string
+  /** Sockets of the slots, in their order. */
+  readonly slots: readonly string[]
   readonly log: Log
   /** Takes finished lines of the log. */
   readonly writeLog: (line: string) => void
@@ -68,13 +71,14 @@ function describeControl({ configuration, keys, port }: BootOptions): ControlCon
 
 /** Runs control. */
 export function bootControl(options: BootOptions): Promise<Workerd> {
-  const { prepared, folder, keys, listen, hostSocket, log, writeLog, onBack, onTrouble } = options
+  const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onBack, onTrouble } = options
   const config = describeWorkerd({
     script: prepared.script,
     control: describeControl(options),
     keys,
     listen,
     hostSocket,
+    slots,
     objects: folder.objects,
   })
   return Workerd.start({

@@ -17,6 +17,7 @@ const CONFIG = describeWorkerd({
   keys: { signingKey: 's', idKey: 'i' },
   listen: ['127.0.0.1:1', '[::1]:1'],
   hostSocket: '/run/host.sock',
+  slots: ['/run/slots/0', '/run/slots/1'],
   objects: '/data/control',
 })
 
@@ -34,12 +35,18 @@ test('every socket leads to the public entrypoint and believes no header about t
   }
 })
 
-test('control reaches the host by its socket, loopback, and nothing else', () => {
+test('control dials the sockets of the host and the slots, and no network (threat T22)', () => {
   const services = Object.fromEntries((CONFIG.services ?? []).map((service) => [service.name, service]))
-  expect(services['control']).toMatchObject({ worker: { globalOutbound: { name: 'loopback' } } })
-  expect(services['loopback']).toEqual({ name: 'loopback', network: { allow: ['127.0.0.1/32'] } })
+  expect(services['control']).toMatchObject({ worker: { globalOutbound: { name: 'nowhere' } } })
+  expect(services['nowhere']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['host']).toMatchObject({ external: { address: 'unix:/run/host.sock' } })
-  expect(Object.keys(services).sort()).toEqual(['control', 'host', 'loopback', 'objects'])
+  const control = services['control']
+  const bindings = control !== undefined && 'worker' in control ? control.worker?.bindings : undefined
+  for (const slot of [0, 1]) {
+    expect(services[`slot-${slot}`]).toMatchObject({ external: { address: `unix:/run/slots/${slot}` } })
+    expect(bindings).toContainEqual({ name: `SLOT_${slot}`, service: { name: `slot-${slot}` } })
+  }
+  expect(Object.keys(services).sort()).toEqual(['control', 'host', 'nowhere', 'objects', 'slot-0', 'slot-1'])
 })
 
 test('no WebSocket of control is compressed (threat T29)', () => {

@@ -1,4 +1,5 @@
-import type { Config, Worker_Binding } from 'miniflare'
+import { bindingOfSlot } from '@sandwire/internal'
+import type { Config, Service, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
 
 /** What control is told about this machine, as the JSON of binding `SANDWIRE_CONFIG`. */
@@ -24,6 +25,8 @@ export interface ControlPlan {
   readonly listen: readonly string[]
   /** Unix socket of the host API. */
   readonly hostSocket: string
+  /** Unix sockets of the slots, in their order; a socket is there while a sandbox has the slot. */
+  readonly slots: readonly string[]
   /** Folder of the objects' databases. */
   readonly objects: string
 }
@@ -59,9 +62,22 @@ const OBJECTS = [
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
 ]
 
+function nameOfSlot(slot: number): string {
+  return `slot-${slot}`
+}
+
+/** A unix socket as a service that speaks HTTP. */
+function dial(name: string, socket: string): Service {
+  return { name, external: { address: `unix:${socket}`, http: {} } }
+}
+
 function bindings(plan: ControlPlan): Worker_Binding[] {
   return [
     { name: 'HOST', service: { name: 'host' } },
+    ...plan.slots.map((_socket, slot) => ({
+      name: bindingOfSlot(slot),
+      service: { name: nameOfSlot(slot) },
+    })),
     { name: 'SANDWIRE_CONFIG', text: JSON.stringify(plan.control) },
     { name: 'SANDWIRE_SIGNING_KEY', text: plan.keys.signingKey },
     { name: 'SANDWIRE_ID_KEY', text: plan.keys.idKey },
@@ -74,7 +90,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
 
 /**
  * Configuration of workerd: one Worker, its public sockets, and nothing a development server would add. A public socket leads to
- * entrypoint `Public` alone; the Worker reaches the host's socket and loopback, where the sandboxes' supervisors listen.
+ * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network at all.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
   return {
@@ -86,7 +102,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
           compatibilityDate: COMPATIBILITY_DATE,
           compatibilityFlags: COMPATIBILITY_FLAGS,
           bindings: bindings(plan),
-          globalOutbound: { name: 'loopback' },
+          globalOutbound: { name: 'nowhere' },
           durableObjectNamespaces: OBJECTS.map(({ className, uniqueKey }) => ({
             className,
             uniqueKey,
@@ -95,8 +111,9 @@ export function describeWorkerd(plan: ControlPlan): Config {
           durableObjectStorage: { localDisk: 'objects' },
         },
       },
-      { name: 'host', external: { address: `unix:${plan.hostSocket}`, http: {} } },
-      { name: 'loopback', network: { allow: ['127.0.0.1/32'] } },
+      dial('host', plan.hostSocket),
+      ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
+      { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
     ],
     sockets: plan.listen.map((address, index) => ({

@@ -3,10 +3,13 @@ import { SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
 import { describeCause, type Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
+import { cutConnections } from '../slots/cut-connections.ts'
 import { replaceDelayMs, retryDelayMs } from './restart-delay.ts'
 
 /** A cold start on a loaded machine takes seconds; longer than this it hangs. */
 const READY_TIMEOUT_MS = 30_000
+/** Time for whoever asked for a cut to hear that it comes, where only the end of workerd cuts. */
+const CUT_DELAY_MS = 100
 /** Lines of workerd's last words that are kept to explain a start that failed. */
 const LAST_WORDS = 20
 
@@ -62,6 +65,19 @@ export class Workerd {
   closeDoors(): void {
     this.#isEnding = true
     this.#run?.child.kill('SIGTERM')
+  }
+
+  /**
+   * Cuts its connections to unix sockets but for those whose listener is spared; clients connect again. Where the machine
+   * does not let us, it is killed for that in a moment, and comes back.
+   */
+  cut(sparedPids: ReadonlySet<number>, tryToCut = cutConnections): void {
+    const child = this.#run?.child
+    if (child === undefined) return
+    // Its pipes to this process are sockets too.
+    if (tryToCut(child.pid, new Set([...sparedPids, process.pid, child.pid]))) return
+    this.#options.log.warn('control_killed_to_cut', { pid: child.pid })
+    setTimeout(() => child.kill('SIGKILL'), CUT_DELAY_MS)
   }
 
   /** Kills it and waits for nothing. */

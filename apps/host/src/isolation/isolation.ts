@@ -39,6 +39,10 @@ export interface OutsidePaths {
 export interface LaunchedSandbox {
   /** Process that everything in the sandbox hangs on. */
   readonly pid: number
+  /** User of this machine as which sandboxd listens. */
+  readonly daemonUid: number
+  /** Process of this machine that is sandboxd, while it is there. */
+  findDaemon(): number | undefined
   /** Output of sandboxd: the ready line on `stdout`, its log on `stderr`. */
   readonly stdout: ReadableStream<Uint8Array<ArrayBuffer>>
   readonly stderr: ReadableStream<Uint8Array<ArrayBuffer>>

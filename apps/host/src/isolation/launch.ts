@@ -175,6 +175,7 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   })
   const launched = new Launched({
     child,
+    ...(ids !== undefined && { daemonUid: ids.daemon }),
     findDaemon: () => findDaemon(folders.info),
     killAll: () => {
       cgroup.kill()

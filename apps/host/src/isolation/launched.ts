@@ -10,6 +10,8 @@ const TEARDOWN_MS = 10_000
 /** A started process tree and how to end it for good. */
 export interface LaunchedParts {
   readonly child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
+  /** User as which sandboxd listens; this one unless it is another. */
+  readonly daemonUid?: number
   /** Pid of sandboxd on this machine, when it is there. */
   readonly findDaemon: () => number | undefined
   /** Ends whatever is left, at once; called until `isGone`. */
@@ -36,6 +38,7 @@ function nameSignal(name: string): string {
 /** Watches a launched sandbox to its end. */
 export class Launched implements LaunchedSandbox {
   readonly pid: number
+  readonly daemonUid: number
   readonly stdout: LaunchedSandbox['stdout']
   readonly stderr: LaunchedSandbox['stderr']
   readonly ended: Promise<string>
@@ -46,9 +49,14 @@ export class Launched implements LaunchedSandbox {
   constructor(parts: LaunchedParts) {
     this.#parts = parts
     this.pid = parts.child.pid
+    this.daemonUid = parts.daemonUid ?? process.getuid?.() ?? 0
     this.stdout = parts.child.stdout
     this.stderr = parts.child.stderr
     this.ended = this.#watch()
+  }
+
+  findDaemon(): number | undefined {
+    return this.#parts.findDaemon()
   }
 
   async stop(graceMs: number): Promise<void> {

@@ -21,11 +21,16 @@ export interface IsolationSettings {
   readonly workspace?: string
 }
 
+/** `sun_path` holds 107 bytes and a zero; the longest socket below is `ID/io/egress/proxy.sock`, and a variant ends in `-local`. */
+const MAX_RUN_BASE_BYTES = 107 - `/${'i'.repeat(32)}/io/egress/proxy.sock`.length - '-local'.length
+
 /** Where sockets and mount points of sandboxes belong on this machine. */
 export function defaultRunBase(env: Readonly<Record<string, string | undefined>>, uid: number): string {
   if (uid === 0) return '/run/sandwire'
   const runtime = env['XDG_RUNTIME_DIR']
-  if (runtime !== undefined && path.isAbsolute(runtime) && existsSync(runtime))
-    return path.join(runtime, 'sandwire')
+  if (runtime !== undefined && path.isAbsolute(runtime) && existsSync(runtime)) {
+    const base = path.join(runtime, 'sandwire')
+    if (Buffer.byteLength(base) <= MAX_RUN_BASE_BYTES) return base
+  }
   return `/tmp/sandwire-${uid}`
 }

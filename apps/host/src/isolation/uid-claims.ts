@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
+import { LinkClaims } from '../data/link-claims.ts'
 import type { SandboxIds } from './sandbox-folders.ts'
 
 /** First host id for sandboxes. systemd and subordinate ids leave the range from here to 2^31 alone. */
@@ -20,72 +20,36 @@ function idsFrom(daemon: number): SandboxIds {
 }
 
 /**
- * Which sandbox has which pair of host ids. A claim is a symbolic link named by the first id of the pair that points to
- * the sandbox's id: made in one step, so no two sandboxes get one pair, and nothing is left locked by a crash. The name
- * is the id itself, so that files keep their owners when the data folder moves.
+ * Which sandbox has which pair of host ids. A claim is named by the first id of the pair, so that files keep their owners
+ * when the data folder moves.
  */
 export class UidClaims {
   readonly #firstId: number
-  readonly #folder: string
+  readonly #claims: LinkClaims
 
   constructor(dataFolder: string) {
     this.#firstId = firstIdOf(dataFolder)
-    this.#folder = path.join(dataFolder, 'isolation', 'uids')
+    this.#claims = new LinkClaims(path.join(dataFolder, 'isolation', 'uids'))
   }
 
   find(sandbox: string): SandboxIds | undefined {
-    const name = this.#nameOf(sandbox)
+    const name = this.#claims.find(sandbox)
     return name === undefined ? undefined : idsFrom(Number(name))
   }
 
   /** The ids of the sandbox; claims the first free pair unless it has one. `isFree` has the last word on a pair. */
   claim(sandbox: string, isFree: (ids: SandboxIds) => boolean): SandboxIds {
-    const found = this.find(sandbox)
-    if (found !== undefined) return found
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    const taken = new Set(readdirSync(this.#folder))
-    for (let pair = 0; pair < PAIRS; pair += 1) {
-      const ids = idsFrom(this.#firstId + pair * IDS_PER_SANDBOX)
-      if (!taken.has(String(ids.daemon)) && isFree(ids) && this.#take(ids, sandbox)) return ids
-    }
-    throw new Error('Cannot claim user ids: all are taken')
+    const name = this.#claims.claim(sandbox, this.#names(), (each) => isFree(idsFrom(Number(each))))
+    if (name === undefined) throw new Error('Cannot claim user ids: all are taken')
+    return idsFrom(Number(name))
   }
 
   release(sandbox: string): void {
-    const name = this.#nameOf(sandbox)
-    if (name !== undefined) rmSync(path.join(this.#folder, name), { force: true })
+    const name = this.#claims.find(sandbox)
+    if (name !== undefined) this.#claims.release(name)
   }
 
-  #take(ids: SandboxIds, sandbox: string): boolean {
-    try {
-      symlinkSync(sandbox, path.join(this.#folder, String(ids.daemon)))
-      return true
-    } catch (error) {
-      // Somebody else was faster; the next pair is as good.
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
-      throw error
-    }
-  }
-
-  #nameOf(sandbox: string): string | undefined {
-    return list(this.#folder).find((name) => targetOf(path.join(this.#folder, name)) === sandbox)
-  }
-}
-
-function list(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // No folder, no claims.
-    return []
-  }
-}
-
-function targetOf(link: string): string | undefined {
-  try {
-    return readlinkSync(link)
-  } catch {
-    // Released at this moment.
-    return undefined
+  *#names(): Iterable<string> {
+    for (let pair = 0; pair < PAIRS; pair += 1) yield String(this.#firstId + pair * IDS_PER_SANDBOX)
   }
 }

@@ -5,6 +5,7 @@ import { isRunning } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import type { IsolationSettings } from '../isolation/settings.ts'
 import type { SandboxFiles } from '../supervisor/files.ts'
+import { type SlotPlan, Slots } from '../slots/slots.ts'
 import { READY_MS, STOP_GRACE_MS, UNCLAIMED_MS } from '../supervisor/limits.ts'
 import type { SupervisorSpec } from '../supervisor/spec.ts'
 import {
@@ -44,6 +45,10 @@ export interface KeeperOptions {
   readonly settings: IsolationSettings
   /** How a supervisor is started; the file that tells it everything is added. */
   readonly supervisor: readonly string[]
+  /** The ways into sandboxes. */
+  readonly slots: SlotPlan
+  /** Cuts every connection into sandboxes but those that these processes listen for. */
+  readonly cut: (sparedPids: ReadonlySet<number>) => void
   readonly unclaimedMs?: number
   readonly readyMs?: number
 }
@@ -62,12 +67,14 @@ class Keeper implements SandboxKeeper {
   readonly isolation: SandboxKeeper['isolation']
   readonly #options: KeeperOptions
   readonly #store: SandboxStore
+  readonly #slots: Slots
   readonly #turns = new Turns<SandboxStatus>()
 
   constructor(options: KeeperOptions) {
     this.#options = options
     this.isolation = options.isolation.kind
     this.#store = new SandboxStore(options.sandboxesFolder, options.controlFolder)
+    this.#slots = new Slots(options.slots)
   }
 
   start(spec: StartSpec): Promise<SandboxStatus> {
@@ -96,12 +103,20 @@ class Keeper implements SandboxKeeper {
     return this.#turns.take(id, async () => {
       if (this.#store.has(id)) await this.#end(id)
       await this.#options.isolation.remove(id)
+      this.#slots.release(id)
       this.#store.remove(id)
     })
   }
 
+  /** What is not known to be another sandbox's is cut: a sandbox can hide who it is, but not pass for another. */
   async sever(id: string): Promise<void> {
-    await this.#order(id, 'POST /sever')
+    if (!isAlive(readState(this.#store.filesOf(id).state))) return
+    const others = this.#store.list().filter((each) => each !== id)
+    const spared = others.flatMap((each) => {
+      const state = readState(this.#store.filesOf(each).state)
+      return state?.state === 'running' && isRunning(state) ? [state.daemonPid] : []
+    })
+    this.#options.cut(new Set(spared))
   }
 
   async claim(id: string): Promise<void> {
@@ -121,6 +136,7 @@ class Keeper implements SandboxKeeper {
   async close({ stop }: { readonly stop: boolean }): Promise<void> {
     if (!stop) return
     const results = await Promise.allSettled(this.#store.list().map((id) => this.stop(id)))
+    this.#slots.removeIfEmpty()
     for (const result of results) if (result.status === 'rejected') throw SandwireError.from(result.reason)
   }
 
@@ -215,6 +231,7 @@ class Keeper implements SandboxKeeper {
     try {
       const status = statusFrom(id, readState(files.state))
       await this.#options.isolation.sweep(id)
+      this.#slots.release(id)
       this.#store.removeSocket(id)
       if (status.state === 'stopped') writeState(files.state, stopped ?? status)
     } finally {
@@ -238,12 +255,13 @@ class Keeper implements SandboxKeeper {
   }
 
   #specFor(start: StartSpec, files: SandboxFiles): SupervisorSpec {
-    const { isolation, settings, unclaimedMs = UNCLAIMED_MS, readyMs = READY_MS } = this.#options
+    const { isolation, settings, slots, unclaimedMs = UNCLAIMED_MS, readyMs = READY_MS } = this.#options
     return {
       start,
       isolation: { kind: isolation.kind, ...settings },
       folder: files.folder,
       controlSocket: this.#store.controlSocketOf(start.id),
+      slots,
       unclaimedMs,
       readyMs,
     }

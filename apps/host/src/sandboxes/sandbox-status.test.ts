@@ -4,7 +4,7 @@ import { isAlive, statusFrom } from './sandbox-status.ts'
 
 const self = identifyProcess(process.pid) ?? { pid: 1, startTicks: 1 }
 const alive = { id: 'a', epoch: 'e', ...self, controlSocket: '/s' }
-const running = { state: 'running', ...alive, port: 4_000, startedMs: 5 } as const
+const running = { state: 'running', ...alive, slot: 17, daemonPid: 9, startedMs: 5 } as const
 /** The number of this process, of another time. */
 const earlier = { ...running, startTicks: self.startTicks - 1 }
 
@@ -13,7 +13,7 @@ test('what runs says where', () => {
   expect(statusFrom('a', running)).toEqual({
     id: 'a',
     state: 'running',
-    address: 'http://127.0.0.1:4000',
+    address: 'slot:17',
     epoch: 'e',
     startedMs: 5,
   })

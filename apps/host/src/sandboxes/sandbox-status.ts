@@ -1,4 +1,4 @@
-import type { SandboxStatus } from '@sandwire/internal'
+import { addressOfSlot, type SandboxStatus } from '@sandwire/internal'
 import { isRunning } from '../data/process-identity.ts'
 import type { AliveState, SupervisorState } from '../supervisor/state-file.ts'
 
@@ -23,8 +23,8 @@ export function statusFrom(id: string, state: SupervisorState | undefined): Sand
       return stopped(id, isRunning(state) ? undefined : 'supervisor_lost')
     case 'running': {
       if (!isRunning(state)) return stopped(id, 'supervisor_lost')
-      const { epoch, startedMs, port } = state
-      return { id, state: 'running', address: `http://127.0.0.1:${port}`, epoch, startedMs }
+      const { epoch, startedMs, slot } = state
+      return { id, state: 'running', address: addressOfSlot(slot), epoch, startedMs }
     }
   }
 }

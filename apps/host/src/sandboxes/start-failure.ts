@@ -7,6 +7,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   egress_failed: 'its proxy could not be opened',
   late: 'it took too long',
   launch_failed: 'it could not be launched',
+  no_way_in: 'there is no way into it',
   not_ready: 'sandboxd was not ready in time',
   oom: 'it ran out of memory',
   prepare_failed: 'its files could not be prepared',

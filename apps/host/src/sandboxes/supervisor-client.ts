@@ -2,7 +2,7 @@
 const ANSWER_MS = 2_000
 
 /** What can be asked of a supervisor over its control socket. */
-export type Order = 'GET /status' | 'POST /claim' | 'POST /sever' | 'POST /stop'
+export type Order = 'GET /status' | 'POST /claim' | 'POST /stop'
 
 /** Asks a supervisor; false when it does not answer, or not well. */
 export async function askSupervisor(controlSocket: string, order: Order): Promise<boolean> {

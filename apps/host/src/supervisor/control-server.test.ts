@@ -15,7 +15,6 @@ beforeAll(() => {
   const target = {
     status: () => ({ epoch: 'e' }),
     claim: () => void calls.push('claim'),
-    sever: () => void calls.push('sever'),
     stop: () => void calls.push('stop'),
   }
   const log = new SupervisorLog(
@@ -38,27 +37,27 @@ describe('the control socket', () => {
     expect(statSync(socket).mode & 0o777).toBe(0o600)
   })
 
-  test('answers the four orders and nothing else', async () => {
+  test('answers the three orders and nothing else', async () => {
     expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
-    for (const route of ['/claim', '/sever', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
-    expect(calls).toEqual(['claim', 'sever', 'stop'])
+    for (const route of ['/claim', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
+    expect(calls).toEqual(['claim', 'stop'])
     for (const [method, route] of [
       ['GET', '/stop'],
       ['POST', '/status'],
       ['POST', '/'],
-      ['POST', '/stop/../sever/x'],
+      ['POST', '/stop/../claim/x'],
     ] as const)
       expect((await ask(method, route)).status).toBe(404)
-    expect(calls).toHaveLength(3)
+    expect(calls).toHaveLength(2)
   })
 
   test('(threat T36) logs an order with its request id when that is one', async () => {
     lines.length = 0
-    await ask('POST', '/sever', { 'x-request-id': 'r-1' })
-    await ask('POST', '/sever', { 'x-request-id': '{"a": 1}' })
+    await ask('POST', '/stop', { 'x-request-id': 'r-1' })
+    await ask('POST', '/stop', { 'x-request-id': '{"a": 1}' })
     await ask('GET', '/status')
     expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
-      expect.objectContaining({ event: 'control', request_id: 'r-1', route: 'POST /sever', status: 204 }),
+      expect.objectContaining({ event: 'control', request_id: 'r-1', route: 'POST /stop', status: 202 }),
       expect.not.objectContaining({ request_id: expect.anything() as unknown }),
     ])
   })

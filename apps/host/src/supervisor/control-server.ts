@@ -6,7 +6,6 @@ export interface ControlTarget {
   readonly status: () => object
   /** Says that the sandbox is wanted. */
   readonly claim: () => void
-  readonly sever: () => void
   /** Begins to end the sandbox; the state file says when it has ended. */
   readonly stop: () => void
 }
@@ -20,9 +19,6 @@ function answer(route: string, target: ControlTarget): Response {
     case 'POST /claim':
       target.claim()
       return new Response(null, { status: 204 })
-    case 'POST /sever':
-      target.sever()
-      return new Response(null, { status: 204 })
     case 'POST /stop':
       target.stop()
       return new Response(null, { status: 202 })
@@ -33,7 +29,7 @@ function answer(route: string, target: ControlTarget): Response {
 
 /**
  * Serves a supervisor's control socket, which only this user can open and nothing inside the sandbox sees:
- * `GET /status`, `POST /claim`, `POST /sever`, `POST /stop`.
+ * `GET /status`, `POST /claim`, `POST /stop`.
  */
 export function serveControl(path: string, target: ControlTarget, log: SupervisorLog): Disposable {
   rmSync(path, { force: true })

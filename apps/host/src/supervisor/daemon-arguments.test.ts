@@ -11,22 +11,22 @@ const spec: StartSpec = {
   env: {},
 }
 
-test('sandboxd answers to the port of its supervisor, with what it needs and no more', () => {
-  expect(createDaemonArguments(spec, 40_123)).toEqual([
+test('sandboxd listens on a unix socket alone, with what it needs and no more', () => {
+  expect(createDaemonArguments(spec)).toEqual([
     ...['--listen', 'unix:/run/sandwire/sandboxd.sock', '--workspace', '/workspace'],
-    ...['--public-key', '/run/sandwire/public-key', '--sandbox', spec.id, '--host', '127.0.0.1:40123'],
+    ...['--public-key', '/run/sandwire/public-key', '--sandbox', spec.id],
   ])
 })
 
 test('(threat T2) the environment of processes travels in a file, never in arguments', () => {
-  const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } }, 1)
+  const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } })
   expect(args.join(' ')).not.toContain('canary')
   expect(args.slice(-2)).toEqual(['--env-file', '/run/sandwire/env.json'])
 })
 
 test('a sandbox with a way out is told where it is', () => {
   for (const policy of ['allowlist', 'open'] as const)
-    expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }, 1).slice(-2)).toEqual([
+    expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }).slice(-2)).toEqual([
       '--proxy-socket',
       '/run/sandwire/egress/proxy.sock',
     ])

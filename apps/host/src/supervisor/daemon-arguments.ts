@@ -5,12 +5,12 @@ import { INSIDE } from '../isolation/isolation.ts'
 /** File with the environment of processes, in the folder that sandboxd and its supervisor share. */
 export const ENV_FILE = 'env.json'
 
-/** How sandboxd is started in a sandbox that is reached through this port of loopback. */
-export function createDaemonArguments(spec: StartSpec, port: number): string[] {
+/** How sandboxd is started in a sandbox. */
+export function createDaemonArguments(spec: StartSpec): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   return [
     ...['--listen', `unix:${INSIDE.daemonSocket}`, '--workspace', INSIDE.workspace],
-    ...['--public-key', INSIDE.publicKey, '--sandbox', spec.id, '--host', `127.0.0.1:${port}`],
+    ...['--public-key', INSIDE.publicKey, '--sandbox', spec.id],
     ...(hasEgress(spec) ? ['--proxy-socket', INSIDE.proxySocket] : []),
     ...(hasEnv ? ['--env-file', path.join(INSIDE.run, ENV_FILE)] : []),
   ]

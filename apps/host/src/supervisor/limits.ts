@@ -1,5 +1,3 @@
-/** Connections into one sandbox at a time; each takes two descriptors and, while its reader stalls, a chunk. */
-export const MAX_CONNECTIONS = 2_048
 /** How long a supervisor serves without anybody saying that its sandbox is wanted. */
 export const UNCLAIMED_MS = 10 * 60_000
 /** Time sandboxd has to say that it listens; a cold start on a loaded machine takes seconds. */

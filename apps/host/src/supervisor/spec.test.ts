@@ -31,6 +31,7 @@ const spec: SupervisorSpec = {
   isolation: { kind: 'bubblewrap', ...settings },
   folder: '/data/sandboxes/x',
   controlSocket: '/run/c.sock',
+  slots: { folder: '/run/x/slots', count: 100 },
   unclaimedMs: 1,
   readyMs: 2,
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { startSpecShape } from '@sandwire/internal'
+import { MAX_SLOTS, startSpecShape } from '@sandwire/internal'
 import { shape } from '@sandwire/protocol'
 
 const pathShape = shape.text(4096, /^\//)
@@ -22,6 +22,8 @@ const specShape = shape.record({
   /** Where state and log are kept. */
   folder: pathShape,
   controlSocket: pathShape,
+  /** Where the ways into sandboxes are. */
+  slots: shape.record({ folder: pathShape, count: shape.whole(1, MAX_SLOTS) }),
   unclaimedMs: shape.whole(1, 2 ** 31 - 1),
   readyMs: shape.whole(1, 2 ** 31 - 1),
 })

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const alive = { id: 'a', epoch: 'e', pid: 7, startTicks: 9, controlSocket: '/s' }
 const states: readonly SupervisorState[] = [
   { state: 'starting', ...alive },
-  { state: 'running', ...alive, port: 80, startedMs: 1 },
+  { state: 'running', ...alive, slot: 0, daemonPid: 7, startedMs: 1 },
   { state: 'stopping', ...alive },
   { state: 'stopping', ...alive, reason: 'oom' },
   { state: 'stopped', id: 'a' },

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { MAX_SLOTS } from '@sandwire/internal'
 import { shape } from '@sandwire/protocol'
 
 const pidShape = shape.whole(1, 2 ** 31)
@@ -15,8 +16,10 @@ const startingShape = shape.record({ state: shape.literal('starting'), ...aliveF
 const runningShape = shape.record({
   state: shape.literal('running'),
   ...aliveFields,
-  /** Where the way into the sandbox listens on loopback. */
-  port: shape.whole(1, 65_535),
+  /** The way into the sandbox. */
+  slot: shape.whole(0, MAX_SLOTS - 1),
+  /** sandboxd, as the other end of connections into the sandbox is known by. */
+  daemonPid: pidShape,
   startedMs: shape.offset,
 })
 const stoppingShape = shape.record({

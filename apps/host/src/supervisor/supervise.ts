@@ -4,13 +4,13 @@ import type { ProcessIdentity } from '../data/process-identity.ts'
 import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
 import { describeCause } from '../log.ts'
+import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
 import { createDaemonArguments, ENV_FILE, hasEgress } from './daemon-arguments.ts'
 import type { SandboxFiles } from './files.ts'
-import { MAX_CONNECTIONS, STOP_GRACE_MS } from './limits.ts'
+import { STOP_GRACE_MS } from './limits.ts'
 import { watchForReady } from './ready-line.ts'
 import type { SupervisorSpec } from './spec.ts'
-import { Splice } from './splice.ts'
 import { type RunningState, writeState } from './state-file.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
@@ -102,7 +102,6 @@ interface Begun {
 async function begin(
   spec: SupervisorSpec,
   deps: SuperviseDependencies,
-  port: number,
   undo: AsyncDisposableStack,
 ): Promise<Begun> {
   const { isolation, log } = deps
@@ -117,7 +116,7 @@ async function begin(
     id: start.id,
     name: start.name,
     limits: start.limits,
-    daemonArgs: createDaemonArguments(start, port),
+    daemonArgs: createDaemonArguments(start),
     publicKey: start.publicKey,
     hasEgress: hasEgress(start),
   }
@@ -128,6 +127,22 @@ async function begin(
   return { launched, paths }
 }
 
+/** Makes the way into a sandbox that listens. */
+function openWay(
+  slots: Slots,
+  id: string,
+  launched: LaunchedSandbox,
+  { daemonSocket }: OutsidePaths,
+): Pick<RunningState, 'slot' | 'daemonPid'> {
+  const daemonPid = launched.findDaemon()
+  if (daemonPid === undefined) throw new StartFailure('not_ready')
+  try {
+    return { slot: slots.publish(id, daemonSocket, launched.daemonUid), daemonPid }
+  } catch (cause) {
+    throw new StartFailure('no_way_in', cause)
+  }
+}
+
 /** Runs the sandbox until it ends or is ended; resolves with why, or undefined when that was asked for. */
 async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string | undefined> {
   const { files, log, nowMs } = deps
@@ -135,27 +150,24 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   const alive = { id: spec.start.id, epoch: deps.epoch, ...deps.self, controlSocket: spec.controlSocket }
   await using undo = new AsyncDisposableStack()
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
-  const splice = new Splice({
-    maxConnections: MAX_CONNECTIONS,
-    onFull: (connections) => log.warn('too_many_connections', { connections }),
-  })
+  const slots = new Slots(spec.slots)
   using clock = new ClaimClock(spec.unclaimedMs)
   const target = {
-    status: () => ({ id: alive.id, epoch: alive.epoch, connections: splice.connections }),
+    status: () => ({ id: alive.id, epoch: alive.epoch }),
     claim: () => clock.claim(),
-    sever: () => splice.sever(),
     stop,
   }
   undo.use(serveControl(spec.controlSocket, target, log))
-  undo.defer(() => splice.close())
+  // The slot is free for another sandbox only when nothing of this one is left to read from it.
+  undo.defer(() => slots.release(alive.id))
   writeState(files.state, { state: 'starting', ...alive })
   const asked = Promise.race([deps.asked, stopped])
-  const { launched, paths } = await begin(spec, { ...deps, asked }, splice.port, undo)
-  splice.open(paths.daemonSocket)
-  const running: RunningState = { state: 'running', ...alive, port: splice.port, startedMs: nowMs() }
+  const { launched, paths } = await begin(spec, { ...deps, asked }, undo)
+  const way = openWay(slots, alive.id, launched, paths)
+  const running: RunningState = { state: 'running', ...alive, ...way, startedMs: nowMs() }
   writeState(files.state, running)
   log.info('running', {
-    port: splice.port,
+    slot: way.slot,
     pid: launched.pid,
     isolation: deps.isolation.kind,
     duration_ms: running.startedMs - beganMs,

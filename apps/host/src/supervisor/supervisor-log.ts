@@ -7,8 +7,8 @@ export interface SupervisorFields {
   readonly route?: string
   readonly status?: number
   readonly pid?: number
+  readonly slot?: number
   readonly port?: number
-  readonly connections?: number
   readonly reason?: string
   readonly isolation?: string
   readonly duration_ms?: number

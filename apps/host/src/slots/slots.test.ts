@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { planSlots, type SlotPlan, Slots, socketsOf } from './slots.ts'
+
+const OWN = process.getuid?.() ?? 0
+
+describe('slots', () => {
+  let base = ''
+  let plan: SlotPlan
+  let slots: Slots
+  const servers: Bun.Server<undefined>[] = []
+  beforeEach(() => {
+    base = mkdtempSync(path.join(tmpdir(), 'slots-'))
+    plan = planSlots({ dataFolder: '/data', runBase: path.join(base, 'run') }, 2)
+    slots = new Slots(plan)
+  })
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.stop(true)
+    rmSync(base, { recursive: true, force: true })
+  })
+
+  /** A sandboxd that says its name, in a folder where its sandbox can write. */
+  function listen(name: string): string {
+    mkdirSync(path.join(base, name), { recursive: true })
+    const socket = path.join(base, name, 'sandboxd.sock')
+    servers.push(Bun.serve({ unix: socket, fetch: () => new Response(name) }))
+    return socket
+  }
+
+  async function ask(slot: number): Promise<string> {
+    const unix = socketsOf(plan)[slot] ?? ''
+    const headers = { connection: 'close' }
+    return fetch('http://localhost/', { unix, headers }).then(
+      (response) => response.text(),
+      () => 'nobody',
+    )
+  }
+
+  test('lead to their sandboxes, each to its own, and lie in a folder of this user', async () => {
+    const [a, b] = [slots.publish('a', listen('a'), OWN), slots.publish('b', listen('b'), OWN)]
+    expect([a, b]).toEqual([0, 1])
+    expect([await ask(a), await ask(b)]).toEqual(['a', 'b'])
+    expect(statSync(plan.folder).mode & 0o777).toBe(0o700)
+  })
+
+  test('lead to the same sandboxd whatever becomes of its path (threat T11)', async () => {
+    const socket = listen('a')
+    const slot = slots.publish('a', socket, OWN)
+    const decoy = listen('decoy')
+    renameSync(socket, `${socket}.old`)
+    symlinkSync(decoy, socket)
+    expect(await ask(slot)).toBe('a')
+    rmSync(socket)
+    renameSync(decoy, socket)
+    expect(await ask(slot)).toBe('a')
+  })
+
+  test('are never made for a link, a file, or the socket of another user (threat T11)', async () => {
+    const decoy = listen('decoy')
+    const link = path.join(base, 'link')
+    symlinkSync(decoy, link)
+    for (const path of [link, import.meta.path, base]) expect(() => slots.publish('a', path, OWN)).toThrow()
+    expect(() => slots.publish('a', decoy, OWN + 1)).toThrow('its socket is not one of sandboxd')
+    if (OWN === 0) {
+      chownSync(decoy, 1, 1)
+      expect(() => slots.publish('a', decoy, OWN)).toThrow()
+      expect(await ask(slots.publish('a', decoy, 1))).toBe('decoy')
+    } else expect(await ask(0)).toBe('nobody')
+  })
+
+  test('are free again after their release, and gone until they are made again', async () => {
+    const socket = listen('a')
+    slots.publish('a', socket, OWN)
+    slots.publish('b', listen('b'), OWN)
+    expect(() => slots.publish('c', listen('c'), OWN)).toThrow('all slots are taken')
+    slots.release('a')
+    slots.release('a')
+    expect(await ask(0)).toBe('nobody')
+    expect(slots.publish('c', listen('c2'), OWN)).toBe(0)
+    expect(await ask(0)).toBe('c2')
+  })
+
+  test('that a dead supervisor left lead to the next life of its sandbox', async () => {
+    slots.publish('a', listen('a'), OWN)
+    expect(new Slots(plan).publish('a', listen('again'), OWN)).toBe(0)
+    expect(await ask(0)).toBe('again')
+  })
+
+  test('leave no folder when nobody has one', () => {
+    slots.publish('a', listen('a'), OWN)
+    slots.removeIfEmpty()
+    expect(existsSync(plan.folder)).toBe(true)
+    slots.release('a')
+    slots.removeIfEmpty()
+    expect(existsSync(plan.folder)).toBe(false)
+    expect(slots.publish('a', listen('a2'), OWN)).toBe(0)
+  })
+
+  test('of two data folders are apart', () => {
+    const [one, two] = ['/a', '/b'].map((dataFolder) => planSlots({ dataFolder, runBase: '/run' }, 1).folder)
+    expect(one).not.toBe(two)
+  })
+})

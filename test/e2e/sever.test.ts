@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { Attached, runShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { whyNot } from './support/isolation/isolated.ts'
+
+const WAIT = { timeoutMs: 30_000 }
+/** Counts aloud, so that a byte lost or doubled shows. */
+const COUNT = 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done'
+
+for (const starter of ['root', 'nobody'] as const) {
+  const obstacle = await whyNot(starter)
+  describe.skipIf(obstacle !== undefined)(`cutting the connections into a sandbox of ${starter}`, () => {
+    let door: FrontDoor
+    beforeAll(async () => {
+      door = await FrontDoor.open({ isNobody: starter === 'nobody' })
+    })
+    afterAll(() => door[Symbol.asyncDispose]())
+
+    async function sever(id: string): Promise<number> {
+      const unix = join(door.data, 'run', 'host.sock')
+      const init = { unix, method: 'POST', headers: { connection: 'close' } }
+      return (await fetch(`http://host/sandboxes/${id}/sever`, init)).status
+    }
+
+    test('needs nothing of its sandboxd, spares its neighbours, and is resumed exactly (threat T40)', async () => {
+      const { id } = await door.create('cut')
+      await door.create('spared')
+      const [cut, spared] = [door.sandbox('cut'), door.sandbox('spared')]
+      await using driver = runShell(cut, COUNT)
+      await driver.isAttached()
+      await using viewer = new Attached(cut, { session: driver.session, role: 'viewer' })
+      await using neighbour = runShell(spared, COUNT)
+      await Promise.all([viewer.isAttached(), neighbour.isAttached()])
+      await driver.send('before\n')
+      await Promise.all([driver, viewer].map((each) => each.waitFor('1 before\n')))
+      const workerd = door.workerd
+      const daemon = door.sandboxd(id)
+      process.kill(daemon, 'SIGSTOP')
+      try {
+        expect(await sever(id)).toBe(204)
+        await eventually(() => driver.reconnections > 0 && viewer.reconnections > 0, {
+          what: 'the cuts',
+          ...WAIT,
+        })
+        await driver.send('meanwhile\n')
+      } finally {
+        process.kill(daemon, 'SIGCONT')
+      }
+      await driver.send('after\n')
+      const expected = '1 before\n2 meanwhile\n3 after\n'
+      for (const each of [driver, viewer]) {
+        await each.waitFor('3 after\n')
+        expect(each.text).toBe(expected)
+        expect(each.gaps).toEqual([])
+      }
+      await neighbour.send('here\n')
+      await neighbour.waitFor('1 here\n')
+      expect(neighbour.reconnections).toBe(0)
+      expect(door.workerd).toBe(workerd)
+    })
+  })
+}
