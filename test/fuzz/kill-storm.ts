@@ -44,8 +44,13 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
     if (mark === undefined || returned.length < mark || lostMs !== undefined) return
     const pid = workerdOf(options.host)
     if (pid === undefined) return
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It died since it was looked up, of the last kill; the next output brings the next try.
+      return
+    }
     done += 1
-    process.kill(pid, 'SIGKILL')
     options.onKill?.(done)
   }
   const handle = attach({

@@ -105,6 +105,25 @@ describe('attach', () => {
     expect(await handle.exit).toEqual(EXIT)
   })
 
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no'))],
+  ])(
+    'counts output as consumed when the consumer %s, so that nothing waits for it for ever',
+    async (_, onOutput) => {
+      const { handle, welcomed, say } = open({ onOutput })
+      const first = await welcomed()
+      first.events.message(packData('stdout', new TextEncoder().encode('last')))
+      say(first, EXIT)
+      expect((await handle.exit).code).toBe(3)
+    },
+  )
+
   test('performs what an answer asks for behind what is already under way', async () => {
     // A consumer that detaches inside a callback must not let the goodbye overtake frames of the same turn.
     const { handle, welcomed, say } = open({ onInputLost: () => handle.detach() })

@@ -222,7 +222,13 @@ class Attachment implements AttachHandle {
   /** Hands a chunk to the consumer and notices when it is done, whichever way it says so. */
   #consume(end: number, takesDone: boolean, deliver: (done: () => void) => void | Promise<void>): void {
     const done = this.#consumption.add(end)
-    const returned = deliver(done)
+    let returned: void | Promise<void>
+    try {
+      returned = deliver(done)
+    } catch (error) {
+      // Thrown at once or by its promise: either way the consumer has had these bytes, and the stream goes on.
+      returned = Promise.reject(error instanceof Error ? error : new Error(String(error)))
+    }
     if (returned instanceof Promise) returned.finally(done).catch(() => {})
     else if (!takesDone) done()
   }

@@ -1,6 +1,6 @@
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { eventually, readDescendants, readProcessTable } from '@sandwire/testing'
+import { eventually, type ProcessEntry, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from './control.ts'
 import { findMachineTraces } from './machine-traces.ts'
 import type { WireServer } from './wire-server.ts'
@@ -215,9 +215,11 @@ function findPort(): number {
   }
 }
 
-/** The workerd that a host runs now. */
+/** The workerd that a host runs now; one that was killed and is not buried yet is none. */
 export function workerdOf(host: RunningHost): number | undefined {
-  return readProcessTable().find(({ name, parentPid }) => name === 'workerd' && parentPid === host.pid)?.pid
+  const isIt = ({ name, parentPid, state }: ProcessEntry): boolean =>
+    name === 'workerd' && parentPid === host.pid && state !== 'Z'
+  return readProcessTable().find(isIt)?.pid
 }
 
 /** The arguments of a process with NULs between them; empty when it is gone. */
