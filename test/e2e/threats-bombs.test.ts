@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventually, isAlive, readDescendants } from '@sandwire/testing'
+import { isAlive, readDescendants } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { Attached, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
@@ -12,8 +12,6 @@ const MEBIBYTE = 1024 ** 2
 const LIMITS = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
 /** How long a bomb explodes while everybody else is asked. */
 const BOMB_MS = 1_500
-/** Nothing of a sandbox may outlive it for longer. */
-const GONE = { timeoutMs: 5_000 }
 
 const BOMBS = [
   ['processes', 'bomb() { bomb | bomb & }; bomb; wait'],
@@ -85,7 +83,7 @@ describe.skipIf(obstacle !== undefined).each(isRoot ? [false, true] : [false])(
         expect(exploded.length).toBeLessThanOrEqual(LIMITS.pids + 4)
         await door.destroy('bombed')
         bomb.handle.detach()
-        await eventually(() => door.traces(id).length === 0, { what: 'everything to be gone', ...GONE })
+        await door.isGone(id)
         expect(exploded.filter(({ pid }) => isAlive(pid))).toEqual([])
         expect(processesOf(uids)).toEqual([])
         expect(neighbour.reconnections).toBe(0)

@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await door.clear()
-  expect(door.traces()).toEqual([])
+  await door.isGone()
   await door[Symbol.asyncDispose]()
 })
 
@@ -184,7 +184,7 @@ describe('kill -9 (threat T40)', () => {
       expect((await door.describe('killed')).state).toBe('stopped')
       await door.destroy('kept')
       await eventually(() => !kept.pids.some(isAlive), { what: 'every process to be gone', ...SOON })
-      expect(door.traces(kept.id)).toEqual([])
+      await door.isGone(kept.id)
     },
   )
 })

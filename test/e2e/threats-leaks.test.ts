@@ -11,6 +11,6 @@ test.each(process.getuid?.() === 0 ? [false, true] : [false])(
     await using door = await FrontDoor.open({ isNobody })
     expect(await findLeaks(door, SANDBOXES)).toEqual([])
     await door.clear()
-    expect(door.traces()).toEqual([])
+    await door.isGone()
   },
 )

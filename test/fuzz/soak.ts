@@ -109,7 +109,9 @@ for (const { run, count } of stages.filter((stage) => stage.count > 0))
   try {
     await run(count)
   } catch (error) {
-    console.error(error)
+    // What failed first, and what then failed while it was cleared up.
+    const causes = error instanceof SuppressedError ? [error.suppressed, error.error] : [error]
+    for (const cause of causes) console.error(cause)
     console.error(`soak: FAILED; run again with --seed ${firstSeed}`)
     process.exitCode = 1
   }

@@ -9,6 +9,8 @@ const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
 const NOBODY = 65_534
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
 const WAIT_MS = 20_000
+/** Nothing of a sandbox may outlive it for longer. */
+const GONE_MS = 5_000
 
 /** What control says about a sandbox. */
 export interface SandboxFacts {
@@ -184,6 +186,16 @@ export class FrontDoor implements AsyncDisposable {
       .filter(({ pid, state }) => state !== 'Z' && marks.some((mark) => commandOf(pid).includes(mark)))
       .map(({ pid }) => `${pid} ${commandOf(pid).replaceAll('\0', ' ').slice(0, 100)}`)
     return [...processes, ...marks.flatMap((mark) => findMachineTraces(mark)), ...files]
+  }
+
+  /** Waits, for no longer than things may take to be gone, until there is nothing left; rejects with what is. */
+  async isGone(id?: string): Promise<void> {
+    const look = (): boolean => {
+      const left = this.traces(id)
+      if (left.length > 0) throw new Error(left.join('\n'))
+      return true
+    }
+    await eventually(look, { what: 'everything to be gone', timeoutMs: GONE_MS })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
