@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { detectCgroups, cgroupOf, type CgroupKind } from './cgroups.ts'
 import { ensureDiskImage } from './disk-image.ts'
 import type { Isolation, LaunchPlan, OutsidePaths } from './isolation.ts'
@@ -14,6 +13,7 @@ import {
   type SandboxFolders,
   type SandboxIds,
 } from './sandbox-folders.ts'
+import { removeTree } from './remove-tree.ts'
 import type { IsolationSettings } from './settings.ts'
 import { UidClaims } from './uid-claims.ts'
 
@@ -66,13 +66,13 @@ class Bubblewrap implements Isolation {
     }, REMOVE_MS)
     if (!isOver) throw new Error(`Cannot remove sandbox "${id}": it does not end`)
     cgroup.remove()
-    rmSync(foldersOf(this.#settings, id).run, { recursive: true, force: true })
+    await removeTree(foldersOf(this.#settings, id).run)
   }
 
   async remove(id: string): Promise<void> {
     await this.sweep(id)
     const folders = foldersOf(this.#settings, id)
-    for (const each of [folders.files, folders.image]) rmSync(each, { recursive: true, force: true })
+    for (const each of [folders.files, folders.image]) await removeTree(each)
     this.#claims.release(id)
   }
 

@@ -14,6 +14,7 @@ import { outsidePaths } from './outside-paths.ts'
 import { pollUntil } from './poll.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
 import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
+import { removeTree } from './remove-tree.ts'
 import type { IsolationSettings } from './settings.ts'
 
 /** Longer than sandboxd takes to end processes that do not want to. */
@@ -98,12 +99,12 @@ class Unisolated implements Isolation {
       signalProcess(daemon.pid, 'SIGKILL')
       await pollUntil(isGone, SWEEP_MS)
     }
-    rmSync(folders.run, { recursive: true, force: true })
+    await removeTree(folders.run)
   }
 
   async remove(id: string): Promise<void> {
     await this.sweep(id)
-    rmSync(foldersOf(this.#settings, id).files, { recursive: true, force: true })
+    await removeTree(foldersOf(this.#settings, id).files)
   }
 
   #outside(folders: SandboxFolders): OutsidePaths {

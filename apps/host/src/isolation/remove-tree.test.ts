@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { removeTree } from './remove-tree.ts'
+
+/** A user whom modes bind, as they do not bind root. */
+const NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--']
+const AS_NOBODY = process.getuid?.() === 0 ? NOBODY : []
+/** Path names are limited, so a deep tree is made by walking into it. */
+const NEST = 'import os,sys\nos.chdir(sys.argv[1])\nfor _ in range(20000):\n os.mkdir("d"); os.chdir("d")\n'
+
+async function removeAsNobody(tree: string): Promise<number> {
+  const code = `const { removeTree } = await import(${JSON.stringify(path.join(import.meta.dir, 'remove-tree.ts'))}); await removeTree(${JSON.stringify(tree)})`
+  const child = Bun.spawn([...AS_NOBODY, process.execPath, '-e', code], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  })
+  return child.exited
+}
+
+describe('removeTree', () => {
+  let root = ''
+  beforeEach(() => {
+    root = mkdtempSync(path.join(tmpdir(), 'remove-tree-'))
+    chmodSync(root, 0o777)
+  })
+  afterEach(() => removeTree(root))
+
+  test('finds nothing to do where nothing is', async () => {
+    await removeTree(path.join(root, 'absent'))
+  })
+
+  test('removes links, not what they lead to (threat T1)', async () => {
+    const outside = path.join(root, 'outside')
+    mkdirSync(outside, { mode: 0o500 })
+    const tree = path.join(root, 'tree')
+    mkdirSync(tree)
+    symlinkSync(outside, path.join(tree, 'link'))
+    const link = path.join(root, 'link')
+    symlinkSync(outside, link)
+    await Promise.all([removeTree(tree), removeTree(link)])
+    expect([existsSync(tree), existsSync(link), existsSync(outside)]).toEqual([false, false, true])
+  })
+
+  test('removes 20,000 nested folders, and lets others work meanwhile', async () => {
+    const tree = path.join(root, 'tree')
+    mkdirSync(tree)
+    const made = Bun.spawn(['python3', '-c', NEST, tree], { stdio: ['ignore', 'ignore', 'inherit'] })
+    expect(await made.exited).toBe(0)
+    let turns = 0
+    const timer = setInterval(() => (turns += 1), 1)
+    await removeTree(tree)
+    clearInterval(timer)
+    expect(existsSync(tree)).toBe(false)
+    expect(turns).toBeGreaterThan(1)
+  }, 60_000)
+
+  test('removes folders that keep out their own owner, and changes nothing that links lead to (threat T1)', async () => {
+    const tree = path.join(root, 'tree')
+    const script = `umask 022; mkdir -p ${tree}/h/i && touch ${tree}/h/i/x && touch ${root}/theirs && chmod 0400 ${root}/theirs && ln -s ${root}/theirs ${tree}/a && chmod 000 ${tree}/h/i ${tree}/h && chmod 500 ${tree}`
+    const made = Bun.spawn([...AS_NOBODY, 'sh', '-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
+    expect(await made.exited).toBe(0)
+    expect(await removeAsNobody(tree)).toBe(0)
+    expect(existsSync(tree)).toBe(false)
+    expect(statSync(path.join(root, 'theirs')).mode & 0o777).toBe(0o400)
+  })
+
+  test.if(AS_NOBODY.length > 0)('says when it is not allowed to', async () => {
+    const mine = path.join(root, 'mine')
+    mkdirSync(mine)
+    writeFileSync(path.join(mine, 'x'), '')
+    chmodSync(root, 0o755)
+    expect(await removeAsNobody(mine)).not.toBe(0)
+    expect(existsSync(path.join(mine, 'x'))).toBe(true)
+  })
+
+  test('gives up in time', async () => {
+    const tree = path.join(root, 'tree')
+    mkdirSync(tree)
+    for (let index = 0; index < 5_000; index += 1) writeFileSync(path.join(tree, String(index)), '')
+    await expect(removeTree(tree, 1)).rejects.toThrow('it takes longer than')
+  })
+})
