@@ -9,7 +9,11 @@ import {
 } from './configuration.ts'
 
 const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
-const FOLDERS = new Set(['/home/me', '/home/me/project', '/srv'])
+const FOLDERS = new Set([
+  ...['/home/me', '/home/me/project', '/srv', '/opt', '/opt/sandwire', '/opt/sandwire/apps', '/opt/other'],
+  ...['/usr/bin', '/link', '/home/me/.config/sandwire'],
+])
+const OWN_PLACES = ['/opt/sandwire', '/usr/bin/bun', '/home/me/.config/sandwire']
 
 function around(env: Record<string, string> = {}, links: Record<string, string> = {}): Surroundings {
   return {
@@ -23,6 +27,7 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
     isFolder: (file) => FOLDERS.has(file),
     ownerOf: (file) => (file === '/srv' ? 0 : 1000),
     uid: 1000,
+    ownPlaces: OWN_PLACES,
   }
 }
 
@@ -100,6 +105,30 @@ describe('judgeConfiguration', () => {
 
   test('serves only a folder of the user who asks', () => {
     expect(problemsOf(judge({ workspace: '/srv' }))).toEqual([expect.stringContaining('belongs to user 0')])
+  })
+
+  test.each([
+    ...['/opt', '/opt/sandwire', '/opt/sandwire/apps', '/usr/bin'],
+    ...['/home/me', '/home/me/.config/sandwire'],
+  ])('does not serve %s, with what this program runs from or believes (threat T1)', (workspace) => {
+    expect(problemsOf(judge({ workspace, data: '/data' }))).toEqual([
+      expect.stringMatching(/own program or settings.* npx sandwire up --workspace DIR$/),
+    ])
+  })
+
+  test('sees through links to the program', () => {
+    const links = { '/opt/sandwire': '/link/program' }
+    const judged = judgePlace({ workspace: '/link', data: '/data' }, around({}, links))
+    expect(problemsOf(judged)).toEqual([expect.stringContaining('own program or settings')])
+  })
+
+  test('serves a folder beside the program', () => {
+    expect(judge({ workspace: '/opt/other' }).isOk).toBe(true)
+  })
+
+  test('says what to do when npm start is to serve the program itself', () => {
+    const env = { WORKSPACE_MODE: 'local', npm_lifecycle_event: 'start', INIT_CWD: '/opt/sandwire' }
+    expect(problemsOf(judge({}, env))).toEqual([expect.stringContaining('npx sandwire up --workspace DIR')])
   })
 
   test('serves the current folder under WORKSPACE_MODE=local', () => {

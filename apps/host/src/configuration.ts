@@ -18,6 +18,8 @@ export interface Surroundings {
   readonly ownerOf: (file: string) => number | undefined
   /** User who asks. */
   readonly uid: number
+  /** Files and folders that this program runs from or believes. */
+  readonly ownPlaces: readonly string[]
 }
 
 /** Where an installation keeps its things, and what it serves. */
@@ -70,6 +72,12 @@ function dataFolderFor(workspace: string, { env, home }: Surroundings): string {
   return path.join(state, 'sandwire', mark)
 }
 
+/** Whether writing in a folder could change what this program is or does. */
+function isOurs(folder: string, { ownPlaces, realPath }: Surroundings): boolean {
+  const places = [...ownPlaces, ...ownPlaces.map(realPath)]
+  return places.some((place) => isInside(place, folder) || isInside(folder, place))
+}
+
 function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: string[]): string | undefined {
   const mode = read(around.env, 'WORKSPACE_MODE')
   if (mode !== undefined && mode !== 'local' && mode !== 'sandboxes')
@@ -84,6 +92,10 @@ function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: strin
   else if (around.ownerOf(folder) !== around.uid)
     problems.push(
       `The workspace "${folder}" belongs to user ${around.ownerOf(folder)}: start sandwire as that user, who alone can write there`,
+    )
+  else if (isOurs(folder, around))
+    problems.push(
+      `The workspace "${folder}" holds Sandwire's own program or settings, or lies in them, and whoever uses the sandbox could change them: serve another folder with npx sandwire up --workspace DIR`,
     )
   return folder
 }

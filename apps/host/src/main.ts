@@ -9,6 +9,7 @@ import { askSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
+import { findOwnPlaces } from './own-places.ts'
 
 /** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
 const WRONG_USAGE = 2
@@ -28,14 +29,19 @@ function realPath(file: string): string {
   }
 }
 
-const surroundings: Surroundings = {
+const asker = {
   env: process.env,
-  cwd: process.cwd(),
   home: process.env['HOME'] ?? homedir(),
+  uid: process.getuid?.() ?? 0,
+}
+
+const surroundings: Surroundings = {
+  ...asker,
+  cwd: process.cwd(),
   realPath,
   isFolder: (file) => statSync(file, { throwIfNoEntry: false })?.isDirectory() === true,
   ownerOf: (file) => statSync(file, { throwIfNoEntry: false })?.uid,
-  uid: process.getuid?.() ?? 0,
+  ownPlaces: findOwnPlaces(asker),
 }
 
 function fail(code: number, lines: readonly string[]): never {
