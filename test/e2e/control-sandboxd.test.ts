@@ -77,6 +77,19 @@ describe('the real sandboxd behind control', () => {
     )
   })
 
+  test('runs a command that writes 100 MB to its end, and answers with the last of it', async () => {
+    const body = {
+      cmd: 'sh',
+      args: ['-c', 'head -c 100000000 /dev/zero | tr "\\0" a; printf last; exit 3'],
+      timeoutSeconds: 60,
+    }
+    const response = await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: body })
+    const { output, ...result } = await json(response)
+    expect(result).toMatchObject({ exit: { code: 3, signal: null }, isCut: true })
+    expect(String(output)).toMatch(/^a+last$/)
+    expect(String(output)).toHaveLength(1024 * 1024)
+  })
+
   test('shows, lists, pins, reads and ends sessions', async () => {
     const body = {
       cmd: 'sh',

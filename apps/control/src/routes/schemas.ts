@@ -163,8 +163,8 @@ export const execResult = z
   .object({
     session: z.string(),
     exit: z.object({ code: z.int().nullable(), signal: z.string().nullable() }),
-    output: z.string(),
-    isCut: z.boolean(),
+    output: z.string().openapi({ description: 'The last MiB of both streams, in the order of writing.' }),
+    isCut: z.boolean().openapi({ description: 'There was more before it.' }),
   })
   .openapi('ExecResult')
 

@@ -10,6 +10,8 @@ import { errorOfUpstream } from './upstream-errors.ts'
 
 /** Most output that sandboxd returns at once. */
 const MAX_OUTPUT_BYTES = 1024 * 1024
+/** Bytes of a character in UTF-8 after its first, at most. */
+const MAX_UTF8_TAIL = 3
 /** Between two looks whether a process has ended, doubling up to the second one. */
 const MIN_POLL_MS = 20
 const MAX_POLL_MS = 500
@@ -42,7 +44,7 @@ export interface ExecResult {
   readonly exit: { readonly code: number | null; readonly signal: string | null }
   /** Both streams in the order they were written. */
   readonly output: string
-  /** There was more. */
+  /** There was more before it. */
   readonly isCut: boolean
 }
 
@@ -63,6 +65,14 @@ function readOffsets(headers: Headers): Pick<OutputPart, 'from' | 'next' | 'end'
     return value.data
   }
   return { from: read('from'), next: read('next'), end: read('end') }
+}
+
+/** Text of bytes that may begin in the middle of a character; what is left of that one is dropped. */
+function decodeTail(bytes: Uint8Array, isCut: boolean): string {
+  const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >> 6 === 0b10
+  let at = 0
+  while (isCut && at < MAX_UTF8_TAIL && isContinuation(bytes[at])) at += 1
+  return new TextDecoder().decode(bytes.subarray(at))
 }
 
 function person({ identity, requestId }: SandboxCall): Caller {
@@ -157,22 +167,26 @@ export class SandboxSessions {
     })
   }
 
-  /** Starts a process, waits for its exit, and returns what it wrote. */
+  /**
+   * Starts a process, waits for its exit, and returns the last of what it wrote. Nobody reads while it runs, so its
+   * output makes room for itself: a process that waits for a reader would never end.
+   */
   async exec(
     call: SandboxCall,
     session: string,
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<ExecResult> {
-    const started = await this.startProcess(call, session, request)
-    const { id, exit } = await this.#waitForExit(call, started, timeoutMs)
+    const started = await this.startProcess(call, session, { ...request, overflow: 'trim' })
+    const { id, exit, output: kept } = await this.#waitForExit(call, started, timeoutMs)
     if (exit === null) {
       await this.end(call, id)
       throw new SandwireError('silent', 'The process did not end in time')
     }
-    const { bytes, next, end } = await this.output(call, id, 0)
-    const output = new TextDecoder().decode(bytes)
-    return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut: next < end }
+    const { bytes, from, next, end } = await this.output(call, id, Math.max(0, kept.end - MAX_OUTPUT_BYTES))
+    const isCut = from > 0 || next < end
+    const output = decodeTail(new Uint8Array(bytes), from > 0)
+    return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
   }
 
   async #waitForExit(call: SandboxCall, started: SessionFacts, timeoutMs: number): Promise<SessionFacts> {

@@ -50,11 +50,10 @@ function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, stri
 }
 
 /** Starts the process, unless that was done before. */
-export function startProcess(parts: SessionParts, start: StartParameters, nowMs: number): void {
-  const { life, valve, resizes, outbox } = parts
+export function startProcess(parts: SessionParts, start: StartParameters): void {
+  const { life, resizes, outbox } = parts
   if (life.state.is !== 'pending') return
   life.run()
-  valve.beginGrace(nowMs)
   resizes.record(0, start.cols, start.rows)
   outbox.push({ do: 'start', env: start.env, cols: start.cols, rows: start.rows })
 }
@@ -66,7 +65,7 @@ export function greetPlain(
   start: StartParameters,
   nowMs: number,
 ): void {
-  startProcess(parts, start, nowMs)
+  startProcess(parts, start)
   const identity = `plain-${newcomer.link}`
   admit(parts, newcomer, { identity, attempt: 0, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
 }
@@ -103,7 +102,7 @@ export function greet(
 function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: number): undefined {
   const { life, roster, pump, gate, options } = parts
   const isFirst = life.state.is === 'pending'
-  startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows }, nowMs)
+  startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
   const role = hello.role ?? newcomer.rights.authority
   const attachment = admit(
     parts,

@@ -69,7 +69,7 @@ export class ServerSession {
 
   /** Starts the process without waiting for a hello. */
   start(start: StartParameters, nowMs: number): readonly ServerEffect[] {
-    startProcess(this.#parts, start, nowMs)
+    startProcess(this.#parts, start)
     return this.#settle(nowMs)
   }
 

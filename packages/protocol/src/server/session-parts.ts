@@ -45,6 +45,6 @@ export function createParts(options: SessionOptions, nowMs: number): SessionPart
     pump: new OutputPump({ log, resizes, outbox, isPty, turnBytes: limits.turnBytes }),
     links: new LinkTable(limits.messagesPerSecond),
     life: new SessionLife(nowMs),
-    valve: new SourceValve({ log, outbox, options, nowMs }),
+    valve: new SourceValve({ log, outbox, options }),
   }
 }

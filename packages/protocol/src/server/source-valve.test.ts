@@ -189,6 +189,13 @@ describe('while nobody drives', () => {
     expect(back.hears('gap')).toMatchObject([{ from: 0, to: bench.session.log.start }])
   })
 
+  test('[F7] a trimming session that never had a driver waits for none', () => {
+    const bench = new Bench({ overflow: 'trim', keepSeconds: 3600, limits })
+    bench.run(bench.session.start({ env: {}, cols: 80, rows: 24 }, 0))
+    expect(writeUpTo(bench, 100)).toBe(100)
+    expect(bench.session.log.end - bench.session.log.start).toBe(16)
+  })
+
   test('[F7] a session that is ending with nobody there does not hold its program', () => {
     const bench = new Bench({ overflow: 'block', keepSeconds: 1, limits })
     bench.attach({ identity: 1 }).cut()

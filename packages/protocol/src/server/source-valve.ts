@@ -13,13 +13,12 @@ export class SourceValve {
   /** Offset that whoever drove last has consumed. */
   #pin = 0
   /** Until then a session without a driver blocks rather than trims. */
-  #graceUntilMs: number
+  #graceUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(deps: { log: OutputLog; outbox: Outbox; options: SessionOptions; nowMs: number }) {
+  constructor(deps: { log: OutputLog; outbox: Outbox; options: SessionOptions }) {
     this.#log = deps.log
     this.#outbox = deps.outbox
     this.#options = deps.options
-    this.#graceUntilMs = deps.nowMs + deps.options.limits.graceMs
   }
 
   get isPaused(): boolean {
@@ -31,7 +30,7 @@ export class SourceValve {
     return this.#isPaused && nowMs < this.#graceUntilMs ? this.#graceUntilMs : undefined
   }
 
-  /** Begins a grace: at the start, and when a driver is cut off. */
+  /** Begins a grace: a driver was cut off. What never had one waits for nobody. */
   beginGrace(nowMs: number): void {
     this.#graceUntilMs = nowMs + this.#options.limits.graceMs
   }
