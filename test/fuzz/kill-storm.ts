@@ -25,7 +25,7 @@ export interface KillStormResult {
   readonly written: string
   readonly returned: string
   readonly returnedBytes: number
-  /** From noticing the loss to being attached again. */
+  /** From noticing the loss to being attached again; the next kill waits for it. */
   readonly reattachMs: readonly number[]
 }
 
@@ -40,10 +40,12 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
   const returned = new ReceivedStream('digest')
   const reattachMs: number[] = []
   let lostMs: number | undefined
+  /** A kill has not been followed by a reattach yet. */
+  let isKilled = false
   let done = 0
   const killWhenDue = (): void => {
     const mark = marks[done]
-    if (mark === undefined || returned.length < mark || lostMs !== undefined) return
+    if (mark === undefined || returned.length < mark || lostMs !== undefined || isKilled) return
     const pid = workerdOf(options.host)
     if (pid === undefined) return
     try {
@@ -52,6 +54,7 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
       // It died since it was looked up, of the last kill; the next output brings the next try.
       return
     }
+    isKilled = true
     done += 1
     options.onKill?.(done)
   }
@@ -69,6 +72,7 @@ export async function runKillStorm(options: KillStormOptions): Promise<KillStorm
     if (status.is !== 'attached' || lostMs === undefined) return
     reattachMs.push(performance.now() - lostMs)
     lostMs = undefined
+    isKilled = false
   })
   const written = createHash('sha256')
   for (let at = 0; at < totalBytes; at += BLOCK_BYTES) {
