@@ -99,8 +99,33 @@ describe('the host provider', () => {
       made.breaker.succeeded()
       const error = await rejectionOf(made.provider.status(ID, 'r'))
       expect(error?.message).not.toContain('RAW')
-      expect(['provider_unavailable', 'bad_request']).toContain(String(Reflect.get(error ?? {}, 'code')))
+      expect(['provider_unavailable', 'sandbox_failed', 'bad_request']).toContain(
+        String(Reflect.get(error ?? {}, 'code')),
+      )
     }
+  })
+
+  test('is not away because it cannot do something about one sandbox', async () => {
+    await using made = await openHost()
+    for (const code of ['internal', 'not_found', 'a_code_of_later'])
+      for (let calls = 0; calls < 2 * FAILURES_TO_OPEN; calls++) {
+        const status = code === 'internal' ? 500 : 404
+        made.host.intercept = () => Response.json({ error: { code, message: 'RAW' } }, { status })
+        const asked = made.host.calls.length
+        const error = await rejectionOf(made.provider.destroy(ID, 'r'))
+        expect(error).toMatchObject({ code: 'sandbox_failed' })
+        expect(error?.message).not.toContain('RAW')
+        expect(made.host.calls).toHaveLength(asked + 1)
+      }
+    expect(made.breaker.state).toEqual({ is: 'closed', failures: 0 })
+  })
+
+  test('is away when its answers are not understood', async () => {
+    await using made = await openHost()
+    made.host.intercept = () => Response.json({ what: 'is this' })
+    for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
+      await rejectionOf(made.provider.status(ID, 'r'))
+    expect(made.breaker.state.is).toBe('open')
   })
 
   test('stops asking a host that is away, and tries again later', async () => {

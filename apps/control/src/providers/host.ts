@@ -21,13 +21,15 @@ const MAX_ANSWER_BYTES = 64 * 1024
 /** More than is ever asked for in one piece. */
 const MAX_LOG_BYTES = 2 * 1024 * 1024
 
-/** Codes of the host that mean something to a caller; everything else it says becomes `provider_unavailable`. */
+/** Codes of the host that mean something to a caller; any other that it says is `sandbox_failed`: it is there. */
 const HOST_CODES: Readonly<Record<string, { readonly code: ErrorCode; readonly message: string }>> = {
   sandbox_failed: { code: 'sandbox_failed', message: 'Cannot start the sandbox' },
   too_many_sandboxes: { code: 'too_many_sandboxes', message: 'Cannot start more sandboxes on this machine' },
   bad_request: { code: 'bad_request', message: 'Cannot start the sandbox: a setting is not accepted here' },
   shutting_down: { code: 'shutting_down', message: 'Cannot start the sandbox: the machine is stopping' },
 }
+
+const FAILED = { code: 'sandbox_failed', message: 'Cannot do this with the sandbox' } as const
 
 const healthShape = shape.record({
   status: shape.literal('ok'),
@@ -65,6 +67,15 @@ interface HostCall {
   readonly requestId: string
   readonly body?: string
   readonly timeoutMs?: number
+}
+
+/** Understands an answer; undefined when it cannot. */
+type Read<T> = (response: Response) => Promise<T | undefined>
+
+/** For answers that hold nothing. */
+async function dismiss(response: Response): Promise<true> {
+  await response.body?.cancel()
+  return true
 }
 
 function unreachable(cause?: unknown): SandwireError {
@@ -113,28 +124,25 @@ export class HostProvider implements Provider {
 
   async destroy(id: string, requestId: string): Promise<void> {
     const path = `/sandboxes/${id}`
-    await this.#ask({ name: 'destroy', method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS })
+    const call = { name: 'destroy', method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS } as const
+    await this.#ask(call, dismiss)
   }
 
   async sever(id: string, requestId: string): Promise<void> {
-    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/sever`, requestId })
+    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/sever`, requestId }, dismiss)
   }
 
-  async logs(id: string, maxBytes: number, requestId: string): Promise<string> {
+  logs(id: string, maxBytes: number, requestId: string): Promise<string> {
     const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
-    const text = await readBounded(
-      await this.#ask({ name: 'logs', method: 'GET', path, requestId }),
-      MAX_LOG_BYTES,
+    return this.#ask({ name: 'logs', method: 'GET', path, requestId }, (response) =>
+      readBounded(response, MAX_LOG_BYTES),
     )
-    if (text === undefined) throw unavailable('its answer is too large')
-    return text
   }
 
-  async health(requestId: string): Promise<HostHealth> {
-    const response = await this.#ask({ name: 'health', method: 'GET', path: '/health', requestId })
-    const health = healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES))
-    if (health === undefined) throw unavailable('its answer is not understood')
-    return health
+  health(requestId: string): Promise<HostHealth> {
+    return this.#ask({ name: 'health', method: 'GET', path: '/health', requestId }, async (response) =>
+      healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES)),
+    )
   }
 
   async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
@@ -151,15 +159,16 @@ export class HostProvider implements Provider {
     }
   }
 
-  async #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {
-    const status = decodeSandboxStatus(await readBoundedJson(await this.#ask(call), MAX_ANSWER_BYTES))
-    if (status === undefined || status.id !== id) throw unavailable('its answer is not understood')
-    return status
+  #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {
+    return this.#ask(call, async (response) => {
+      const status = decodeSandboxStatus(await readBoundedJson(response, MAX_ANSWER_BYTES))
+      return status?.id === id ? status : undefined
+    })
   }
 
   /** Every call of the host API is idempotent, so each may be tried again when the host did not answer. */
-  #ask(call: HostCall): Promise<Response> {
-    return retryIdempotent(() => this.#askOnce(call), {
+  #ask<T>(call: HostCall, read: Read<T>): Promise<T> {
+    return retryIdempotent(() => this.#askOnce(call, read), {
       isWorthRetrying: (error) =>
         // An open breaker stays so for longer than the retries last.
         this.#deps.breaker.state.is === 'closed' &&
@@ -170,15 +179,17 @@ export class HostProvider implements Provider {
     })
   }
 
-  async #askOnce(call: HostCall): Promise<Response> {
+  /** An answer that is understood, good or bad, says that the host is there; anything else counts against it. */
+  async #askOnce<T>(call: HostCall, read: Read<T>): Promise<T> {
     const { breaker, nowMs, onCall } = this.#deps
     const startedMs = nowMs()
     if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly, next try in a moment')
     try {
-      const response = await this.#send(call)
+      const answer = await read(await this.#send(call))
+      if (answer === undefined) throw unavailable('its answer is not understood')
       breaker.succeeded()
       onCall(call.name, nowMs() - startedMs, true)
-      return response
+      return answer
     } catch (error) {
       const isAway = error instanceof SandwireError && error.code === 'provider_unavailable'
       if (isAway) breaker.failed(nowMs())
@@ -204,11 +215,9 @@ export class HostProvider implements Provider {
     }
     if (response.ok) return response
     const said = errorShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES))
-    const known =
-      said !== undefined && Object.hasOwn(HOST_CODES, said.error.code)
-        ? HOST_CODES[said.error.code]
-        : undefined
-    if (known === undefined) throw unavailable(`it answered ${response.status}`)
-    throw new SandwireError(known.code, known.message)
+    if (said === undefined) throw unavailable(`it answered ${response.status}`)
+    const known = Object.hasOwn(HOST_CODES, said.error.code) ? HOST_CODES[said.error.code] : undefined
+    const { code, message } = known ?? FAILED
+    throw new SandwireError(code, message)
   }
 }
