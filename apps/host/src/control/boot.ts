@@ -5,7 +5,7 @@ import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
 import { bundleControl } from './bundle.ts'
-import { translateLine } from './control-log.ts'
+import { ControlLog } from './control-log.ts'
 import { recordWorkerd } from './orphan.ts'
 import { Workerd } from './workerd.ts'
 import { type ControlConfig, describeWorkerd } from './workerd-config.ts'
@@ -81,6 +81,7 @@ export function bootControl(options: BootOptions): Promise<Workerd> {
     slots,
     objects: folder.objects,
   })
+  const controlLog = new ControlLog()
   return Workerd.start({
     program: findWorkerd(),
     config: prepared.encode(config),
@@ -94,7 +95,10 @@ export function bootControl(options: BootOptions): Promise<Workerd> {
         log.error('control_not_recorded', { pid: identity.pid, cause: describeCause(error) })
       }
     },
-    onLine: (line) => writeLog(translateLine(line, new Date())),
+    onLine: (line) => {
+      const translated = controlLog.translate(line, new Date())
+      if (translated !== undefined) writeLog(translated)
+    },
     onBack,
     onTrouble,
     log,

@@ -1,62 +1,67 @@
 import { expect, test } from 'bun:test'
-import { translateLine } from './control-log.ts'
+import { classify, ControlLog } from './control-log.ts'
 
 const NOW = new Date(0)
+const time = NOW.toISOString()
 
 function translate(line: string): unknown {
-  return JSON.parse(translateLine(line, NOW))
+  return JSON.parse(new ControlLog().translate(line, NOW) ?? 'null')
 }
 
-const time = NOW.toISOString()
+function said(message: string): string {
+  return JSON.stringify({ timestamp: '1', level: 'error', source: 'x.c++:1', message })
+}
 
 test('a line of control keeps its fields', () => {
   const inner = {
     time: '2026-01-01T00:00:00.000Z',
     level: 'warn',
+    source: 'control',
     event: 'request',
     request_id: 'r1',
     status: 502,
   }
   const line = JSON.stringify({ timestamp: 1, level: 'log', message: JSON.stringify(inner) })
-  expect(translate(line)).toEqual({ source: 'control', ...inner })
+  expect(translate(line)).toEqual(inner)
 })
 
-test("workerd's own trouble is kept as one line without its addresses", () => {
-  const line = JSON.stringify({
-    timestamp: '1',
-    level: 'error',
-    source: 'x.c++:1',
-    message: 'failed: a\nstack: bin@1',
-  })
-  expect(translate(line)).toEqual({
-    time,
-    level: 'error',
-    source: 'control',
-    event: 'workerd',
-    message: 'failed: a',
-  })
+test("of workerd's own trouble the kind is told, and nothing that strangers sent (threat T2)", () => {
+  const told = { time, level: 'error', source: 'control', event: 'workerd_said', count: 1 }
+  const message =
+    'Uncaught exception: kj/url.c++:165: failed: invalid URL; url = http://x/?token=CANARY\nstack: 1'
+  expect(translate(said(message))).toEqual({ ...told, class: 'Uncaught exception' })
+})
+
+test.each(
+  [
+    ...['CANARY', 'swl_CANARY: x', 'http://CANARY', '{"CANARY":1}', '{"event":"CANARY"}', '["CANARY"]'],
+    ...['GET /CANARY: no', 'abcdefghijklmnopqCANARY: x', 'a b c d CANARY: x', 'x [CANARY == 2]: y'],
+  ].flatMap((text) => [text, said(text)]),
+)('nothing of %s is kept (threat T2)', (line) => {
+  expect(translate(line)).toMatchObject({ event: 'workerd_said', class: 'other' })
+})
+
+test('the same is told ever more rarely', () => {
+  const log = new ControlLog()
+  const counts = Array.from({ length: 100 }, () => log.translate(said('failed: x'), NOW)).flatMap((line) =>
+    line === undefined ? [] : [JSON.parse(line).count],
+  )
+  expect(counts).toEqual([1, 2, 4, 8, 16, 32, 64])
+})
+
+test('kinds stay bounded', () => {
+  const log = new ControlLog()
+  const letters = (index: number): string =>
+    [...String(index)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+  for (let index = 0; index < 200; index += 1) log.translate(said(`${letters(index)}: x`), NOW)
+  expect(log.translate(said('another kind: x'), NOW) ?? '{"class":"other"}').toContain('"class":"other"')
 })
 
 test.each([
-  [
-    'url.c++:165: failed: expected ok != nullptr; invalid URL; url = http://u:SECRET@x/',
-    'url.c++:165: failed: expected ok != nullptr; invalid URL',
-  ],
-  ['x.c++:1: failed: expected a == b [SECRET == 2]; size = 3', 'x.c++:1: failed: expected a == b'],
-])(
-  'the values that workerd adds to its trouble come from strangers, and are cut off (threat T2) %#',
-  (message, kept) => {
-    expect(translate(JSON.stringify({ level: 'error', message }))).toMatchObject({
-      event: 'workerd',
-      message: kept,
-    })
-  },
-)
-
-test.each(['plain text', '[1]', 'null', '"x"'])('what is no object is kept as text: %s', (line) => {
-  expect(translate(line)).toEqual({ time, level: 'info', source: 'control', event: 'workerd', message: line })
-})
-
-test('long text is cut', () => {
-  expect(translateLine('x'.repeat(100_000), NOW).length).toBeLessThan(1000)
+  ['failed: a', 'failed'],
+  ['Uncaught exception: a', 'Uncaught exception'],
+  ['', 'other'],
+  [`${'x'.repeat(100_000)}`, 'other'],
+])('%# has its class', (message, found) => {
+  expect(classify(said(message))).toBe(found)
 })

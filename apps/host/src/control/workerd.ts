@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
-import { describeCause, type Log } from '../log.ts'
+import type { Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
 import { cutConnections } from '../slots/cut-connections.ts'
 import { replaceDelayMs, retryDelayMs } from './restart-delay.ts'
@@ -156,8 +156,9 @@ export class Workerd {
         else this.#options.onBack()
         return
       } catch (error) {
-        const { message, cause } = SandwireError.from(error)
-        this.#options.log.error('control_start_failed', { message, cause: describeCause(cause) })
+        // Its last words are in the log as far as they may be: by their kind.
+        const { message } = SandwireError.from(error)
+        this.#options.log.error('control_start_failed', { message })
         if (failures === 0) this.#options.onTrouble(message)
         delayMs = retryDelayMs(failures)
       }
