@@ -17,6 +17,8 @@ import { listListening } from './support/listening.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const NOBODY = 65_534
+/** Names under which the public port answers on this machine. */
+const SERVED = ['localhost', '127.0.0.1', ...(existsSync('/proc/net/if_inet6') ? ['[::1]'] : [])]
 
 /** Runs a command of `sandwire` until it ends by itself. */
 async function sandwire(
@@ -103,8 +105,24 @@ describe('sandwire up', () => {
     const file = join(host.data, 'config/sandwire/servers.json')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
-      servers: [{ url: `http://localhost:${host.port}`, tokenFile: join(host.data, 'local-token') }],
+      servers: SERVED.map((name) => ({
+        url: `http://${name}:${host.port}`,
+        tokenFile: join(host.data, 'local-token'),
+      })),
     })
+  })
+
+  test.each([
+    ['GET http://localhost/api/sandboxes?token=swl_CANARY HTTP/1.1', 'localhost'],
+    ['GET / HTTP/1.1', 'user:CANARY@localhost'],
+    ['GET CANARY HTTP/1.1', 'CANARY x'],
+  ])('logs nothing of a request that workerd itself refuses: %s, Host %s (threat T2)', async (line, name) => {
+    await using tcp = await openRawTcp({ port: host.port })
+    await tcp.write(`${line}\r\nHost: ${name}\r\nConnection: close\r\n\r\n`)
+    await tcp.ended
+    const file = join(host.data, 'host.log')
+    await eventually(() => readFileSync(file, 'utf8').includes('workerd_said'), { what: 'a line of the log' })
+    expect(readFileSync(file, 'utf8')).not.toContain('CANARY')
   })
 
   test('needs the local token', async () => {
@@ -278,7 +296,7 @@ describe('a death', () => {
     rmSync(data, { recursive: true })
   })
 
-  test('in order leaves no process, no lock and no socket', async () => {
+  test('in order leaves no process, no lock, no socket and no entry in the list of servers', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-stop-'))
     await using host = await startHost({ data })
     const below = readDescendants(host.pid)
@@ -287,6 +305,9 @@ describe('a death', () => {
     expect(await host.exited).toEqual({ code: 0, signal: null })
     expect(below.filter(({ pid }) => isAlive(pid))).toEqual([])
     for (const name of ['lock', 'workerd', 'run']) expect(existsSync(join(data, name))).toBe(false)
+    expect(JSON.parse(readFileSync(join(data, 'config/sandwire/servers.json'), 'utf8'))).toEqual({
+      servers: [],
+    })
     expect(host.output()).toContain('Stopped')
     rmSync(data, { recursive: true })
   })

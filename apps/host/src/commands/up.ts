@@ -13,9 +13,9 @@ import type { Workerd } from '../control/workerd.ts'
 import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
-import { publishServer, serversFile } from '../data/servers-file.ts'
+import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
-import { createLog, type Log } from '../log.ts'
+import { createLog, describeCause, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
 import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
 import { composeWelcome, type WelcomeFacts } from '../welcome.ts'
@@ -52,15 +52,31 @@ function takeLock(file: string): DataLock {
   )
 }
 
-/** Makes the server known to `sbx-stdio`; false when this user has no place for that. */
-function publish(url: string, folder: DataFolder, { env }: UpOptions, log: Log): boolean {
+/** Makes the server known to `sbx-stdio` for as long as it runs; false when this user has no place for that. */
+function publish(
+  urls: readonly string[],
+  { folder, log }: Base,
+  { env }: UpOptions,
+  undo: AsyncDisposableStack,
+): boolean {
+  const file = serversFile(env, env['HOME'] ?? homedir())
+  const tokenFile = folder.localToken
   try {
-    const file = serversFile(env, env['HOME'] ?? homedir())
-    publishServer(file, { url, tokenFile: folder.localToken })
+    publishServer(file, { urls, tokenFile })
+    undo.defer(() => withdraw(file, tokenFile, log))
     return true
   } catch (error) {
-    log.warn('servers_file', { message: error instanceof Error ? error.message : 'not written' })
+    log.warn('servers_file', { message: describeCause(error) })
     return false
+  }
+}
+
+function withdraw(file: string, tokenFile: string, log: Log): void {
+  try {
+    withdrawServer(file, tokenFile)
+  } catch (error) {
+    // Whoever reads the list sees from the lock that this host has ended.
+    log.warn('servers_file', { message: describeCause(error) })
   }
 }
 
@@ -99,7 +115,10 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
 
 /** What runs once control serves. */
 interface Served {
+  /** The address to show. */
   readonly url: string
+  /** Every address under which it answers. */
+  readonly urls: readonly string[]
   readonly codes: SignInCodes
   readonly api: HostApi
   readonly control: Workerd
@@ -142,7 +161,8 @@ async function serve(
     forgetWorkerd(folder.workerd)
   })
   base.lock.describe({ url, socket })
-  return { url, codes, api, control }
+  const urls = [url, ...listen.map((address) => `http://${address}`)]
+  return { url, urls, codes, api, control }
 }
 
 /** Starts everything; whatever fails undoes what was begun. */
@@ -166,7 +186,7 @@ export async function up(options: UpOptions): Promise<Running> {
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
   late.control = served.control
   undo.use(keepClaiming(keeper, log))
-  const isFindable = publish(served.url, folder, options, log)
+  const isFindable = publish(served.urls, base, options, undo)
   log.info('up', { isolation: keeper.isolation, sandboxes: adopted.length })
   const facts: WelcomeFacts = {
     ...sandboxes,
