@@ -110,7 +110,7 @@ describe('judgeConfiguration', () => {
   test.each([
     ...['/opt', '/opt/sandwire', '/opt/sandwire/apps', '/usr/bin'],
     ...['/home/me', '/home/me/.config/sandwire'],
-  ])('does not serve %s, with what this program runs from or believes (threat T1)', (workspace) => {
+  ])('does not serve %s, with what this program runs from or believes (threat T38)', (workspace) => {
     expect(problemsOf(judge({ workspace, data: '/data' }))).toEqual([
       expect.stringMatching(/own program or settings.* npx sandwire up --workspace DIR$/),
     ])

@@ -30,7 +30,7 @@ describe('removeTree', () => {
     await removeTree(path.join(root, 'absent'))
   })
 
-  test('removes links, not what they lead to (threat T1)', async () => {
+  test('removes links, not what they lead to (threat T13)', async () => {
     const outside = path.join(root, 'outside')
     mkdirSync(outside, { mode: 0o500 })
     const tree = path.join(root, 'tree')
@@ -55,7 +55,7 @@ describe('removeTree', () => {
     expect(turns).toBeGreaterThan(1)
   }, 60_000)
 
-  test('removes folders that keep out their own owner, and changes nothing that links lead to (threat T1)', async () => {
+  test('removes folders that keep out their own owner, and changes nothing that links lead to (threat T13)', async () => {
     const tree = path.join(root, 'tree')
     const script = `umask 022; mkdir -p ${tree}/h/i && touch ${tree}/h/i/x && touch ${root}/theirs && chmod 0400 ${root}/theirs && ln -s ${root}/theirs ${tree}/a && chmod 000 ${tree}/h/i ${tree}/h && chmod 500 ${tree}`
     const made = Bun.spawn([...AS_NOBODY, 'sh', '-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
