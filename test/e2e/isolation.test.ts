@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import {
   createDataFolder,
@@ -8,6 +10,7 @@ import {
   IsolatedSandbox,
   mintId,
   removeDataFolder,
+  runFolderOf,
   whyNot,
   type Starter,
 } from './support/isolation/isolated.ts'
@@ -54,12 +57,47 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
     test('keeps workspace and home over a stop, and nothing else', async () => {
       const id = mintId()
       const first = await IsolatedSandbox.start(starter, data, { id })
-      await first.run('echo kept > /workspace/a; echo kept > ~/b; echo gone > /tmp/c')
+      await first.run('echo kept > /workspace/a; echo kept > ~/b; echo gone > /tmp/c; chmod 0 /workspace ~')
       await first.tell('stop')
       first.keeper.kill('SIGKILL')
       await first.keeper.exited
       await using second = await IsolatedSandbox.start(starter, data, { id })
       expect((await second.run('cat /workspace/a ~/b; ls /tmp')).stdout).toBe('kept\nkept\n')
+    })
+
+    test('follows nothing that a sandbox left in the folder of its sockets (threat T39)', async () => {
+      const victim = join(data, 'victim')
+      mkdirSync(victim)
+      chmodSync(victim, 0o751)
+      chownSync(victim, 12_345, 12_345)
+      const id = mintId()
+      const first = await IsolatedSandbox.start(starter, data, { id })
+      // sandboxd can write there, and so can every process where there is one user.
+      const names = ['egress', 'public-key', 'env.json']
+      const links = names.map((name) => `rm -rf ${name}; ln -s ${victim} ${name}`)
+      const plant = ['set -e', ...links, 'rm -f sandboxd.sock', 'mkdir -p sandboxd.sock/deep', 'ls -A']
+      const left =
+        starter === 'root'
+          ? Bun.spawnSync(['sh', '-c', plant.join('\n')], { cwd: join(runFolderOf(starter, id), 'io') })
+              .stdout
+          : (await first.run(['cd /run/sandwire', ...plant].join('\n'))).stdout
+      expect(left.toString()).toBe('egress\nenv.json\npublic-key\nsandboxd.sock\n')
+      await first.tell('stop')
+      expect(await first.await('ended')).toMatchObject({ reason: expect.any(String) })
+      first.keeper.kill('SIGKILL')
+      await first.keeper.exited
+      await using second = await IsolatedSandbox.start(starter, data, { id })
+      expect((await second.run('echo alive')).stdout).toBe('alive\n')
+      const { mode, uid, gid } = statSync(victim)
+      expect([mode & 0o777, uid, gid]).toEqual([0o751, 12_345, 12_345])
+    })
+
+    test('gives the folder of the way out to nobody inside (threat T31)', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data)
+      const folder = '/run/sandwire-egress'
+      for (const attempt of [`touch ${folder}/x`, `mv ${folder} /run/other`, `rmdir ${folder}`])
+        expect(await sandbox.run(attempt)).toMatchObject({ code: 1 })
+      expect((await sandbox.run(`test -d ${folder}`)).code).toBe(0)
     })
 
     test('ends with what sandboxd ended with', async () => {

@@ -39,7 +39,7 @@ class Bubblewrap implements Isolation {
   async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
     const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
-    prepareRunFolder(this.#settings.runBase, folders, ids)
+    await prepareRunFolder(this.#settings.runBase, folders, ids)
     if (this.#machine.hasImages && ids !== undefined) {
       await ensureDiskImage(folders.image, plan.limits.diskBytes, ids)
     } else {
@@ -88,12 +88,18 @@ function pidsOf(ids: SandboxIds): number[] {
     .map(({ pid }) => pid)
 }
 
-function prepareRunFolder(runBase: string, folders: SandboxFolders, ids: SandboxIds | undefined): void {
+async function prepareRunFolder(
+  runBase: string,
+  folders: SandboxFolders,
+  ids: SandboxIds | undefined,
+): Promise<void> {
   // Root's is walked by the ids of sandboxes, each of which enters only its own.
   ensureOwnFolder(runBase, ids === undefined ? 0o700 : 0o711)
   ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
+  // What an earlier life of the sandbox left there could lead anywhere.
+  await removeTree(folders.io)
   ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
-  ensureFolder(`${folders.io}/egress`, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
+  ensureFolder(folders.egress, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
 }
 
 function describeLimits(kind: CgroupKind): string[] {

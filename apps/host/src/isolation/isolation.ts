@@ -4,12 +4,12 @@ import type { SandboxLimits } from '@sandwire/internal'
 export const INSIDE = {
   workspace: '/workspace',
   home: '/home/user',
-  /** Folder with the sockets below; writable by sandboxd, not by the user's processes where uids differ. */
+  /** Folder with sandboxd's socket and key; writable by sandboxd, not by the user's processes where uids differ. */
   run: '/run/sandwire',
   /** Where sandboxd listens. */
   daemonSocket: '/run/sandwire/sandboxd.sock',
-  /** Where the egress proxy of this sandbox listens; absent under policy `none`. */
-  proxySocket: '/run/sandwire/egress/proxy.sock',
+  /** Where the egress proxy of this sandbox listens, in a folder that nothing inside can write; absent under policy `none`. */
+  proxySocket: '/run/sandwire-egress/proxy.sock',
   /** Control's public key. */
   publicKey: '/run/sandwire/public-key',
 } as const
@@ -57,7 +57,10 @@ export interface Isolation {
   readonly kind: 'bubblewrap' | 'none'
   /** One line per weakness on this machine, such as `one uid for sandboxd and user processes: not started as root`. */
   readonly weaknesses: readonly string[]
-  /** Makes folders, image and uid of a sandbox unless they exist; then its sockets can be opened before `launch`. */
+  /**
+   * Makes folders, image and uid of a sandbox unless they exist, and the folder of its sockets anew; then sockets can be
+   * opened before `launch`. Nothing of the sandbox may run.
+   */
   prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths>
   /** Starts it. Everything dies with the calling process. */
   launch(plan: LaunchPlan): Promise<LaunchedSandbox>

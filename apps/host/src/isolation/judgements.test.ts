@@ -54,12 +54,12 @@ test('bubblewrap is used where it works, and what is used instead is said', () =
 test('without isolation, paths of the sandbox become paths of this machine', () => {
   const outside = {
     daemonSocket: '/r/io/sandboxd.sock',
-    proxySocket: '/r/io/egress/proxy.sock',
+    proxySocket: '/r/egress/proxy.sock',
     workspace: '/d/w',
     home: '/d/h',
   }
   expect(toOutside('unix:/run/sandwire/sandboxd.sock', outside)).toBe('unix:/r/io/sandboxd.sock')
-  expect(toOutside('/run/sandwire/egress/proxy.sock', outside)).toBe('/r/io/egress/proxy.sock')
+  expect(toOutside('/run/sandwire-egress/proxy.sock', outside)).toBe('/r/egress/proxy.sock')
   expect(toOutside('/workspace', outside)).toBe('/d/w')
   expect(toOutside('/workspaces', outside)).toBe('/workspaces')
   expect(toOutside('--listen', outside)).toBe('--listen')

@@ -1,4 +1,4 @@
-import { closeSync, constants, lchownSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, lchownSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createBwrapArgv, INSIDE_PROGRAM, type Binding } from './bwrap-argv.ts'
 import { cgroupOf, type CgroupKind } from './cgroups.ts'
@@ -7,7 +7,6 @@ import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
 import { Launched } from './launched.ts'
 import { isAttached } from './loop-devices.ts'
-import { outsidePaths } from './outside-paths.ts'
 import { pollUntil } from './poll.ts'
 import { procSwitches } from './proc-switches.ts'
 import { findDaemon, findInit } from './sandbox-processes.ts'
@@ -92,28 +91,9 @@ function prepareStage(folders: SandboxFolders, ids: SandboxIds | undefined): voi
   closeSync(openSync(path.join(folders.stage, 'executable'), 'a', 0o755))
 }
 
-/** Writes a file where sandboxd can write too: a link it may have left there is not followed. */
-function replaceFile(file: string, text: string): void {
-  rmSync(file, { force: true })
-  const fd = openSync(
-    file,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-    0o600,
-  )
-  try {
-    writeFileSync(fd, text)
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** Gives sandboxd what was put into its folder from outside: keys, settings, the proxy's socket. */
+/** Gives sandboxd what was put into its folder from outside: keys and settings. Nothing inside has been there yet. */
 function handOver(folder: string, ids: SandboxIds): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const file = path.join(folder, entry.name)
-    lchownSync(file, ids.daemon, ids.daemon)
-    if (entry.isDirectory()) handOver(file, ids)
-  }
+  for (const name of readdirSync(folder)) lchownSync(path.join(folder, name), ids.daemon, ids.daemon)
 }
 
 function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
@@ -128,13 +108,14 @@ function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
 }
 
 function createBindings(
-  { folders, settings, ids }: LaunchRequest,
+  { plan, folders, settings, ids }: LaunchRequest,
   sources: Sources,
 ): { readOnly: Binding[]; writable: Binding[] } {
   return {
     readOnly: [
       ...(ids === undefined && process.getuid?.() === 0 ? procSwitches() : []),
       ...ownSystemFolders(),
+      ...(plan.hasEgress ? [{ from: folders.egress, to: path.dirname(INSIDE.proxySocket) }] : []),
       { from: folders.etc, to: '/etc' },
       ...hostEtcBindings(),
       { from: sources.executable, to: `${INSIDE_PROGRAM}/executable` },
@@ -164,10 +145,9 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   writeEtcFolder(folders.etc, plan.name)
   prepareStage(folders, ids)
   writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
-  replaceFile(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey)
+  const keyFile = path.join(folders.io, path.basename(INSIDE.publicKey))
+  writeFileSync(keyFile, plan.publicKey, { flag: 'wx', mode: 0o600 })
   if (ids !== undefined) handOver(folders.io, ids)
-  // Left by a sandbox that was killed.
-  rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
   const oomKillsBefore = cgroup.oomKills()
   const child = await spawn(request, cgroup.joinFiles).catch((error: unknown) => {
     cgroup.remove()
@@ -188,10 +168,8 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
       cgroup.pids().length === 0 &&
       findInit(folders.info) === undefined &&
       !(machine.hasImages && isAttached(folders.image)),
-    cleanUp: () => {
-      cgroup.remove()
-      rmSync(outsidePaths(folders, machine).daemonSocket, { force: true })
-    },
+    // The socket may be anything by now, and goes with its folder at the next start.
+    cleanUp: () => void cgroup.remove(),
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
   })
   keepWatch(request, launched)

@@ -12,8 +12,8 @@ export function outsidePaths(
 ): OutsidePaths {
   const files = machine.hasImages ? path.join(folders.stage, 'disk') : folders.files
   return {
-    daemonSocket: path.join(folders.io, path.relative(INSIDE.run, INSIDE.daemonSocket)),
-    proxySocket: path.join(folders.io, path.relative(INSIDE.run, INSIDE.proxySocket)),
+    daemonSocket: path.join(folders.io, path.basename(INSIDE.daemonSocket)),
+    proxySocket: path.join(folders.egress, path.basename(INSIDE.proxySocket)),
     workspace: machine.workspace ?? path.join(files, 'workspace'),
     home: path.join(files, 'home'),
   }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { ensureOwnFolder } from './sandbox-folders.ts'
+import { ensureFolder, ensureOwnFolder } from './sandbox-folders.ts'
 
 describe('the folder for sockets', () => {
   let root = ''
@@ -29,4 +29,14 @@ describe('the folder for sockets', () => {
     chownSync(folder, 65_534, 65_534)
     expect(() => ensureOwnFolder(folder, 0o700)).toThrow("somebody else's")
   })
+})
+
+test('a folder is never made of a link, and what the link leads to stays as it is (threat T39)', () => {
+  const root = mkdtempSync(path.join(tmpdir(), 'folders-'))
+  const victim = path.join(root, 'victim')
+  mkdirSync(victim, { mode: 0o750 })
+  symlinkSync(victim, path.join(root, 'link'))
+  expect(() => ensureFolder(path.join(root, 'link'), 0o700)).toThrow('ENOTDIR')
+  expect(statSync(victim).mode & 0o777).toBe(0o750)
+  rmSync(root, { recursive: true })
 })

@@ -1,12 +1,14 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, closeSync, constants, lstatSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 
 /** Everything of one sandbox that has a path on this machine. */
 export interface SandboxFolders {
   /** Holds all that is made anew after a reboot. */
   readonly run: string
-  /** Becomes `INSIDE.run`: sockets and the public key. */
+  /** Becomes `INSIDE.run`: sandboxd's socket and the public key. The sandbox can put anything there. */
   readonly io: string
+  /** Holds the socket of the egress proxy; read only inside. */
+  readonly egress: string
   /** Becomes `/etc`. */
   readonly etc: string
   /** Mount points that only the sandbox's own mount namespace sees filled. */
@@ -28,6 +30,7 @@ export function foldersOf(base: { dataFolder: string; runBase: string }, id: str
   return {
     run,
     io: path.join(run, 'io'),
+    egress: path.join(run, 'egress'),
     etc: path.join(run, 'etc'),
     stage: path.join(run, 'stage'),
     filter: path.join(run, 'filter.bpf'),
@@ -45,11 +48,20 @@ export interface SandboxIds {
   readonly user: number
 }
 
-/** Makes a folder that belongs to `owner`, or gives an existing one to it. */
+/** Opens a place and not what is in it, which needs no right to read: a folder may keep out its own owner. */
+const O_PATH = 0o10000000
+
+/** Makes a folder that belongs to `owner`, or gives an existing one to it. Throws for a link, whatever it leads to. */
 export function ensureFolder(folder: string, mode: number, owner?: { uid: number; gid: number }): void {
   mkdirSync(folder, { recursive: true, mode })
-  chmodSync(folder, mode)
-  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
+  const fd = openSync(folder, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  const opened = `/proc/self/fd/${fd}`
+  try {
+    chmodSync(opened, mode)
+    if (owner !== undefined) chownSync(opened, owner.uid, owner.gid)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Makes a folder of this user unless there is one; refuses one that somebody else put there, or a link. */

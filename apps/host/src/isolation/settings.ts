@@ -21,8 +21,8 @@ export interface IsolationSettings {
   readonly workspace?: string
 }
 
-/** `sun_path` holds 107 bytes and a zero; the longest socket below is `ID/io/egress/proxy.sock`, and a variant ends in `-local`. */
-const MAX_RUN_BASE_BYTES = 107 - `/${'i'.repeat(32)}/io/egress/proxy.sock`.length - '-local'.length
+/** `sun_path` holds 107 bytes and a zero; the longest socket below is `ID/egress/proxy.sock`, and a variant ends in `-local`. */
+const MAX_RUN_BASE_BYTES = 107 - `/${'i'.repeat(32)}/egress/proxy.sock`.length - '-local'.length
 
 /** Where sockets and mount points of sandboxes belong on this machine. */
 export function defaultRunBase(env: Readonly<Record<string, string | undefined>>, uid: number): string {

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { shape } from '@sandwire/protocol'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
@@ -29,6 +29,7 @@ export function toOutside(argument: string, outside: OutsidePaths): string {
   const run = path.dirname(outside.daemonSocket)
   const places: readonly (readonly [string, string])[] = [
     [INSIDE.run, run],
+    [path.dirname(INSIDE.proxySocket), path.dirname(outside.proxySocket)],
     [INSIDE.workspace, outside.workspace],
     [INSIDE.home, outside.home],
   ]
@@ -68,13 +69,13 @@ class Unisolated implements Isolation {
     this.#settings = settings
   }
 
-  prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
+  async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
     ensureOwnFolder(this.#settings.runBase, 0o700)
-    for (const folder of [folders.run, folders.io, path.join(folders.io, 'egress')])
-      ensureFolder(folder, 0o700)
+    await removeTree(folders.io)
+    for (const folder of [folders.run, folders.io, folders.egress]) ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
-    return Promise.resolve(this.#outside(folders))
+    return this.#outside(folders)
   }
 
   launch(plan: LaunchPlan): Promise<LaunchedSandbox> {
@@ -143,7 +144,8 @@ function partsOf(
       child.kill('SIGKILL')
     },
     isGone: () => look().length === 0,
-    cleanUp: () => rmSync(outsidePaths(folders, NO_IMAGES).daemonSocket, { force: true }),
+    // Its socket may be anything by now, and goes with its folder at the next start.
+    cleanUp: () => undefined,
     ranOutOfMemory: () => false,
   }
 }

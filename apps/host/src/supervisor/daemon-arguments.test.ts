@@ -28,6 +28,6 @@ test('a sandbox with a way out is told where it is', () => {
   for (const policy of ['allowlist', 'open'] as const)
     expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }).slice(-2)).toEqual([
       '--proxy-socket',
-      '/run/sandwire/egress/proxy.sock',
+      '/run/sandwire-egress/proxy.sock',
     ])
 })

@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
@@ -67,10 +67,9 @@ class ClaimClock {
   }
 }
 
-/** Puts the environment of processes where sandboxd finds it. sandboxd can write there: what it left is not followed. */
+/** Puts the environment of processes where sandboxd finds it, in a folder that is new: what it once left there is gone. */
 function writeEnvFile(paths: OutsidePaths, env: Readonly<Record<string, string>>): void {
   const file = path.join(path.dirname(paths.daemonSocket), ENV_FILE)
-  rmSync(file, { force: true })
   const fd = openSync(file, 'wx', 0o600)
   try {
     writeSync(fd, JSON.stringify(env))

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal'
 import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
+import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
 
 const NOBODY = 65_534
 const KEEPER = new URL('./keeper.ts', import.meta.url).pathname
@@ -41,6 +42,12 @@ export function createDataFolder(starter: Starter): string {
   const folder = mkdtempSync('/tmp/sandwire-isolation-')
   if (starter === 'nobody' && process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
   return folder
+}
+
+/** Where the sockets of a sandbox are on this machine. */
+export function runFolderOf(starter: Starter, id: string): string {
+  const uid = starter === 'nobody' && process.getuid?.() === 0 ? NOBODY : (process.getuid?.() ?? 0)
+  return join(defaultRunBase({}, uid), id)
 }
 
 export function mintId(): string {

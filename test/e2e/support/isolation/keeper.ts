@@ -23,7 +23,7 @@ const launched = await isolation.launch({
   limits,
   daemonArgs: ['--listen', `unix:${INSIDE.daemonSocket}`],
   publicKey: 'key',
-  hasEgress: false,
+  hasEgress: true,
 })
 const reader = launched.stdout.getReader()
 const complaints = new Response(launched.stderr).text()
