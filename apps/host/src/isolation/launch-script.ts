@@ -25,15 +25,21 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function mountCommand(mount: Mount): string {
+function mountCommands(mount: Mount): string[] {
   switch (mount.kind) {
     case 'bind':
-      return `mount --bind ${quote(mount.from)} ${quote(mount.to)}`
+      return [`mount --bind ${quote(mount.from)} ${quote(mount.to)}`]
     case 'image':
-      // Freed blocks become holes in the image again.
-      return `mount -t ext4 -o loop,discard,nosuid,nodev,noatime ${quote(mount.from)} ${quote(mount.to)}`
+      return [
+        // Freed blocks become holes in the image again.
+        `mount -t ext4 -o loop,discard,nosuid,nodev,noatime ${quote(mount.from)} ${quote(mount.to)}`,
+        // The user may have closed them to sandboxd. Their parent is root's, so they are what they are called.
+        `chmod 755 ${quote(`${mount.to}/workspace`)} ${quote(`${mount.to}/home`)}`,
+      ]
     case 'terminals':
-      return `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=${mount.max} devpts ${quote(mount.to)}`
+      return [
+        `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=${mount.max} devpts ${quote(mount.to)}`,
+      ]
   }
 }
 
@@ -49,7 +55,7 @@ export function createLaunchScript(steps: LaunchSteps): string {
     '[ "$PPID" = "$0" ]',
     ...steps.joinFiles.map((file) => `echo $$ > ${quote(file)}`),
     `echo ${OOM_SCORE} > /proc/self/oom_score_adj`,
-    ...(steps.root?.mounts ?? []).map(mountCommand),
+    ...(steps.root?.mounts ?? []).flatMap(mountCommands),
     ['exec', 'prlimit', ...steps.rlimits, ...become, '"$@"'].join(' '),
   ].join('\n')
 }
