@@ -4,6 +4,8 @@ import type { ErrorCode } from '@sandwire/protocol'
 export interface HintContext {
   readonly url: string
   readonly hasToken: boolean
+  /** The server is one of this machine that was found, not named. */
+  readonly isOwn?: boolean
   /** How to attach to the session again, when it is kept. */
   readonly comeBack: string | undefined
   /** The sandbox that was asked for, by name or id. */
@@ -74,5 +76,6 @@ export function hintFor(code: ErrorCode, context: HintContext): string {
       : 'give a token with --token-file FILE or SBX_TOKEN'
   }
   if (code === 'session_not_found' || code === 'session_gone') return `start a new one: sbx-stdio ${url}`
+  if (code === 'link_lost' && context.isOwn === true) return 'start the server again: npm start'
   return comeBack ?? `check that the server runs, and its address: ${url}`
 }

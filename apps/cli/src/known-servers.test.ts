@@ -29,9 +29,14 @@ function know(...servers: (readonly [url: string, tokenFile: string])[]): void {
   writeFileSync(serversFile(env), JSON.stringify({ servers: listed }), { mode: 0o600 })
 }
 
-function wrong(act: () => unknown): { message: string; hint: string | undefined } {
+const runs =
+  (...urls: readonly string[]) =>
+  (url: string): Promise<boolean> =>
+    Promise.resolve(urls.includes(url))
+
+async function wrong(act: () => unknown): Promise<{ message: string; hint: string | undefined }> {
   try {
-    act()
+    await act()
   } catch (error) {
     if (error instanceof Wrong) return { message: error.message, hint: error.hint }
     throw error
@@ -39,55 +44,76 @@ function wrong(act: () => unknown): { message: string; hint: string | undefined 
   throw new Error('Nothing was wrong')
 }
 
-test('serversFile follows XDG, else the home folder', () => {
+test('serversFile follows XDG, else the home folder', async () => {
   expect(serversFile({ XDG_CONFIG_HOME: '/c', HOME: '/h' })).toBe('/c/sandwire/servers.json')
   expect(serversFile({ XDG_CONFIG_HOME: 'relative', HOME: '/h' })).toBe('/h/.config/sandwire/servers.json')
   expect(serversFile({ HOME: '/h' })).toBe('/h/.config/sandwire/servers.json')
 })
 
 describe('findServer', () => {
-  test('takes the only server that is known, with its token', () => {
+  test('takes the only server that is known, with its token', async () => {
     know(['http://localhost:8787', tokenFile('a')])
-    expect(findServer(NOTHING, env)).toEqual({
+    expect(await findServer(NOTHING, env)).toEqual({
       origin: 'http://localhost:8787',
       address: 'http://localhost:8787',
       isDefault: true,
+      isOwn: true,
       token: 'a-token',
     })
   })
 
-  test('takes two addresses with one token file for one server', () => {
+  test('takes two addresses with one token file for one server', async () => {
     const file = tokenFile('a')
     know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file])
-    expect(findServer(NOTHING, env).origin).toBe('http://localhost:8787')
+    expect((await findServer(NOTHING, env)).origin).toBe('http://localhost:8787')
   })
 
-  test('names the servers when there are several, and says how to start one when there is none', () => {
-    know(['http://localhost:1', tokenFile('a')], ['http://localhost:2', tokenFile('b')])
-    expect(wrong(() => findServer(NOTHING, env))).toEqual({
-      message: 'Several servers are known: http://localhost:1, http://localhost:2',
+  test('takes the only one that runs of those that are known, at an address that answers', async () => {
+    const [a, b] = [tokenFile('a'), tokenFile('b')]
+    know(['http://localhost:1', a], ['http://localhost:2', b], ['http://[::1]:2', b])
+    expect(await findServer(NOTHING, env, runs('http://localhost:2', 'http://[::1]:2'))).toMatchObject({
+      origin: 'http://localhost:2',
+      token: 'b-token',
+    })
+    expect(await findServer(NOTHING, env, runs('http://[::1]:2'))).toMatchObject({
+      origin: 'http://[::1]:2',
+      token: 'b-token',
+    })
+  })
+
+  test('names the servers when there are several, and says how to start one when there is none', async () => {
+    const [a, b, c] = ['http://localhost:1', 'http://localhost:2', 'http://localhost:3']
+    know([a, tokenFile('a')], [b, tokenFile('b')], [c, tokenFile('c')])
+    expect(await wrong(() => findServer(NOTHING, env, runs(a, c)))).toEqual({
+      message: 'Several servers run: http://localhost:1, http://localhost:3',
       hint: 'choose one with --url URL or SBX_URL',
     })
+    expect(await wrong(() => findServer(NOTHING, env, runs()))).toEqual({
+      message: `No server runs on this machine; known are ${a}, ${b}, ${c}`,
+      hint: 'start one with npm start, or name one with --url URL',
+    })
     know()
-    expect(wrong(() => findServer(NOTHING, env)).hint).toContain('npm start')
+    expect((await wrong(() => findServer(NOTHING, env))).hint).toContain('npm start')
     rmSync(serversFile(env))
-    expect(wrong(() => findServer(NOTHING, env)).hint).toContain('npm start')
+    expect((await wrong(() => findServer(NOTHING, env))).hint).toContain('npm start')
   })
 
-  test('prefers --url, then SBX_URL; the path of an address is not used', () => {
+  test('prefers --url, then SBX_URL; the path of an address is not used', async () => {
     know(['http://localhost:1', tokenFile('a')], ['http://localhost:2', tokenFile('b')])
     const named = { ...env, SBX_URL: 'http://localhost:2/attach' }
-    expect(findServer(NOTHING, named)).toMatchObject({
+    expect(await findServer(NOTHING, named)).toMatchObject({
       origin: 'http://localhost:2',
       token: 'b-token',
       isDefault: true,
     })
-    expect(findServer({ ...NOTHING, url: 'ws://localhost:1' }, named)).toMatchObject({
+    expect(await findServer({ ...NOTHING, url: 'ws://localhost:1' }, named)).toMatchObject({
       origin: 'http://localhost:1',
       token: 'a-token',
       isDefault: false,
     })
-    expect(wrong(() => findServer({ ...NOTHING, url: 'nope' }, env)).message).toContain('must begin with')
+    expect((await wrong(() => findServer({ ...NOTHING, url: 'nope' }, env))).message).toContain(
+      'must begin with',
+    )
   })
 })
 
@@ -101,20 +127,31 @@ describe('the token of a known server', () => {
     'http://evil.com/http://localhost:8787',
     'http://[::1]:8787',
     'http://localhost',
-  ])('is not sent to %s', (url) => {
+  ])('is not sent to %s', async (url) => {
     know(['http://localhost:8787', tokenFile('a')])
-    expect(findServer({ ...NOTHING, url }, env).token).toBeUndefined()
+    expect((await findServer({ ...NOTHING, url }, env)).token).toBeUndefined()
   })
 
   test.each(['http://localhost:8787/attach', 'ws://localhost:8787', 'HTTP://LOCALHOST:8787/'])(
     'is sent to %s',
-    (url) => {
+    async (url) => {
       know(['http://localhost:8787', tokenFile('a')])
-      expect(findServer({ ...NOTHING, url }, env).token).toBe('a-token')
+      expect((await findServer({ ...NOTHING, url }, env)).token).toBe('a-token')
     },
   )
 
-  test('gives way to a token that is given', () => {
+  test.each([
+    'http://localhost:8787',
+    'http://127.0.0.1:8787',
+    'http://[::1]:8787',
+    'ws://[::1]:8787/attach',
+  ])('is found for %s when the server lists that address', async (url) => {
+    const file = tokenFile('a')
+    know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file], ['http://[::1]:8787', file])
+    expect((await findServer({ ...NOTHING, url }, env)).token).toBe('a-token')
+  })
+
+  test('gives way to a token that is given', async () => {
     know(['http://localhost:8787', tokenFile('a')])
     const url = new URL('http://localhost:8787')
     expect(tokenSources(url, { token: 't', tokenFile: undefined }, env).knownFile).toBeUndefined()
@@ -126,19 +163,19 @@ describe('the token of a known server', () => {
     ).toBeDefined()
   })
 
-  test.each([0o622, 0o620, 0o602, 0o666])('is not read from a file with mode %o', (mode) => {
+  test.each([0o622, 0o620, 0o602, 0o666])('is not read from a file with mode %o', async (mode) => {
     know(['http://localhost:8787', tokenFile('a', mode)])
-    expect(wrong(() => findServer(NOTHING, env)).message).toContain('others can write to it')
+    expect((await wrong(() => findServer(NOTHING, env))).message).toContain('others can write to it')
   })
 
-  test("is not read from a file that is gone, a folder, or another user's", () => {
+  test("is not read from a file that is gone, a folder, or another user's", async () => {
     know(['http://localhost:8787', path.join(folder, 'gone')])
-    expect(wrong(() => findServer(NOTHING, env))).toMatchObject({
+    expect(await wrong(() => findServer(NOTHING, env))).toMatchObject({
       message: expect.stringContaining('no such file'),
       hint: expect.stringContaining('npm start'),
     })
     know(['http://localhost:8787', folder])
-    expect(wrong(() => findServer(NOTHING, env)).message).toContain('it is not a file')
+    expect((await wrong(() => findServer(NOTHING, env))).message).toContain('it is not a file')
   })
 })
 
@@ -151,7 +188,7 @@ describe('readKnownServers', () => {
     '{"servers":[{"url":"http://h"}]}',
     '{"servers":[{"url":1,"tokenFile":"/x"}]}',
     '{"servers":[{"url":"http://h","tokenFile":"relative"}]}',
-  ])('does not guess at %j', (text) => {
+  ])('does not guess at %j', async (text) => {
     writeFileSync(serversFile(env), text, { mode: 0o600 })
     expect(readKnownServers(env)).toMatchObject({
       isOk: false,
@@ -159,7 +196,7 @@ describe('readKnownServers', () => {
     })
   })
 
-  test('refuses a list that others can write to', () => {
+  test('refuses a list that others can write to', async () => {
     know(['http://localhost:8787', tokenFile('a')])
     chmodSync(serversFile(env), 0o666)
     expect(readKnownServers(env)).toMatchObject({

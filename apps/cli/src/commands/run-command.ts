@@ -61,7 +61,11 @@ interface Understood {
   readonly isJson: boolean
 }
 
-function understand(command: Command, words: Words<OptionTable>, env: Environment): Understood {
+async function understand(
+  command: Command,
+  words: Words<OptionTable>,
+  env: Environment,
+): Promise<Understood> {
   if (words.command !== undefined) throw new Wrong('There is nothing to run here', 'sbx-stdio URL -- COMMAND')
   const token = words.one('token')
   const tokenFile = words.one('token-file')
@@ -71,7 +75,7 @@ function understand(command: Command, words: Words<OptionTable>, env: Environmen
   const task = command.read(words, env)
   return {
     task,
-    found: findServer({ url: words.one('url'), token, tokenFile }, env),
+    found: await findServer({ url: words.one('url'), token, tokenFile }, env),
     isJson: words.has('json'),
   }
 }
@@ -91,7 +95,7 @@ export async function runCommand(
       io.print(command.help + COMMON_HELP)
       return 0
     }
-    understood = understand(command, words, env)
+    understood = await understand(command, words, env)
     const { task, found, isJson } = understood
     const urlOption = found.isDefault ? '' : ` --url ${quote(found.address)}`
     const common = { env, io, nowMs, isJson, urlOption, program: programName(env), server: found.address }
@@ -110,6 +114,7 @@ function hintOf({ code }: SandwireError, understood: Understood | undefined): st
   return hintFor(code, {
     url: found?.address ?? '',
     hasToken: found?.token !== undefined,
+    isOwn: found?.isOwn === true,
     comeBack: undefined,
     sandbox: understood?.task.sandbox,
     urlOption: found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`,
