@@ -6,9 +6,10 @@ import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
 import { bundleControl } from './bundle.ts'
 import { ControlLog } from './control-log.ts'
+import { removeEmptyObjects } from './empty-objects.ts'
 import { recordWorkerd } from './orphan.ts'
 import { Workerd } from './workerd.ts'
-import { type ControlConfig, describeWorkerd } from './workerd-config.ts'
+import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
 import { findWorkerd } from './workerd-program.ts'
 
 /** Idle time after which control stops a sandbox. */
@@ -69,6 +70,16 @@ function describeControl({ configuration, keys, port }: BootOptions): ControlCon
   }
 }
 
+/** Clears up after destroyed sandboxes. What cannot be is left for the next start. */
+function sweepObjects({ folder, log }: BootOptions): void {
+  try {
+    const sandboxes = removeEmptyObjects(path.join(folder.objects, SANDBOX_OBJECTS))
+    if (sandboxes > 0) log.info('empty_objects_removed', { sandboxes })
+  } catch (error) {
+    log.warn('empty_objects_left', { cause: describeCause(error) })
+  }
+}
+
 /** Runs control. */
 export function bootControl(options: BootOptions): Promise<Workerd> {
   const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onBack, onTrouble } = options
@@ -81,6 +92,7 @@ export function bootControl(options: BootOptions): Promise<Workerd> {
     slots,
     objects: folder.objects,
   })
+  sweepObjects(options)
   const controlLog = new ControlLog()
   return Workerd.start({
     program: findWorkerd(),

@@ -56,9 +56,12 @@ const CLAIMED_HEADERS = [
   'x-real-ip',
 ]
 
+/** Folder of the sandboxes' databases. */
+export const SANDBOX_OBJECTS = 'sandbox'
+
 /** Each class has databases of its own under `uniqueKey`, which therefore never changes. */
 const OBJECTS = [
-  { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: 'sandbox' },
+  { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: SANDBOX_OBJECTS },
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
 ]
 
