@@ -90,22 +90,24 @@ const UPGRADE: readonly HandshakeCase[] = [
   { title: '4.2.1 Content-Length: 0', add: [['Content-Length', '0']], status: 101 },
 ]
 
-const SUBPROTOCOLS: readonly HandshakeCase[] = [
+const OFFERS: readonly (readonly [offer: string, chosen?: string | undefined, status?: number])[] = [
   ['sandwire.v1', 'sandwire.v1'],
   ['sandwire.v1, sandwire.v1', 'sandwire.v1'],
   ['chat, sandwire.v1', 'sandwire.v1'],
   ['sandwire.v1,chat', 'sandwire.v1'],
   [`${Array.from({ length: 1000 }, (_, index) => `p${index}`).join(', ')}, sandwire.v1`, 'sandwire.v1'],
-  ['chat', undefined],
-  ['chat, superchat', undefined],
-  ['SANDWIRE.V1', undefined],
-  ['sandwire.v1x', undefined],
+  ['chat', undefined, 426],
+  ['chat, superchat', undefined, 426],
+  ['SANDWIRE.V1', undefined, 426],
+  ['sandwire.v1x', undefined, 426],
+  ['sandwire.v9', undefined, 426],
   ['', undefined],
   [', ,', undefined],
-].map(([offer = '', chosen]) => ({
-  title: `4.2.2 subprotocols "${offer.slice(-40)}"`,
+]
+const SUBPROTOCOLS: readonly HandshakeCase[] = OFFERS.map(([offer, chosen, status = 101]) => ({
+  title: `4.2.2 [V3] subprotocols "${offer.slice(-40)}"`,
   add: [['Sec-WebSocket-Protocol', offer]],
-  status: 101,
+  status,
   ...(chosen === undefined ? {} : { subprotocol: chosen }),
 }))
 

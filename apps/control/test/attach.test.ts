@@ -61,6 +61,17 @@ describe('an attach', () => {
     expect(Buffer.from((await socket.nextFrame()).payload).equals(bytes)).toBe(true)
   })
 
+  test('[V3] that offers only subprotocols nobody knows starts nothing', async () => {
+    for (const subprotocols of [['sandwire.v9'], ['chat', 'superchat']]) {
+      const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', { subprotocols })
+      expect(refusalOf(handshake)).toBe('426 version_unsupported')
+    }
+    expect(sandboxes.seen).toEqual([])
+    const several = { subprotocols: ['sandwire.v9', 'sandwire.v1'] }
+    await using socket = socketOf(await upgrade(control, '/attach?sandbox=dev&cmd=cat', several))
+    expect(socket.response.headers.get('sec-websocket-protocol')).toBe('sandwire.v1')
+  })
+
   test('asks sandboxd in one spelling, with a token for exactly that', async () => {
     const query = 'arg=%61%20b&sandbox=dev&cmd=bash&create=1&mode=pty&arg=%C3%A9%27*~!()'
     await using socket = socketOf(await upgrade(control, `/attach?${query}`))

@@ -1,5 +1,12 @@
 import type { Server } from 'bun'
-import { type Dialect, type ErrorCode, SandwireError, SUBPROTOCOL, TokenBucket } from '@sandwire/protocol'
+import {
+  checkSubprotocols,
+  type Dialect,
+  type ErrorCode,
+  SandwireError,
+  SUBPROTOCOL,
+  TokenBucket,
+} from '@sandwire/protocol'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api } from './http/api.ts'
 import { parseAttach } from './http/attach-parameters.ts'
@@ -195,6 +202,7 @@ class App {
   #attach({ request, server, url, requestId }: Call, caller: Caller): Response | undefined {
     const { dialect, isUpgrade, hasBody } = readUpgrade(request)
     if (hasBody) throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
+    if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
     let admitted: Admitted
     try {
       admitted = this.#admit({ url, dialect, isUpgrade, requestId }, caller)

@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { checkSubprotocols, type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { readUpgrade } from '../http/upgrade.ts'
@@ -100,6 +100,7 @@ export async function attach(
   const { dialect, isUpgrade, isWellFormed } = readUpgrade(request)
   if (isUpgrade && !isWellFormed)
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
+  if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
   // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
   const { target, isIdempotent, ...parsed } = parseAttachQuery(query, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')

@@ -1,4 +1,4 @@
-import { type Dialect, SUBPROTOCOL } from '@sandwire/protocol'
+import { type Dialect, dialectOf } from '@sandwire/protocol'
 
 /** What a request says about becoming a WebSocket. */
 export interface UpgradeHeaders {
@@ -18,7 +18,7 @@ export function readUpgrade({ method, headers }: Request): UpgradeHeaders {
   const asksForUpgrade = listOf(headers, 'connection').some((item) => item.toLowerCase() === 'upgrade')
   const asksForWebSocket = headers.get('upgrade')?.toLowerCase() === 'websocket'
   return {
-    dialect: listOf(headers, 'sec-websocket-protocol').includes(SUBPROTOCOL) ? 'v1' : 'plain',
+    dialect: dialectOf(headers.get('sec-websocket-protocol')),
     isUpgrade: method === 'GET' && asksForUpgrade && asksForWebSocket,
     hasBody: headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) !== 0,
   }
