@@ -183,6 +183,15 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   return reason
 }
 
+/** Leaves nothing of a sandbox that ended but its files. What cannot be removed is when it is destroyed. */
+async function sweep(id: string, { isolation, log }: SuperviseDependencies): Promise<void> {
+  try {
+    await isolation.sweep(id)
+  } catch (error) {
+    log.warn('not_swept', { cause: describeCause(error) })
+  }
+}
+
 /** Keeps one sandbox from its start to its end, and leaves behind why it ended. Never throws; returns that reason. */
 export async function supervise(
   spec: SupervisorSpec,
@@ -196,6 +205,7 @@ export async function supervise(
     const cause = error instanceof StartFailure ? error.cause : error
     deps.log.warn('failed', { reason, ...(cause !== undefined && { cause: describeCause(cause) }) })
   }
+  await sweep(spec.start.id, deps)
   const told = reason === undefined || reason === 'stopped' ? {} : { reason }
   writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
   deps.log.info('stopped', told)

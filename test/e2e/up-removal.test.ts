@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { readShell } from './support/attached.ts'
+import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
+import type { WireServer } from './support/wire-server.ts'
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+/** Where the host of each user has sockets and mount points of sandboxes. */
+const RUN_BASES = ['/run/sandwire', `/tmp/sandwire-${NOBODY}`]
+
+/** Folders too deep for a path, made by walking into them. */
+const NEST =
+  'i=0; while [ $i -lt 2000 ]; do mkdir d && cd -P d || exit 1; i=$((i + 1)); done 2>/dev/null; echo made'
+const LOCK = 'mkdir -p h/i; touch h/i/x; chmod 000 h/i h; echo made'
+
+let folder = ''
+let data = ''
+beforeEach(() => {
+  folder = mkdtempSync('/tmp/up-removal-')
+  data = join(folder, 'data')
+  mkdirSync(data, { mode: 0o700 })
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A host of a user whom file modes bind; everybody's is one when the tests do not run as root. */
+function optionsForNobody(): HostOptions {
+  if (!isRoot) return { data }
+  for (const each of [folder, data]) chownSync(each, NOBODY, NOBODY)
+  return {
+    data,
+    prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
+    env: { HOME: folder, XDG_RUNTIME_DIR: undefined },
+  }
+}
+
+function sandboxOf(host: RunningHost, sandbox: string): WireServer {
+  return {
+    port: host.port,
+    headers: host.headers,
+    sandbox,
+    socketUrl: (path) => {
+      const url = new URL(path, `ws://127.0.0.1:${host.port}`)
+      url.searchParams.set('sandbox', sandbox)
+      return url.href
+    },
+    fetch: host.fetch,
+    stop: host.stop,
+  }
+}
+
+async function create(host: RunningHost, name: string): Promise<string> {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  }
+  const response = await host.fetch('/api/sandboxes', init)
+  expect(response.status).toBe(201)
+  const { id } = await response.json()
+  return String(id)
+}
+
+async function destroy(host: RunningHost, name: string): Promise<number> {
+  return (await host.fetch(`/api/sandboxes/${name}`, { method: 'DELETE' })).status
+}
+
+function listObjects(): string[] {
+  return readdirSync(join(data, 'control/sandbox')).filter((name) => /^[0-9a-f]{64}/.test(name))
+}
+
+describe('a destroyed sandbox', () => {
+  test.each([
+    ['locked folders', LOCK],
+    ['deep folders', NEST],
+  ])('takes its %s with it, and keeps nobody from the next one (threat T32)', async (_what, script) => {
+    await using host = await startHost(optionsForNobody())
+    const id = await create(host, 'dev')
+    expect(await readShell(sandboxOf(host, 'dev'), script)).toBe('made\n')
+    expect(await destroy(host, 'dev')).toBe(204)
+    expect(readdirSync(join(data, 'isolation/files'))).not.toContain(id)
+    await create(host, 'dev')
+    expect(await destroy(host, 'dev')).toBe(204)
+  })
+
+  test('leaves no database after the next start', async () => {
+    const first = await startHost({ data })
+    await create(first, 'kept')
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      await create(first, name)
+      expect(await destroy(first, name)).toBe(204)
+    }
+    await first.stop()
+    await using second = await startHost({ data })
+    expect(new Set(listObjects().map((name) => name.slice(0, 64))).size).toBe(1)
+    expect((await second.fetch('/api/sandboxes/kept')).status).toBe(200)
+    expect(await readShell(sandboxOf(second, 'kept'), 'echo on')).toBe('on\n')
+    expect(await destroy(second, 'kept')).toBe(204)
+  })
+})
+
+test('a sandbox that stops leaves its files and nothing else', async () => {
+  await using host = await startHost({ data })
+  const id = await create(host, 'dev')
+  expect(await readShell(sandboxOf(host, 'dev'), 'echo mine > file; echo made')).toBe('made\n')
+  const run = RUN_BASES.map((base) => join(base, id))
+  expect(run.some((each) => existsSync(each))).toBe(true)
+  expect((await host.fetch('/api/sandboxes/dev/stop', { method: 'POST' })).status).toBe(200)
+  expect(run.filter((each) => existsSync(each))).toEqual([])
+  expect(await readShell(sandboxOf(host, 'dev'), 'cat file')).toBe('mine\n')
+  await host.stop()
+  expect(run.filter((each) => existsSync(each))).toEqual([])
+})
