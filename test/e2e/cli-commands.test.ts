@@ -113,7 +113,7 @@ test('create sends what the options say and prints the name', async () => {
   const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
   expect(run).toMatchObject({
     code: 0,
-    stderr: `sbx-stdio: run something in it: sbx-stdio ${url} --sandbox dev\n`,
+    stderr: `sbx-stdio: run something in it: npx sbx-stdio ${url} --sandbox dev\n`,
   })
   expect(run.stdout.toString()).toBe('dev\n')
   expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
@@ -134,7 +134,7 @@ test('start and stop say how it is now', async () => {
   expect(refused.code).toBe(255)
   expect(refused.stderr).toBe(
     'sbx-stdio: Cannot stop "dev": its files would be lost\n' +
-      'hint: its files would be lost; if that is meant: sbx-stdio stop dev --discard\n',
+      'hint: its files would be lost; if that is meant: npx sbx-stdio stop dev --discard\n',
   )
   expect(await cli('stop', 'dev', '--discard')).toMatchObject({
     code: 0,
@@ -152,7 +152,7 @@ describe('rm', () => {
   test('removes nothing unasked where nobody can be asked', async () => {
     const run = await cli('rm', 'dev')
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain('hint: sbx-stdio rm dev --force\n')
+    expect(run.stderr).toContain('hint: npx sbx-stdio rm dev --force\n')
     expect(asked).toEqual([])
     expect(await cli('rm', 'dev', '--force')).toMatchObject({
       code: 0,
@@ -182,7 +182,7 @@ test('sessions shows what runs, free of escapes, and the line to come back (thre
     `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
       `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
   )
-  expect(run.stderr).toBe(`sbx-stdio: come back with: sbx-stdio ${url} --session ${SESSION}\n`)
+  expect(run.stderr).toBe(`sbx-stdio: come back with: npx sbx-stdio ${url} --session ${SESSION}\n`)
   expect((await cli('sessions', 'other')).stderr).toBe('sbx-stdio: no sessions\n')
   expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
 })
@@ -298,7 +298,7 @@ describe('what goes wrong', () => {
       refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
     expect(await cli('start', 'dev')).toMatchObject({
       code: 255,
-      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: sbx-stdio list\n',
+      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: npx sbx-stdio list\n',
     })
     answers['POST /api/sandboxes'] = () => refuse(400, 'bad_request', 'Cannot use "*"')
     expect(await cli('create')).toMatchObject({ code: 2 })
@@ -311,15 +311,15 @@ describe('what goes wrong', () => {
     const run = await cli('list')
     expect(run.code).toBe(255)
     expect(run.stderr).toBe(
-      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, and its address: ${url}\n`,
+      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, or start it with npm start; its address: ${url}\n`,
     )
   })
 
   test('no server, several servers and wrong words end before anything is asked', async () => {
-    expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: sbx-stdio list\n')
+    expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: npx sbx-stdio list\n')
     expect(await cli('list', '--bogus')).toMatchObject({
       code: 2,
-      stderr: 'sbx-stdio: Unknown option "--bogus"\nhint: sbx-stdio list --help\n',
+      stderr: 'sbx-stdio: Unknown option "--bogus"\nhint: npx sbx-stdio list --help\n',
     })
     await rm(join(folder, 'sandwire/servers.json'))
     expect((await cli('list')).stderr).toContain('npm start')

@@ -69,7 +69,8 @@ describe('sbx-stdio without a terminal', () => {
     ])('is 2 for wrong usage only: %j', async (options, message) => {
       const run = await runCli([...target.argv(), ...options])
       if (message === '') expect(run.stderr).not.toContain('sbx-stdio:')
-      else expect(run).toMatchObject({ code: 2, stderr: `sbx-stdio: ${message}\nhint: sbx-stdio --help\n` })
+      else
+        expect(run).toMatchObject({ code: 2, stderr: `sbx-stdio: ${message}\nhint: npx sbx-stdio --help\n` })
     })
 
     test('is 2 for what the server calls wrong, without a stack', async () => {
@@ -107,7 +108,7 @@ describe('sbx-stdio without a terminal', () => {
       const run = await done
       expect(run).toMatchObject({ code: 255 })
       expect(run.stdout.toString()).toBe('up\n')
-      expect(run.stderr).toMatch(/^sbx-stdio: [^\n]*\nhint: sbx-stdio [^\n]*--session [^\n]*\n$/)
+      expect(run.stderr).toMatch(/^sbx-stdio: [^\n]*\nhint: npx sbx-stdio [^\n]*--session [^\n]*\n$/)
     })
   })
 
@@ -363,7 +364,7 @@ describe('sbx-stdio without a terminal', () => {
       await child.exited
       expect(child.exitCode).toBe(130)
       expect(await new Response(child.stderr).text()).toMatch(
-        /^sbx-stdio: detached; .*\nsbx-stdio .* --session .*\n$/,
+        /^sbx-stdio: detached; .*\nnpx sbx-stdio .* --session .*\n$/,
       )
     })
 

@@ -45,7 +45,7 @@ describe('sbx-stdio in a terminal', () => {
   async function detach(terminal: TerminalProgram): Promise<string[]> {
     terminal.send(ESCAPE)
     expect(await terminal.exit).toEqual({ code: 0, signal: null })
-    const line = /\nsbx-stdio (http[^\r\n]*)/.exec(terminal.rawOutput())?.[1] ?? ''
+    const line = /\nnpx sbx-stdio (http[^\r\n]*)/.exec(terminal.rawOutput())?.[1] ?? ''
     return [...target.argv().slice(0, 2), ...line.split(' ')]
   }
 
@@ -119,7 +119,7 @@ describe('sbx-stdio in a terminal', () => {
       await eventually(() => has('before'), { what: 'what stood before the key' })
       expect(await has('behind')).toBe(false)
       expect(terminal.rawOutput()).toMatch(
-        /sbx-stdio: detached; the session is kept for 60 s, come back with:\r\nsbx-stdio http/,
+        /sbx-stdio: detached; the session is kept for 60 s, come back with:\r\nnpx sbx-stdio http/,
       )
     })
 
@@ -251,7 +251,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(terminal.modes()).toEqual(before)
     const screen = await terminal.screen()
     expect(screen.match(/sbx-stdio: Lost the connection for good/g)).toHaveLength(1)
-    expect(screen).toContain('\nhint: sbx-stdio http')
+    expect(screen).toContain('\nhint: npx sbx-stdio http')
     expect(screen).not.toContain('    at ')
   })
 
@@ -280,7 +280,7 @@ describe('sbx-stdio in a terminal', () => {
   test('wrong usage is 2 before anything happens to the terminal', async () => {
     await using terminal = open(['--bogus'])
     expect(await terminal.exit).toEqual({ code: 2, signal: null })
-    expect(await terminal.screen()).toBe('sbx-stdio: Unknown option "--bogus"\nhint: sbx-stdio --help')
+    expect(await terminal.screen()).toBe('sbx-stdio: Unknown option "--bogus"\nhint: npx sbx-stdio --help')
   })
 
   test('Ctrl-C leaves while it still connects', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { comeBackLine, programName, quote, spellSeconds } from './come-back.ts'
+import { comeBackLine, programName, quote, spellHint, spellSeconds } from './come-back.ts'
 
 test('comeBackLine names everything that is needed, quoted for a shell', () => {
   const options = {
@@ -28,7 +28,15 @@ test.each([
   expect(spellSeconds(seconds)).toBe(text)
 })
 
-test('programName is what the user typed', () => {
-  expect(programName({ npm_command: 'exec' })).toBe('npx sbx-stdio')
-  expect(programName({ npm_command: 'run-script' })).toBe('sbx-stdio')
+test('programName is what the user types again', () => {
+  const compiled = '/$bunfs/root/sbx-stdio'
+  expect(programName({ npm_command: 'exec' }, compiled)).toBe('npx sbx-stdio')
+  expect(programName({ npm_command: 'run-script' }, compiled)).toBe('sbx-stdio')
+  expect(programName({}, '/work/apps/cli/src/main.ts')).toBe('npx sbx-stdio')
+})
+
+test('spellHint changes command lines of this program only', () => {
+  expect(spellHint('sbx-stdio list', 'npx sbx-stdio')).toBe('npx sbx-stdio list')
+  expect(spellHint('sbx-stdio list', 'sbx-stdio')).toBe('sbx-stdio list')
+  expect(spellHint('choose one with --url URL', 'npx sbx-stdio')).toBe('choose one with --url URL')
 })

@@ -27,7 +27,18 @@ export function spellSeconds(seconds: number): string {
   return `${Math.round(seconds / 3600)} h`
 }
 
-/** How this program was called: through `npx`, or by its name. */
-export function programName(env: Readonly<Record<string, string | undefined>>): string {
-  return env['npm_command'] === 'exec' ? 'npx sbx-stdio' : 'sbx-stdio'
+/** Where Bun mounts the files of a compiled executable. */
+const COMPILED = '/$bunfs/'
+
+/** How this program is called again: through `npx` or from a checkout, where `npx` finds it, or else by its name. */
+export function programName(
+  env: Readonly<Record<string, string | undefined>>,
+  main: string = Bun.main,
+): string {
+  return env['npm_command'] === 'exec' || !main.startsWith(COMPILED) ? 'npx sbx-stdio' : 'sbx-stdio'
+}
+
+/** A hint that is a command line of this program, as it is called here; other hints stay as they are. */
+export function spellHint(hint: string, program: string): string {
+  return hint.replace(/^sbx-stdio (?=\S)/, `${program} `)
 }

@@ -46,10 +46,11 @@ function sandboxOf({ options: { sandbox, session } }: ConclusionContext): string
 }
 
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
-  const { options, hasToken, session } = context
+  const { options, hasToken, program, session } = context
   const hint = hintFor(error.code, {
     url: options.typedUrl,
     hasToken,
+    program,
     comeBack: comeBack(context),
     sandbox: sandboxOf(context),
     urlOption: ` --url ${quote(options.typedUrl)}`,

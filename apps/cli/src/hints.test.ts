@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { hintFor } from './hints.ts'
 
-const CONTEXT = { url: 'http://h', hasToken: true, comeBack: undefined }
+const CONTEXT = { url: 'http://h', hasToken: true, program: 'sbx-stdio', comeBack: undefined }
 
 test('hintFor has one line for every error', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) expect(hintFor(code, CONTEXT)).toMatch(/^[^\n]{5,}$/)
@@ -12,6 +12,7 @@ test('hintFor depends on what is known', () => {
   expect(hintFor('unauthorized', { ...CONTEXT, hasToken: false })).toContain('give a token')
   expect(hintFor('unauthorized', CONTEXT)).toContain('not accepted')
   expect(hintFor('link_lost', CONTEXT)).toContain('http://h')
+  expect(hintFor('link_lost', { ...CONTEXT, isOwn: true })).toContain('npm start')
   expect(hintFor('link_lost', { ...CONTEXT, comeBack: 'sbx-stdio http://h --session s' })).toBe(
     'sbx-stdio http://h --session s',
   )
@@ -23,5 +24,8 @@ test('hintFor gives a command that can be pasted', () => {
   expect(hintFor('needs_discard', { ...context, urlOption: '' })).toEndWith('sbx-stdio stop dev --discard')
   expect(hintFor('sandbox_not_found', CONTEXT)).toEndWith('sbx-stdio list')
   expect(hintFor('sandbox_failed', CONTEXT)).toEndWith('sbx-stdio logs NAME')
+  const npx = { ...context, program: 'npx sbx-stdio' }
+  expect(hintFor('sandbox_stopped', npx)).toBe('start it: npx sbx-stdio start dev --url http://h')
+  expect(hintFor('bad_request', npx)).toBe('npx sbx-stdio --help')
   expect(hintFor('provider_unavailable', CONTEXT)).toContain('npm start')
 })

@@ -1,9 +1,12 @@
 import type { ErrorCode } from '@sandwire/protocol'
+import { spellHint } from './come-back.ts'
 
 /** What the advice depends on. */
 export interface HintContext {
   readonly url: string
   readonly hasToken: boolean
+  /** How this program was called, to be called again. */
+  readonly program: string
   /** The server is one of this machine that was found, not named. */
   readonly isOwn?: boolean
   /** How to attach to the session again, when it is kept. */
@@ -14,7 +17,7 @@ export interface HintContext {
   readonly urlOption?: string
 }
 
-const SAME_VERSION = 'use the same version of sbx-stdio and of the server: sbx-stdio --version'
+const SAME_VERSION = 'use the same version of sbx-stdio and of the server; --version says which this is'
 const NOT_ALLOWED = 'this token does not allow it: ask whoever runs the sandbox, or try --role viewer'
 const TOO_MUCH = 'end something that is not needed, or try again later'
 const HELP = 'sbx-stdio --help'
@@ -60,22 +63,23 @@ const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
   sandbox_unreachable: 'see why: ',
   needs_discard: 'its files would be lost; if that is meant: ',
   name_taken: 'choose another name; see which there are: ',
-  too_many_sandboxes: 'remove one with sbx-stdio rm NAME; see which there are: ',
+  too_many_sandboxes: 'remove one with rm NAME; see which there are: ',
 }
 
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
-  const { url, hasToken, comeBack, sandbox = 'NAME', urlOption = '' } = context
+  const { url, hasToken, program, comeBack, sandbox = 'NAME', urlOption = '' } = context
   const fixed = FIXED[code]
-  if (fixed !== undefined) return fixed
+  if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)
-  if (command !== undefined) return `${PURPOSES[code] ?? ''}sbx-stdio ${command}${urlOption}`
+  if (command !== undefined) return `${PURPOSES[code] ?? ''}${program} ${command}${urlOption}`
   if (code === 'unauthorized') {
     return hasToken
       ? 'the token is not accepted here: check --token-file, --token or SBX_TOKEN'
       : 'give a token with --token-file FILE or SBX_TOKEN'
   }
-  if (code === 'session_not_found' || code === 'session_gone') return `start a new one: sbx-stdio ${url}`
-  if (code === 'link_lost' && context.isOwn === true) return 'start the server again: npm start'
+  if (code === 'session_not_found' || code === 'session_gone') return `start a new one: ${program} ${url}`
+  if (code === 'link_lost' && context.isOwn === true)
+    return `check that the server runs, or start it with npm start; its address: ${url}`
   return comeBack ?? `check that the server runs, and its address: ${url}`
 }

@@ -1,5 +1,6 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments } from './arguments.ts'
+import { programName, spellHint } from './come-back.ts'
 import { isCommandName } from './commands/names.ts'
 import { HELP } from './help.ts'
 import { hideArgument } from './hidden-argument.ts'
@@ -25,7 +26,9 @@ if (isCommandName(first)) {
       process.stdout.write(`sbx-stdio ${SOFTWARE_VERSION}\n`)
       break
     case 'wrong':
-      process.stderr.write(`sbx-stdio: ${parsed.message}\nhint: ${parsed.hint}\n`)
+      process.stderr.write(
+        `sbx-stdio: ${parsed.message}\nhint: ${spellHint(parsed.hint, programName(process.env))}\n`,
+      )
       process.exitCode = 2
       break
     case 'run': {

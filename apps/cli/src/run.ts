@@ -1,4 +1,5 @@
 import type { RunOptions } from './arguments.ts'
+import { programName, spellHint } from './come-back.ts'
 import { EXIT_USAGE } from './exit-code.ts'
 import { tokenSources } from './find-server.ts'
 import { Program } from './program.ts'
@@ -29,7 +30,8 @@ export async function run(options: RunOptions, env: Environment): Promise<number
     return await attachTo(options, env)
   } catch (error) {
     if (!(error instanceof Wrong)) throw error
-    process.stderr.write(`sbx-stdio: ${error.message}\nhint: ${error.hint ?? 'sbx-stdio --help'}\n`)
+    const hint = spellHint(error.hint ?? 'sbx-stdio --help', programName(env))
+    process.stderr.write(`sbx-stdio: ${error.message}\nhint: ${hint}\n`)
     return EXIT_USAGE
   }
 }

@@ -27,7 +27,7 @@ Lists your sandboxes: name, state, network, age, when something last happened in
   read: (words) => {
     readNothing(words)
     return {
-      run: async ({ api, io, isJson, nowMs }) => {
+      run: async ({ api, io, isJson, nowMs, program }) => {
         const answer = await api.request('GET', '/api/sandboxes')
         if (isJson) {
           io.print(spellJson(answer))
@@ -35,7 +35,7 @@ Lists your sandboxes: name, state, network, age, when something last happened in
         }
         const sandboxes = decodeSandboxes(answer)
         if (sandboxes.length === 0) {
-          io.say('no sandboxes yet; make one: sbx-stdio create NAME')
+          io.say(`no sandboxes yet; make one: ${program} create NAME`)
           return
         }
         const rows = sandboxes.map((sandbox) => [

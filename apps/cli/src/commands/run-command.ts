@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { createApi } from '../api.ts'
-import { programName, quote } from '../come-back.ts'
+import { programName, quote, spellHint } from '../come-back.ts'
 import { EXIT_USAGE, exitCodeOfError } from '../exit-code.ts'
 import { findServer, type FoundServer } from '../find-server.ts'
 import { hideArgument } from '../hidden-argument.ts'
@@ -47,13 +47,6 @@ Server
   --help
 `
 
-/** Says what went wrong and what to do about it; returns the exit code. */
-function fail(io: CommandIo, message: string, hint: string, code: number): number {
-  io.say(message)
-  io.hint(hint)
-  return code
-}
-
 /** What the words ask for. */
 interface Understood {
   readonly task: Task
@@ -88,6 +81,13 @@ export async function runCommand(
 ): Promise<number> {
   const command = COMMANDS[name]
   const help = `sbx-stdio ${name} --help`
+  const program = programName(env)
+  /** Says what went wrong and what to do about it; returns the exit code. */
+  const fail = (message: string, hint: string, code: number): number => {
+    io.say(message)
+    io.hint(spellHint(hint, program))
+    return code
+  }
   let understood: Understood | undefined
   try {
     const words = new Words<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
@@ -98,23 +98,24 @@ export async function runCommand(
     understood = await understand(command, words, env)
     const { task, found, isJson } = understood
     const urlOption = found.isDefault ? '' : ` --url ${quote(found.address)}`
-    const common = { env, io, nowMs, isJson, urlOption, program: programName(env), server: found.address }
+    const common = { env, io, nowMs, isJson, urlOption, program, server: found.address }
     await task.run({ ...common, api: createApi(found) })
     return 0
   } catch (caught) {
-    if (caught instanceof Wrong) return fail(io, caught.message, caught.hint ?? help, EXIT_USAGE)
+    if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    const hint = error.code === 'bad_request' ? help : hintOf(error, understood)
-    return fail(io, printable(error.message), hint, exitCodeOfError(error))
+    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, program)
+    return fail(printable(error.message), hint, exitCodeOfError(error))
   }
 }
 
-function hintOf({ code }: SandwireError, understood: Understood | undefined): string {
+function hintOf({ code }: SandwireError, understood: Understood | undefined, program: string): string {
   const found = understood?.found
   return hintFor(code, {
     url: found?.address ?? '',
     hasToken: found?.token !== undefined,
     isOwn: found?.isOwn === true,
+    program,
     comeBack: undefined,
     sandbox: understood?.task.sandbox,
     urlOption: found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`,
