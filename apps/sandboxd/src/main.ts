@@ -11,6 +11,7 @@ import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './non-dumpable.ts'
 import { OrphanReaper } from './processes/orphan-reaper.ts'
 import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './processes/run-as.ts'
+import { openVictimScore } from './processes/oom-score.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
 import { ScreenModel } from './sessions/screen-model.ts'
@@ -110,6 +111,7 @@ async function main(): Promise<void> {
     (line) => process.stderr.write(line),
     () => new Date(),
   )
+  const asVictim = openVictimScore()
   if (!forbidDumps())
     log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
   const source = await openCredential(parsed.credential, log)
@@ -140,7 +142,7 @@ async function main(): Promise<void> {
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess({ children: reaper }, user),
+      startProcess: createStartProcess({ children: reaper, asVictim }, user),
       asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,

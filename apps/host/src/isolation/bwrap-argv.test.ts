@@ -3,6 +3,7 @@ import { createBwrapArgv, type BwrapPlan } from './bwrap-argv.ts'
 
 const PLAN: BwrapPlan = {
   hostname: 'dev',
+  memoryBytes: 128 * 1024 ** 2,
   users: { kind: 'two', usernsFd: 5 },
   filterFd: 3,
   infoFd: 4,
@@ -22,8 +23,8 @@ const SHARED = [
   '--proc /proc --dev /dev',
 ].join(' ')
 const MEMORY = [
-  '--perms 1777 --size 67108864 --tmpfs /dev/shm',
-  '--perms 1777 --size 268435456 --tmpfs /tmp',
+  '--perms 1777 --size 16777216 --tmpfs /dev/shm',
+  '--perms 1777 --size 33554432 --tmpfs /tmp',
   '--perms 0755 --size 16777216 --tmpfs /run',
   '--perms 0755 --dir /var --perms 0755 --dir /home --perms 0755 --dir /opt --perms 0755 --dir /opt/sandwire',
   '--symlink ../tmp /var/tmp --symlink ../run /var/run',
@@ -47,6 +48,14 @@ describe("bubblewrap's arguments (threat T39)", () => {
     expect(createBwrapArgv({ ...PLAN, users: { kind: 'one' }, terminals: undefined })).toEqual([
       ...'--unshare-user --disable-userns --uid 1000 --gid 1000 --cap-drop ALL'.split(' '),
       ...`${SHARED} ${MEMORY} ${BINDINGS} ${END} /opt/sandwire/executable main.js`.split(' '),
+    ])
+  })
+  test('memory file systems do not grow with memory beyond what they are for (threat T32)', () => {
+    const argv = createBwrapArgv({ ...PLAN, memoryBytes: 1024 ** 4 })
+    expect(argv.filter((_, index) => argv[index - 1] === '--size')).toEqual([
+      '67108864',
+      '268435456',
+      '16777216',
     ])
   })
 })

@@ -5,10 +5,14 @@ const MEBIBYTE = 1024 ** 2
 /** Where sandboxd's program is inside. */
 export const INSIDE_PROGRAM = '/opt/sandwire'
 
-/** Memory file systems count as memory of the sandbox; these keep one from taking it all by accident. */
-const TMP_BYTES = 256 * MEBIBYTE
+/**
+ * Memory file systems count as memory of the sandbox, and no process that can be ended gives them back: together they hold less than
+ * half of it, and no more than these.
+ */
+const TMP = { maxBytes: 256 * MEBIBYTE, share: 1 / 4 }
+const SHM = { maxBytes: 64 * MEBIBYTE, share: 1 / 8 }
+/** Holds mount points only, and is read only. */
 const RUN_BYTES = 16 * MEBIBYTE
-const SHM_BYTES = 64 * MEBIBYTE
 
 /** What sandboxd may do as the root of its user namespace: run processes as the user with nothing left, and signal them. */
 const DAEMON_CAPABILITIES = ['CAP_KILL', 'CAP_SETGID', 'CAP_SETPCAP', 'CAP_SETUID']
@@ -29,6 +33,8 @@ export type UserModel =
 /** All that decides how bubblewrap is called. */
 export interface BwrapPlan {
   readonly hostname: string
+  /** Memory of the whole sandbox. */
+  readonly memoryBytes: number
   readonly users: UserModel
   readonly filterFd: number
   /** Where bubblewrap writes which process is the init of the sandbox. */
@@ -53,6 +59,10 @@ function users(model: UserModel): string[] {
     case 'one':
       return ['--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL']
   }
+}
+
+function shareOf(memoryBytes: number, { maxBytes, share }: typeof TMP): number {
+  return Math.min(maxBytes, Math.floor(memoryBytes * share))
 }
 
 function memoryFolder(folder: string, mode: string, bytes: number): string[] {
@@ -81,8 +91,8 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     ...plan.usrLinks.flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     ...['--proc', '/proc', '--dev', '/dev'],
     ...(plan.terminals === undefined ? [] : ['--dev-bind', plan.terminals, '/dev/pts']),
-    ...memoryFolder('/dev/shm', '1777', SHM_BYTES),
-    ...memoryFolder('/tmp', '1777', TMP_BYTES),
+    ...memoryFolder('/dev/shm', '1777', shareOf(plan.memoryBytes, SHM)),
+    ...memoryFolder('/tmp', '1777', shareOf(plan.memoryBytes, TMP)),
     ...memoryFolder('/run', '0755', RUN_BYTES),
     ...['/var', '/home', '/opt', INSIDE_PROGRAM].flatMap((folder) => ['--perms', '0755', '--dir', folder]),
     ...['--symlink', '../tmp', '/var/tmp', '--symlink', '../run', '/var/run'],

@@ -18,7 +18,7 @@ test('the launch script joins its group before anything else and becomes bubblew
     'set -e',
     '[ "$PPID" = "$0" ]',
     "echo $$ > '/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'",
-    'echo 500 > /proc/self/oom_score_adj',
+    'echo 200 2>/dev/null > /proc/self/oom_score_adj || :',
     "mount --bind '/srv/it'\\''s/bun' '/run/sandwire/ID/stage/executable'",
     "mount -t ext4 -o loop,discard,nosuid,nodev,noatime '/data/ID.ext4' '/run/sandwire/ID/stage/disk'",
     "chmod 755 '/run/sandwire/ID/stage/disk/workspace' '/run/sandwire/ID/stage/disk/home'",
@@ -31,7 +31,7 @@ test('without root nothing is mounted and no user is changed', () => {
   const steps = { joinFiles: [], root: undefined, rlimits: [] }
   expect(createLaunchArgv(steps, 42, ['bwrap', '--version'])).toEqual([
     ...['setpriv', '--pdeathsig', 'KILL', '--', 'sh', '-c'],
-    'set -e\n[ "$PPID" = "$0" ]\necho 500 > /proc/self/oom_score_adj\nexec prlimit "$@"',
+    'set -e\n[ "$PPID" = "$0" ]\necho 200 2>/dev/null > /proc/self/oom_score_adj || :\nexec prlimit "$@"',
     ...['42', 'bwrap', '--version'],
   ])
 })

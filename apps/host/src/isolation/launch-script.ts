@@ -18,8 +18,11 @@ export type Mount =
   | { readonly kind: 'image'; readonly from: string; readonly to: string }
   | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
 
-/** The kernel prefers processes of sandboxes when the whole machine runs out of memory. */
-const OOM_SCORE = 500
+/**
+ * The kernel prefers sandboxes to other programs when the whole machine runs out of memory. This is for sandboxd and bubblewrap;
+ * sandboxd gives what it starts the highest score there is, so that a sandbox that is full loses processes and lives on.
+ */
+const OOM_SCORE = 200
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
@@ -54,7 +57,8 @@ export function createLaunchScript(steps: LaunchSteps): string {
     // The parent died before it could be told to take this process along.
     '[ "$PPID" = "$0" ]',
     ...steps.joinFiles.map((file) => `echo $$ > ${quote(file)}`),
-    `echo ${OOM_SCORE} > /proc/self/oom_score_adj`,
+    // Refused where this program was given a higher one.
+    `echo ${OOM_SCORE} 2>/dev/null > /proc/self/oom_score_adj || :`,
     ...(steps.root?.mounts ?? []).flatMap(mountCommands),
     ['exec', 'prlimit', ...steps.rlimits, ...become, '"$@"'].join(' '),
   ].join('\n')

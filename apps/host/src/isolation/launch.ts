@@ -196,6 +196,7 @@ async function spawn(
   const sources = findSources(request)
   const bwrap = createBwrapArgv({
     hostname: plan.name,
+    memoryBytes: plan.limits.memoryBytes,
     users: ids === undefined ? { kind: 'one' } : { kind: 'two', usernsFd: USERNS_FD },
     filterFd: FILTER_FD,
     infoFd: INFO_FD,

@@ -46,7 +46,7 @@ export class Child {
 
   static spawn(plan: ChildPlan, options: StartOptions): Child | SpawnFailure {
     const marker = plan.spec.env[MARKER_VARIABLE] ?? crypto.randomUUID()
-    const leader = trySpawn(viaLauncher(plan, options.launcher), marker)
+    const leader = options.asVictim(() => trySpawn(viaLauncher(plan, options.launcher), marker))
     return 'failure' in leader ? leader : new Child(leader, marker, options)
   }
 

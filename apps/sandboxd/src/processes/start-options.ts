@@ -1,3 +1,4 @@
+import type { AsVictim } from './oom-score.ts'
 import type { AwaitedChildren } from './orphan-reaper.ts'
 
 /** Time a descendant may hold the output silently after the leader's exit. */
@@ -16,6 +17,8 @@ export interface StartOptions {
   readonly terminateMs: number
   /** Words in front of every command, which make it run as another user; none when there is none. */
   readonly launcher: readonly string[]
+  /** Around every start: gives processes the score of those that are ended first when memory runs out. */
+  readonly asVictim: AsVictim
   /** Told of every child whose exit is awaited. */
   readonly children: AwaitedChildren
   /** Monotonic milliseconds. */

@@ -1,3 +1,4 @@
+import { NO_VICTIM } from './oom-score.ts'
 import { startPipeProcess } from './pipe-process.ts'
 import type { StartProcess } from './process.ts'
 import { startPtyProcess } from './pty-process.ts'
@@ -20,6 +21,7 @@ export function createStartProcess(
     drainBytes: DRAIN_BYTES,
     hangupMs: HANGUP_MS,
     terminateMs: TERMINATE_MS,
+    asVictim: NO_VICTIM,
     children: new Set<number>(),
     now: () => performance.now(),
     ...options,

@@ -26,6 +26,11 @@ export function lowHalfOfArgument(index: number): number {
   return DATA_ARGS + index * 8
 }
 
+/** Offset of the other half, for sizes. */
+export function highHalfOfArgument(index: number): number {
+  return lowHalfOfArgument(index) + 4
+}
+
 export function load(offset: number): Instruction {
   return { code: BPF_LD_W_ABS, jt: 0, jf: 0, k: offset }
 }

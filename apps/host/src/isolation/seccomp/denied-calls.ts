@@ -82,5 +82,6 @@ export const JUDGED_CALLS = {
   clone3: common(435),
   ioctl: call(16, 29),
   personality: call(135, 92),
+  shmget: call(29, 194),
   socket: call(41, 198),
 } as const

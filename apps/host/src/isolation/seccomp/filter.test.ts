@@ -55,6 +55,13 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     for (let nr = 0; nr < 500; nr += 1) if (!judged.has(nr)) expect(ask(architecture, { nr })).toBe(ALLOW)
   })
 
+  test('allows segments of shared memory of a page, and no larger ones (threat T32)', () => {
+    const ofSize = (bytes: bigint): number =>
+      ask(architecture, { nr: numberOf('shmget'), args: [0n, bytes, 0o1600n] })
+    expect([ofSize(0n), ofSize(56n), ofSize(4096n)]).toEqual([ALLOW, ALLOW, ALLOW])
+    expect([ofSize(4097n), ofSize(1n << 32n)]).toEqual([refused(28), refused(28)])
+  })
+
   test('refuses calls of another architecture', () => {
     expect(ask(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
   })

@@ -3,6 +3,7 @@ import {
   assemble,
   DATA_ARCH,
   DATA_NR,
+  highHalfOfArgument,
   load,
   lowHalfOfArgument,
   refuse,
@@ -17,6 +18,7 @@ import { DENIED_CALLS, JUDGED_CALLS } from './denied-calls.ts'
 export type Architecture = 'x64' | 'arm64'
 
 const EPERM = 1
+const ENOSPC = 28
 const ENOSYS = 38
 const EAFNOSUPPORT = 97
 
@@ -37,6 +39,12 @@ const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0xffffffff]
 /** UNIX, INET, INET6, NETLINK. VSOCK, which no network namespace holds back, is not among them. */
 const SOCKET_FAMILIES = [1, 2, 10, 16]
 
+/**
+ * Segments of shared memory outlive every process and are nobody's, so that nothing that can be ended gives them back. A page each
+ * is what databases lock themselves with; the kernel gives a sandbox 4096 of them, 16 MiB.
+ */
+const MAX_SEGMENT_BYTES = 4096
+
 /** Refuses an argument that is none of `allowed`. */
 function allowOnly(argument: number, allowed: readonly number[], errno: number): Instruction[] {
   const body = allowed.reduceRight<Instruction[]>((rest, value) => unlessEqual(value, rest), [refuse(errno)])
@@ -50,7 +58,7 @@ function judge(number: number | undefined, body: readonly Instruction[]): Instru
 
 /** The filter as instructions: everything is allowed but what is refused here. */
 export function createFilter(architecture: Architecture): Instruction[] {
-  const { clone, clone3, ioctl, personality, socket } = JUDGED_CALLS
+  const { clone, clone3, ioctl, personality, shmget, socket } = JUDGED_CALLS
   return [
     load(DATA_ARCH),
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
@@ -71,6 +79,13 @@ export function createFilter(architecture: Architecture): Instruction[] {
       ALLOW,
     ]),
     ...judge(personality[architecture], allowOnly(0, PERSONALITIES, EPERM)),
+    ...judge(shmget[architecture], [
+      load(highHalfOfArgument(1)),
+      ...unlessEqual(0, [refuse(ENOSPC)]),
+      load(lowHalfOfArgument(1)),
+      ...whenAtLeast(MAX_SEGMENT_BYTES + 1, [refuse(ENOSPC)]),
+      ALLOW,
+    ]),
     ...judge(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
     ALLOW,
   ]
