@@ -183,8 +183,18 @@ test('sessions shows what runs, free of escapes, and the line to come back (thre
       `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
   )
   expect(run.stderr).toBe(`sbx-stdio: come back with: npx sbx-stdio ${url} --session ${SESSION}\n`)
-  expect((await cli('sessions', 'other')).stderr).toBe('sbx-stdio: no sessions\n')
+  answers['GET /api/sandboxes/other'] = () => Response.json({ ...SANDBOX, name: 'other' })
+  expect(await cli('sessions', 'other')).toMatchObject({ code: 0, stderr: 'sbx-stdio: no sessions\n' })
   expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
+})
+
+test('sessions of a sandbox that does not exist is an error', async () => {
+  answers['GET /api/sandboxes/nope'] = () => refuse(404, 'sandbox_not_found', 'No sandbox has this name')
+  for (const options of [[], ['--json']])
+    expect(await cli('sessions', 'nope', ...options)).toMatchObject({
+      code: 255,
+      stderr: 'sbx-stdio: No sandbox has this name\nhint: see which there are: npx sbx-stdio list\n',
+    })
 })
 
 test('kill ends a session', async () => {

@@ -49,6 +49,8 @@ something was read or written. Come back to one with: sbx-stdio URL --session ID
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async (context) => {
+        // A sandbox that does not exist is an error, not one without sessions.
+        if (sandbox !== undefined) await context.api.request('GET', `/api/sandboxes/${sandbox}`)
         const answer = await context.api.request('GET', '/api/account/sessions')
         const isMeant = (session: Session): boolean =>
           sandbox === undefined || session.sandbox === sandbox || session.sandboxName === sandbox
