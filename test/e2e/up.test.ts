@@ -3,6 +3,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -17,6 +18,8 @@ import { listListening } from './support/listening.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const NOBODY = 65_534
+/** A user whom no other test uses. */
+const SOMEBODY = 54_321
 /** Names under which the public port answers on this machine. */
 const SERVED = ['localhost', '127.0.0.1', ...(existsSync('/proc/net/if_inet6') ? ['[::1]'] : [])]
 
@@ -343,3 +346,27 @@ test.skipIf(process.getuid?.() !== 0)(
     rmSync(data, { recursive: true })
   },
 )
+
+test.if(process.getuid?.() === 0)(
+  'sandwire up refuses a folder for sockets that somebody else made, and names it',
+  async () => {
+    const squatted = `/tmp/sandwire-${SOMEBODY}`
+    const folder = mkdtempSync('/tmp/squat-')
+    chownSync(folder, SOMEBODY, SOMEBODY)
+    mkdirSync(squatted)
+    try {
+      const prefix = ['setpriv', `--reuid=${SOMEBODY}`, `--regid=${SOMEBODY}`, '--clear-groups']
+      const env = { HOME: folder, XDG_RUNTIME_DIR: undefined }
+      const starting = startHost({ data: join(folder, 'data'), prefix, env })
+      await expect(starting).rejects.toThrow(`Cannot use "${squatted}" for the sockets of sandboxes`)
+    } finally {
+      for (const each of [squatted, folder]) rmSync(each, { recursive: true })
+    }
+  },
+)
+
+test('sandwire up without isolation says whose rights commands have', async () => {
+  await using host = await startHost({ env: { SANDWIRE_ISOLATION: 'none' } })
+  const whose = process.getuid?.() === 0 ? 'ROOT' : 'you'
+  expect(host.output()).toContain(`every command in a sandbox runs as ${whose} on this machine`)
+})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type BubblewrapFacts, installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
+import { type BubblewrapFacts, findReason, installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
 
 const BARE: BubblewrapFacts = { wanted: undefined, isInstalled: false, isRoot: false, hasApt: false }
 
@@ -19,31 +19,40 @@ describe('planBubblewrap', () => {
 })
 
 describe('installBubblewrap', () => {
-  function record(answers: readonly boolean[]): {
+  function record(answers: readonly (string | undefined)[]): {
     ran: string[]
-    run: (argv: readonly string[]) => Promise<boolean>
+    run: (argv: readonly string[]) => Promise<string | undefined>
   } {
     const ran: string[] = []
     return {
       ran,
       run: async (argv) => {
         ran.push(argv[1] ?? '')
-        return answers[ran.length - 1] ?? false
+        return answers[ran.length - 1]
       },
     }
   }
 
   test('fetches package lists only when it must', async () => {
-    const first = record([true])
-    expect([await installBubblewrap(first.run), first.ran]).toEqual([true, ['install']])
-    const second = record([false, true, true])
+    const first = record([undefined])
+    expect([await installBubblewrap(first.run), first.ran]).toEqual([undefined, ['install']])
+    const second = record(['no such package', undefined, undefined])
     expect([await installBubblewrap(second.run), second.ran]).toEqual([
-      true,
+      undefined,
       ['install', 'update', 'install'],
     ])
   })
 
-  test('says so when it cannot', async () => {
-    expect(await installBubblewrap(record([]).run)).toBe(false)
+  test('says why it cannot', async () => {
+    expect(await installBubblewrap(record(['a', 'no network']).run)).toBe('no network')
+    expect(await installBubblewrap(record(['a', undefined, 'no space']).run)).toBe('no space')
   })
+})
+
+test.each([
+  ['W: x\nE: Unable to locate package bubblewrap\nE: y\n', 'Unable to locate package bubblewrap'],
+  ['E: a\u001b[31m b\n', 'a [31m b'],
+  ['', 'apt-get failed'],
+])('%j has the reason %s', (said, reason) => {
+  expect(findReason(said)).toBe(reason)
 })

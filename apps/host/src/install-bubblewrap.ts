@@ -15,6 +15,8 @@ export type BubblewrapPlan =
 
 /** Installing can fetch package lists over a slow line; longer than this it hangs. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
+/** A reason is part of one line. */
+const MAX_REASON_CHARS = 200
 
 const APT = ['apt-get', 'install', '--yes', '--quiet', '--no-install-recommends', 'bubblewrap']
 
@@ -28,21 +30,37 @@ export function planBubblewrap(facts: BubblewrapFacts): BubblewrapPlan {
   return { kind: facts.wanted === 'bubblewrap' ? 'refuse' : 'without', reason }
 }
 
-/** Installs Debian's package. Its lists are often fresh enough; fetching them first would cost seconds every time. */
-export async function installBubblewrap(
-  run: (argv: readonly string[]) => Promise<boolean> = runQuietly,
-): Promise<boolean> {
-  if (await run(APT)) return true
-  return (await run(['apt-get', 'update', '--quiet'])) && (await run(APT))
+/** What became of a command: undefined when it succeeded, or why it did not. */
+type Run = (argv: readonly string[]) => Promise<string | undefined>
+
+/**
+ * Installs Debian's package; undefined when it is there, or why it is not. Its lists are often fresh enough; fetching them first
+ * would cost seconds every time.
+ */
+export async function installBubblewrap(run: Run = runQuietly): Promise<string | undefined> {
+  if ((await run(APT)) === undefined) return undefined
+  return (await run(['apt-get', 'update', '--quiet'])) ?? (await run(APT))
 }
 
-async function runQuietly(argv: readonly string[]): Promise<boolean> {
+/** The first error among what apt-get said. Escapes and the like are not for a terminal. */
+export function findReason(said: string): string {
+  const line = said.split('\n').find((each) => each.startsWith('E: ')) ?? ''
+  const reason = line
+    .slice('E: '.length)
+    .replace(/\p{C}+/gu, ' ')
+    .trim()
+  return reason === '' ? 'apt-get failed' : reason.slice(0, MAX_REASON_CHARS)
+}
+
+async function runQuietly(argv: readonly string[]): Promise<string | undefined> {
   const child = Bun.spawn([...argv], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
     stdin: 'ignore',
     stdout: 'ignore',
-    stderr: 'ignore',
+    stderr: 'pipe',
     timeout: INSTALL_TIMEOUT_MS,
   })
-  return (await child.exited) === 0
+  const said = await new Response(child.stderr).text()
+  if ((await child.exited) === 0) return undefined
+  return child.signalCode === null ? findReason(said) : 'apt-get took too long'
 }

@@ -6,6 +6,7 @@ import type { DataFolder } from './data/data-folder.ts'
 import { installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose.ts'
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
+import { requireOwnFolder } from './isolation/sandbox-folders.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/settings.ts'
 import { createKeeper } from './sandboxes/create-keeper.ts'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
@@ -38,8 +39,8 @@ export interface Premises {
   readonly tell: (line: string) => void
 }
 
-/** Installs bubblewrap where it is missing and can be; throws when it was asked for and cannot be had. */
-async function provideBubblewrap({ configuration, tell }: Premises): Promise<void> {
+/** Installs bubblewrap where it is missing and can be; returns why that failed. Throws when it was asked for and cannot be had. */
+async function provideBubblewrap({ configuration, tell }: Premises): Promise<string | undefined> {
   const plan = planBubblewrap({
     wanted: configuration.isolation,
     isInstalled: hasBubblewrap(),
@@ -51,9 +52,22 @@ async function provideBubblewrap({ configuration, tell }: Premises): Promise<voi
       'provider_unavailable',
       `Cannot isolate sandboxes: ${plan.reason}\nhint: install it, or unset SANDWIRE_ISOLATION`,
     )
-  if (plan.kind !== 'install') return
+  if (plan.kind !== 'install') return undefined
   tell('Installing bubblewrap, which keeps sandboxes apart from this machine …')
-  if (!(await installBubblewrap())) tell('Cannot install bubblewrap: apt-get failed')
+  return installBubblewrap()
+}
+
+/** Makes the folder that sockets of sandboxes are below, before somebody else can; it may be in a place open to all. */
+function claimRunBase({ runBase }: IsolationSettings): void {
+  try {
+    requireOwnFolder(runBase, 0o700)
+  } catch (cause) {
+    throw new SandwireError(
+      'forbidden',
+      `Cannot use "${runBase}" for the sockets of sandboxes: it is not a folder of this user\nhint: have it removed, or set XDG_RUNTIME_DIR to a folder of your own`,
+      { cause },
+    )
+  }
 }
 
 /**
@@ -74,9 +88,16 @@ export async function describeMachine(
 }
 
 /** Picks the isolation; bubblewrap that was asked for and does not work is an error, not a reason to go without. */
-async function pickIsolation(settings: IsolationSettings, premises: Premises): Promise<Choice> {
-  const { isolation: wanted } = premises.configuration
-  const choice = await chooseIsolation(settings, { SANDWIRE_ISOLATION: wanted })
+async function pickIsolation(
+  settings: IsolationSettings,
+  { configuration: { isolation: wanted } }: Premises,
+  installFailure: string | undefined,
+): Promise<Choice> {
+  const found = await chooseIsolation(settings, { SANDWIRE_ISOLATION: wanted })
+  const choice =
+    installFailure === undefined
+      ? found
+      : { ...found, notice: `${found.notice ?? 'Cannot install bubblewrap'} (apt-get: ${installFailure})` }
   if (wanted === 'bubblewrap' && choice.isolation.kind !== 'bubblewrap')
     throw new SandwireError(
       'provider_unavailable',
@@ -88,11 +109,12 @@ async function pickIsolation(settings: IsolationSettings, premises: Premises): P
 /** Opens what makes the sandboxes of a data folder. */
 export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
   const { configuration, folder, socketFolder, env } = premises
-  const [settings] = await Promise.all([
+  const [settings, installFailure] = await Promise.all([
     describeMachine(folder, env, configuration.workspace),
     provideBubblewrap(premises),
   ])
-  const { isolation, notice } = await pickIsolation(settings, premises)
+  claimRunBase(settings)
+  const { isolation, notice } = await pickIsolation(settings, premises, installFailure)
   const slots = planSlots(settings, MAX_SANDBOXES)
   const keeper = createKeeper({
     sandboxesFolder: folder.sandboxes,

@@ -5,6 +5,7 @@ const FACTS: WelcomeFacts = {
   url: 'http://localhost:8787',
   signInLink: 'http://localhost:8787/signin#code',
   isolation: 'bubblewrap',
+  isRoot: false,
   weaknesses: [],
   adopted: 0,
   programs: '/opt/sandwire',
@@ -23,12 +24,11 @@ test('the welcome says in one line what is weak, and why there is no isolation',
     'Isolation  bubblewrap, with 1 weakness on this machine;',
   )
   expect(composeWelcome({ ...FACTS, weaknesses: ['a', 'b'] })).toContain('with 2 weaknesses')
-  const none = composeWelcome({
-    ...FACTS,
-    isolation: 'none',
-    notice: 'Not isolated: bubblewrap is not installed',
-  })
-  expect(none).toContain('Isolation  none, loopback only. Not isolated: bubblewrap is not installed;')
+  const none = { ...FACTS, isolation: 'none', notice: 'Not isolated: bubblewrap is not installed' } as const
+  expect(composeWelcome(none)).toContain(
+    'Isolation  none, loopback only: every command in a sandbox runs as you on this machine. Not isolated: bubblewrap is not installed;',
+  )
+  expect(composeWelcome({ ...none, isRoot: true })).toContain('runs as ROOT on this machine. Not isolated')
 })
 
 test('the welcome names a served folder, sandboxes that were found, and the token file where it must be given', () => {

@@ -4,6 +4,8 @@ export interface WelcomeFacts {
   readonly url: string
   readonly signInLink: string
   readonly isolation: SandboxKeeper['isolation']
+  /** Who started it, and so who commands run as where nothing isolates them. */
+  readonly isRoot: boolean
   readonly weaknesses: readonly string[]
   /** Why sandboxes are less isolated than they could be. */
   readonly notice?: string
@@ -17,8 +19,11 @@ export interface WelcomeFacts {
   readonly programs: string
 }
 
-function describeIsolation({ isolation, weaknesses, notice }: WelcomeFacts): string {
-  if (isolation === 'none') return `none, loopback only. ${notice ?? 'Commands run as you'}`
+function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFacts): string {
+  if (isolation === 'none') {
+    const danger = `every command in a sandbox runs as ${isRoot ? 'ROOT' : 'you'} on this machine`
+    return `none, loopback only: ${danger}. ${notice ?? 'Sandboxes are not isolated'}`
+  }
   if (weaknesses.length === 0) return 'bubblewrap'
   return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }

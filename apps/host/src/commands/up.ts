@@ -193,6 +193,7 @@ export async function up(options: UpOptions): Promise<Running> {
     url: served.url,
     signInLink: `${served.url}/signin#${served.codes.mint()}`,
     isolation: keeper.isolation,
+    isRoot: process.getuid?.() === 0,
     adopted: adopted.length,
     programs: PROGRAMS,
     ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
