@@ -92,7 +92,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect([mode & 0o777, uid, gid]).toEqual([0o751, 12_345, 12_345])
     })
 
-    test('gives the folder of the way out to nobody inside (threat T31)', async () => {
+    test('gives the folder of the way out to nobody inside (threat T39)', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data)
       const folder = '/run/sandwire-egress'
       for (const attempt of [`touch ${folder}/x`, `mv ${folder} /run/other`, `rmdir ${folder}`])

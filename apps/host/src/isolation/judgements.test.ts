@@ -4,7 +4,7 @@ import { inodesFor } from './disk-image.ts'
 import { sumOfLines } from './disk-watch.ts'
 import { createEtcFiles } from './etc-files.ts'
 import { describeEnd } from './launched.ts'
-import { judgeMemory } from './memory-watch.ts'
+import { judgeMemory, parseRollup } from './memory-watch.ts'
 import { countsPerNamespace, createRlimits } from './rlimits.ts'
 import { parseInfo } from './sandbox-processes.ts'
 import { defaultRunBase } from './settings.ts'
@@ -21,21 +21,39 @@ test('the end of a sandbox is named by exit code or signal', () => {
 })
 
 describe('the memory watchdog (threat T32)', () => {
-  const use = (innerPid: number, bytes: number) => ({ pid: innerPid + 1000, innerPid, bytes })
+  const use = (innerPid: number, bytes: number, sharedBytes = 0, heldBytes = 0) => {
+    return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes }
+  }
 
   test('leaves a sandbox within its limit alone', () => {
-    expect(judgeMemory([use(1, 1), use(2, 50), use(7, 49)], 100)).toEqual({ kind: 'fine' })
+    expect(judgeMemory([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
   })
 
   test('ends the largest process of the user first, not sandboxd', () => {
-    expect(judgeMemory([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 100)).toEqual({
+    expect(judgeMemory([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
       kind: 'kill',
       pid: 1008,
     })
   })
 
   test('ends the sandbox when only its own are left', () => {
-    expect(judgeMemory([use(1, 1), use(2, 100)], 100)).toEqual({ kind: 'end' })
+    expect(judgeMemory([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
+  })
+
+  test('counts what is held open and mapped by nobody, and ends who holds it', () => {
+    const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
+    expect(judgeMemory(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
+  })
+
+  test('counts what is held open and mapped once', () => {
+    expect(judgeMemory([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
+  })
+
+  test('reads which part of a process is shared memory', () => {
+    const text = 'Rss:  900 kB\nPss:  100 kB\nPss_Anon:  60 kB\nPss_Shmem:  40 kB\n'
+    expect(parseRollup(text)).toEqual({ bytes: 61_440, sharedBytes: 40_960 })
+    expect(parseRollup('Pss:  100 kB\n')).toEqual({ bytes: 102_400, sharedBytes: 0 })
+    expect(parseRollup('')).toBeUndefined()
   })
 })
 

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { runShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { Neighbour } from './support/neighbour.ts'
+
+const MEBIBYTE = 1024 ** 2
+const LIMITS = { memoryBytes: 128 * MEBIBYTE }
+/** What is tried, in the words of a shell. All are far beyond the limit, and say `held` when they have it all. */
+const HOARDS = [
+  ['a file in /tmp', 'head -c 200000000 /dev/zero > /tmp/x && echo held'],
+  ['a file in /dev/shm', 'head -c 200000000 /dev/zero > /dev/shm/x && echo held'],
+  ['memory of a process', hoard('kept.append(b"x" * 4000000)')],
+  ['memory that no process maps', hoard('os.write(fd, b"x" * 4000000)')],
+  [
+    'segments that no process is attached to',
+    `${hoard('c = libc.shmget(0, 4000000, 0o1600); a = libc.shmat(c, None, 0); c >= 0 and libc.memset(a, 1, 4000000); c >= 0 and libc.shmdt(a); c < 0 and os._exit(1)')}`,
+  ],
+] as const
+
+/** Takes memory bit by bit, since a watchdog looks only now and then. */
+function hoard(step: string): string {
+  const prelude =
+    'import ctypes, os, time; libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]; libc.shmdt.argtypes = [ctypes.c_void_p]; kept = []; fd = os.memfd_create("x")'
+  return `python3 -c '${prelude}\nfor i in range(100):\n ${step}; time.sleep(0.03)\ntime.sleep(2); print("held")'`
+}
+
+const obstacle = await findObstacle()
+const isRoot = process.getuid?.() === 0
+
+describe.skipIf(obstacle !== undefined).each(isRoot ? [false, true] : [false])(
+  'a sandbox with little memory (unprivileged host: %p)',
+  (isNobody) => {
+    let door: FrontDoor
+    let other: Neighbour
+    beforeAll(async () => {
+      door = await FrontDoor.open({ isNobody })
+      await door.create('small', { limits: LIMITS })
+      other = await Neighbour.open(door.sandbox('small'))
+    })
+    afterAll(async () => {
+      await other[Symbol.asyncDispose]()
+      await door[Symbol.asyncDispose]()
+    })
+
+    test.each(HOARDS)(
+      'does not hold %s beyond it, and its other sessions live on (threat T32)',
+      async (_, script) => {
+        await using hog = runShell(door.sandbox('small'), `${script}; echo "over"`)
+        const end = await hog.exit.catch(() => undefined)
+        expect(hog.text).not.toContain('held')
+        expect(end).toBeDefined()
+        await other.echoes()
+        expect(other.reconnections).toBe(0)
+        await using cleaner = runShell(door.sandbox('small'), 'rm -f /tmp/x /dev/shm/x; ipcrm -a; exit 0')
+        expect((await cleaner.exit).code).toBe(0)
+      },
+    )
+  },
+)
