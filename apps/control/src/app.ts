@@ -20,6 +20,7 @@ import { addSessionRoutes } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
 import { sourceGate } from './routes/source-gate.ts'
+import { withoutQuery } from './routes/without-query.ts'
 import type { Runtime } from './runtime.ts'
 import type { Directory } from './sandbox/directory.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
@@ -35,12 +36,19 @@ export interface AppDependencies {
   readonly redeem: RedeemCode
 }
 
-/** Says which field is wrong, never what was in it. */
+/** Why a field is wrong: in the words of its schema, where they are ours. */
+function whyOf(issue: z.core.$ZodIssue | undefined): string {
+  if (issue?.code === 'unrecognized_keys') return 'unknown'
+  if (issue?.code === 'invalid_value') return `expected ${issue.values.map(String).join(' or ')}`
+  return issue?.message.startsWith('expected ') === true ? issue.message : 'not accepted'
+}
+
+/** Says which field is wrong and what it may be, never what was in it. */
 function describeIssue(error: z.ZodError): string {
   const [issue] = error.issues
-  const keys = issue?.code === 'unrecognized_keys' ? issue.keys : issue?.path
+  const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : issue?.path
   const name = (keys ?? []).join('.').replace(/\p{C}/gu, '').slice(0, 60)
-  const why = issue?.code === 'unrecognized_keys' ? 'unknown' : 'not accepted'
+  const why = whyOf(issue)
   return name === '' ? `Cannot use the request: ${why}` : `Cannot use "${name}": ${why}`
 }
 
@@ -85,7 +93,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
 
 function addDocument(app: App, guardOf: (policy: Policy) => ReturnType<typeof guard>): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  app.get('/api/openapi.json', guardOf(POLICIES['GET /api/openapi.json']), (context) =>
+  app.get('/api/openapi.json', guardOf(POLICIES['GET /api/openapi.json']), withoutQuery, (context) =>
     context.json(
       app.getOpenAPI31Document({
         openapi: '3.1.0',

@@ -1,4 +1,5 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+import { nameFault } from './disk-full.ts'
 
 /** What a call of an object came to. Errors cross the border between objects as values: a thrown one loses its code. */
 export type Outcome<T> =
@@ -13,7 +14,7 @@ export async function settle<T>(
   try {
     return { ok: true, value: await run() }
   } catch (caught) {
-    const { code, message, cause } = SandwireError.from(caught)
+    const { code, message, cause } = nameFault(caught)
     if (code === 'internal') onFault(cause)
     return { ok: false, code, message }
   }

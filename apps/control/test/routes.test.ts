@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
-import { type RunningControl, startControl } from './support/control.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
@@ -88,8 +88,36 @@ describe('the routes', () => {
 
   test('say what is wrong with a path or method', async () => {
     expect((await control.fetch('/unheard-of')).status).toBe(404)
-    expect((await control.fetch('/api/sandboxes', { method: 'PATCH' })).status).toBe(405)
-    expect((await control.fetch('/attach', { method: 'POST' })).status).toBe(405)
+    for (const [path, allow] of [
+      ['/api/sandboxes', 'GET, HEAD, POST'],
+      ['/api/sandboxes/dev', 'GET, HEAD, DELETE'],
+      ['/api/sandboxes/dev/stop', 'POST'],
+      ['/attach', 'GET, HEAD'],
+    ] as const) {
+      const { status, headers } = await control.fetch(path, { method: 'PATCH' })
+      expect([path, status, headers.get('allow')]).toEqual([path, 405, allow])
+    }
+  })
+
+  test.each(['bearer', 'BEARER', 'Bearer', 'Bearer '])('take the scheme "%s"', async (scheme) => {
+    const headers = { authorization: `${scheme} ${TOKEN}` }
+    expect((await control.fetch('/api/sandboxes', { headers })).status).toBe(200)
+  })
+
+  test.each([
+    ['GET', '/api/sandboxes?limit=5', 'limit'],
+    ['GET', '/api/account/sessions?a=1&b=2', 'a'],
+    ['POST', '/api/sandboxes/dev/stop?discord=1', 'discord'],
+    ['DELETE', '/api/sandboxes/dev?force=1', 'force'],
+    ['GET', '/api/openapi.json?v=2', 'v'],
+    ['GET', '/logs/dev?lines=5', 'lines'],
+    ['GET', '/api/sandboxes?%1b%5b31m=', '[31m'],
+  ])('refuse a parameter they do not know: %s %s', async (method, path, name) => {
+    const response = await control.fetch(path, { method })
+    expect(response.status).toBe(400)
+    expect(await json(response)).toMatchObject({
+      error: { code: 'bad_request', message: `Cannot use "${name}": unknown` },
+    })
   })
 })
 
@@ -142,6 +170,46 @@ describe('a sandbox over the API', () => {
     expect(new Set(names).size).toBe(4)
     expect((await post('/api/sandboxes', { start: false })).status).toBe(429)
     for (const name of names) await control.fetch(`/api/sandboxes/${String(name)}`, { method: 'DELETE' })
+  })
+
+  test.each([
+    [
+      { limits: { memoryBytes: 1 } },
+      'limits.memoryBytes',
+      'expected a whole number from 16777216 to 1099511627776',
+    ],
+    [{ limits: { memoryBytes: 2 ** 60 } }, 'limits.memoryBytes', 'from 16777216 to 1099511627776'],
+    [{ limits: { pids: 7 } }, 'limits.pids', 'expected a whole number from 8 to 100000'],
+    [{ limits: { pids: 'many' } }, 'limits.pids', 'expected a whole number from 8 to 100000'],
+    [{ limits: { milliCpus: 1.5 } }, 'limits.milliCpus', 'expected a whole number from 10 to 1000000'],
+    [{ limits: { diskBytes: 0 } }, 'limits.diskBytes', 'from 1048576 to 1125899906842624'],
+    [{ sleepAfterSeconds: 0 }, 'sleepAfterSeconds', 'expected a whole number from 1 to 2592000'],
+    [{ network: { policy: 'RAW' } }, 'network.policy', 'expected none or allowlist or open'],
+    [{ name: 'RAW' }, 'name', 'expected lower-case letters'],
+    [{ start: 'RAW' }, 'start', 'not accepted'],
+  ])('is refused for %j, saying what is expected', async (body, name, expected) => {
+    const response = await post('/api/sandboxes', body)
+    expect(response.status).toBe(400)
+    const { error } = await json(response)
+    const message = String(Reflect.get(Object(error), 'message'))
+    expect(message).toStartWith(`Cannot use "${name}": `)
+    expect(message).toContain(expected)
+    expect(message).not.toContain('RAW')
+  })
+
+  test('is refused for a body of another type, which is said', async () => {
+    const send = async (type: string | undefined, text: string): Promise<unknown> => {
+      const headers = type === undefined ? {} : { 'content-type': type }
+      const body = new TextEncoder().encode(text)
+      return json(await control.fetch('/api/sandboxes', { method: 'POST', headers, body }))
+    }
+    const wrong = { error: { message: 'Cannot read the body: its content-type is not application/json' } }
+    expect(await send('text/plain', '{"name":"x"}')).toMatchObject(wrong)
+    expect(await send('application/x-www-form-urlencoded', 'name=x')).toMatchObject(wrong)
+    expect(await send(undefined, '{"name":"x"}')).toMatchObject(wrong)
+    const broken = { error: { message: 'Cannot read the body: not JSON' } }
+    expect(await send('application/json', '{"name":')).toMatchObject(broken)
+    expect(await send('application/json; charset=utf-8', '')).toMatchObject(broken)
   })
 
   test('that could not be started says so and can be tried again', async () => {

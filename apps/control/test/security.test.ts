@@ -132,6 +132,7 @@ describe('a credential', () => {
     ['none', {}],
     ['another token', { authorization: `Bearer swl_${'x'.repeat(43)}` }],
     ['part of the token', { authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
+    ['the token in another case', { authorization: `Bearer ${TOKEN.toUpperCase()}` }],
     ['more than the token', { authorization: `Bearer ${TOKEN}t` }],
     ['its hash', { authorization: `Bearer ${new Bun.CryptoHasher('sha256').update(TOKEN).digest('hex')}` }],
     ['another scheme', { authorization: `Basic ${TOKEN}` }],

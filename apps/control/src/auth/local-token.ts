@@ -4,7 +4,8 @@ import { type Authenticator, notAccepted } from './authenticator.ts'
 /** The one person of a server that runs on one machine. */
 export const LOCAL_ACCOUNT = 'local'
 
-const LOCAL_TOKEN = /^Bearer (swl_[A-Za-z0-9_-]{43})$/
+/** The scheme in any case, as RFC 9110, section 11.1, has it. */
+const LOCAL_TOKEN = /^bearer +(swl_[A-Za-z0-9_-]{43})$/i
 
 /** Accepts the token that the host wrote for this machine's user; only its hash is known here. */
 export function localToken(tokenSha256: string): Authenticator {

@@ -8,7 +8,11 @@ export const COMMON_HEADERS = {
 } as const
 
 /** The one shape of an error over HTTP. Causes and stacks stay here. */
-export function respondError({ code, message }: SandwireError, requestId: string): Response {
+export function respondError(
+  { code, message }: SandwireError,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   const { status } = ERRORS[code]
   return Response.json(
     { error: { code, message, request_id: requestId } },
@@ -18,6 +22,7 @@ export function respondError({ code, message }: SandwireError, requestId: string
         ...COMMON_HEADERS,
         'x-request-id': requestId,
         ...(status === 429 ? { 'retry-after': '1' } : {}),
+        ...headers,
       },
     },
   )

@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { AppEnv } from './context.ts'
 import { type Policy, policyOf } from './policies.ts'
 import { errorBody } from './schemas.ts'
+import { withoutQuery } from './without-query.ts'
 
 /** Makes the middleware of a policy. */
 export type GuardOf = (policy: Policy) => MiddlewareHandler<AppEnv>
@@ -22,6 +23,11 @@ function routerPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
+/** Whether a route of the API declares no parameters; pages and sockets read theirs themselves. */
+function takesNoQuery({ path, request }: Pick<RouteConfig, 'path' | 'request'>): boolean {
+  return path.startsWith('/api/') && request?.query === undefined
+}
+
 /** Declares a route behind the guard of its policy; throws when it has none. */
 export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 'middleware'> & { path: P }>(
   guardOf: GuardOf,
@@ -31,7 +37,7 @@ export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 
   return createRoute({
     ...route,
     security: policy === 'public' ? [] : [{ bearer: [] }],
-    middleware: guardOf(policy),
+    middleware: takesNoQuery(route) ? [guardOf(policy), withoutQuery] : [guardOf(policy)],
     responses: { ...route.responses, default: json(errorBody, 'What went wrong') },
   })
 }

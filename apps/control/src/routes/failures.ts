@@ -8,20 +8,26 @@ import { isToldInFrame } from './attach.ts'
 import type { App } from './context.ts'
 import { POLICIES } from './policies.ts'
 
+const JSON_TYPE = /^application\/([a-z0-9.-]+\+)?json *(;|$)/i
+
 /** The router throws errors of its own for bodies that are not JSON. */
-function toSandwireError(caught: Error): SandwireError {
-  return caught instanceof HTTPException && caught.status < 500
-    ? new SandwireError('bad_request', 'Cannot read the body: not JSON')
-    : SandwireError.from(caught)
+function toSandwireError(caught: Error, headers: Headers): SandwireError {
+  if (!(caught instanceof HTTPException) || caught.status >= 500) return SandwireError.from(caught)
+  const why = JSON_TYPE.test(headers.get('content-type') ?? '')
+    ? 'not JSON'
+    : 'its content-type is not application/json'
+  return new SandwireError('bad_request', `Cannot read the body: ${why}`)
 }
 
-/** Whether a path is served under another method. */
-function isServedOtherwise(pathname: string): boolean {
+/** The methods that a path is served under; the router answers HEAD wherever it answers GET. */
+function methodsOf(pathname: string): readonly string[] {
   const parts = pathname.split('/')
-  return Object.keys(POLICIES).some((route) => {
-    const pattern = route.slice(route.indexOf(' ') + 1).split('/')
+  return Object.keys(POLICIES).flatMap((route) => {
+    const [method = '', path = ''] = route.split(' ')
+    const pattern = path.split('/')
     const fits = (part: string, at: number): boolean => part.startsWith(':') || part === parts[at]
-    return parts.length === pattern.length && pattern.every(fits)
+    if (parts.length !== pattern.length || !pattern.every(fits)) return []
+    return method === 'GET' ? ['GET', 'HEAD'] : [method]
   })
 }
 
@@ -32,16 +38,20 @@ export function addFailures(
 ): void {
   app.notFound((context) => {
     const { pathname } = new URL(context.req.url)
-    throw isServedOtherwise(pathname)
+    throw methodsOf(pathname).length > 0
       ? new SandwireError('method_not_allowed', 'Cannot use this method here')
       : new SandwireError('not_found', 'No such route')
   })
   app.onError((caught, context) => {
-    const error = toSandwireError(caught)
+    const error = toSandwireError(caught, context.req.raw.headers)
     const requestId = context.get('requestId')
     metrics.count('sandwire_errors_total', { code: error.code })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}
     log.info('refused', { request_id: requestId, code: error.code, ...cause })
+    if (error.code === 'method_not_allowed') {
+      const allow = methodsOf(new URL(context.req.url).pathname).join(', ')
+      return respondError(error, requestId, { allow })
+    }
     return isToldInFrame(context.req.raw, error.code, context.get('identity') !== undefined)
       ? refuseSocket(error, requestId)
       : respondError(error, requestId)

@@ -6,7 +6,14 @@ import { isSandboxName } from '../sandbox/sandbox-name.ts'
 const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
 const MAX_ENV_CHARS = 32 * 1024
 
-const name = z.string().refine(isSandboxName, 'not a name').openapi({
+/** A whole number of a range that is told when it is missed. */
+function between(min: number, max: number) {
+  const error = `expected a whole number from ${min} to ${max}`
+  return z.int({ error }).min(min, { error }).max(max, { error })
+}
+
+const NAME_RULE = 'expected lower-case letters, digits and inner hyphens, at most 63, and not an id'
+const name = z.string({ error: NAME_RULE }).refine(isSandboxName, NAME_RULE).openapi({
   description: 'Lower-case letters, digits and inner hyphens, at most 63; unique within the account.',
   example: 'dev',
 })
@@ -23,32 +30,29 @@ function isEnv(value: unknown): value is Record<string, string> {
     )
   )
 }
-const env = z.custom<Record<string, string>>(isEnv, 'not an environment').openapi({
-  type: 'object',
-  additionalProperties: { type: 'string' },
-  description: 'Environment of every process. Never put a secret here.',
-})
+const env = z
+  .custom<Record<string, string>>(
+    isEnv,
+    `expected at most ${limits.MAX_ENV_ENTRIES} texts of at most ${MAX_ENV_CHARS} characters under plain names`,
+  )
+  .openapi({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'Environment of every process. Never put a secret here.',
+  })
 
 const network = z.strictObject({
   policy: z.enum(['none', 'allowlist', 'open']),
   allow: z
-    .array(z.string().max(253).refine(isAllowEntry, 'not a host, *.host, host:port or set:NAME'))
+    .array(z.string().max(253).refine(isAllowEntry, 'expected a host, *.host, host:port or set:NAME'))
     .max(256)
     .default([]),
 })
 const sandboxLimits = z.strictObject({
-  memoryBytes: z
-    .int()
-    .min(16 * 1024 ** 2)
-    .max(1024 ** 4)
-    .default(DEFAULT_SANDBOX_LIMITS.memoryBytes),
-  pids: z.int().min(8).max(100_000).default(DEFAULT_SANDBOX_LIMITS.pids),
-  milliCpus: z.int().min(10).max(1_000_000).default(DEFAULT_SANDBOX_LIMITS.milliCpus),
-  diskBytes: z
-    .int()
-    .min(1024 ** 2)
-    .max(1024 ** 5)
-    .default(DEFAULT_SANDBOX_LIMITS.diskBytes),
+  memoryBytes: between(16 * 1024 ** 2, 1024 ** 4).default(DEFAULT_SANDBOX_LIMITS.memoryBytes),
+  pids: between(8, 100_000).default(DEFAULT_SANDBOX_LIMITS.pids),
+  milliCpus: between(10, 1_000_000).default(DEFAULT_SANDBOX_LIMITS.milliCpus),
+  diskBytes: between(1024 ** 2, 1024 ** 5).default(DEFAULT_SANDBOX_LIMITS.diskBytes),
 })
 
 /** Body of `POST /api/sandboxes`. */
@@ -58,7 +62,7 @@ export const createSandboxBody = z
     network: network.optional(),
     limits: sandboxLimits.optional(),
     env: env.optional(),
-    sleepAfterSeconds: z.int().min(1).max(MAX_SLEEP_SECONDS).nullable().optional().openapi({
+    sleepAfterSeconds: between(1, MAX_SLEEP_SECONDS).nullable().optional().openapi({
       description: 'Stop after so long without input and output; null: never.',
     }),
     start: z.boolean().optional().openapi({ description: 'Start it at once. Default true.' }),
@@ -85,9 +89,9 @@ export const startProcessBody = z
   .strictObject({
     ...processFields,
     mode: z.enum(['pipe', 'pty']).optional(),
-    cols: z.int().min(1).max(limits.MAX_CELLS).optional(),
-    rows: z.int().min(1).max(limits.MAX_CELLS).optional(),
-    keep: z.int().min(1).max(limits.MAX_KEEP_SECONDS).optional(),
+    cols: between(1, limits.MAX_CELLS).optional(),
+    rows: between(1, limits.MAX_CELLS).optional(),
+    keep: between(1, limits.MAX_KEEP_SECONDS).optional(),
     overflow: z.enum(['block', 'trim']).optional(),
     pinned: z.boolean().optional().openapi({ description: 'The sandbox does not stop while this runs.' }),
   })
@@ -96,7 +100,7 @@ export const execBody = z
   .strictObject({
     ...processFields,
     cmd: z.string().min(1),
-    timeoutSeconds: z.int().min(1).max(60).default(30),
+    timeoutSeconds: between(1, 60).default(30),
   })
   .openapi('Exec')
 
