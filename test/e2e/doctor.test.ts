@@ -15,7 +15,14 @@ const DOCTOR = new URL('./support/isolation/doctor.ts', import.meta.url).pathnam
 const PROBER = join(import.meta.dir, '../../apps/host/src/doctor/prober/main.ts')
 
 /** What is known to be weak when sandboxes are not started by root. */
-const WEAK_WITHOUT_ROOT = ['daemon-reach', 'terminal-limit', 'processor-limit', 'file-limit', 'disk-limit']
+const WEAK_WITHOUT_ROOT = [
+  'daemon-reach',
+  'terminal-limit',
+  'processor-limit',
+  'memory-limit',
+  'file-limit',
+  'disk-limit',
+]
 /** Clean without a sandbox too, and shown to fail by themselves below; a busy machine limits processors by itself. */
 const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit']
 

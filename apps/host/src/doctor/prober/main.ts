@@ -74,6 +74,6 @@ async function attempt(part: string, text: string): Promise<void> {
 
 const [mode = '', value = '', runAsFlag, runAs] = process.argv.slice(2)
 if (mode === 'serve') await serve(value, runAsFlag === '--run-as' ? runAs : undefined)
-else if (mode === 'hog') await takeMemory(Number(value))
+else if (mode === 'hog') await takeMemory(Number(value), runAsFlag)
 else await attempt(mode, value)
 process.exit(0)
