@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { decodeActivity } from '../src/sandbox/session-view.ts'
+import { decodeActivity, lastMoveMs } from '../src/sandbox/session-view.ts'
 
 const SANDBOX = '0'.repeat(32)
 const session = {
@@ -18,7 +18,9 @@ const session = {
   overflow: 'trim',
   exit: null,
 }
-const decode = (...sessions: unknown[]) => decodeActivity({ attachments: 1, sessions, exits: [] }, SANDBOX)
+const NOW_MS = 1_000
+const decode = (...sessions: unknown[]) =>
+  decodeActivity({ attachments: 1, sessions, exits: [] }, SANDBOX, NOW_MS)
 
 test('what a sandbox says of its sessions is kept as far as it is known', () => {
   expect(decode(session)?.[0]).toMatchObject({ id: session.id, cmd: 'bash', lastOutputMs: 5 })
@@ -29,11 +31,20 @@ test('(threat T4) a sandbox speaks for its own sessions only', () => {
   expect(decode({ ...session, id: `${'1'.repeat(32)}.${'1'.repeat(26)}` })).toEqual([])
 })
 
+test('(threat T4) nothing happened in a sandbox after now, or before time', () => {
+  for (const lastInputMs of [9e15, NOW_MS + 1, Number.MAX_SAFE_INTEGER]) {
+    const [told] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []
+    expect(told).toMatchObject({ lastInputMs: NOW_MS, lastOutputMs: 0 })
+    expect(told === undefined ? undefined : lastMoveMs(told)).toBe(NOW_MS)
+  }
+  expect(decode({ ...session, lastInputMs: 999 })?.[0]).toMatchObject({ lastInputMs: 999 })
+})
+
 test('what is not understood is left out, and its text is one line', () => {
   expect(decode({ ...session, state: 'flying' }, null, 5)).toEqual([])
   expect(decode({ ...session, cmd: `a\u001b[31m\n${'b'.repeat(500)}` })?.[0]?.cmd).toMatch(
     /^a \[31m b{200,}$/,
   )
-  expect(decodeActivity({ sessions: Array.from({ length: 1_001 }) }, SANDBOX)).toBeUndefined()
-  expect(decodeActivity('x', SANDBOX)).toBeUndefined()
+  expect(decodeActivity({ sessions: Array.from({ length: 1_001 }) }, SANDBOX, NOW_MS)).toBeUndefined()
+  expect(decodeActivity('x', SANDBOX, NOW_MS)).toBeUndefined()
 })

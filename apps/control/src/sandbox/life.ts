@@ -141,11 +141,11 @@ export class SandboxLife {
 
   /** Reads what moves in a running sandbox and tells the index. */
   async readActivity(running: Running, requestId: string): Promise<readonly SessionFacts[]> {
-    const { store, sandboxd } = this.#deps
+    const { store, sandboxd, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
     const answer = await sandboxd(id).ask(running.address, controlItself(requestId), { method: 'GET', path })
-    const sessions = decodeActivity(answer, id)
+    const sessions = decodeActivity(answer, id, nowMs())
     if (sessions === undefined) throw notUnderstood()
     for (const session of sessions) store.touch(lastMoveMs(session))
     const alive = new Set(sessions.map((session) => session.id))

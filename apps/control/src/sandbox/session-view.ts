@@ -23,7 +23,7 @@ const toldSession = z.object({
   pinned: z.boolean().default(false),
   exit: z
     .object({
-      code: z.int().nullable(),
+      code: z.int().min(-1).max(0xffff_ffff).nullable(),
       signal: z
         .string()
         .regex(/^[A-Z0-9+-]{1,16}$/)
@@ -37,23 +37,29 @@ const activity = z.object({ sessions: z.array(z.unknown()).max(MAX_SESSIONS) })
 /** What control keeps of a session. */
 export type SessionFacts = z.infer<typeof toldSession>
 
-function decodeSession(value: unknown, sandbox: string): SessionFacts | undefined {
+/** One session, or undefined when it is not understood or another sandbox's. */
+export function decodeOneSession(value: unknown, sandbox: string, nowMs: number): SessionFacts | undefined {
   const told = toldSession.safeParse(value)
   // A sandbox speaks for its own sessions only.
-  return told.success && sandboxOfSession(told.data.id) === sandbox ? told.data : undefined
+  if (!told.success || sandboxOfSession(told.data.id) !== sandbox) return undefined
+  // Nor does it know the future: a time that never comes would keep it awake for good.
+  const past = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.min(ms, nowMs)))
+  const { lastInputMs, lastOutputMs } = told.data
+  return { ...told.data, lastInputMs: past(lastInputMs), lastOutputMs: past(lastOutputMs) }
 }
 
 /** The sessions in an answer of `/activity`, or undefined when it is not understood. */
-export function decodeActivity(value: unknown, sandbox: string): readonly SessionFacts[] | undefined {
+export function decodeActivity(
+  value: unknown,
+  sandbox: string,
+  nowMs: number,
+): readonly SessionFacts[] | undefined {
   const told = activity.safeParse(value)
   if (!told.success) return undefined
   return told.data.sessions
-    .map((session) => decodeSession(session, sandbox))
+    .map((session) => decodeOneSession(session, sandbox, nowMs))
     .filter((session) => session !== undefined)
 }
-
-/** One session, or undefined when it is not understood or another sandbox's. */
-export const decodeOneSession = decodeSession
 
 /** Whether a session keeps its sandbox awake: it runs, and was pinned at its start or, which counts more, later. */
 export function isPinned(session: SessionFacts, pins: ReadonlyMap<string, boolean>): boolean {

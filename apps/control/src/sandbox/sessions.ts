@@ -209,8 +209,8 @@ export class SandboxSessions {
   }
 
   #decode(value: unknown): SessionFacts {
-    const { life } = this.#deps
-    const session = decodeOneSession(value, life.id)
+    const { life, nowMs } = this.#deps
+    const session = decodeOneSession(value, life.id, nowMs())
     if (session === undefined) throw notUnderstood()
     return session
   }
