@@ -203,10 +203,14 @@ describe('other routes', () => {
   })
 
   test.each([
-    ['POST', '/activity', 405],
-    ['DELETE', '/sessions', 405],
-    ['PUT', '/sessions/x', 405],
-    ['GET', '/sessions/x/signal', 405],
+    ['POST', '/activity', 405, 'GET'],
+    ['DELETE', '/sessions', 405, 'GET, POST'],
+    ['PUT', '/sessions/x', 405, 'GET, DELETE'],
+    ['GET', '/sessions/x/signal', 405, 'POST'],
+    ['GET', '/sessions?limit=5', 400],
+    ['GET', '/activity?a=1', 400],
+    ['DELETE', '/sessions/x?force=1', 400],
+    ['GET', '/sessions/x/output?from=0&to=5', 400],
     ['GET', '/sessions/x/nothing', 404],
     ['GET', '/sessions/x/output/more', 404],
     ['GET', '/', 404],
@@ -214,9 +218,14 @@ describe('other routes', () => {
     ['GET', '/sessions/', 404],
     ['GET', '/attach', 426],
     ['POST', '/attach', 426],
-  ])('%s %s is answered with %d', async (method, path, status) => {
-    expect((await sandboxd.fetch(path, { method })).status).toBe(status)
-  })
+  ] as readonly (readonly [string, string, number, string?])[])(
+    '%s %s is answered with %d',
+    async (method, path, status, allow) => {
+      const response = await sandboxd.fetch(path, { method })
+      expect(response.status).toBe(status)
+      expect(response.headers.get('allow')).toBe(allow ?? null)
+    },
+  )
 })
 
 describe('GET /attach', () => {

@@ -8,7 +8,7 @@ import {
   TokenBucket,
 } from '@sandwire/protocol'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
-import { Api } from './http/api.ts'
+import { Api, methodsOf } from './http/api.ts'
 import { parseAttach } from './http/attach-parameters.ts'
 import { narrowRole } from './http/narrow-role.ts'
 import type { Caller } from './http/caller.ts'
@@ -195,7 +195,11 @@ class App {
         requestId: call.requestId,
       })
     } catch (caught) {
-      return this.#refuse(SandwireError.from(caught), call.requestId)
+      const error = SandwireError.from(caught)
+      const response = this.#refuse(error, call.requestId)
+      if (error.code === 'method_not_allowed')
+        response.headers.set('allow', methodsOf(call.url.pathname).join(', '))
+      return response
     }
   }
 

@@ -54,6 +54,24 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/attachments/close': { POST: ({ request }, deps) => closeAttachments(request, deps) },
 }
 
+/** Parameters that a route takes; all others take none. */
+const PARAMETERS: Readonly<Record<string, readonly string[]>> = { '/sessions/:id/output': ['from'] }
+
+/** Throws `bad_request` for a parameter that the route does not know: it was meant to do something. */
+function checkQuery(pattern: string, query: URLSearchParams): void {
+  const known = PARAMETERS[pattern] ?? []
+  const unknown = [...query.keys()].find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  const shown = unknown.replace(/\p{C}/gu, '').slice(0, 40)
+  throw new SandwireError('bad_request', `Cannot use parameter "${shown}": unknown`)
+}
+
+/** Methods that a path is served under. */
+export function methodsOf(pathname: string): readonly string[] {
+  const { pattern } = find(pathname)
+  return pattern === undefined ? [] : Object.keys(ROUTES[pattern] ?? {})
+}
+
 /** Every route as the table of rights names it. */
 export function listRoutes(): readonly string[] {
   return Object.entries(ROUTES).flatMap(([path, methods]) =>
@@ -72,11 +90,12 @@ export class Api {
   async handle(call: Call): Promise<Response> {
     const { pattern, id } = find(call.url.pathname)
     const methods = pattern === undefined ? undefined : ROUTES[pattern]
-    if (methods === undefined) throw new SandwireError('not_found', 'No such route')
+    if (pattern === undefined || methods === undefined) throw new SandwireError('not_found', 'No such route')
     const { method } = call.request
     const route = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (route === undefined) throw new SandwireError('method_not_allowed', 'Cannot use this method here')
     checkRoute(call.caller, `${method} ${pattern}`)
+    checkQuery(pattern, call.url.searchParams)
     return route({ ...call, id }, this.#deps)
   }
 }
