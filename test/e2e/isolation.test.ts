@@ -173,6 +173,23 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       }
     })
 
+    test.skipIf(starter === 'root').each([
+      { where: 'a folder that keeps everybody out', fill: 'mkdir h; fill h; chmod 0 h' },
+      {
+        where: 'files that have no name any more',
+        fill: 'mkdir h; exec 3>h/3 4>h/4 5>h/5; rm -r h; fill /dev/fd',
+      },
+      { where: 'the folder of its sockets', fill: 'fill /run/sandwire' },
+    ])('has no more disk in $where, which a watchdog has to find (threat T32)', async ({ fill }) => {
+      await using sandbox = await IsolatedSandbox.start(starter, data, {
+        limits: { diskBytes: 32 * MEBIBYTE },
+      })
+      const define = 'fill() { for i in 3 4 5; do head -c 12M /dev/zero > $1/$i; done; }'
+      await sandbox.run(`${define}; ${fill}; sleep 15`).catch(() => undefined)
+      const reason = await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])
+      expect(reason).toMatchObject({ reason: 'disk_full' })
+    })
+
     test('made and removed fifty times leaves nothing behind', async () => {
       for (let round = 0; round < 10; round += 1) {
         const batch = await Promise.all(Array.from({ length: 5 }, () => IsolatedSandbox.start(starter, data)))

@@ -104,8 +104,16 @@ async function prepareRunFolder(
 
 function describeLimits(kind: CgroupKind): string[] {
   return kind === 'none'
-    ? ['memory, processor and process limits by watchdog and resource limits: no cgroup to write']
+    ? [
+        'memory, processor and process limits by watchdog and resource limits: no cgroup to write',
+        'memory of sockets and queues, and files in memory of processes that hide, are not counted: no cgroup to write',
+      ]
     : []
+}
+
+function describeDisk(why: string): string[] {
+  const hidden = `deleted files that processes which hide hold open are not counted: ${why}`
+  return [`disk limit by watchdog: ${why}`, ...(process.getuid?.() === 0 ? [] : [hidden])]
 }
 
 function describeWeaknesses({ isRoot, workspace }: IsolationSettings, machine: Machine): string[] {
@@ -114,7 +122,7 @@ function describeWeaknesses({ isRoot, workspace }: IsolationSettings, machine: M
     ...(isRoot ? [] : [`one uid for sandboxd and user processes: ${why}`]),
     ...describeLimits(machine.cgroups),
     ...(workspace === undefined ? [] : ['the served folder has no size limit']),
-    ...(machine.hasImages ? [] : [`disk limit by watchdog: ${isRoot ? 'no loop devices' : why}`]),
+    ...(machine.hasImages ? [] : describeDisk(isRoot ? 'no loop devices' : why)),
     ...(isRoot ? [] : [`terminals of a sandbox are not limited apart from its open files: ${why}`]),
   ]
 }

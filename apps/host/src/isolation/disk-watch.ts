@@ -1,4 +1,8 @@
+import { statSync } from 'node:fs'
 import { inodesFor } from './disk-image.ts'
+import { ownSystemFolders, usrLinks } from './etc-folder.ts'
+import { listOpenFiles, sumOnce } from './open-files.ts'
+import { descendantsOf, listProcesses } from './process-table.ts'
 import { SYSTEM_ENV } from './system-env.ts'
 import type { Watch } from './watchdog.ts'
 
@@ -15,9 +19,26 @@ export function sumOfLines(text: string): number {
     .reduce((sum, value) => sum + value, 0)
 }
 
+/**
+ * Start of a command that reads what is in the folders whatever rights they have: the user who owns files may look into them as the root
+ * of a user namespace. Root needs nothing of the kind.
+ */
+function asReader(folders: readonly string[]): string[] {
+  if (process.getuid?.() === 0) return []
+  const visible = ['/usr', ...ownSystemFolders().map(({ from }) => from), ...folders]
+  return [
+    ...['bwrap', '--unshare-user', '--uid', '0', '--gid', '0', '--die-with-parent'],
+    ...['--cap-drop', 'ALL', '--cap-add', 'CAP_DAC_READ_SEARCH'],
+    ...visible.flatMap((folder) => ['--ro-bind', folder, folder]),
+    ...usrLinks().flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    '--',
+  ]
+}
+
 /** `du` follows no links and stays on one file system, whatever the sandbox does to its folders meanwhile. */
-async function usage(folder: string, what: '--block-size=1' | '--inodes'): Promise<number> {
-  const child = Bun.spawn(['du', '--summarize', '--one-file-system', what, '--', folder], {
+async function usage(folders: readonly string[], what: '--block-size=1' | '--inodes'): Promise<number> {
+  const du = ['du', '--summarize', '--one-file-system', what, '--', ...folders]
+  const child = Bun.spawn([...asReader(folders), ...du], {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'ignore',
@@ -27,14 +48,31 @@ async function usage(folder: string, what: '--block-size=1' | '--inodes'): Promi
   return sumOfLines(await new Response(child.stdout).text())
 }
 
+/** What files take that processes below `rootPid` hold open and that have no name any more. */
+function namelessBytes(rootPid: number, folders: readonly string[]): number {
+  const devices = new Set(folders.map((folder) => statSync(folder).dev))
+  const open = descendantsOf(rootPid, listProcesses()).flatMap(({ pid }) => listOpenFiles(pid, 'all'))
+  return sumOnce(open.filter(({ device, isNamed }) => !isNamed && devices.has(device)))
+}
+
+/** A sandbox whose disk has no size of its own. */
+export interface WatchedDisk {
+  /** Process that everything in the sandbox hangs on. */
+  readonly rootPid: number
+  /** Where on this machine the sandbox can write. */
+  readonly folders: readonly string[]
+  readonly limitBytes: number
+}
+
 /** Ends a sandbox whose files are more than it may have, where its disk has no size of its own. */
-export function watchDisk(folder: string, limitBytes: number, endSandbox: () => void): Watch {
+export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
   return {
     everyMs: EVERY_MS,
     look: async () => {
+      const named = await usage(folders, '--block-size=1')
       const isOver =
-        (await usage(folder, '--block-size=1')) > limitBytes ||
-        (await usage(folder, '--inodes')) > inodesFor(limitBytes)
+        named + namelessBytes(rootPid, folders) > limitBytes ||
+        (await usage(folders, '--inodes')) > inodesFor(limitBytes)
       if (isOver) endSandbox()
     },
   }

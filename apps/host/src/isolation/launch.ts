@@ -179,11 +179,12 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
 /** Watches over what the kernel does not limit on this machine. */
 function keepWatch({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
   const { memoryBytes, diskBytes } = plan.limits
+  const disk = { rootPid: launched.pid, folders: [folders.files, folders.io], limitBytes: diskBytes }
   const watches = startWatches([
     ...(machine.cgroups === 'none'
       ? [watchMemory(launched.pid, memoryBytes, () => launched.condemn('oom'))]
       : []),
-    ...(machine.hasImages ? [] : [watchDisk(folders.files, diskBytes, () => launched.condemn('disk_full'))]),
+    ...(machine.hasImages ? [] : [watchDisk(disk, () => launched.condemn('disk_full'))]),
   ])
   void launched.ended.finally(() => watches[Symbol.dispose]())
 }
