@@ -18,6 +18,9 @@ import { SLOT_ADDRESS } from './slots.ts'
  * An error is `{error: {code, message, request_id}}` with the status of its row.
  */
 
+/** How the message of an error ends when there is no room left; the one thing about a disk that a caller is told. */
+export const DISK_FULL = 'the disk that holds the data folder is full'
+
 /** Where a sandbox may connect to. */
 export const networkShape = shape.record({
   policy: shape.oneOf(['none', 'allowlist', 'open']),

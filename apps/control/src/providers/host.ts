@@ -1,5 +1,6 @@
 import {
   decodeSandboxStatus,
+  DISK_FULL,
   type HostHealth,
   type SandboxStatus,
   slotOfAddress,
@@ -218,6 +219,7 @@ export class HostProvider implements Provider {
     if (said === undefined) throw unavailable(`it answered ${response.status}`)
     const known = Object.hasOwn(HOST_CODES, said.error.code) ? HOST_CODES[said.error.code] : undefined
     const { code, message } = known ?? FAILED
-    throw new SandwireError(code, message)
+    const isFull = said.error.message.endsWith(DISK_FULL)
+    throw new SandwireError(code, isFull ? `${FAILED.message}: ${DISK_FULL}` : message)
   }
 }

@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
+import { nameFault } from '../disk-full.ts'
 import { refuseSocket } from '../http/refuse-socket.ts'
 import { respondError } from '../http/respond.ts'
 import type { Log } from '../log.ts'
@@ -12,7 +13,7 @@ const JSON_TYPE = /^application\/([a-z0-9.-]+\+)?json *(;|$)/i
 
 /** The router throws errors of its own for bodies that are not JSON. */
 function toSandwireError(caught: Error, headers: Headers): SandwireError {
-  if (!(caught instanceof HTTPException) || caught.status >= 500) return SandwireError.from(caught)
+  if (!(caught instanceof HTTPException) || caught.status >= 500) return nameFault(caught)
   const why = JSON_TYPE.test(headers.get('content-type') ?? '')
     ? 'not JSON'
     : 'its content-type is not application/json'

@@ -1,5 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
+import { nameFault } from '../data/disk-full.ts'
 import { describeCause, type Log } from '../log.ts'
 import { MAX_BODY_BYTES, respondError } from './respond.ts'
 import { type ApiDependencies, route } from './routes.ts'
@@ -33,7 +34,7 @@ async function answer(request: Request, requestId: string, options: HostApiOptio
     ;({ route: name, sandbox } = found)
     response = await found.respond()
   } catch (error) {
-    trouble = SandwireError.from(error)
+    trouble = nameFault(error)
     response = respondError(trouble, requestId)
   }
   const fields = {

@@ -74,7 +74,7 @@ export class DataLock {
       const isHeld = !flock(fd) || (holder !== undefined && holder.pid !== process.pid && isRunning(holder))
       if (!isHeld && isSame(fd, file)) {
         const lock = new DataLock(file, fd)
-        lock.describe({})
+        lock.#describeSelf()
         return { kind: 'taken', lock }
       }
       closeSync(fd)
@@ -88,6 +88,15 @@ export class DataLock {
     const self = identifyProcess(process.pid)
     ftruncateSync(this.#fd)
     writeSync(this.#fd, `${JSON.stringify({ ...self, ...where })}\n`)
+  }
+
+  /** Without room for it the lock holds all the same; only who has it is not told. */
+  #describeSelf(): void {
+    try {
+      this.describe({})
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+    }
   }
 
   release(): void {

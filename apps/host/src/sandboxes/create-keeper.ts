@@ -1,5 +1,6 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { isDiskFull } from '../data/disk-full.ts'
 import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -185,9 +186,9 @@ class Keeper implements SandboxKeeper {
       case 'held':
         return undefined
       case 'failed':
-        throw failed(spec.name, said.reason)
+        throw this.#failed(spec.name, said.reason)
       case undefined:
-        throw failed(spec.name, 'supervisor_lost')
+        throw this.#failed(spec.name, 'supervisor_lost')
     }
   }
 
@@ -233,10 +234,27 @@ class Keeper implements SandboxKeeper {
       await this.#options.isolation.sweep(id)
       this.#slots.release(id)
       this.#store.removeSocket(id)
-      if (status.state === 'stopped') writeState(files.state, stopped ?? status)
+      if (status.state === 'stopped') this.#note(files, stopped ?? status)
     } finally {
       outcome.lock.release()
     }
+  }
+
+  /** On a full disk the old word stays: that of a process that is gone, which says as much. */
+  #note(files: SandboxFiles, state: SupervisorState): void {
+    try {
+      writeState(files.state, state)
+    } catch (error) {
+      if (!this.#isFull) throw error
+    }
+  }
+
+  #failed(name: string, reason: string): SandwireError {
+    return failed(name, this.#isFull ? 'data_disk_full' : reason)
+  }
+
+  get #isFull(): boolean {
+    return isDiskFull(this.#options.sandboxesFolder)
   }
 
   async #order(id: string, order: Order): Promise<void> {

@@ -1,8 +1,10 @@
+import { DISK_FULL } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 
 /** What is told of a start that failed. Paths and causes are in the log of the sandbox, not here. */
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   bad_spec: 'its supervisor is of another version',
+  data_disk_full: DISK_FULL,
   disk_full: 'its disk is full',
   egress_failed: 'its proxy could not be opened',
   late: 'it took too long',
