@@ -78,6 +78,7 @@ describe('removeTree', () => {
     const tree = path.join(root, 'tree')
     mkdirSync(tree)
     for (let index = 0; index < 5_000; index += 1) writeFileSync(path.join(tree, String(index)), '')
-    await expect(removeTree(tree, 1)).rejects.toThrow('it takes longer than')
+    const outcome = await removeTree(tree, 1).catch((error: unknown) => String(error))
+    expect(outcome).toContain('it takes longer than')
   })
 })
