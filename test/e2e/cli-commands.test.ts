@@ -104,6 +104,10 @@ test('list finds the server and the token of this machine by itself', async () =
   expect(run.stdout.toString()).toBe(
     'NAME  STATE    NETWORK        AGE  ACTIVE  ID\n' + `dev   running  allowlist (1)  3h   2h      ${ID}\n`,
   )
+  const open = { ...SANDBOX, isolation: 'none', network: { policy: 'none', allow: [] } }
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [open] })
+  expect((await cli('list')).stdout.toString()).toContain('dev   running  unrestricted  3h')
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [SANDBOX] })
   const json = await cli('list', '--json')
   expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
 })

@@ -79,7 +79,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   )
 
   addHealthRoutes(app, guardOf, runtime)
-  addSandboxRoutes(app, guardOf, directory)
+  addSandboxRoutes(app, guardOf, { directory, isolationOf: runtime.isolationOf })
   addSessionRoutes(app, guardOf, { directory, mint })
   addLogRoutes(app, guardOf, directory)
   addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics })

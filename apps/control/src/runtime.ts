@@ -6,6 +6,7 @@ import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { Breaker } from './providers/breaker.ts'
 import { HostProvider } from './providers/host.ts'
+import { type IsolationOf, rememberIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
@@ -22,6 +23,7 @@ export interface Runtime {
   readonly metrics: Metrics
   readonly breaker: Breaker
   readonly provider: Provider
+  readonly isolationOf: IsolationOf
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly keys: () => Promise<Keys>
@@ -62,6 +64,7 @@ function createRuntime(env: Env): Runtime {
     metrics,
     breaker,
     provider,
+    isolationOf: rememberIsolation(provider),
     nowMs,
     sleep,
     // The value is kept, not the promise: a promise belongs to the request that made it.

@@ -127,6 +127,7 @@ describe('a sandbox over the API', () => {
     expect(made.status).toBe(201)
     const view = await json(made)
     expect(view).toMatchObject({
+      isolation: 'none',
       name: 'dev',
       state: 'running',
       ephemeral: false,
@@ -137,7 +138,7 @@ describe('a sandbox over the API', () => {
     const id = String(view['id'])
     expect(control.host.specs.get(id)).toMatchObject({ id, name: 'dev', env: { A: 'b' } })
     expect(await json(await control.fetch('/api/sandboxes'))).toMatchObject({
-      sandboxes: [{ id, state: 'running' }],
+      sandboxes: [{ id, state: 'running', isolation: 'none' }],
     })
     expect(await json(await control.fetch(`/api/sandboxes/${id}`))).toMatchObject({ id })
     expect(await json(await post('/api/sandboxes/dev/stop'))).toMatchObject({ state: 'stopped' })

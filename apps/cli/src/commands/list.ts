@@ -12,7 +12,9 @@ function describeState({ state, reason, ephemeral }: Sandbox): string {
   return remarks.length === 0 ? state : `${state} (${remarks.join(', ')})`
 }
 
-function describeNetwork({ network }: Sandbox): string {
+function describeNetwork({ network, isolation }: Sandbox): string {
+  // Nothing enforces the policy there.
+  if (isolation === 'none') return 'unrestricted'
   if (network === undefined) return '-'
   return network.policy === 'allowlist' ? `allowlist (${network.allow.length})` : network.policy
 }

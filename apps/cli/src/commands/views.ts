@@ -28,6 +28,7 @@ const sandboxShape = atLeast({
   createdMs: shape.offset,
   lastActivityMs: optionalMs,
   ephemeral: shape.optional(shape.bool),
+  isolation: shape.optional(shape.nullable(word)),
   network: shape.optional(atLeast({ policy: word, allow: shape.list(shape.text(253), 1_000) })),
 })
 export type Sandbox = shape.Decoded<typeof sandboxShape>

@@ -1,5 +1,6 @@
-import { DEFAULT_SANDBOX_LIMITS, spellId } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal'
 import { unwrap } from '../outcome.ts'
+import type { IsolationOf } from '../providers/isolation.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
@@ -20,7 +21,11 @@ function mintName(): string {
 }
 
 /** `/api/sandboxes`: make, list, show, start, stop, destroy. */
-export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Directory): void {
+export function addSandboxRoutes(
+  app: App,
+  guardOf: GuardOf,
+  { directory, isolationOf }: { readonly directory: Directory; readonly isolationOf: IsolationOf },
+): void {
   const find = (account: string, text: string): Promise<string> =>
     directory.resolve(account, parseSandboxRef(text))
 
@@ -33,7 +38,8 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
     async (context) => {
       const entries = unwrap(await directory.account(callOf(context).identity).sandboxes())
       const sandboxes = entries.map((entry) => entry.view).filter((view) => view !== undefined)
-      return context.json({ sandboxes: sandboxes.map(show) }, 200)
+      const isolation = await isolationOf(context.get('requestId'))
+      return context.json({ sandboxes: sandboxes.map((view) => show(view, isolation)) }, 200)
     },
   )
 
@@ -57,7 +63,7 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
       }
       const made = await directory.create(call.identity, name, settings, false)
       const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
-      return context.json(show(view), 201)
+      return context.json(show(view, await isolationOf(call.requestId)), 201)
     },
   )
 
@@ -71,7 +77,8 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      return context.json(show(unwrap(await directory.sandbox(id).describe(call))), 200)
+      const view = unwrap(await directory.sandbox(id).describe(call))
+      return context.json(show(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -100,7 +107,8 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      return context.json(show(unwrap(await directory.sandbox(id).start(call))), 200)
+      const view = unwrap(await directory.sandbox(id).start(call))
+      return context.json(show(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -115,7 +123,8 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const discard = context.req.valid('query').discard === '1'
-      return context.json(show(unwrap(await directory.sandbox(id).stop(call, discard))), 200)
+      const view = unwrap(await directory.sandbox(id).stop(call, discard))
+      return context.json(show(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -130,12 +139,18 @@ export function addSandboxRoutes(app: App, guardOf: GuardOf, directory: Director
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const { env } = context.req.valid('json')
-      return context.json(show(unwrap(await directory.sandbox(id).setEnvVars(call, env))), 200)
+      const view = unwrap(await directory.sandbox(id).setEnvVars(call, env))
+      return context.json(show(view, await isolationOf(call.requestId)), 200)
     },
   )
 }
 
 /** A copy that may be written to, which is what the router's types ask for. */
-function show(view: SandboxView) {
-  return { ...view, network: { ...view.network, allow: [...view.network.allow] }, limits: { ...view.limits } }
+function show(view: SandboxView, isolation: HostHealth['isolation'] | null) {
+  return {
+    ...view,
+    isolation,
+    network: { ...view.network, allow: [...view.network.allow] },
+    limits: { ...view.limits },
+  }
 }

@@ -134,6 +134,10 @@ export const sandboxView = z
     sleepAfterSeconds: z.int().nullable(),
     ephemeral: z.boolean().openapi({ description: 'Files do not survive a stop.' }),
     network,
+    isolation: z.enum(['bubblewrap', 'none']).nullable().openapi({
+      description:
+        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back.',
+    }),
     limits: sandboxLimits,
     env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),
   })

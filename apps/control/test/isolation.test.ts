@@ -1,0 +1,18 @@
+import { expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { rememberIsolation } from '../src/providers/isolation.ts'
+
+test('what keeps sandboxes in is asked for until it is known, and then no more', async () => {
+  let asked = 0
+  const isolationOf = rememberIsolation({
+    health: async () => {
+      asked += 1
+      if (asked === 1) throw new SandwireError('provider_unavailable', 'It is away')
+      return { status: 'ok', version: '0', isolation: 'bubblewrap', sandboxes: 0 }
+    },
+  })
+  expect(await isolationOf('r')).toBeNull()
+  expect(await isolationOf('r')).toBe('bubblewrap')
+  expect(await isolationOf('r')).toBe('bubblewrap')
+  expect(asked).toBe(2)
+})
