@@ -88,7 +88,7 @@ class Unisolated implements Isolation {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     writeFileSync(daemonFile(folders), JSON.stringify(identifyProcess(child.pid) ?? null), { mode: 0o600 })
-    return Promise.resolve(new Launched(partsOf(child, folders)))
+    return Promise.resolve(new Launched(partsOf(child)))
   }
 
   /** A sandboxd whose supervisor died ends what it started by itself; only one that cannot is killed. */
@@ -123,10 +123,7 @@ class Unisolated implements Isolation {
   }
 }
 
-function partsOf(
-  child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>,
-  folders: SandboxFolders,
-): ConstructorParameters<typeof Launched>[0] {
+function partsOf(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>): ConstructorParameters<typeof Launched>[0] {
   // Remembered, because what outlives sandboxd is no longer its descendant.
   const known = new Set<number>()
   const look = (): number[] => {
