@@ -32,7 +32,7 @@ test('programName is what the user types again', () => {
   const compiled = '/$bunfs/root/sbx-stdio'
   expect(programName({ npm_command: 'exec' }, compiled)).toBe('npx sbx-stdio')
   expect(programName({ npm_command: 'run-script' }, compiled)).toBe('sbx-stdio')
-  expect(programName({}, '/work/apps/cli/src/main.ts')).toBe('npx sbx-stdio')
+  expect(programName({}, '/somewhere/apps/cli/src/main.ts')).toBe('npx sbx-stdio')
 })
 
 test('spellHint changes command lines of this program only', () => {

@@ -9,7 +9,7 @@ test.each([
   ['a redirect', false, () => Response.redirect('http://localhost:1/')],
 ] as const)('probeServer knows %s: %p', async (_, expected, answer) => {
   const seen: [string, string | null][] = []
-  await using server = Bun.serve({
+  using server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: ({ url, headers }) => {
