@@ -9,6 +9,7 @@ const hasBubblewrap = Bun.which('bwrap') !== null
 async function examine(
   isNobody: boolean,
   isolation: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; stdout: string; left: string[] }> {
   const folder = mkdtempSync('/tmp/up-doctor-')
   if (isNobody) chownSync(folder, NOBODY, NOBODY)
@@ -20,6 +21,7 @@ async function examine(
       SANDWIRE_ISOLATION: isolation,
       XDG_RUNTIME_DIR: undefined,
       HOME: folder,
+      ...env,
     },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -50,4 +52,9 @@ test('doctor says that nothing is isolated where nothing is', async () => {
   expect(stdout).toContain('weak: Sandboxes are not isolated from this machine')
   expect(stdout).not.toContain('attempts to get out')
   expect(code).toBe(0)
+})
+
+test.skipIf(!hasBubblewrap)('doctor finds bubblewrap where sandboxes find it, whatever PATH is', async () => {
+  const { stdout } = await examine(false, 'none', { PATH: '/nowhere' })
+  expect(stdout).toMatch(/^Programs .*node missing.* bubblewrap \d/m)
 })

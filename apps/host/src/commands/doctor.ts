@@ -12,6 +12,7 @@ import { runBattery } from '../doctor/battery.ts'
 import { detectCgroups } from '../isolation/cgroups.ts'
 import { chooseIsolation } from '../isolation/choose.ts'
 import { hasLoopDevices } from '../isolation/loop-devices.ts'
+import { SYSTEM_ENV } from '../isolation/system-env.ts'
 import { describeMachine } from '../open-sandboxes.ts'
 import { composeBattery, composeFindings, type DoctorFacts } from './doctor-text.ts'
 
@@ -25,9 +26,14 @@ export interface DoctorOptions {
 }
 
 /** The version a program tells of itself; null when it is not there. */
-async function versionOf(argv: readonly string[]): Promise<string | null> {
+async function versionOf(argv: readonly string[], env = process.env): Promise<string | null> {
   try {
-    const child = Bun.spawn([...argv], { stdin: 'ignore', stderr: 'ignore', timeout: VERSION_TIMEOUT_MS })
+    const child = Bun.spawn([...argv], {
+      stdin: 'ignore',
+      stderr: 'ignore',
+      env,
+      timeout: VERSION_TIMEOUT_MS,
+    })
     return /\d[\w.-]*/.exec(await new Response(child.stdout).text())?.[0] ?? null
   } catch {
     // No such program.
@@ -39,7 +45,8 @@ async function findPrograms(): Promise<DoctorFacts['programs']> {
   const [node, workerd, bubblewrap] = await Promise.all([
     versionOf(['node', '--version']),
     versionOf([findWorkerd(), '--version']),
-    versionOf(['bwrap', '--version']),
+    // Found where sandboxes find it, whatever PATH is.
+    versionOf(['bwrap', '--version'], SYSTEM_ENV),
   ])
   return [
     ['sandwire', SOFTWARE_VERSION],
