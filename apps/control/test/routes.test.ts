@@ -208,6 +208,8 @@ describe('a sandbox over the API', () => {
     expect(await send('text/plain', '{"name":"x"}')).toMatchObject(wrong)
     expect(await send('application/x-www-form-urlencoded', 'name=x')).toMatchObject(wrong)
     expect(await send(undefined, '{"name":"x"}')).toMatchObject(wrong)
+    const twice = { error: { message: 'Cannot use "name": given twice' } }
+    expect(await send('application/json', '{"name":"x","name":"y"}')).toMatchObject(twice)
     const broken = { error: { message: 'Cannot read the body: not JSON' } }
     expect(await send('application/json', '{"name":')).toMatchObject(broken)
     expect(await send('application/json; charset=utf-8', '')).toMatchObject(broken)

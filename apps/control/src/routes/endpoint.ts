@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { AppEnv } from './context.ts'
 import { type Policy, policyOf } from './policies.ts'
 import { errorBody } from './schemas.ts'
+import { unambiguousBody } from './unambiguous-body.ts'
 import { withoutQuery } from './without-query.ts'
 
 /** Makes the middleware of a policy. */
@@ -37,7 +38,11 @@ export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 
   return createRoute({
     ...route,
     security: policy === 'public' ? [] : [{ bearer: [] }],
-    middleware: takesNoQuery(route) ? [guardOf(policy), withoutQuery] : [guardOf(policy)],
+    middleware: [
+      guardOf(policy),
+      ...(takesNoQuery(route) ? [withoutQuery] : []),
+      ...(route.request?.body === undefined ? [] : [unambiguousBody]),
+    ],
     responses: { ...route.responses, default: json(errorBody, 'What went wrong') },
   })
 }
