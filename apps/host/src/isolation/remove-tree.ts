@@ -26,9 +26,10 @@ export async function removeTree(tree: string, timeoutMs = REMOVE_TIMEOUT_MS): P
   const signal = AbortSignal.timeout(timeoutMs)
   const remove = ['rm', '-rf', '--one-file-system', '--', tree]
   if (await succeeds(remove, signal)) return
-  // Folders may keep out their own owner. In a walk, chmod skips links.
-  if (lstatSync(tree, { throwIfNoEntry: false })?.isDirectory() === true)
-    await succeeds(['chmod', '-R', 'u+rwx', '--', tree], signal)
+  // Folders may keep out their own owner, but not root. In a walk, chmod skips links; it would enter other file systems, but
+  // whoever is not root has mounted none.
+  const isFolder = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory() === true
+  if (isFolder && process.getuid?.() !== 0) await succeeds(['chmod', '-R', 'u+rwx', '--', tree], signal)
   if (await succeeds(remove, signal)) return
   const why = signal.aborted
     ? `it takes longer than ${timeoutMs / 1000} s; ask again`
