@@ -62,8 +62,8 @@ export const ACK_DELAY_MS = 10
 export const ACK_BYTES = 16 * 1024
 /** In a flood, which comes in full frames: least time between acks of less than `FLOOD_ACK_BYTES`. */
 export const FLOOD_ACK_MS = 1
-/** Consumed output that is acknowledged at once in a flood: two full frames, so at most half the window. */
-export const FLOOD_ACK_BYTES = 2 * MAX_DATA_BYTES
+/** Consumed output that is acknowledged at once in a flood: four full frames. The window is at least that, and soon four times. */
+export const FLOOD_ACK_BYTES = 4 * MAX_DATA_BYTES
 /** Input a client holds for a process that does not take it; beyond, `write` waits. */
 export const CLIENT_INPUT_BYTES = 1024 * 1024
 /** Rendered screens larger than this are sent without their scrollback. */

@@ -124,7 +124,7 @@ describe('output', () => {
     expect(bench.takeSent()).toEqual([{ type: 'ack', output: 16_384 }])
   })
 
-  test('[W6] in full frames is acknowledged two at a time after an ack', () => {
+  test('[W6] in full frames is acknowledged four at a time after an ack', () => {
     const bench = ClientBench.attached()
     const frame = 'x'.repeat(MAX_DATA_BYTES)
     const consumeFrames = (count: number): void => {
@@ -135,14 +135,14 @@ describe('output', () => {
     }
     bench.wait(1)
     bench.takeSent()
-    consumeFrames(5)
+    consumeFrames(9)
     expect(bench.takeSent()).toEqual(
-      [1, 3, 5].map((count) => ({ type: 'ack', output: count * frame.length })),
+      [1, 5, 9].map((count) => ({ type: 'ack', output: count * frame.length })),
     )
     consumeFrames(1)
     expect(bench.takeSent()).toEqual([])
     bench.wait(1)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 6 * frame.length }])
+    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 10 * frame.length }])
   })
 
   test('[W6] behind full frames is acknowledged at once', () => {
