@@ -64,9 +64,12 @@ async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}):
     tail = (tail + text).slice(-tailChars)
   }
   const status = await child.exited
-  const counts = parseTestSummary(tail) ?? noTests
-  // A run that crashed or failed to load a file has no failed test to show for it.
-  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+  const counts = parseTestSummary(tail)
+  // A run that crashed, failed to load a file or lost its voice has no failed test to show for it.
+  if (counts === undefined)
+    failureList.failures.push(`${args[0] ?? 'the tests'} …: the run ended without a summary`)
+  const isSilent = counts === undefined || (status !== 0 && counts.failed === 0)
+  return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
 }
 
 async function runStages(): Promise<TestCounts> {

@@ -9,11 +9,15 @@ const SO_PEERCRED = 17
 const SO_DOMAIN = 39
 const AF_UNIX = 1
 const SHUT_RDWR = 2
+/** Size of `struct sockaddr_un`, and of what it begins with. */
+const MAX_ADDRESS_BYTES = 110
+const FAMILY_BYTES = 2
 
 function openLibrary() {
   return dlopen('libc.so.6', {
     syscall: { args: ['i64', 'i64', 'i64', 'i64'], returns: 'i64' },
     getsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'ptr'], returns: 'i32' },
+    getpeername: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
     shutdown: { args: ['i32', 'i32'], returns: 'i32' },
     close: { args: ['i32'], returns: 'i32' },
   })
@@ -27,9 +31,16 @@ function readOption(library: Library, fd: number, option: number, numbers: numbe
   return library.getsockopt(fd, SOL_SOCKET, option, ptr(value), ptr(length)) === 0 ? value : undefined
 }
 
+/** Whether the other end was bound to a path: an end of a socket pair, as standard output may be, was not. */
+function isDialled(library: Library, fd: number): boolean {
+  const address = new Uint8Array(MAX_ADDRESS_BYTES)
+  const length = new Int32Array([address.byteLength])
+  return library.getpeername(fd, ptr(address), ptr(length)) === 0 && (length[0] ?? 0) > FAMILY_BYTES
+}
+
 /** Process that listens at the other end of a unix socket: zero when it is gone, undefined for other sockets. */
 function readPeer(library: Library, fd: number): number | undefined {
-  if (readOption(library, fd, SO_DOMAIN, 1)?.[0] !== AF_UNIX) return undefined
+  if (readOption(library, fd, SO_DOMAIN, 1)?.[0] !== AF_UNIX || !isDialled(library, fd)) return undefined
   // Pid, user and group.
   return readOption(library, fd, SO_PEERCRED, 3)?.[0]
 }
@@ -49,7 +60,7 @@ function listSockets(pid: number): number[] {
 }
 
 /**
- * Shuts down, from outside, the unix sockets of a process of this user whose other end is none of the spared processes.
+ * Shuts down, from outside, the unix sockets that a process of this user has dialled, except to the spared processes.
  * Neither end needs to cooperate. False when this machine does not allow it.
  */
 export function cutConnections(pid: number, spared: ReadonlySet<number>): boolean {
