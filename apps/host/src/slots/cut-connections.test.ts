@@ -38,7 +38,7 @@ test('leaves ends of socket pairs alone, such as what a program prints to', asyn
   expect(cutConnections(process.pid, new Set())).toBe(true)
   await child.stdin.write('still here')
   await child.stdin.end()
-  expect(await child.stdout.text()).toBe('still here')
+  expect(await new Response(child.stdout).text()).toBe('still here')
 })
 
 test('says so when it cannot', () => {
