@@ -221,11 +221,12 @@ describe('abuse of sandwire.v1', () => {
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
-  function open(file: string, role?: string): Promise<RawWebSocket> {
+  /** A process that is to be seen reading must outlive the connection for a moment. */
+  function open(file: string, role?: string, keepSeconds = 0): Promise<RawWebSocket> {
     const query = new URLSearchParams([
       ['cmd', 'tee'],
       ['arg', file],
-      ['keep', '0'],
+      ['keep', String(keepSeconds)],
     ])
     if (role !== undefined) query.set('role', role)
     return openRawWebSocketOrThrow({
@@ -249,7 +250,7 @@ describe('abuse of sandwire.v1', () => {
 
   async function run({ send, closes, reads = '', role }: AbuseCase): Promise<void> {
     const file = join(sandboxd.workspace, `case-${(count += 1)}`)
-    await using socket = await open(file, role)
+    await using socket = await open(file, role, reads === '' ? 0 : 5)
     await socket.sendBytes(Buffer.concat(send.map(encodeMessage)))
     if (closes === undefined) {
       await socket.sendBytes(encodeMessage(Buffer.from('.')))
