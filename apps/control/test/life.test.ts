@@ -248,6 +248,7 @@ describe('the alarm', () => {
     made.clock.nowMs += 600_000
     await made.life.look('r')
     expect(made.state()).toBe('running')
+    expect(made.reports.at(-1)?.sessions).toMatchObject([{ id: SESSION, pinned: true }])
     made.say([session({ state: 'exited', exit: { code: 0, signal: null, truncated: false } })])
     await made.life.look('r')
     expect(made.state()).toBe('stopped')

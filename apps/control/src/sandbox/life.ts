@@ -5,7 +5,7 @@ import type { Provider } from '../providers/provider.ts'
 import { isIdle, sleepAfter } from './idle.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
-import { decodeActivity, isPinned, lastMoveMs, type SessionFacts } from './session-view.ts'
+import { decodeActivity, keepsAwake, lastMoveMs, type SessionFacts, withPin } from './session-view.ts'
 import { type SandboxEvent, type SandboxState, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
@@ -150,8 +150,10 @@ export class SandboxLife {
     for (const session of sessions) store.touch(lastMoveMs(session))
     const alive = new Set(sessions.map((session) => session.id))
     for (const session of store.pins().keys()) if (!alive.has(session)) store.forgetPin(session)
-    await this.publish(sessions)
-    return sessions
+    const pins = store.pins()
+    const known = sessions.map((session) => withPin(session, pins))
+    await this.publish(known)
+    return known
   }
 
   /** The alarm: how is it, what moves, may it stop. */
@@ -221,7 +223,8 @@ export class SandboxLife {
       nowMs: nowMs(),
       lastActivityMs: Math.max(lastActivityMs, state.startedMs),
       sleepAfterMs: this.#sleepAfterMs(settings),
-      hasPin: sessions.some((session) => isPinned(session, pins)),
+      // Again: it may have been pinned while this waited for its turn.
+      hasPin: sessions.some((session) => keepsAwake(withPin(session, pins))),
     })
   }
 

@@ -61,10 +61,14 @@ export function decodeActivity(
     .filter((session) => session !== undefined)
 }
 
-/** Whether a session keeps its sandbox awake: it runs, and was pinned at its start or, which counts more, later. */
-export function isPinned(session: SessionFacts, pins: ReadonlyMap<string, boolean>): boolean {
-  const isLive = session.state === 'pending' || session.state === 'running'
-  return isLive && (pins.get(session.id) ?? session.pinned)
+/** The session with what was said of its pin after its start, which counts more. */
+export function withPin(session: SessionFacts, pins: ReadonlyMap<string, boolean>): SessionFacts {
+  return { ...session, pinned: pins.get(session.id) ?? session.pinned }
+}
+
+/** Whether a session keeps its sandbox awake: it is pinned, and runs. */
+export function keepsAwake({ state, pinned }: SessionFacts): boolean {
+  return pinned && (state === 'pending' || state === 'running')
 }
 
 /** When a session last moved. */

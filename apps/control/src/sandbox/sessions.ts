@@ -4,7 +4,7 @@ import { readBoundedBytes } from '../http/read-bounded.ts'
 import type { SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
 import { type Caller, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
-import { decodeOneSession, type SessionFacts } from './session-view.ts'
+import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 
@@ -124,7 +124,7 @@ export class SandboxSessions {
       const asked = { method: 'POST', path: '/sessions', session, body: request } as const
       const facts = this.#decode(await sandboxd.ask(running.address, person(call), asked))
       if (pinned) store.setPin(facts.id, true)
-      return facts
+      return withPin(facts, store.pins())
     })
   }
 
@@ -135,8 +135,7 @@ export class SandboxSessions {
   }
 
   async showPinned(call: SandboxCall, session: string): Promise<SessionFacts> {
-    const facts = await this.show(call, session)
-    return { ...facts, pinned: this.#deps.store.pins().get(facts.id) ?? facts.pinned }
+    return withPin(await this.show(call, session), this.#deps.store.pins())
   }
 
   show(call: SandboxCall, session: string): Promise<SessionFacts> {
