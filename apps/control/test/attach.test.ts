@@ -337,7 +337,6 @@ describe('a running sandbox', () => {
       const tab = await upgrade(quick, `/terminal/${session}`, V1)
       joined.push(tab.kind)
       if (tab.kind === 'open') tab.socket.reset()
-      await Bun.sleep(100)
       return (await stateOf()) === 'stopped'
     }
     await eventually(sleeps, { what: 'it to sleep', timeoutMs: 20_000 })

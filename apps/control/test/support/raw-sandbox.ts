@@ -7,6 +7,8 @@ const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, co
 export class RawSandbox implements Birthplace, AsyncDisposable {
   /** Sent in answer to an attach. */
   answer = ''
+  /** Attaches that were answered. */
+  attaches = 0
   #server: Bun.UnixSocketListener<undefined> | undefined
 
   async start(): Promise<string> {
@@ -19,7 +21,10 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
             socket.write(
               `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${VERSION.length}\r\n\r\n${VERSION}`,
             )
-          else socket.write(text.startsWith('GET /attach') ? this.answer : bytes)
+          else if (text.startsWith('GET /attach')) {
+            this.attaches += 1
+            socket.write(this.answer)
+          } else socket.write(bytes)
         },
       },
     })

@@ -9,6 +9,7 @@ import { dialAddress } from './reach.ts'
 
 /** A client nobody here wrote, with real TLS, through the proxy to a real server. */
 const hasTools = Bun.which('curl') !== null && Bun.which('openssl') !== null
+const because = hasTools ? '' : ' (skipped: curl or openssl is not installed)'
 
 const BODY = randomBytes(3 * 1024 * 1024)
 let folder: string
@@ -101,7 +102,7 @@ async function curl(...args: readonly string[]): Promise<{ code: number; stdout:
   return { code: await child.exited, stdout: Buffer.from(stdout), stderr }
 }
 
-test.skipIf(!hasTools)('curl downloads over HTTPS and HTTP', async () => {
+test.skipIf(!hasTools)(`curl downloads over HTTPS and HTTP${because}`, async () => {
   const secure = await curl('--cacert', join(folder, 'cert.pem'), 'https://good.com/')
   expect(secure).toMatchObject({ code: 0, stderr: '' })
   expect(sha256(secure.stdout)).toBe(sha256(BODY))
@@ -109,24 +110,30 @@ test.skipIf(!hasTools)('curl downloads over HTTPS and HTTP', async () => {
   expect(sha256(plain.stdout)).toBe(sha256(BODY))
 })
 
-test.skipIf(!hasTools)('curl uploads with a length and in chunks, several on one command line', async () => {
-  const file = join(folder, 'body')
-  await Bun.write(file, BODY)
-  const url = 'http://good.com/up'
-  const sized = await curl('-T', file, url, '-T', file, url)
-  expect(sized.stdout.toString()).toBe(`good.com ${sha256(BODY)}`.repeat(2))
-  const chunked = await curl('-H', 'Transfer-Encoding: chunked', '-T', file, url)
-  expect(chunked.stdout.toString()).toBe(`good.com ${sha256(BODY)}`)
-})
+test.skipIf(!hasTools)(
+  `curl uploads with a length and in chunks, several on one command line${because}`,
+  async () => {
+    const file = join(folder, 'body')
+    await Bun.write(file, BODY)
+    const url = 'http://good.com/up'
+    const sized = await curl('-T', file, url, '-T', file, url)
+    expect(sized.stdout.toString()).toBe(`good.com ${sha256(BODY)}`.repeat(2))
+    const chunked = await curl('-H', 'Transfer-Encoding: chunked', '-T', file, url)
+    expect(chunked.stdout.toString()).toBe(`good.com ${sha256(BODY)}`)
+  },
+)
 
-test.skipIf(!hasTools)('curl is told what was blocked', async () => {
+test.skipIf(!hasTools)(`curl is told what was blocked${because}`, async () => {
   expect((await curl('http://evil.com/')).stdout.toString()).toStartWith('Sandwire blocked evil.com:80: ')
   const secure = await curl('https://evil.com/')
   expect(secure.code).not.toBe(0)
   expect(secure.stderr).toContain('403')
 })
 
-test.skipIf(!hasTools)('curl that follows a redirect to the inside gets nothing (threat T21)', async () => {
-  const { stdout } = await curl('-L', 'http://good.com/inside')
-  expect(stdout.toString()).toStartWith('Sandwire blocked 169.254.169.254:80: ')
-})
+test.skipIf(!hasTools)(
+  `curl that follows a redirect to the inside gets nothing (threat T21)${because}`,
+  async () => {
+    const { stdout } = await curl('-L', 'http://good.com/inside')
+    expect(stdout.toString()).toStartWith('Sandwire blocked 169.254.169.254:80: ')
+  },
+)

@@ -23,6 +23,7 @@ describe('the folder for sockets', () => {
     expect(() => ensureOwnFolder(path.join(root, 'link'), 0o700)).toThrow("somebody else's")
   })
 
+  // Only root can give a folder away.
   test.skipIf(process.getuid?.() !== 0)('is not taken from another user (threat T39)', () => {
     const folder = path.join(root, 'theirs')
     mkdirSync(folder)
