@@ -13,7 +13,7 @@ import { guard } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
 import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
-import { POLICIES, type Policy } from './routes/policies.ts'
+import { type Policy, policyOf } from './routes/policies.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
@@ -61,7 +61,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
     },
   })
   const authenticator = firstOf([
-    localToken(config.localTokenSha256),
+    ...(config.localTokenSha256 === undefined ? [] : [localToken(config.localTokenSha256)]),
     browserCookie(async (hash) => unwrap(await directory.account(LOCAL_ACCOUNT).isSignedIn(hash))),
   ])
   const budget = new RequestBudget()
@@ -93,7 +93,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
 
 function addDocument(app: App, guardOf: (policy: Policy) => ReturnType<typeof guard>): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  app.get('/api/openapi.json', guardOf(POLICIES['GET /api/openapi.json']), withoutQuery, (context) =>
+  app.get('/api/openapi.json', guardOf(policyOf('get', '/api/openapi.json')), withoutQuery, (context) =>
     context.json(
       app.getOpenAPI31Document({
         openapi: '3.1.0',

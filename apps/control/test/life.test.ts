@@ -4,6 +4,7 @@ import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
+import { SCOPES } from '../src/auth/authenticator.ts'
 import { SandboxLife } from '../src/sandbox/life.ts'
 import type { SandboxSettings, SandboxView } from '../src/sandbox/record.ts'
 import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
@@ -15,7 +16,8 @@ import { MemoryProvider } from './support/memory-provider.ts'
 
 const ID = '0'.repeat(32)
 const SESSION = `${ID}.${'1'.repeat(26)}`
-const CALL = { identity: 'local', requestId: 'r' }
+const CALL = { identity: 'local', name: 'owner', scopes: SCOPES, address: '', requestId: 'r' }
+const STRANGER = { ...CALL, identity: 'somebody' }
 const SETTINGS: SandboxSettings = {
   network: { policy: 'none', allow: [] },
   limits: DEFAULT_SANDBOX_LIMITS,
@@ -79,7 +81,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
-      for (const table of ['sandbox', 'pins', 'migrations']) database.run(`DROP TABLE ${table}`)
+      for (const table of ['sandbox', 'pins', 'grants', 'migrations']) database.run(`DROP TABLE ${table}`)
     },
   })
   return {
@@ -117,8 +119,8 @@ describe('the life of a sandbox', () => {
   test('(threat T4) belongs to its owner', async () => {
     const made = open()
     await made.create()
-    expect(() => made.life.own('somebody')).toThrow('No sandbox has this id or name')
-    expect(await rejectionOf(made.life.destroy('somebody', ID, 'r'))).toMatchObject({
+    expect(() => made.life.allow(STRANGER, 'watch')).toThrow('No sandbox has this id or name')
+    expect(await rejectionOf(made.life.destroy(STRANGER, ID))).toMatchObject({
       code: 'sandbox_not_found',
     })
     expect(made.removed).toEqual([])
@@ -185,12 +187,12 @@ describe('the life of a sandbox', () => {
     const made = open()
     await made.create()
     await made.life.start('r')
-    await made.life.destroy('local', ID, 'r')
+    await made.life.destroy(CALL, ID)
     expect(made.removed).toEqual([ID])
     expect(made.alarm()).toBeUndefined()
     expect(made.provider.sandboxes.size).toBe(0)
     made.store.touch(5)
-    expect(() => made.life.own('local')).toThrow('No sandbox')
+    expect(() => made.life.allow(CALL, 'watch')).toThrow('No sandbox')
     await made.life.look('r')
     expect(made.tables()).toEqual([])
     await made.create()
@@ -318,8 +320,8 @@ describe('the alarm', () => {
 })
 
 describe('the way to sandboxd', () => {
-  const start = { mayStart: true, isIdempotent: false }
-  const join = { mayStart: false, isIdempotent: true }
+  const start = { need: 'work', mayStart: true, isIdempotent: false } as const
+  const join = { need: 'work', mayStart: false, isIdempotent: true } as const
 
   test('asks for the version once per start', async () => {
     const made = open()

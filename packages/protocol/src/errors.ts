@@ -52,6 +52,8 @@ export const ERRORS = {
   sandbox_unreachable: passing(502, 4413),
   /** What makes sandboxes does not answer. */
   provider_unavailable: passing(503, 4414),
+  /** Nobody can sign in: no identity issuer is configured. */
+  no_issuer: final(503, 4417),
   /** Stopping would lose the files, and the request did not say that this is meant. */
   needs_discard: final(409, 4415),
   /** Another sandbox of the account has this name. */
@@ -76,6 +78,14 @@ export const ERRORS = {
   session_ended: final(410, 4434),
   /** What allowed the connection was withdrawn. */
   revoked: final(403, 4435),
+  /** The right to be here has to be shown again; a client that resumes with a fresh credential misses nothing. */
+  reauthorise: passing(401, 4436),
+  /** The link to something shared was used, has expired or was withdrawn. */
+  link_spent: final(410, 4437),
+  /** The operator does not allow the command. */
+  command_blocked: final(403, 4445, 126),
+  /** No command template has this id, or its parameters do not fit. */
+  bad_template: final(422, 4446, 2),
   /** The command does not exist. */
   command_not_found: final(422, 4440, 127),
   /** The command exists but cannot be executed. */
@@ -92,6 +102,12 @@ export const ERRORS = {
   too_many_sessions: final(429, 4450),
   /** The session has as many attachments as it may. */
   too_many_attachments: final(429, 4451),
+  /** The sandbox has been shared as often as it may. */
+  too_many_grants: final(429, 4457),
+  /** The account attaches more often than it may. */
+  too_many_attaches: passing(429, 4458),
+  /** More comes from this network address than may. */
+  too_many_from_address: passing(429, 4459),
   /** Frames come faster than the limit. */
   rate_limited: passing(429, 4452),
   /** The first frame did not come in time. */

@@ -1,11 +1,34 @@
-import { SandwireError } from '@sandwire/protocol'
+import { type Role, SandwireError } from '@sandwire/protocol'
+
+/**
+ * What a credential may be used for at all; what its person may do in which sandbox is another question. `connect`: see and
+ * join. `exec`: run any command. `admin`: make, share, stop and destroy. `operator`: look after the server; no issuer gives it.
+ */
+export const SCOPES = ['connect', 'exec', 'admin', 'operator'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** The one upgrade that a ticket is good for. */
+export interface TicketBinding {
+  readonly sandbox: string
+  /** Absent: it starts a process. */
+  readonly session?: string
+  readonly role: Role
+}
 
 /** Who asks, and how that is known. */
 export interface Identity {
-  /** Account it acts for. */
+  /** Account it acts for: `local`, or made of issuer and subject. */
   readonly account: string
+  /** What the people it shares with see of it. */
+  readonly name: string
+  readonly scopes: readonly Scope[]
   /** A cookie is sent by the browser on its own, so it needs proof of where the request comes from. */
-  readonly via: 'bearer' | 'cookie'
+  readonly via: 'bearer' | 'cookie' | 'ticket'
+  /** Sign-in that the credential comes from; signing out ends what hangs on it. */
+  readonly login?: string
+  /** When the credential ends; absent when it does not. */
+  readonly expiresMs?: number
+  readonly ticket?: TicketBinding
 }
 
 /** Finds out who asks. Undefined: this kind of credential is not there. Throws when it is there and not accepted. */

@@ -1,10 +1,13 @@
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import { type Authenticator, notAccepted } from './authenticator.ts'
-import { LOCAL_ACCOUNT } from './local-token.ts'
+import { LOCAL_IDENTITY } from './local-token.ts'
 
 /** The prefix makes browsers refuse it from other hosts, from subdomains and without `Secure`. */
 const COOKIE = '__Host-sandwire'
 const VALUE = /^sws_[A-Za-z0-9_-]{43}$/
+
+/** Enough of a hash to name a sign-in by. */
+const LOGIN_CHARS = 32
 
 /** Value of our cookie in a request; undefined without one, empty when it is not one of ours. */
 function readCookie(headers: Headers): string | undefined {
@@ -41,7 +44,7 @@ export function browserCookie(isSignedIn: (hash: string) => Promise<boolean>): A
       if (readCookie(headers) === undefined) return undefined
       const hash = await hashOfCookie(headers)
       if (hash === undefined || !(await isSignedIn(hash))) throw notAccepted('the sign-in has expired')
-      return { account: LOCAL_ACCOUNT, via: 'cookie' }
+      return { ...LOCAL_IDENTITY, via: 'cookie', login: hash.slice(0, LOGIN_CHARS) }
     },
   }
 }

@@ -1,8 +1,11 @@
 import { isEqualInConstantTime, sha256Hex } from '../bytes.ts'
-import { type Authenticator, notAccepted } from './authenticator.ts'
+import { type Authenticator, type Identity, notAccepted, SCOPES } from './authenticator.ts'
 
 /** The one person of a server that runs on one machine. */
 export const LOCAL_ACCOUNT = 'local'
+
+/** Its person owns the machine, and so may do everything. */
+export const LOCAL_IDENTITY: Omit<Identity, 'via'> = { account: LOCAL_ACCOUNT, name: 'owner', scopes: SCOPES }
 
 /** The scheme in any case, as RFC 9110, section 11.1, has it. */
 const LOCAL_TOKEN = /^bearer +(swl_[A-Za-z0-9_-]{43})$/i
@@ -16,7 +19,7 @@ export function localToken(tokenSha256: string): Authenticator {
       const token = LOCAL_TOKEN.exec(header)?.[1]
       if (token === undefined || !isEqualInConstantTime(await sha256Hex(token), tokenSha256))
         throw notAccepted('the token is not accepted')
-      return { account: LOCAL_ACCOUNT, via: 'bearer' }
+      return { ...LOCAL_IDENTITY, via: 'bearer' }
     },
   }
 }

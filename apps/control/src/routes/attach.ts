@@ -5,9 +5,11 @@ import { readUpgrade } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
-import { type Directory, noSuchSession } from '../sandbox/directory.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { checkScope } from './guard.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
 
 export interface AttachDependencies {
@@ -104,12 +106,14 @@ export async function attach(
   // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
   const { target, isIdempotent, ...parsed } = parseAttachQuery(query, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
-  // Whoever owns the sandbox may drive.
-  const rights = { authority: 'driver', dialect, isIdempotent } as const
-  const attachCall: AttachCall = { ...call, ...rights, query: parsed.query }
-  if (target.kind === 'start') return startIn(target, attachCall, deps)
+  const attachCall: AttachCall = { ...call, dialect, isIdempotent, query: parsed.query }
+  if (target.kind === 'start') {
+    checkScope(call, 'exec')
+    return startIn(target, attachCall, deps)
+  }
   try {
-    return await connect(await placeOfSession(call.identity, target, deps), attachCall, deps)
+    const place = await placeOfSession(call.identity, target, deps)
+    return await connect(place, { ...attachCall, joins: target.session }, deps)
   } catch (error) {
     // Not yours and not there look the same.
     throw isMissing(error) ? noSuchSession() : error

@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Identity } from '../auth/authenticator.ts'
+import { addressOf } from '../http/client-address.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 
 /** What middleware leaves for a route. */
@@ -13,9 +14,27 @@ export interface AppEnv {
 
 export type App = OpenAPIHono<AppEnv>
 
-/** The caller of a route behind a credential. */
-export function callOf(context: { get(name: 'identity' | 'requestId'): unknown }): SandboxCall {
+/** The part of a request's context that says who asks. */
+interface Asking {
+  readonly req: { readonly raw: Request }
+  get(name: 'identity' | 'requestId'): unknown
+}
+
+/** Who asks on a route behind a credential. */
+export function identityOf(context: Asking): Identity {
   const identity = context.get('identity') as Identity | undefined
   if (identity === undefined) throw new Error('The route has no identity: its policy is public')
-  return { identity: identity.account, requestId: String(context.get('requestId')) }
+  return identity
+}
+
+/** The caller of a route behind a credential, as objects are told. */
+export function callOf(context: Asking): SandboxCall {
+  const { account, name, scopes, login, expiresMs } = identityOf(context)
+  return {
+    ...{ identity: account, name, scopes },
+    ...(login === undefined ? {} : { login }),
+    ...(expiresMs === undefined ? {} : { expiresMs }),
+    address: addressOf(context.req.raw),
+    requestId: String(context.get('requestId')),
+  }
 }

@@ -1,10 +1,10 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
-import { type Authenticator, type Identity, notAccepted } from '../auth/authenticator.ts'
+import { type Authenticator, type Identity, notAccepted, type Scope } from '../auth/authenticator.ts'
 import type { RequestBudget } from '../http/request-budget.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
-import type { Policy } from './policies.ts'
+import type { Credential, Policy } from './policies.ts'
 
 export interface GuardDependencies {
   readonly source: SourceSettings
@@ -16,12 +16,12 @@ export interface GuardDependencies {
 /** Why a cookie is not enough for this request, if it is not. */
 function cookieRefusal(
   headers: Headers,
-  policy: Exclude<Policy, 'public'>,
+  credential: Credential,
   source: SourceSettings,
 ): SandwireError | undefined {
-  switch (policy) {
-    case 'bearer':
-      return notAccepted('a browser cannot use this route yet')
+  switch (credential) {
+    case 'socket':
+      return notAccepted('a browser needs a ticket here')
     case 'write':
       return hasListedOrigin(headers, source)
         ? undefined
@@ -31,6 +31,12 @@ function cookieRefusal(
         ? undefined
         : new SandwireError('origin_refused', 'Cannot read from another site')
   }
+}
+
+/** Throws `forbidden` unless the credential is good for this. */
+export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): void {
+  if (!scopes.includes(scope))
+    throw new SandwireError('forbidden', `Cannot do this: the credential is not good for "${scope}"`)
 }
 
 /** Lets a request through when its policy allows it. */
@@ -53,10 +59,11 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     if (policy === 'public') return next()
     const { headers } = context.req.raw
     const identity = await identify(headers)
-    const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy, source) : undefined
+    const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
     if (!budget.take(identity.account, nowMs())) throw limited()
+    checkScope(identity, policy.scope)
     return next()
   }
 }

@@ -1,47 +1,66 @@
+import type { Scope } from '../auth/authenticator.ts'
+import type { Need } from '../sandbox/access.ts'
+
+/** How a caller has to show who it is. */
+export type Credential =
+  /** A bearer; a browser's cookie counts when the request comes from our own page. */
+  | 'read'
+  /** The same, but it changes something: a cookie counts only with an exact Origin. */
+  | 'write'
+  /** A bearer or a ticket: a cookie would let any page that gets past the origin check attach. */
+  | 'socket'
+
 /** Who may use a route. */
 export type Policy =
   /** Anybody from a listed host and origin. */
   | 'public'
-  /** A signed-in identity; a browser's cookie counts when the request comes from our own page. */
-  | 'read'
-  /** The same, but it changes something: a cookie counts only with an exact Origin. */
-  | 'write'
-  /** A bearer only: a cookie would let any page that gets past the origin check attach. */
-  | 'bearer'
+  | {
+      readonly credential: Credential
+      /** What the credential must be good for. */
+      readonly scope: Scope
+      /** What the caller must be allowed in the sandbox that it names; `self`: it names none, it is about the caller. */
+      readonly need: Need | 'self'
+    }
+
+function rule<S extends Scope, N extends Need | 'self'>(credential: Credential, scope: S, need: N) {
+  return { credential, scope, need } as const
+}
 
 /** Every route, by method and path. A route that is not here cannot be registered. */
-export const POLICIES = {
+export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /health': 'public',
   'GET /healthz': 'public',
   'GET /readyz': 'public',
-  'GET /metrics': 'bearer',
+  'GET /metrics': rule('socket', 'operator', 'self'),
   'GET /': 'public',
   'GET /front.js': 'public',
   'GET /signin': 'public',
   'GET /signin.js': 'public',
   'GET /page.css': 'public',
   'POST /api/signin': 'public',
-  'POST /api/signout': 'write',
-  'GET /api/openapi.json': 'read',
-  'GET /api/sandboxes': 'read',
-  'POST /api/sandboxes': 'write',
-  'GET /api/sandboxes/:sandbox': 'read',
-  'DELETE /api/sandboxes/:sandbox': 'write',
-  'POST /api/sandboxes/:sandbox/start': 'write',
-  'POST /api/sandboxes/:sandbox/stop': 'write',
-  'PUT /api/sandboxes/:sandbox/env': 'write',
-  'POST /api/sandboxes/:sandbox/exec': 'write',
-  'POST /api/sandboxes/:sandbox/sessions': 'write',
-  'GET /api/sandboxes/:sandbox/sessions/:session/output': 'read',
-  'GET /api/account/sessions': 'read',
-  'GET /api/account/sessions/:session': 'read',
-  'DELETE /api/account/sessions/:session': 'write',
-  'PUT /api/account/sessions/:session/pin': 'write',
-  'DELETE /api/account/sessions/:session/pin': 'write',
-  'GET /logs/:sandbox': 'read',
-  'GET /attach': 'bearer',
-  'GET /terminal/:session': 'bearer',
-} as const satisfies Record<string, Policy>
+  'POST /api/signout': rule('write', 'connect', 'self'),
+  'GET /api/openapi.json': rule('read', 'connect', 'self'),
+  'GET /api/sandboxes': rule('read', 'connect', 'self'),
+  'POST /api/sandboxes': rule('write', 'admin', 'self'),
+  'GET /api/sandboxes/:sandbox': rule('read', 'connect', 'see'),
+  'DELETE /api/sandboxes/:sandbox': rule('write', 'admin', 'own'),
+  'POST /api/sandboxes/:sandbox/start': rule('write', 'exec', 'work'),
+  'POST /api/sandboxes/:sandbox/stop': rule('write', 'admin', 'own'),
+  'PUT /api/sandboxes/:sandbox/env': rule('write', 'admin', 'own'),
+  'POST /api/sandboxes/:sandbox/exec': rule('write', 'exec', 'work'),
+  // With a template `connect` is enough; a command of one's own needs `exec`, which the route checks.
+  'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),
+  'GET /api/sandboxes/:sandbox/sessions/:session/output': rule('read', 'connect', 'watch'),
+  'GET /api/account/sessions': rule('read', 'connect', 'self'),
+  'GET /api/account/sessions/:session': rule('read', 'connect', 'watch'),
+  'DELETE /api/account/sessions/:session': rule('write', 'exec', 'work'),
+  'PUT /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
+  'DELETE /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
+  'GET /logs/:sandbox': rule('read', 'connect', 'work'),
+  // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
+  'GET /attach': rule('socket', 'connect', 'watch'),
+  'GET /terminal/:session': rule('socket', 'connect', 'watch'),
+}
 
 /** The policy of a route; throws for one without, so that none can be forgotten. */
 export function policyOf(method: string, path: string): Policy {

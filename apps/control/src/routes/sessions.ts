@@ -4,12 +4,14 @@ import { COMMON_HEADERS } from '../http/respond.ts'
 import { within } from '../http/within.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import { type Directory, noSuchSession } from '../sandbox/directory.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
 import type { ProcessRequest } from '../sandbox/sessions.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { checkScope } from './guard.ts'
 import {
   execBody,
   execResult,
@@ -141,6 +143,7 @@ export function addSessionRoutes(
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const { pinned = false, ...request } = context.req.valid('json')
+      checkScope(call, 'exec')
       const object = directory.sandbox(sandbox)
       const facts = unwrap(
         await object.startProcess(call, mint.mintSession(sandbox), toProcess(request), pinned),

@@ -1,8 +1,19 @@
 import type { Dialect, Role } from '@sandwire/protocol'
+import type { Scope } from '../auth/authenticator.ts'
 
 /** Who asks a sandbox's object for something; made by the worker after it checked the credential. */
 export interface SandboxCall {
+  /** Account that asks. */
   readonly identity: string
+  /** What the people it shares with see of it. */
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  /** Sign-in that its credential comes from. */
+  readonly login?: string
+  /** When its credential ends; absent when it does not. */
+  readonly expiresMs?: number
+  /** Network address it comes from; empty when that is not known. */
+  readonly address: string
   readonly requestId: string
 }
 
@@ -10,11 +21,13 @@ export interface SandboxCall {
 export interface AttachCall extends SandboxCall {
   /** Query for sandboxd, canonical. */
   readonly query: string
-  /** The most it may be in the session; the query may ask for less. */
-  readonly authority: Role
   readonly dialect: Dialect
-  /** Id for the session that it starts; absent when it joins one, and then it wakes nothing. */
+  /** Session that it joins, and then it wakes nothing; absent when it starts one. */
+  readonly joins?: string
+  /** Id for the session that it starts. */
   readonly session?: string
+  /** The most it may be, where its credential says less than its access. */
+  readonly maxRole?: Role
   /** It can be sent twice without starting two processes. */
   readonly isIdempotent: boolean
 }

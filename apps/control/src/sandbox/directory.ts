@@ -2,7 +2,7 @@ import { sandboxOfSession } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
-import { noSuchSandbox } from './life.ts'
+import { noSuchSandbox, noSuchSession } from './missing.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint } from './sandbox-id.ts'
 import type { SandboxRef } from './sandbox-name.ts'
@@ -52,8 +52,4 @@ export class Directory {
   account(account: string) {
     return this.#env.ACCOUNT.get(this.#env.ACCOUNT.idFromName(account))
   }
-}
-
-export function noSuchSession(): SandwireError {
-  return new SandwireError('session_not_found', 'No session has this id')
 }

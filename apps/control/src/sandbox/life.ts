@@ -2,12 +2,21 @@ import type { SandboxStatus } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
+import { type Access, accessOf, type Need, requireAccess } from './access.ts'
+import type { SandboxCall } from './call.ts'
 import { isIdle, sleepAfter } from './idle.ts'
+import { noSuchSandbox } from './missing.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
 import { decodeActivity, keepsAwake, lastMoveMs, type SessionFacts, withPin } from './session-view.ts'
 import { type SandboxEvent, type SandboxState, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
+
+/** A sandbox that a caller may use, and how. */
+export interface Allowed {
+  readonly record: SandboxRecord
+  readonly access: Access
+}
 
 export type Running = Extract<SandboxState, { is: 'running' }>
 
@@ -45,11 +54,13 @@ export class SandboxLife {
     this.#deps = deps
   }
 
-  /** The record, when it belongs to this identity; what is not theirs does not exist for them. */
-  own(identity: string): SandboxRecord {
-    const record = this.#deps.store.read()
-    if (record === undefined || record.owner !== identity) throw noSuchSandbox()
-    return record
+  /** The record and what the caller may do, when that is enough; what is not theirs does not exist for them. */
+  allow({ identity }: Pick<SandboxCall, 'identity'>, need: Need, session?: string): Allowed {
+    const { store, nowMs } = this.#deps
+    const record = this.#record
+    const sandbox = { owner: record.owner, grants: store.grantsOf(identity) }
+    const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
+    return { record, access }
   }
 
   /** Id of the sandbox; throws when there is none. */
@@ -66,7 +77,7 @@ export class SandboxLife {
       lastActivityMs: nowMs(),
       state: { is: 'stopped' },
     })
-    const view = this.view(this.own(record.owner))
+    const view = this.view(this.allow({ identity: record.owner }, 'own').record)
     await this.#deps.index.report(record.owner, view)
     return view
   }
@@ -86,10 +97,11 @@ export class SandboxLife {
     await this.#inTurn(() => this.#stop(requestId))
   }
 
-  async destroy(identity: string, sandbox: string, requestId: string): Promise<void> {
+  async destroy(call: SandboxCall, sandbox: string): Promise<void> {
+    const { identity, requestId } = call
     const { store, provider, index, alarm, deleteAll } = this.#deps
     // A record can be missing where an earlier attempt broke off; then this one finishes it.
-    if (store.read() !== undefined) this.own(identity)
+    if (store.read() !== undefined) this.allow(call, 'own')
     await this.#inTurn(async () => {
       await provider.destroy(sandbox, requestId)
       await index.remove(identity, sandbox)
@@ -266,8 +278,4 @@ export class SandboxLife {
     this.#tail = mine.catch(() => undefined)
     return mine
   }
-}
-
-export function noSuchSandbox(): SandwireError {
-  return new SandwireError('sandbox_not_found', 'No sandbox has this id or name')
 }

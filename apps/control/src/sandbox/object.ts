@@ -4,7 +4,9 @@ import type { Env } from '../env.ts'
 import { respondError } from '../http/respond.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
+import type { Need } from './access.ts'
 import type { SandboxCall } from './call.ts'
+import type { Allowed } from './life.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
@@ -28,34 +30,34 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#act(call, async ({ life }) => {
-      if (life.own(call.identity).state.is === 'running') await life.observe(call.requestId)
+    return this.#act(call, 'see', async ({ life }, { record }) => {
+      if (record.state.is === 'running') await life.observe(call.requestId)
     })
   }
 
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#act(call, ({ life }) => life.start(call.requestId))
+    return this.#act(call, 'work', ({ life }) => life.start(call.requestId))
   }
 
   stop(call: SandboxCall, discard: boolean): Promise<Outcome<SandboxView>> {
-    return this.#act(call, ({ life }) => life.stop(call.requestId, discard))
+    return this.#act(call, 'own', ({ life }) => life.stop(call.requestId, discard))
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
-    return this.#run(({ life }) => life.destroy(call.identity, sandbox, call.requestId))
+    return this.#run(({ life }) => life.destroy(call, sandbox))
   }
 
   /** Stored now, given to processes from the next start on. */
   setEnvVars(call: SandboxCall, env: Readonly<Record<string, string>>): Promise<Outcome<SandboxView>> {
-    return this.#act(call, ({ life }) => {
-      this.#store.setSettings({ ...life.own(call.identity).settings, env })
+    return this.#act(call, 'own', ({ life }, { record }) => {
+      this.#store.setSettings({ ...record.settings, env })
       return life.publish()
     })
   }
 
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {
     return this.#run(({ life, provider }) =>
-      provider.logs(life.own(call.identity).id, maxBytes, call.requestId),
+      provider.logs(life.allow(call, 'work').record.id, maxBytes, call.requestId),
     )
   }
 
@@ -80,7 +82,7 @@ export class SandboxObject extends DurableObject<Env> {
   /** Reads what runs now and brings the account's index up to date; wakes nothing. */
   refreshSessions(call: SandboxCall): Promise<Outcome<void>> {
     return this.#run(async ({ life, sessions }) => {
-      const options = { mayStart: false, isIdempotent: true }
+      const options = { need: 'see', mayStart: false, isIdempotent: true } as const
       await sessions.reach(call, options, (running) => life.readActivity(running, call.requestId))
     })
   }
@@ -109,12 +111,16 @@ export class SandboxObject extends DurableObject<Env> {
 
   async wsConnect(request: Request): Promise<Response> {
     const call = callOfHeader(request.headers)
-    const options = { mayStart: call.session !== undefined, isIdempotent: call.isIdempotent }
+    const { joins, isIdempotent } = call
+    const options =
+      joins === undefined
+        ? ({ need: 'work', mayStart: true, isIdempotent } as const)
+        : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
     const outcome = await this.#run(({ sessions }) =>
-      sessions.reach(call, options, ({ address }, sandboxd) => {
+      sessions.reach(call, options, ({ address }, sandboxd, caller) => {
         // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
         if (options.mayStart) this.#store.touch(Date.now())
-        return passThrough(address, sandboxd, call)
+        return passThrough(address, sandboxd, caller, call)
       }),
     )
     if (outcome.ok) return outcome.value
@@ -126,12 +132,16 @@ export class SandboxObject extends DurableObject<Env> {
     unwrap(await this.#run(({ life }) => life.look(crypto.randomUUID())))
   }
 
-  /** Does something with the caller's own sandbox and shows how it is then. */
-  #act(call: SandboxCall, act: (parts: SandboxParts) => Promise<void>): Promise<Outcome<SandboxView>> {
+  /** Does something with a sandbox that the caller may do that to, and shows how it is then. */
+  #act(
+    call: SandboxCall,
+    need: Need,
+    act: (parts: SandboxParts, allowed: Allowed) => Promise<void>,
+  ): Promise<Outcome<SandboxView>> {
     return this.#run(async (parts) => {
-      parts.life.own(call.identity)
-      await act(parts)
-      return parts.life.view(parts.life.own(call.identity))
+      const { life } = parts
+      await act(parts, life.allow(call, need))
+      return life.view(life.allow(call, need).record)
     })
   }
 

@@ -1,23 +1,36 @@
-import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
+import { type Role, ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
+import { SCOPES } from '../auth/authenticator.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
-import type { SandboxdClient } from './sandboxd-client.ts'
+import type { Caller, SandboxdClient } from './sandboxd-client.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 
 const callSchema = z.object({
   identity: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  login: z.string().exactOptional(),
+  expiresMs: z.number().exactOptional(),
+  address: z.string(),
   requestId: z.string(),
   query: z.string(),
-  authority: z.enum(ROLES),
-  session: z.string().optional(),
+  joins: z.string().exactOptional(),
+  session: z.string().exactOptional(),
+  maxRole: z.enum(ROLES).exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
 })
 
 /** Reads the attach call that the worker sent along. */
 export function callOfHeader(headers: Headers): AttachCall {
-  const { session, ...call } = callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
-  return session === undefined ? call : { ...call, session }
+  return callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
+}
+
+/** The lesser of what the access and what the credential allow. */
+function lesserOf(authority: Caller['authority'], maxRole: Role | undefined): Caller['authority'] {
+  if (authority === 'control' || maxRole === undefined) return authority
+  // From least to most.
+  return ROLES[Math.min(ROLES.indexOf(authority), ROLES.indexOf(maxRole))] ?? 'viewer'
 }
 
 /**
@@ -28,12 +41,13 @@ export function callOfHeader(headers: Headers): AttachCall {
 export async function passThrough(
   address: string,
   sandboxd: SandboxdClient,
+  caller: Caller,
   call: AttachCall,
 ): Promise<Response> {
-  const { identity, authority, requestId, session, query, dialect } = call
+  const { session, query, dialect } = call
   const response = await sandboxd.fetch(
     address,
-    { identity, authority, exec: true, requestId },
+    { ...caller, authority: lesserOf(caller.authority, call.maxRole) },
     {
       method: 'GET',
       path: `/attach${query === '' ? '' : `?${query}`}`,

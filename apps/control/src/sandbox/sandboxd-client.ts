@@ -13,6 +13,13 @@ const MAX_JSON_BYTES = 1024 * 1024
 export interface Caller {
   readonly identity: string
   readonly authority: (typeof AUTHORITIES)[number]
+  /** What other attachments see of it. */
+  readonly name?: string
+  /** What its right to be here hangs on. */
+  readonly login?: string
+  readonly grant?: string
+  /** When a connection that it opens has to show its right again. */
+  readonly reauthoriseMs?: number
   /** May start any command. */
   readonly exec: boolean
   readonly requestId: string

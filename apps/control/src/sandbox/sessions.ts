@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedBytes } from '../http/read-bounded.ts'
+import { type Access, type Need, NEEDS } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
 import { type Caller, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
@@ -75,8 +76,24 @@ function decodeTail(bytes: Uint8Array, isCut: boolean): string {
   return new TextDecoder().decode(bytes.subarray(at))
 }
 
-function person({ identity, requestId }: SandboxCall): Caller {
-  return { identity, authority: 'driver', exec: true, requestId }
+/** How a call is let into a sandbox. */
+interface Entry {
+  readonly need: Need
+  /** Session that it is about. */
+  readonly session?: string
+  readonly mayStart: boolean
+  readonly isIdempotent: boolean
+}
+
+/** Whom sandboxd sees. */
+function person(call: SandboxCall, { need, authority, grant }: Access): Caller {
+  const { identity, name, login, requestId } = call
+  return {
+    ...{ identity, name, authority, requestId },
+    exec: NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
+    ...(login === undefined ? {} : { login }),
+    ...(grant === undefined ? {} : { grant }),
+  }
 }
 
 /** Sessions of one sandbox, through its sandboxd. */
@@ -93,12 +110,14 @@ export class SandboxSessions {
    */
   async reach<T>(
     call: SandboxCall,
-    options: { readonly mayStart: boolean; readonly isIdempotent: boolean },
-    run: (running: Running, sandboxd: SandboxdClient) => Promise<T>,
+    options: Entry,
+    run: (running: Running, sandboxd: SandboxdClient, caller: Caller) => Promise<T>,
   ): Promise<T> {
     const { life, sandboxd } = this.#deps
-    const client = sandboxd(life.own(call.identity).id)
-    const attempt = async (): Promise<T> => run(await this.#greeted(call, options.mayStart, client), client)
+    const { record, access } = life.allow(call, options.need, options.session)
+    const client = sandboxd(record.id)
+    const attempt = async (): Promise<T> =>
+      run(await this.#greeted(call, options.mayStart, client), client, person(call, access))
     const before = await life.ready(call.requestId, options.mayStart)
     try {
       return await attempt()
@@ -119,10 +138,11 @@ export class SandboxSessions {
     pinned = false,
   ): Promise<SessionFacts> {
     const { store, nowMs } = this.#deps
-    return this.reach(call, { mayStart: true, isIdempotent: true }, async (running, sandboxd) => {
+    const entry = { need: 'work', mayStart: true, isIdempotent: true } as const
+    return this.reach(call, entry, async (running, sandboxd, caller) => {
       store.touch(nowMs())
       const asked = { method: 'POST', path: '/sessions', session, body: request } as const
-      const facts = this.#decode(await sandboxd.ask(running.address, person(call), asked))
+      const facts = this.#decode(await sandboxd.ask(running.address, caller, asked))
       if (pinned) store.setPin(facts.id, true)
       return withPin(facts, store.pins())
     })
@@ -130,8 +150,10 @@ export class SandboxSessions {
 
   /** Marks a session as one to keep the sandbox awake for, or no longer. */
   async pin(call: SandboxCall, session: string, pinned: boolean): Promise<void> {
+    const { life, store } = this.#deps
+    life.allow(call, 'work')
     const { id } = await this.show(call, session)
-    this.#deps.store.setPin(id, pinned)
+    store.setPin(id, pinned)
   }
 
   async showPinned(call: SandboxCall, session: string): Promise<SessionFacts> {
@@ -139,25 +161,25 @@ export class SandboxSessions {
   }
 
   show(call: SandboxCall, session: string): Promise<SessionFacts> {
-    return this.#existing(call, async (running, sandboxd) =>
+    return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) =>
       this.#decode(
-        await sandboxd.ask(running.address, person(call), { method: 'GET', path: `/sessions/${session}` }),
+        await sandboxd.ask(running.address, caller, { method: 'GET', path: `/sessions/${session}` }),
       ),
     )
   }
 
   end(call: SandboxCall, session: string): Promise<SessionFacts> {
-    return this.#existing(call, async (running, sandboxd) =>
+    return this.#existing(call, { need: 'work', session }, async (running, sandboxd, caller) =>
       this.#decode(
-        await sandboxd.ask(running.address, person(call), { method: 'DELETE', path: `/sessions/${session}` }),
+        await sandboxd.ask(running.address, caller, { method: 'DELETE', path: `/sessions/${session}` }),
       ),
     )
   }
 
   output(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
-    return this.#existing(call, async (running, sandboxd) => {
+    return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) => {
       const path = `/sessions/${session}/output?from=${from}`
-      const response = await sandboxd.fetch(running.address, person(call), { method: 'GET', path })
+      const response = await sandboxd.fetch(running.address, caller, { method: 'GET', path })
       if (!response.ok) throw await errorOfUpstream(response)
       const { from: first, next, end } = readOffsets(response.headers)
       const bytes = await readBoundedBytes(response, MAX_OUTPUT_BYTES)
@@ -202,9 +224,10 @@ export class SandboxSessions {
   /** A request that names a session wakes nothing. */
   #existing<T>(
     call: SandboxCall,
-    run: (running: Running, sandboxd: SandboxdClient) => Promise<T>,
+    entry: Pick<Entry, 'need' | 'session'>,
+    run: (running: Running, sandboxd: SandboxdClient, caller: Caller) => Promise<T>,
   ): Promise<T> {
-    return this.reach(call, { mayStart: false, isIdempotent: true }, run)
+    return this.reach(call, { ...entry, mayStart: false, isIdempotent: true }, run)
   }
 
   #decode(value: unknown): SessionFacts {

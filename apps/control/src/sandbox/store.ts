@@ -1,4 +1,5 @@
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
+import type { Grant } from './access.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import type { SandboxState } from './state.ts'
 
@@ -14,7 +15,28 @@ const MIGRATIONS: readonly string[] = [
     last_activity_ms INTEGER NOT NULL
   )`,
   'CREATE TABLE pins (session TEXT PRIMARY KEY, pinned INTEGER NOT NULL)',
+  `CREATE TABLE grants (
+    id TEXT PRIMARY KEY,
+    account TEXT,
+    session TEXT,
+    role TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    link_hash TEXT,
+    label TEXT NOT NULL
+  )`,
 ]
+
+function toGrant(row: Row): Grant {
+  const session = row['session']
+  return {
+    id: textOf(row, 'id'),
+    account: textOf(row, 'account'),
+    role: textOf(row, 'role') === 'collaborator' ? 'collaborator' : 'viewer',
+    expiresMs: numberOf(row, 'expires_ms'),
+    ...(typeof session === 'string' ? { session } : {}),
+  }
+}
 
 /**
  * All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. An object without a sandbox,
@@ -89,6 +111,11 @@ export class SandboxStore {
 
   forgetPin(session: string): void {
     this.#exec('DELETE FROM pins WHERE session = ?', session)
+  }
+
+  /** Grants that an account holds, expired ones too. */
+  grantsOf(account: string): readonly Grant[] {
+    return this.#exec('SELECT * FROM grants WHERE account = ?', account).map(toGrant)
   }
 
   #prepare(): void {

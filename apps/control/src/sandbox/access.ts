@@ -1,0 +1,70 @@
+import { type Role, SandwireError } from '@sandwire/protocol'
+import { noSuchSandbox } from './missing.ts'
+
+/**
+ * What an operation asks of its caller, from least to most. `watch`: see one session and its stream. `see`: see the sandbox
+ * and all its sessions. `work`: run processes, so read and write every file. `own`: share, stop, destroy.
+ */
+export const NEEDS = ['watch', 'see', 'work', 'own'] as const
+export type Need = (typeof NEEDS)[number]
+
+/** A stored right of one account on a sandbox, or on one session of it. */
+export interface Grant {
+  readonly id: string
+  /** Whose it is. */
+  readonly account: string
+  /** Absent: the whole sandbox. */
+  readonly session?: string
+  readonly role: 'collaborator' | 'viewer'
+  readonly expiresMs: number
+}
+
+/** What a caller may do here, and what that hangs on. */
+export interface Access {
+  readonly need: Need
+  /** The most it may be in a session. */
+  readonly authority: Role
+  /** Grant that allows it; absent for the owner. */
+  readonly grant?: string
+}
+
+const OWNER: Access = { need: 'own', authority: 'driver' }
+
+function toAccess({ id, role, session }: Grant): Access {
+  const isWhole = session === undefined
+  return role === 'viewer'
+    ? { need: isWhole ? 'see' : 'watch', authority: 'viewer', grant: id }
+    : { need: isWhole ? 'work' : 'watch', authority: 'driver', grant: id }
+}
+
+function rank({ need, authority }: Access): number {
+  return NEEDS.indexOf(need) * 2 + (authority === 'driver' ? 1 : 0)
+}
+
+/** The most that an account may do in a sandbox, or with one session of it; undefined for strangers. */
+export function accessOf(
+  sandbox: { readonly owner: string; readonly grants: readonly Grant[] },
+  account: string,
+  at: { readonly session?: string | undefined; readonly nowMs: number },
+): Access | undefined {
+  if (account === sandbox.owner) return OWNER
+  return sandbox.grants
+    .filter((grant) => grant.account === account && grant.expiresMs > at.nowMs)
+    .filter((grant) => grant.session === undefined || grant.session === at.session)
+    .map(toAccess)
+    .toSorted((left, right) => rank(right) - rank(left))[0]
+}
+
+/** The access, when it is enough. A stranger is told that there is nothing; somebody who knows better, that it is forbidden. */
+export function requireAccess(access: Access | undefined, need: Need): Access {
+  if (access === undefined) throw noSuchSandbox()
+  if (NEEDS.indexOf(access.need) < NEEDS.indexOf(need)) throw new SandwireError('forbidden', REFUSALS[need])
+  return access
+}
+
+const REFUSALS: Readonly<Record<Need, string>> = {
+  watch: 'Cannot do this: it was not shared with you',
+  see: 'Cannot do this: one session was shared with you, not the sandbox',
+  work: 'Cannot do this: it was shared with you to watch',
+  own: 'Cannot do this: only the owner may',
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'bun:test'
+import { type Access, accessOf, type Grant, NEEDS, requireAccess } from '../src/sandbox/access.ts'
+
+const SESSION = 'sandbox.one'
+const OTHER = 'sandbox.two'
+
+function grant(over: Partial<Grant> = {}): Grant {
+  return { id: 'g', account: 'ann', role: 'viewer', expiresMs: 1_000, ...over }
+}
+
+function access(grants: readonly Grant[], session?: string, nowMs = 0): Access | undefined {
+  return accessOf({ owner: 'owner', grants }, 'ann', { session, nowMs })
+}
+
+/** What may be done with an access. */
+function able(found: Access | undefined): readonly string[] {
+  return NEEDS.filter((need) => {
+    try {
+      return requireAccess(found, need) !== undefined
+    } catch {
+      return false
+    }
+  })
+}
+
+describe('access (threat T4)', () => {
+  test('an owner may do everything, with or without grants', () => {
+    const found = accessOf({ owner: 'ann', grants: [] }, 'ann', { nowMs: 0 })
+    expect(able(found)).toEqual([...NEEDS])
+    expect(found?.grant).toBeUndefined()
+  })
+
+  test('a stranger finds nothing', () => {
+    expect(access([])).toBeUndefined()
+    expect(access([grant({ account: 'bob' })])).toBeUndefined()
+    expect(() => requireAccess(undefined, 'watch')).toThrow('No sandbox has this id or name')
+  })
+
+  test('a viewer sees, a collaborator works, neither owns', () => {
+    expect(able(access([grant()]))).toEqual(['watch', 'see'])
+    expect(able(access([grant({ role: 'collaborator' })]))).toEqual(['watch', 'see', 'work'])
+    expect(access([grant()])?.authority).toBe('viewer')
+  })
+
+  test('a grant on a session is for that session alone', () => {
+    const guest = grant({ session: SESSION, role: 'collaborator' })
+    expect(access([guest])).toBeUndefined()
+    expect(access([guest], OTHER)).toBeUndefined()
+    expect(able(access([guest], SESSION))).toEqual(['watch'])
+    expect(access([guest], SESSION)?.authority).toBe('driver')
+  })
+
+  test('ends with its time, to the millisecond', () => {
+    expect(access([grant()], undefined, 999)).toBeDefined()
+    expect(access([grant()], undefined, 1_000)).toBeUndefined()
+  })
+
+  test('the best of several counts, and names what it hangs on', () => {
+    const several = [
+      grant({ id: 'old', role: 'collaborator', expiresMs: 10 }),
+      grant({ id: 'watch', session: SESSION, role: 'collaborator' }),
+      grant({ id: 'see' }),
+    ]
+    expect(access(several, SESSION, 20)).toEqual({ need: 'see', authority: 'viewer', grant: 'see' })
+    expect(access(several, SESSION, 5)?.grant).toBe('old')
+  })
+})
