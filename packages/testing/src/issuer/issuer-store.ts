@@ -1,0 +1,43 @@
+import type { Adapter, AdapterPayload } from 'oidc-provider'
+
+interface Row {
+  readonly model: string
+  readonly id: string
+  readonly payload: AdapterPayload
+}
+
+/** What one issuer remembers; nothing outlives it, and its provider checks expiry itself. */
+export class IssuerStore {
+  readonly #rows = new Map<string, Row>()
+
+  put(model: string, id: string, payload: AdapterPayload): void {
+    this.#rows.set(`${model}:${id}`, { model, id, payload })
+  }
+
+  /** Forgets the codes, sessions, grants and refresh tokens of an account. */
+  forget(account: string): void {
+    this.#drop(({ payload }) => payload.accountId === account)
+  }
+
+  /** What the provider keeps the rows of one model in. */
+  adapter(model: string): Adapter {
+    const find = (matches: (row: Row) => boolean): AdapterPayload | undefined =>
+      [...this.#rows.values()].find((row) => row.model === model && matches(row))?.payload
+    return {
+      upsert: async (id, payload) => this.put(model, id, payload),
+      find: async (id) => find((row) => row.id === id),
+      findByUserCode: async (userCode) => find(({ payload }) => payload.userCode === userCode),
+      findByUid: async (uid) => find(({ payload }) => payload.uid === uid),
+      consume: async (id) => {
+        const payload = find((row) => row.id === id)
+        if (payload !== undefined) payload.consumed = Math.floor(Date.now() / 1000)
+      },
+      destroy: async (id) => void this.#rows.delete(`${model}:${id}`),
+      revokeByGrantId: async (grantId) => this.#drop(({ payload }) => payload.grantId === grantId),
+    }
+  }
+
+  #drop(matches: (row: Row) => boolean): void {
+    for (const [key, row] of this.#rows) if (matches(row)) this.#rows.delete(key)
+  }
+}
