@@ -1,0 +1,135 @@
+import { z } from '@hono/zod-openapi'
+import { ROLES } from '@sandwire/protocol'
+import { DEFAULT_GRANT_SECONDS, MAX_GRANT_SECONDS, parseLink } from '../sandbox/grants.ts'
+
+const MAX_LABEL_CHARS = 80
+const MAX_NAME_CHARS = 64
+const MIN_GRANT_SECONDS = 1
+
+const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
+
+/** Text for people: one line, no control characters, nothing that changes the direction of what follows. */
+function line(maxChars: number) {
+  const error = `expected one line of at most ${maxChars} characters`
+  return z
+    .string({ error })
+    .max(maxChars, { error })
+    .refine((text) => text.trim() === text && text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text), {
+      error,
+    })
+}
+
+const grantRole = z.enum(['viewer', 'collaborator'])
+const SECONDS_RULE = `expected a whole number from ${MIN_GRANT_SECONDS} to ${MAX_GRANT_SECONDS}`
+const place = {
+  sandbox: z.string().optional().openapi({ description: 'Id or name; not needed beside a session.' }),
+  session: z.string().optional(),
+}
+const hasPlace = ({ sandbox, session }: { sandbox?: string | undefined; session?: string | undefined }) =>
+  sandbox !== undefined || session !== undefined
+const PLACE_RULE = { error: 'expected a sandbox or a session' }
+
+/** Body of `POST /api/grants`. */
+export const createGrantBody = z
+  .strictObject({
+    ...place,
+    role: grantRole.default('viewer').openapi({ description: 'A collaborator has a shell.' }),
+    expiresSeconds: z
+      .int({ error: SECONDS_RULE })
+      .min(MIN_GRANT_SECONDS, { error: SECONDS_RULE })
+      .max(MAX_GRANT_SECONDS, { error: SECONDS_RULE })
+      .default(DEFAULT_GRANT_SECONDS),
+    label: line(MAX_LABEL_CHARS).default(''),
+    account: z
+      .string()
+      .max(128)
+      .optional()
+      .openapi({ description: 'Give it to this account at once, without a link.' }),
+  })
+  .refine(hasPlace, PLACE_RULE)
+  .openapi('CreateGrant')
+
+export const grantMade = z
+  .object({
+    grant: z.string(),
+    link: z.string().optional().openapi({ description: 'Shown once. Good for one exchange.' }),
+    role: grantRole,
+    session: z.string().nullable(),
+    sandbox: z.string(),
+    expiresMs: timeMs,
+    notice: z.string().optional().openapi({ description: 'What this gives away besides.' }),
+  })
+  .openapi('GrantMade')
+
+/** A grant as the owner sees it. */
+export const grantView = z
+  .object({
+    grant: z.string(),
+    session: z.string().nullable(),
+    role: grantRole,
+    label: z.string(),
+    createdMs: timeMs,
+    expiresMs: timeMs,
+    state: z.enum(['open', 'held']).openapi({ description: 'open: its link was not exchanged yet.' }),
+    account: z.string().nullable(),
+    name: z.string().nullable().openapi({ description: 'Of who holds it.' }),
+  })
+  .openapi('Grant')
+export const grantList = z.object({ sandbox: z.string(), grants: z.array(grantView) }).openapi('Grants')
+export const grantsQuery = z.strictObject({
+  sandbox: z.string().openapi({ description: 'Id or name.' }),
+})
+export const grantParams = z.object({
+  grant: z.string().openapi({ param: { name: 'grant', in: 'path' } }),
+})
+
+/** Body of `POST /api/grants/redeem`. */
+export const redeemBody = z
+  .strictObject({
+    link: z
+      .string()
+      .refine((text) => parseLink(text) !== undefined, 'expected what follows the # of a link')
+      .openapi({ description: 'What follows the # of the link.' }),
+    name: line(MAX_NAME_CHARS)
+      .min(1)
+      .optional()
+      .openapi({ description: 'What others see of a guest who is not signed in.' }),
+  })
+  .openapi('RedeemGrant')
+
+const held = {
+  grant: z.string(),
+  sandbox: z.string(),
+  sandboxName: z.string().optional(),
+  session: z.string().nullable(),
+  role: grantRole,
+  owner: z.string().openapi({ description: 'Name of who shared it.' }),
+  expiresMs: timeMs,
+}
+/** A grant as its holder sees it. */
+export const heldGrant = z.object(held).openapi('HeldGrant')
+export const heldGrantList = z.object({ grants: z.array(heldGrant) }).openapi('HeldGrants')
+export const redeemed = z
+  .object({
+    ...held,
+    token: z
+      .string()
+      .optional()
+      .openapi({ description: 'Credential of a guest that is no browser. Shown once; ends with the grant.' }),
+  })
+  .openapi('Redeemed')
+
+/** Body of `POST /api/tickets`. */
+export const ticketBody = z
+  .strictObject({
+    ...place,
+    role: z.enum(ROLES).optional().openapi({ description: 'The most the connection may be.' }),
+  })
+  .refine(hasPlace, PLACE_RULE)
+  .openapi('CreateTicket')
+export const ticketMade = z
+  .object({
+    ticket: z.string().openapi({ description: 'Offer `sandwire.ticket.` and this beside `sandwire.v1`.' }),
+    expiresMs: timeMs,
+  })
+  .openapi('Ticket')
