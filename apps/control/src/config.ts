@@ -1,47 +1,39 @@
+import { ISSUED_SCOPES, ISSUER_ALGORITHMS, type IssuerConfig, isSecureUrl } from '@sandwire/internal'
 import { z } from 'zod'
+
+export type { IssuerConfig }
 
 /** Longest time between two looks at a running sandbox. */
 const MAX_ALARM_MS = 60_000
 
-const scopeList = z.array(z.enum(['connect', 'exec', 'admin'])).max(3)
 const secureUrl = z.string().refine(isSecureUrl)
 
-/** Somebody who says who people are. */
+/** As `IssuerConfig` says, which host and control share. */
 const issuerSchema = z.object({
-  /** Names it in URLs and on the command line. */
   id: z.string().regex(/^[a-z0-9-]{1,32}$/),
-  /** As people know it. */
   name: z.string().min(1).max(64),
-  /** To the letter as its tokens say it. */
   issuer: secureUrl,
-  /** Tokens must be meant for one of these. */
   audiences: z.array(z.string().min(1).max(256)).min(1).max(8),
-  algorithms: z.array(z.enum(['RS256', 'PS256', 'ES256', 'EdDSA'])).min(1),
-  /** What its tokens are good for when they name none of ours, as most issuers cannot. */
-  defaultScopes: scopeList,
-  /** Our client there, in browsers and on the command line; absent: no sign-in through us, tokens only. */
+  algorithms: z.array(z.enum(ISSUER_ALGORITHMS)).min(1),
+  defaultScopes: z.array(z.enum(ISSUED_SCOPES)).max(ISSUED_SCOPES.length),
   clientId: z.string().min(1).max(256).exactOptional(),
-  /** Asked of it at sign-in. */
   requestScopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/)).max(16),
-  /** Which of its tokens says who somebody is: some issuers' access tokens are not for others to read. */
+  requestParameters: z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(1024)).exactOptional(),
   bearer: z.enum(['access_token', 'id_token']),
-  /** Where its metadata is missing or wrong. */
-  endpoints: z
-    .object({
-      jwks: secureUrl,
-      authorization: secureUrl,
-      token: secureUrl,
-      deviceAuthorization: secureUrl,
-      revocation: secureUrl,
-    })
-    .partial(),
-})
-export type IssuerConfig = z.infer<typeof issuerSchema>
+  endpoints: z.object({
+    jwks: secureUrl.exactOptional(),
+    authorization: secureUrl.exactOptional(),
+    token: secureUrl.exactOptional(),
+    deviceAuthorization: secureUrl.exactOptional(),
+    revocation: secureUrl.exactOptional(),
+  }),
+}) satisfies z.ZodType<IssuerConfig>
 
 const configSchema = z.object({
   /** `local`: on one machine, reached over loopback. `open`: reached by others, so nobody is let in without an issuer. */
   mode: z.enum(['local', 'open']),
-  issuers: z.array(issuerSchema).max(16).default([]),
+  /** Each by its own id and its own `iss`: a token must lead to one of them. */
+  issuers: z.array(issuerSchema).max(16).refine(areDistinct).default([]),
   /** Origins of web pages that may talk to this server, as `URL.origin` spells them. */
   publicOrigins: z.array(z.string().refine(isOrigin)).max(64),
   /** Host headers that mean this server, with their port. */
@@ -66,12 +58,9 @@ export type Config = z.infer<typeof configSchema> & {
   readonly defaultName: string
 }
 
-/** Credentials and keys go there, so it is HTTPS, or this machine. */
-function isSecureUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  const isLoopback = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-  return (protocol === 'https:' || (protocol === 'http:' && isLoopback)) && username + password === ''
+function areDistinct(issuers: readonly IssuerConfig[]): boolean {
+  const count = (of: (issuer: IssuerConfig) => string): number => new Set(issuers.map(of)).size
+  return count(({ id }) => id) === issuers.length && count(({ issuer }) => issuer) === issuers.length
 }
 
 function isOrigin(text: string): boolean {

@@ -1,4 +1,6 @@
 export * from './host-api.ts'
+export * from './identity/issuer-config.ts'
+export * from './identity/presets.ts'
 export * from './ids.ts'
 export * from './internal-token.ts'
 export { AllowList, isAllowEntry } from './network/allow-list.ts'

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test'
+import { isLoopbackUrl, isSecureUrl } from './issuer-config.ts'
+import { ISSUER_PRESETS, type IssuerInputs, issuerFromPreset } from './presets.ts'
+
+const ENOUGH = {
+  'oauth-do': { audience: 'sandwire' },
+  google: { clientId: 'c.apps.example' },
+  github: { issuer: 'https://dex.example', clientId: 'sandwire' },
+  keycloak: { domain: 'id.example', realm: 'staff', audience: 'sandwire' },
+  auth0: { domain: 'acme.eu.auth0.com', audience: 'https://sandwire.example' },
+  entra: { tenant: '8f9c1c7e-0000-4000-8000-000000000000', audience: 'b6f1' },
+  okta: { domain: 'acme.okta.com' },
+  oidc: { issuer: 'https://id.example/', audience: 'sandwire' },
+} as const satisfies Record<keyof typeof ISSUER_PRESETS, IssuerInputs>
+
+describe('an issuer preset', () => {
+  test.each([
+    ['oauth-do', 'https://id.org.ai', ['sandwire'], 'access_token'],
+    ['google', 'https://accounts.google.com', ['c.apps.example'], 'id_token'],
+    ['github', 'https://dex.example', ['sandwire'], 'id_token'],
+    ['keycloak', 'https://id.example/realms/staff', ['sandwire'], 'access_token'],
+    ['auth0', 'https://acme.eu.auth0.com/', ['https://sandwire.example'], 'access_token'],
+    [
+      'entra',
+      'https://login.microsoftonline.com/8f9c1c7e-0000-4000-8000-000000000000/v2.0',
+      ['b6f1'],
+      'access_token',
+    ],
+    ['okta', 'https://acme.okta.com/oauth2/default', ['api://default'], 'access_token'],
+    ['oidc', 'https://id.example/', ['sandwire'], 'access_token'],
+  ] as const)('turns little into settings: %s', (preset, issuer, audiences, bearer) => {
+    expect(issuerFromPreset(preset, ENOUGH[preset])).toMatchObject({
+      id: preset,
+      issuer,
+      audiences,
+      bearer,
+      algorithms: ['RS256'],
+      defaultScopes: ['connect', 'exec', 'admin'],
+    })
+  })
+
+  test.each(Object.entries(ISSUER_PRESETS))(
+    'says what it needs and does not have: %s',
+    (preset, { needs }) => {
+      for (const missing of needs) {
+        const inputs = { ...ENOUGH[preset as keyof typeof ENOUGH], [missing]: undefined } as IssuerInputs
+        expect(() => issuerFromPreset(preset, inputs)).toThrow(`"${missing}" is missing`)
+      }
+    },
+  )
+
+  test('lets the operator decide the rest', () => {
+    expect(
+      issuerFromPreset('oidc', {
+        ...ENOUGH.oidc,
+        id: 'work',
+        name: 'Work',
+        audience: 'one two',
+        clientId: 'cli',
+        defaultScopes: ['connect'],
+        requestScopes: ['openid', 'sandbox:exec'],
+        bearer: 'id_token',
+        algorithms: ['ES256'],
+      }),
+    ).toEqual({
+      id: 'work',
+      name: 'Work',
+      issuer: 'https://id.example/',
+      audiences: ['one', 'two'],
+      algorithms: ['ES256'],
+      defaultScopes: ['connect'],
+      clientId: 'cli',
+      requestScopes: ['openid', 'profile', 'email', 'sandbox:exec'],
+      bearer: 'id_token',
+      endpoints: {},
+    })
+  })
+
+  test('asks for the first of several audiences', () => {
+    const { audiences, requestParameters } = issuerFromPreset('auth0', { ...ENOUGH.auth0, audience: 'a b' })
+    expect({ audiences, requestParameters }).toEqual({
+      audiences: ['a', 'b'],
+      requestParameters: { audience: 'a' },
+    })
+  })
+
+  test.each([
+    ['keycloak', { domain: 'id.example/x?y=' }, '"domain" is not spelled like one'],
+    ['keycloak', { domain: 'user@id.example' }, '"domain" is not spelled like one'],
+    ['keycloak', { realm: '../master' }, '"realm" is not spelled like one'],
+    ['entra', { tenant: 'common' }, '"tenant" must name one tenant'],
+    ['oidc', { issuer: 'http://id.example' }, '"issuer" is not an https URL'],
+    ['oidc', { id: 'Work' }, '"id" is not spelled like one'],
+    ['myspace', {}, 'no such preset, expected one of oauth-do, google'],
+    ['constructor', {}, 'no such preset'],
+  ] as const)('refuses %s with %p', (preset, inputs, why) => {
+    const enough = Object.hasOwn(ENOUGH, preset) ? ENOUGH[preset as keyof typeof ENOUGH] : {}
+    expect(() => issuerFromPreset(preset, { ...enough, ...inputs })).toThrow(why)
+  })
+})
+
+test('a URL is secure over HTTPS and on this machine', () => {
+  for (const url of ['https://a.example/b', 'http://127.0.0.1:80', 'http://localhost/x', 'http://[::1]:9'])
+    expect([url, isSecureUrl(url)]).toEqual([url, true])
+  for (const url of [
+    'http://a.example',
+    'ftp://localhost',
+    'https://u:p@a.example',
+    'x',
+    'http://localhost.evil',
+  ])
+    expect([url, isSecureUrl(url)]).toEqual([url, false])
+  expect(isLoopbackUrl('https://127.0.0.1.evil')).toBe(false)
+})

@@ -1,0 +1,201 @@
+import { SandwireError } from '@sandwire/protocol'
+import {
+  ISSUED_SCOPES,
+  type IssuedScope,
+  type IssuerAlgorithm,
+  type IssuerConfig,
+  isSecureUrl,
+} from './issuer-config.ts'
+
+/** What an operator says about an issuer. Which of it is needed depends on the preset. */
+export interface IssuerInputs {
+  /** Names it in URLs; the preset's own name when absent. */
+  readonly id?: string
+  readonly name?: string
+  /** URL, to the letter as tokens say it. */
+  readonly issuer?: string
+  /** Host of it, with a path where it has one. */
+  readonly domain?: string
+  readonly realm?: string
+  readonly tenant?: string
+  /** Our client there. */
+  readonly clientId?: string
+  /** What tokens are meant for; several are separated by spaces. */
+  readonly audience?: string
+  /** Default scopes, in place of all of them. */
+  readonly defaultScopes?: readonly IssuedScope[]
+  /** Asked at sign-in besides what the preset asks. */
+  readonly requestScopes?: readonly string[]
+  readonly bearer?: IssuerConfig['bearer']
+  readonly algorithms?: readonly IssuerAlgorithm[]
+}
+type InputName = Exclude<keyof IssuerInputs, 'defaultScopes' | 'requestScopes' | 'bearer' | 'algorithms'>
+
+/** One kind of issuer, as data. In texts, `{realm}` stands for an input. */
+export interface IssuerPreset {
+  readonly name: string
+  /** What the operator must say. */
+  readonly needs: readonly InputName[]
+  readonly defaults?: Partial<Record<InputName, string>>
+  readonly issuer: string
+  readonly audience: string
+  readonly bearer: IssuerConfig['bearer']
+  readonly requestScopes: readonly string[]
+  readonly requestParameters?: Readonly<Record<string, string>>
+  readonly endpoints?: IssuerConfig['endpoints']
+}
+
+const PERSON = ['openid', 'profile', 'email'] as const
+
+/** Issuers whose ways are known. All sign with RS256 unless they are told otherwise. */
+export const ISSUER_PRESETS = {
+  /** Its client posts to other paths than its metadata says, so they are spelled out. */
+  'oauth-do': {
+    name: 'oauth.do',
+    needs: ['audience'],
+    defaults: { clientId: 'oauth_do_cli' },
+    issuer: 'https://id.org.ai',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: [...PERSON, 'offline_access'],
+    endpoints: {
+      jwks: 'https://id.org.ai/.well-known/jwks.json',
+      deviceAuthorization: 'https://id.org.ai/oauth/device',
+      token: 'https://id.org.ai/oauth/token',
+    },
+  },
+  /** Its access tokens cannot be read by others. */
+  google: {
+    name: 'Google',
+    needs: ['clientId'],
+    issuer: 'https://accounts.google.com',
+    audience: '{clientId}',
+    bearer: 'id_token',
+    requestScopes: PERSON,
+  },
+  /** GitHub itself issues no tokens that say who somebody is; a broker such as Dex does. */
+  github: {
+    name: 'GitHub',
+    needs: ['issuer', 'clientId'],
+    issuer: '{issuer}',
+    audience: '{clientId}',
+    bearer: 'id_token',
+    requestScopes: [...PERSON, 'offline_access'],
+  },
+  keycloak: {
+    name: 'Keycloak',
+    needs: ['domain', 'realm', 'audience'],
+    issuer: 'https://{domain}/realms/{realm}',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: PERSON,
+  },
+  /** Its issuer ends in a slash, and a token is for us only when the sign-in says so. */
+  auth0: {
+    name: 'Auth0',
+    needs: ['domain', 'audience'],
+    issuer: 'https://{domain}/',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: [...PERSON, 'offline_access'],
+    requestParameters: { audience: '{audience}' },
+  },
+  /** One tenant by its id: tokens of `common` have as many issuers as there are tenants. */
+  entra: {
+    name: 'Microsoft Entra',
+    needs: ['tenant', 'audience'],
+    issuer: 'https://login.microsoftonline.com/{tenant}/v2.0',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: [...PERSON, 'offline_access', '{audience}/.default'],
+  },
+  okta: {
+    name: 'Okta',
+    needs: ['domain'],
+    defaults: { audience: 'api://default', realm: 'default' },
+    issuer: 'https://{domain}/oauth2/{realm}',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: [...PERSON, 'offline_access'],
+  },
+  /** Any other. */
+  oidc: {
+    name: 'Single sign-on',
+    needs: ['issuer', 'audience'],
+    issuer: '{issuer}',
+    audience: '{audience}',
+    bearer: 'access_token',
+    requestScopes: PERSON,
+  },
+} as const satisfies Record<string, IssuerPreset>
+export type IssuerPresetName = keyof typeof ISSUER_PRESETS
+
+export function isIssuerPreset(text: string): text is IssuerPresetName {
+  return Object.hasOwn(ISSUER_PRESETS, text)
+}
+
+function refuse(preset: string, why: string): never {
+  throw new SandwireError('bad_request', `Cannot use issuer "${preset}": ${why}`)
+}
+
+/** What the operator says, and what the preset says where the operator says nothing. */
+type Texts = Partial<Record<InputName, string>>
+
+const INPUT_SHAPES: readonly (readonly [InputName, RegExp])[] = [
+  ['id', /^[a-z0-9-]{1,32}$/],
+  // A path may follow, a query or a user may not.
+  ['domain', /^[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~-]+)*$/],
+  ['realm', /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/],
+  ['tenant', /^[A-Za-z0-9.-]+$/],
+]
+/** Tenants of Entra that are not one. */
+const MANY_TENANTS = ['common', 'organizations', 'consumers']
+
+function checkInputs(preset: string, needs: readonly InputName[], texts: Texts): void {
+  for (const name of needs) if ((texts[name] ?? '') === '') refuse(preset, `"${name}" is missing`)
+  for (const [name, shape] of INPUT_SHAPES)
+    if (texts[name] !== undefined && !shape.test(texts[name]))
+      refuse(preset, `"${name}" is not spelled like one`)
+  if (texts.issuer !== undefined && !isSecureUrl(texts.issuer)) refuse(preset, '"issuer" is not an https URL')
+  if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant')
+}
+
+function fillIn(text: string, texts: Texts): string {
+  const values = new Map<string, string>(Object.entries(texts))
+  return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
+}
+
+/** The settings of an issuer, made of its preset and of what the operator says. Throws `bad_request` with the reason. */
+export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerConfig {
+  if (!isIssuerPreset(preset))
+    refuse(preset, `no such preset, expected one of ${Object.keys(ISSUER_PRESETS).join(', ')}`)
+  const found: IssuerPreset = ISSUER_PRESETS[preset]
+  const { defaultScopes, requestScopes = [], bearer, algorithms, ...said } = inputs
+  const texts: Texts = { ...found.defaults, ...said }
+  checkInputs(preset, found.needs, texts)
+  const audiences = fillIn(found.audience, texts).split(' ').filter(Boolean)
+  const [asked = ''] = audiences
+  // Of several audiences the first is the one that is asked for.
+  const fill = (text: string): string => fillIn(text, { ...texts, audience: asked })
+  const { requestParameters } = found
+  return {
+    id: texts.id ?? preset,
+    name: texts.name ?? found.name,
+    issuer: fill(found.issuer),
+    audiences,
+    algorithms: algorithms ?? ['RS256'],
+    defaultScopes: defaultScopes ?? ISSUED_SCOPES,
+    ...(texts.clientId === undefined ? {} : { clientId: texts.clientId }),
+    requestScopes: [...new Set([...found.requestScopes.map(fill), ...requestScopes])],
+    ...(requestParameters === undefined ? {} : { requestParameters: mapValues(requestParameters, fill) }),
+    bearer: bearer ?? found.bearer,
+    endpoints: found.endpoints ?? {},
+  }
+}
+
+function mapValues(
+  record: Readonly<Record<string, string>>,
+  change: (text: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).map(([name, text]) => [name, change(text)]))
+}
