@@ -81,7 +81,8 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
-      for (const table of ['sandbox', 'pins', 'grants', 'migrations']) database.run(`DROP TABLE ${table}`)
+      for (const table of ['sandbox', 'pins', 'grants', 'tickets', 'migrations'])
+        database.run(`DROP TABLE ${table}`)
     },
   })
   return {

@@ -28,7 +28,7 @@ const claimsShape = shape.record({
   /** Sign-in that the right to be here hangs on; signing out cuts it. */
   login: shape.optional(shape.text(64, /^[A-Za-z0-9_-]+$/)),
   /** Grant that the right to be here hangs on; revoking it cuts it. */
-  grant: shape.optional(shape.text(64, /^[A-Za-z0-9_-]+$/)),
+  grant: shape.optional(shape.text(128, /^[A-Za-z0-9._-]+$/)),
   /** When a connection that this request opens has to show its right again. */
   reauthoriseMs: shape.optional(shape.whole(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */

@@ -58,7 +58,7 @@ export class SandboxLife {
   allow({ identity }: Pick<SandboxCall, 'identity'>, need: Need, session?: string): Allowed {
     const { store, nowMs } = this.#deps
     const record = this.#record
-    const sandbox = { owner: record.owner, grants: store.grantsOf(identity) }
+    const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
     return { record, access }
   }

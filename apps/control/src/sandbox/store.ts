@@ -1,6 +1,6 @@
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
-import type { Grant } from './access.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
+import { SharingStore } from './sharing-store.ts'
 import type { SandboxState } from './state.ts'
 
 const MIGRATIONS: readonly string[] = [
@@ -25,18 +25,15 @@ const MIGRATIONS: readonly string[] = [
     link_hash TEXT,
     label TEXT NOT NULL
   )`,
+  "ALTER TABLE grants ADD COLUMN owner_name TEXT NOT NULL DEFAULT ''",
+  "ALTER TABLE grants ADD COLUMN account_name TEXT NOT NULL DEFAULT ''",
+  `CREATE TABLE tickets (
+    hash TEXT PRIMARY KEY,
+    login TEXT,
+    expires_ms INTEGER NOT NULL,
+    ticket TEXT NOT NULL
+  )`,
 ]
-
-function toGrant(row: Row): Grant {
-  const session = row['session']
-  return {
-    id: textOf(row, 'id'),
-    account: textOf(row, 'account'),
-    role: textOf(row, 'role') === 'collaborator' ? 'collaborator' : 'viewer',
-    expiresMs: numberOf(row, 'expires_ms'),
-    ...(typeof session === 'string' ? { session } : {}),
-  }
-}
 
 /**
  * All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. An object without a sandbox,
@@ -45,9 +42,12 @@ function toGrant(row: Row): Grant {
 export class SandboxStore {
   readonly #sql: Sql
   #hasTables = false
+  /** Grants and tickets. */
+  readonly sharing: SharingStore
 
   constructor(sql: Sql) {
     this.#sql = sql
+    this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()
   }
@@ -111,11 +111,6 @@ export class SandboxStore {
 
   forgetPin(session: string): void {
     this.#exec('DELETE FROM pins WHERE session = ?', session)
-  }
-
-  /** Grants that an account holds, expired ones too. */
-  grantsOf(account: string): readonly Grant[] {
-    return this.#exec('SELECT * FROM grants WHERE account = ?', account).map(toGrant)
   }
 
   #prepare(): void {

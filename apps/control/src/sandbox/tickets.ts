@@ -1,0 +1,58 @@
+import { isSandboxId } from '@sandwire/internal'
+import { type Role, ROLES } from '@sandwire/protocol'
+import { z } from 'zod'
+import { SCOPES, type Scope } from '../auth/authenticator.ts'
+
+/** Longest life of a ticket: a slow page gets its socket open, a copied ticket is soon worthless. */
+export const MAX_TICKET_MS = 30_000
+/** Tickets of one sandbox that are out at once. */
+export const MAX_TICKETS = 100
+
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+/** What a ticket is good for of what its credential is: it opens a socket, and nothing else. */
+const TICKET_SCOPES: readonly Scope[] = ['connect', 'exec']
+
+const ticketSchema = z.object({
+  account: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  login: z.string().exactOptional(),
+  expiresMs: z.number().exactOptional(),
+  session: z.string().exactOptional(),
+  role: z.enum(ROLES),
+  origin: z.string().nullable(),
+})
+
+/** What a ticket stands for. */
+export type TicketRecord = Readonly<z.infer<typeof ticketSchema>>
+
+/** What a ticket is asked for with. */
+export interface TicketRequest {
+  /** SHA-256 of the ticket; the ticket itself is never stored. */
+  readonly hash: string
+  /** Session that it joins; absent: it starts one. */
+  readonly session?: string
+  /** The most the connection may be; absent: as much as its person may. */
+  readonly role?: Role
+  /** Origin of the page that asks; null: a program. */
+  readonly origin: string | null
+}
+
+/** The scopes of a ticket for a credential with these. */
+export function ticketScopes(scopes: readonly Scope[]): Scope[] {
+  return TICKET_SCOPES.filter((scope) => scopes.includes(scope))
+}
+
+/** The sandbox that a ticket is for, or undefined when it is spelled wrong. */
+export function sandboxOfTicket(ticket: string): string | undefined {
+  const [sandbox = '', secret = '', ...rest] = ticket.split('.')
+  return isSandboxId(sandbox) && SECRET.test(secret) && rest.length === 0 ? sandbox : undefined
+}
+
+export function encodeTicket(ticket: TicketRecord): string {
+  return JSON.stringify(ticket)
+}
+
+export function decodeTicket(text: string): TicketRecord {
+  return ticketSchema.parse(JSON.parse(text))
+}
