@@ -7,6 +7,7 @@ import { LOCAL_ACCOUNT, localToken } from './auth/local-token.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
+import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
@@ -82,6 +83,7 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   addSandboxRoutes(app, guardOf, { directory, isolationOf: runtime.isolationOf })
   addSessionRoutes(app, guardOf, { directory, mint })
   addLogRoutes(app, guardOf, directory)
+  addAuditRoutes(app, guardOf, directory)
   addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics })
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem })
   addPageRoutes(app, guardOf)

@@ -1,5 +1,6 @@
 import { ISSUED_SCOPES, ISSUER_ALGORITHMS, type IssuerConfig, isSecureUrl } from '@sandwire/internal'
 import { z } from 'zod'
+import { completeLimits, type Limits, limitsSchema } from './limits.ts'
 
 export type { IssuerConfig }
 
@@ -47,13 +48,15 @@ const configSchema = z.object({
   sleepAfterMs: z.int().min(1_000),
   alarmMs: z.int().min(50).max(MAX_ALARM_MS),
   maxSandboxes: z.int().min(1),
+  limits: limitsSchema.prefault({}),
   provider: z.literal('host'),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local']),
 })
 
 /** Settings of control, decoded once per isolate. */
-export type Config = z.infer<typeof configSchema> & {
+export type Config = Omit<z.infer<typeof configSchema>, 'limits'> & {
+  readonly limits: Limits
   /** Name of the sandbox of an attach that names none. */
   readonly defaultName: string
 }
@@ -69,7 +72,8 @@ function isOrigin(text: string): boolean {
 
 /** Reads the settings; throws when they are not what this version knows, since a guess could open a door. */
 export function decodeConfig(text: string): Config {
-  const config = configSchema.parse(JSON.parse(text))
+  const parsed = configSchema.parse(JSON.parse(text))
+  const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode) }
   return config.workspaceMode === 'local'
     ? { ...config, maxSandboxes: 1, defaultName: 'local' }
     : { ...config, defaultName: 'default' }

@@ -134,11 +134,18 @@ export function isErrorCode(text: string): text is ErrorCode {
 /** The one error class of Sandwire. `cause` is for logs and never leaves the process. */
 export class SandwireError extends Error {
   readonly code: ErrorCode
+  /** How long to wait before it is worth trying again, where that is known. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; retryAfterMs?: number | undefined },
+  ) {
     super(message, options)
     this.name = 'SandwireError'
     this.code = code
+    this.retryAfterMs = options?.retryAfterMs
   }
 
   get row(): ErrorRow {

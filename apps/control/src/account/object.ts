@@ -1,19 +1,26 @@
 import { DurableObject } from 'cloudflare:workers'
 import { SandwireError } from '@sandwire/protocol'
+import type { AuditEntry } from '../audit/entry.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
+import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
 import { AccountStore, type IndexedSession, SIGN_IN_LIFE_MS } from './store.ts'
+
+/** Between two parts of a long clean-up. */
+const PRUNE_PAUSE_MS = 1_000
 
 /** One account: the names of its sandboxes, an index of what runs in them, and the browsers signed in to it. */
 export class AccountObject extends DurableObject<Env> {
   readonly #store: AccountStore
+  readonly #audit: AuditStore
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
     this.#store = new AccountStore(ctx.storage.sql)
+    this.#audit = new AuditStore(ctx.storage.sql)
     runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'account' })
   }
 
@@ -72,7 +79,32 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.removeSignIn(hash))
   }
 
-  #run<T>(run: (store: AccountStore) => T): Promise<Outcome<T>> {
+  /** Writes down what was done or refused; an entry that is there already is not written again. */
+  recordAudit(entries: readonly AuditEntry[]): Promise<Outcome<void>> {
+    return this.#run(async () => {
+      this.#audit.add(entries, Date.now())
+      await this.#watchAudit()
+    })
+  }
+
+  readAudit(query: AuditQuery): Promise<Outcome<AuditPage>> {
+    return this.#run(() => this.#audit.page(query, Date.now()))
+  }
+
+  /** Rings when rows of the audit have become too old: an account that is never used again forgets them too. */
+  override async alarm(): Promise<void> {
+    this.#audit.prune(Date.now())
+    await this.#watchAudit()
+  }
+
+  async #watchAudit(): Promise<void> {
+    const { storage } = this.ctx
+    const expiryMs = this.#audit.nextExpiryMs
+    if (expiryMs === undefined || (await storage.getAlarm()) !== null) return
+    await storage.setAlarm(Math.max(expiryMs, Date.now() + PRUNE_PAUSE_MS))
+  }
+
+  #run<T>(run: (store: AccountStore) => T | Promise<T>): Promise<Outcome<T>> {
     return settle(
       () => run(this.#store),
       (cause) => runtimeOf(this.env).log.error('account_fault', { cause: String(cause) }),

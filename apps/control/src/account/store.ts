@@ -1,6 +1,7 @@
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
+import { AUDIT_MIGRATIONS } from './audit-store.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -14,6 +15,7 @@ const MIGRATIONS: readonly string[] = [
     facts TEXT NOT NULL
   )`,
   'CREATE TABLE sign_ins (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
+  ...AUDIT_MIGRATIONS,
 ]
 
 /** How long a browser stays signed in. */

@@ -56,6 +56,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'DELETE /api/account/sessions/:session': rule('write', 'exec', 'work'),
   'PUT /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
   'DELETE /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
+  'GET /api/audit': rule('read', 'admin', 'self'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),

@@ -1,0 +1,181 @@
+import { type AuditEntry, cleanEntry } from '../audit/entry.ts'
+import type { Action } from '../audit/actions.ts'
+import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
+
+/** How long a row is kept. */
+export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
+/** Most rows of one account. */
+export const MAX_AUDIT_ROWS = 100_000
+/** Rows removed at a time, a few times what one delivery adds: no request waits for a long clean-up. */
+const PRUNED_AT_ONCE = 500
+
+/** `seq` is the order of arrival; rows are told in the order of their times. */
+export const AUDIT_MIGRATIONS: readonly string[] = [
+  `CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    at_ms INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    actor_name TEXT NOT NULL,
+    action TEXT NOT NULL,
+    sandbox TEXT,
+    sandbox_name TEXT,
+    session TEXT,
+    address TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    code TEXT,
+    template TEXT,
+    command TEXT,
+    login TEXT,
+    request_id TEXT NOT NULL,
+    dropped INTEGER
+  )`,
+  'CREATE INDEX audit_by_time ON audit (at_ms, seq)',
+  'CREATE INDEX audit_by_sandbox ON audit (sandbox, at_ms, seq)',
+]
+
+export interface AuditQuery {
+  /** Id or name. */
+  readonly sandbox?: string
+  readonly action?: Action
+  readonly sinceMs?: number
+  /** `next` of an earlier page. */
+  readonly before?: string
+  readonly limit: number
+}
+
+/** A row as people are shown it. */
+export interface AuditRow {
+  readonly atMs: number
+  readonly actor: string
+  readonly actorName: string
+  readonly action: Action
+  readonly sandbox: string | null
+  readonly sandboxName: string | null
+  readonly session: string | null
+  readonly address: string
+  readonly outcome: 'allowed' | 'refused'
+  readonly code: string | null
+  readonly template: string | null
+  readonly command: string | null
+  readonly login: string | null
+  readonly requestId: string
+  readonly dropped: number | null
+}
+
+export interface AuditPage {
+  /** Newest first. */
+  readonly rows: readonly AuditRow[]
+  readonly next: string | null
+}
+
+function optionalText(row: Row, column: string): string | null {
+  return row[column] === null ? null : textOf(row, column)
+}
+
+function toAuditRow(row: Row): AuditRow {
+  return {
+    atMs: numberOf(row, 'at_ms'),
+    actor: textOf(row, 'actor'),
+    actorName: textOf(row, 'actor_name'),
+    action: textOf(row, 'action') as Action,
+    sandbox: optionalText(row, 'sandbox'),
+    sandboxName: optionalText(row, 'sandbox_name'),
+    session: optionalText(row, 'session'),
+    address: textOf(row, 'address'),
+    outcome: textOf(row, 'outcome') === 'refused' ? 'refused' : 'allowed',
+    code: optionalText(row, 'code'),
+    template: optionalText(row, 'template'),
+    command: optionalText(row, 'command'),
+    login: optionalText(row, 'login'),
+    requestId: textOf(row, 'request_id'),
+    dropped: row['dropped'] === null ? null : numberOf(row, 'dropped'),
+  }
+}
+
+/** The audit of one account. Its tables are made with those of the account's store. */
+export class AuditStore {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Adds rows; one that is there already is not added again. */
+  add(entries: readonly AuditEntry[], nowMs: number): void {
+    for (const entry of entries) this.#insert(cleanEntry(entry))
+    this.prune(nowMs)
+  }
+
+  /** Removes some of what is too old or too much. */
+  prune(nowMs: number): void {
+    this.#sql.exec(
+      'DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms <= ? ORDER BY at_ms LIMIT ?)',
+      nowMs - AUDIT_LIFE_MS,
+      PRUNED_AT_ONCE,
+    )
+    // Numbers are never used twice, so there are at most as many rows as numbers: nothing has to be counted.
+    this.#sql.exec(
+      `DELETE FROM audit WHERE seq IN (
+         SELECT seq FROM audit WHERE seq <= (SELECT MAX(seq) FROM audit) - ? ORDER BY seq LIMIT ?)`,
+      MAX_AUDIT_ROWS,
+      PRUNED_AT_ONCE,
+    )
+  }
+
+  /** When the next row is too old; undefined when there is none. */
+  get nextExpiryMs(): number | undefined {
+    const [row] = this.#sql.exec('SELECT at_ms FROM audit ORDER BY at_ms LIMIT 1').toArray()
+    return row === undefined ? undefined : numberOf(row, 'at_ms') + AUDIT_LIFE_MS
+  }
+
+  page(query: AuditQuery, nowMs: number): AuditPage {
+    const { sandbox, action, sinceMs = 0, before, limit } = query
+    const [beforeMs = '', beforeSeq = ''] = before?.split('-') ?? []
+    const found = this.#sql
+      .exec(
+        `SELECT * FROM audit WHERE at_ms >= ?
+         ${sandbox === undefined ? '' : 'AND (sandbox = ? OR sandbox_name = ?)'}
+         ${action === undefined ? '' : 'AND action = ?'}
+         ${before === undefined ? '' : 'AND (at_ms, seq) < (?, ?)'}
+         ORDER BY at_ms DESC, seq DESC LIMIT ?`,
+        Math.max(sinceMs, nowMs - AUDIT_LIFE_MS + 1),
+        ...(sandbox === undefined ? [] : [sandbox, sandbox]),
+        ...(action === undefined ? [] : [action]),
+        ...(before === undefined ? [] : [Number(beforeMs), Number(beforeSeq)]),
+        limit + 1,
+      )
+      .toArray()
+    const shown = found.slice(0, limit)
+    const last = shown.at(-1)
+    const hasMore = found.length > limit && last !== undefined
+    return {
+      rows: shown.map(toAuditRow),
+      next: hasMore ? `${numberOf(last, 'at_ms')}-${numberOf(last, 'seq')}` : null,
+    }
+  }
+
+  #insert(entry: AuditEntry): void {
+    this.#sql.exec(
+      `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
+         code, template, command, login, request_id, dropped)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      entry.id,
+      entry.atMs,
+      entry.actor,
+      entry.actorName,
+      entry.action,
+      entry.sandbox ?? null,
+      entry.sandboxName ?? null,
+      entry.session ?? null,
+      entry.address,
+      entry.outcome,
+      entry.code ?? null,
+      entry.template ?? null,
+      entry.command ?? null,
+      entry.login ?? null,
+      entry.requestId,
+      entry.dropped ?? null,
+    )
+  }
+}

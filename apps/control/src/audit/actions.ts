@@ -1,0 +1,57 @@
+/** Everything that can be in an audit row's `action`. Names are stable: people filter by them. */
+export const ACTIONS = [
+  'sandbox.create',
+  'sandbox.start',
+  'sandbox.stop',
+  'sandbox.destroy',
+  'sandbox.env',
+  'session.start',
+  'session.join',
+  'session.end',
+  'session.pin',
+  'session.unpin',
+  'exec',
+  'output.read',
+  'logs.read',
+  'grant.create',
+  'grant.redeem',
+  'grant.revoke',
+  'ticket.create',
+  'signin',
+  'signout',
+  'account.delete',
+  /** An attach that was refused before it was known what it asks for. */
+  'attach',
+  /** Rows were left out because there were too many; `dropped` says how many. */
+  'audit.dropped',
+] as const
+export type Action = (typeof ACTIONS)[number]
+
+/**
+ * What a request to a route is called in the audit. Everything that changes something has a name, and so has reading what
+ * runs in a sandbox. An attach is named by what it turns out to ask for.
+ */
+export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
+  'POST /api/signin': 'signin',
+  'POST /api/signout': 'signout',
+  'POST /api/sandboxes': 'sandbox.create',
+  'DELETE /api/sandboxes/:sandbox': 'sandbox.destroy',
+  'POST /api/sandboxes/:sandbox/start': 'sandbox.start',
+  'POST /api/sandboxes/:sandbox/stop': 'sandbox.stop',
+  'PUT /api/sandboxes/:sandbox/env': 'sandbox.env',
+  'POST /api/sandboxes/:sandbox/exec': 'exec',
+  'POST /api/sandboxes/:sandbox/sessions': 'session.start',
+  'GET /api/sandboxes/:sandbox/sessions/:session/output': 'output.read',
+  'DELETE /api/account/sessions/:session': 'session.end',
+  'PUT /api/account/sessions/:session/pin': 'session.pin',
+  'DELETE /api/account/sessions/:session/pin': 'session.unpin',
+  'GET /logs/:sandbox': 'logs.read',
+  'GET /attach': 'attach',
+  'GET /terminal/:session': 'attach',
+}
+
+/** What the audit calls a request to a route; undefined: it is not written down. */
+export function actionOf(method: string, path: string): Action | undefined {
+  const route = `${method.toUpperCase()} ${path}`
+  return Object.hasOwn(ROUTE_ACTIONS, route) ? ROUTE_ACTIONS[route] : undefined
+}

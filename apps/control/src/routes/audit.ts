@@ -1,0 +1,78 @@
+import { z } from '@hono/zod-openapi'
+import { SandwireError } from '@sandwire/protocol'
+import { ACTIONS } from '../audit/actions.ts'
+import { unwrap } from '../outcome.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { type App, callOf } from './context.ts'
+import { endpoint, type GuardOf, json } from './endpoint.ts'
+
+const DEFAULT_ROWS = 100
+const MAX_ROWS = 1_000
+
+const auditRow = z
+  .object({
+    atMs: z.int().openapi({ description: 'Milliseconds since 1970.' }),
+    actor: z.string().openapi({ description: 'Account; empty: the server itself.' }),
+    actorName: z.string(),
+    action: z.enum(ACTIONS),
+    sandbox: z.string().nullable(),
+    sandboxName: z.string().nullable(),
+    session: z.string().nullable(),
+    address: z.string().openapi({ description: 'Network address; empty: not known.' }),
+    outcome: z.enum(['allowed', 'refused']),
+    code: z.string().nullable().openapi({ description: 'Error that it ended with.' }),
+    template: z.string().nullable(),
+    command: z.string().nullable().openapi({ description: 'Name only, never arguments.' }),
+    login: z.string().nullable(),
+    requestId: z.string(),
+    dropped: z.int().nullable().openapi({ description: 'Rows that were left out, for `audit.dropped`.' }),
+  })
+  .openapi('AuditRow')
+const auditPage = z
+  .object({
+    rows: z.array(auditRow),
+    next: z.string().nullable().openapi({ description: 'For `before`; null: there are no older ones.' }),
+  })
+  .openapi('Audit')
+
+const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
+const auditQuery = z.strictObject({
+  sandbox: z.string().min(1).max(63).optional().openapi({ description: 'Id or name.' }),
+  action: z.enum(ACTIONS).optional(),
+  since: whole.optional().openapi({ description: 'Milliseconds since 1970.' }),
+  before: z
+    .string()
+    .regex(/^[0-9]{1,15}-[0-9]{1,15}$/, 'expected `next` of an earlier answer')
+    .optional(),
+  limit: whole.optional().openapi({ description: `At most ${MAX_ROWS}. Default ${DEFAULT_ROWS}.` }),
+})
+
+function limitOf(text: string | undefined): number {
+  const limit = Number(text ?? DEFAULT_ROWS)
+  if (limit >= 1 && limit <= MAX_ROWS) return limit
+  throw new SandwireError('bad_request', `Cannot use "limit": expected 1 to ${MAX_ROWS}`)
+}
+
+/** `/api/audit`: what was done and refused in the caller's own account and sandboxes, newest first. */
+export function addAuditRoutes(app: App, guardOf: GuardOf, directory: Directory): void {
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/audit',
+      request: { query: auditQuery },
+      responses: { 200: json(auditPage, 'Rows of the last 90 days, newest first') },
+    }),
+    async (context) => {
+      const { sandbox, action, since, before, limit } = context.req.valid('query')
+      const page = await directory.account(callOf(context).identity).readAudit({
+        limit: limitOf(limit),
+        ...(sandbox === undefined ? {} : { sandbox }),
+        ...(action === undefined ? {} : { action }),
+        ...(since === undefined ? {} : { sinceMs: Number(since) }),
+        ...(before === undefined ? {} : { before }),
+      })
+      const { rows, next } = unwrap(page)
+      return context.json({ rows: [...rows], next }, 200)
+    },
+  )
+}
