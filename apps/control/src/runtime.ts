@@ -1,4 +1,5 @@
 import { bindingOfSlot } from '@sandwire/internal'
+import { type AccountIds, openAccountIds } from './auth/account-id.ts'
 import { fromBase64 } from './bytes.ts'
 import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
@@ -14,6 +15,7 @@ import { openSigner, type Signer } from './signer.ts'
 interface Keys {
   readonly signer: Signer
   readonly mint: IdMint
+  readonly accounts: AccountIds
 }
 
 /** What the worker and its objects share in one isolate: settings, keys, counters, the breaker. */
@@ -72,6 +74,7 @@ function createRuntime(env: Env): Runtime {
       opened ??= {
         signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
         mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
+        accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
       }
       return opened
     },
