@@ -17,4 +17,6 @@ export interface Env {
   readonly SANDWIRE_SIGNING_KEY: string
   /** 32 random bytes in base64: ends every sandbox id with an HMAC. */
   readonly SANDWIRE_ID_KEY: string
+  /** Keys of session tokens, `KID:BASE64,KID:BASE64` as `decodeSessionKeys` reads them; absent: there are no such tokens. */
+  readonly SESSION_TOKEN_SECRET?: string
 }

@@ -1,4 +1,5 @@
 import { ROLES, SandwireError, shape } from '@sandwire/protocol'
+import { fromBase64Url, toBase64Url } from './base64url.ts'
 import { isSandboxId } from './ids.ts'
 
 /** First part of every token, so that a token of another kind or version is refused by name. */
@@ -11,6 +12,9 @@ export const CLOCK_SKEW_MS = 5_000
 const MAX_TOKEN_CHARS = 8 * 1024
 /** Longer paths are claimed by their hash: a command line is long, and the headers of a request are bounded. */
 const MAX_PLAIN_PATH_CHARS = 512
+/** A token is a header, so an environment in it is small. */
+const MAX_ENV_ENTRIES = 16
+const MAX_ENV_CHARS = 256
 
 /** What a request may do in the sandbox: act for control itself, or for a person in a role. */
 export const AUTHORITIES = ['control', ...ROLES] as const
@@ -33,6 +37,12 @@ const claimsShape = shape.record({
   reauthoriseMs: shape.optional(shape.whole(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */
   exec: shape.bool,
+  /** Whether it may start what this very request says although it may not choose: control made it from a template. */
+  starts: shape.optional(shape.bool),
+  /** Environment of what it starts, over what anybody says. */
+  env: shape.optional(
+    shape.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(MAX_ENV_CHARS)),
+  ),
   /** Id for the session that this request starts. */
   session: shape.optional(shape.text(128)),
   requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
@@ -49,25 +59,6 @@ export interface RequestFacts {
   readonly path: string
   readonly sandbox: string
   readonly nowMs: number
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  let binary = ''
-  for (const byte of bytes) binary += String.fromCharCode(byte)
-  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
-}
-
-function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^[A-Za-z0-9_-]*$/.test(text)) return undefined
-  try {
-    const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
-    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0))
-    // Two spellings of the same bytes would be two tokens with one signature.
-    return toBase64Url(bytes) === text ? bytes : undefined
-  } catch {
-    // Not base64: told by the undefined.
-    return undefined
-  }
 }
 
 /** How a token names a path: as it is, or by its hash behind a `#`, which no path of a request holds. */
