@@ -1,5 +1,6 @@
 import { ISSUED_SCOPES, ISSUER_ALGORITHMS, type IssuerConfig, isSecureUrl } from '@sandwire/internal'
 import { z } from 'zod'
+import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { completeLimits, type Limits, limitsSchema } from './limits.ts'
 
 export type { IssuerConfig }
@@ -48,6 +49,8 @@ const configSchema = z.object({
   sleepAfterMs: z.int().min(1_000),
   alarmMs: z.int().min(50).max(MAX_ALARM_MS),
   maxSandboxes: z.int().min(1),
+  /** How long a ticket lives. */
+  ticketMs: z.int().min(1).max(MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
   provider: z.literal('host'),
   /** `local` serves one existing folder as the only sandbox. */

@@ -1,13 +1,18 @@
 import { DurableObject } from 'cloudflare:workers'
 import { SandwireError } from '@sandwire/protocol'
+import { notAccepted } from '../auth/authenticator.ts'
+import type { SignIn } from '../auth/browser-cookie.ts'
 import type { AuditEntry } from '../audit/entry.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
+import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
-import { AccountStore, type IndexedSession, SIGN_IN_LIFE_MS } from './store.ts'
+import { SharedWithMe } from './shared.ts'
+import { SignIns, type SpentState } from './sign-ins.ts'
+import { AccountStore, type IndexedSession } from './store.ts'
 
 /** Between two parts of a long clean-up. */
 const PRUNE_PAUSE_MS = 1_000
@@ -15,12 +20,16 @@ const PRUNE_PAUSE_MS = 1_000
 /** One account: the names of its sandboxes, an index of what runs in them, and the browsers signed in to it. */
 export class AccountObject extends DurableObject<Env> {
   readonly #store: AccountStore
+  readonly #signIns: SignIns
   readonly #audit: AuditStore
+  readonly #shared: SharedWithMe
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
     this.#store = new AccountStore(ctx.storage.sql)
+    this.#signIns = new SignIns(ctx.storage.sql)
     this.#audit = new AuditStore(ctx.storage.sql)
+    this.#shared = new SharedWithMe(ctx.storage.sql)
     runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'account' })
   }
 
@@ -63,20 +72,44 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.removeSandbox(sandbox))
   }
 
-  /** Remembers a browser by the hash of its cookie. */
-  signIn(hash: string): Promise<Outcome<void>> {
-    return this.#run((store) => {
-      store.removeExpired(Date.now())
-      store.addSignIn(hash, Date.now() + SIGN_IN_LIFE_MS)
+  /** Somebody shared something with this account. */
+  addShared(held: HeldGrant): Promise<Outcome<void>> {
+    return this.#run(() => this.#shared.add(held, Date.now()))
+  }
+
+  /** What was shared is not any more. */
+  dropShared(grant: string): Promise<Outcome<void>> {
+    return this.#run(() => this.#shared.remove(grant))
+  }
+
+  /** What others shared, as last known; the grants themselves decide. */
+  shared(): Promise<Outcome<readonly HeldGrant[]>> {
+    return this.#run(() => this.#shared.list(Date.now()))
+  }
+
+  /**
+   * Remembers a browser by the hash of its cookie. A `state` that completed a sign-in before is refused. Returns the oldest
+   * logins, if some had to end for this one.
+   */
+  signIn(signIn: SignIn, hash: string, state?: SpentState): Promise<Outcome<readonly string[]>> {
+    return this.#run(() => {
+      if (state !== undefined && !this.#signIns.spend(state.hash, state.expiresMs))
+        throw notAccepted('this sign-in was completed before')
+      return this.#signIns.add(signIn, hash)
     })
   }
 
-  isSignedIn(hash: string): Promise<Outcome<boolean>> {
-    return this.#run((store) => store.isSignedIn(hash, Date.now()))
+  findSignIn(hash: string): Promise<Outcome<SignIn | null>> {
+    return this.#run(() => this.#signIns.find(hash, Date.now()) ?? null)
   }
 
-  signOut(hash: string): Promise<Outcome<void>> {
-    return this.#run((store) => store.removeSignIn(hash))
+  signIns(): Promise<Outcome<readonly SignIn[]>> {
+    return this.#run(() => this.#signIns.list(Date.now()))
+  }
+
+  /** Ends a sign-in; returns its login, from which on what hangs on it has to end too, or null when there is none. */
+  signOut(login: string): Promise<Outcome<string | null>> {
+    return this.#run(() => (this.#signIns.remove(login) ? login : null))
   }
 
   /** Writes down what was done or refused; an entry that is there already is not written again. */

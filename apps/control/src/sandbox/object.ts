@@ -6,13 +6,16 @@ import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
 import type { SandboxCall } from './call.ts'
+import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Allowed } from './life.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest } from './sessions.ts'
+import type { GrantRequest, Redeemer, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
+import type { TicketRequest } from './tickets.ts'
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
 export class SandboxObject extends DurableObject<Env> {
@@ -80,10 +83,10 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Reads what runs now and brings the account's index up to date; wakes nothing. */
-  refreshSessions(call: SandboxCall): Promise<Outcome<void>> {
-    return this.#run(async ({ life, sessions }) => {
+  refreshSessions(call: SandboxCall): Promise<Outcome<readonly SessionFacts[]>> {
+    return this.#run(({ life, sessions }) => {
       const options = { need: 'see', mayStart: false, isIdempotent: true } as const
-      await sessions.reach(call, options, (running) => life.readActivity(running, call.requestId))
+      return sessions.reach(call, options, (running) => life.readActivity(running, call.requestId))
     })
   }
 
@@ -102,6 +105,35 @@ export class SandboxObject extends DurableObject<Env> {
 
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {
     return this.#run(({ sessions }) => sessions.output(call, session, from))
+  }
+
+  grant(call: SandboxCall, request: GrantRequest): Promise<Outcome<GrantRecord>> {
+    return this.#run(({ sharing }) => sharing.grant(call, request))
+  }
+
+  grants(call: SandboxCall): Promise<Outcome<readonly GrantRecord[]>> {
+    return this.#run(({ sharing }) => sharing.grants(call))
+  }
+
+  revokeGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
+    return this.#run(({ sharing }) => sharing.revoke(call, grant))
+  }
+
+  redeemGrant(redeemer: Redeemer, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
+    return this.#run(({ sharing }) => sharing.redeem(redeemer, grant, secretHash))
+  }
+
+  /** A grant as its holder may know it; null when they do not hold it any more. */
+  heldGrant(account: string, grant: string): Promise<Outcome<HeldGrant | null>> {
+    return this.#run(({ sharing }) => sharing.held(account, grant) ?? null)
+  }
+
+  issueTicket(call: SandboxCall, request: TicketRequest): Promise<Outcome<number>> {
+    return this.#run(({ sharing }) => sharing.issueTicket(call, request))
+  }
+
+  takeTicket(hash: string, origin: string | null): Promise<Outcome<TakenTicket | null>> {
+    return this.#run(({ sharing }) => sharing.takeTicket(hash, origin) ?? null)
   }
 
   /** The way in: an upgrade with an attach call; answers sandboxd's 101 or an error. */

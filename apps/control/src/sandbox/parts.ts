@@ -5,12 +5,14 @@ import { runtimeOf } from '../runtime.ts'
 import { SandboxLife } from './life.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
+import { type Cut, SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
 
 /** What a sandbox's object is made of. */
 export interface SandboxParts {
   readonly life: SandboxLife
   readonly sessions: SandboxSessions
+  readonly sharing: SandboxSharing
   readonly provider: Provider
 }
 
@@ -43,5 +45,16 @@ export async function openParts(
     },
     deleteAll: () => ctx.storage.deleteAll(),
   })
-  return { life, provider, sessions: new SandboxSessions({ life, store, sandboxd, nowMs, sleep }) }
+  const sessions = new SandboxSessions({ life, store, sandboxd, nowMs, sleep })
+  const cutting: Cut = { cut: () => Promise.resolve() }
+  const sharing = new SandboxSharing({
+    ...{ life, sessions, store, cutting, nowMs },
+    ticketMs: config.ticketMs,
+    holders: {
+      tell: async (holder, held) => unwrap(await account(holder).addShared(held)),
+      drop: async (holder, grant) => unwrap(await account(holder).dropShared(grant)),
+    },
+    random: (bytes) => crypto.getRandomValues(bytes),
+  })
+  return { life, provider, sessions, sharing }
 }
