@@ -6,7 +6,7 @@ import { findBrowserObstacle, openBrowser } from './support/browser.ts'
 
 const CODE = 'c'.repeat(32)
 const COOKIE =
-  /^__Host-sandwire=(sws_[A-Za-z0-9_-]{43}); Path=\/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict$/
+  /^__Host-sandwire=(sws_local\.[A-Za-z0-9_-]{43}); Path=\/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict$/
 
 let sandboxes: StandInSandboxes
 let control: RunningControl

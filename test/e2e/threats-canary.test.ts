@@ -24,7 +24,7 @@ const canaries = {
   urlToken: mintCanary(),
   userInfo: mintCanary(),
   basic: mintCanary(),
-  cookie: mintCanary('sws_'),
+  cookie: mintCanary('sws_local.'),
   otherCookie: mintCanary(),
   wrongCode: mintCanary(),
   subprotocol: mintCanary(),

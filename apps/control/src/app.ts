@@ -1,9 +1,10 @@
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { bodyLimit } from 'hono/body-limit'
+import type { AccountIds } from './auth/account-id.ts'
 import { firstOf } from './auth/authenticator.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
-import { LOCAL_ACCOUNT, localToken } from './auth/local-token.ts'
+import { localToken } from './auth/local-token.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
@@ -19,6 +20,7 @@ import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
+import { addSignInListRoutes } from './routes/sign-ins.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
 import { sourceGate } from './routes/source-gate.ts'
 import { withoutQuery } from './routes/without-query.ts'
@@ -33,6 +35,7 @@ export interface AppDependencies {
   readonly runtime: Runtime
   readonly directory: Directory
   readonly mint: IdMint
+  readonly accounts: AccountIds
   readonly mintRequestId: () => string
   readonly redeem: RedeemCode
 }
@@ -54,16 +57,29 @@ function describeIssue(error: z.ZodError): string {
 }
 
 /** The whole public surface: source, then credential, then the route. */
-export function createApp({ runtime, directory, mint, mintRequestId, redeem }: AppDependencies): App {
+export function createApp({
+  runtime,
+  directory,
+  mint,
+  accounts,
+  mintRequestId,
+  redeem,
+}: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
       if (!result.success) throw new SandwireError('bad_request', describeIssue(result.error))
     },
   })
+  const hasLocalIdentity = config.localTokenSha256 !== undefined
   const authenticator = firstOf([
     ...(config.localTokenSha256 === undefined ? [] : [localToken(config.localTokenSha256)]),
-    browserCookie(async (hash) => unwrap(await directory.account(LOCAL_ACCOUNT).isSignedIn(hash))),
+    browserCookie({
+      accounts,
+      find: async ({ account, hash }) => unwrap(await directory.account(account).findSignIn(hash)),
+      isTrusted: (issuer) =>
+        issuer === null ? hasLocalIdentity : config.issuers.some(({ id }) => id === issuer),
+    }),
   ])
   const budget = new RequestBudget()
   const guardOf = (policy: Policy) => guard(policy, { source: config, authenticator, budget, nowMs })
@@ -85,7 +101,8 @@ export function createApp({ runtime, directory, mint, mintRequestId, redeem }: A
   addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
   addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics })
-  addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem })
+  addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
+  addSignInListRoutes(app, guardOf, directory)
   addPageRoutes(app, guardOf)
   addDocument(app, guardOf)
 

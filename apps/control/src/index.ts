@@ -16,10 +16,11 @@ async function appOf(env: Env): Promise<App> {
   const known = apps.get(env)
   if (known !== undefined) return known
   const runtime = runtimeOf(env)
-  const { mint } = await runtime.keys()
+  const { mint, accounts } = await runtime.keys()
   const app = createApp({
     runtime,
     mint,
+    accounts,
     directory: new Directory(env, mint),
     mintRequestId: () => crypto.randomUUID(),
     redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),

@@ -75,17 +75,3 @@ test('a report that comes after the end of a sandbox brings nothing back', () =>
   expect(store.sandboxes()).toEqual([])
   expect(store.sessions()).toEqual([])
 })
-
-test('a sign-in ends with its time or on request', () => {
-  const store = open()
-  store.addSignIn('x', 100)
-  store.addSignIn('y', 200)
-  expect([store.isSignedIn('x', 99), store.isSignedIn('x', 100), store.isSignedIn('z', 0)]).toEqual([
-    true,
-    false,
-    false,
-  ])
-  store.removeExpired(100)
-  store.removeSignIn('y')
-  expect(store.isSignedIn('y', 0)).toBe(false)
-})

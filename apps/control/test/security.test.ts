@@ -137,7 +137,7 @@ describe('a credential', () => {
     ['its hash', { authorization: `Bearer ${new Bun.CryptoHasher('sha256').update(TOKEN).digest('hex')}` }],
     ['another scheme', { authorization: `Basic ${TOKEN}` }],
     ['two', { authorization: `Bearer ${TOKEN}, Bearer ${TOKEN}` }],
-    ['a cookie nobody gave out', { cookie: `__Host-sandwire=sws_${'x'.repeat(43)}` }],
+    ['a cookie nobody gave out', { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}` }],
     ['a malformed cookie', { cookie: '__Host-sandwire=x' }],
   ])('that is %s opens nothing but health', async (_, headers) => {
     const init = { headers: { authorization: '', ...headers } }

@@ -8,22 +8,11 @@ export const SIGN_IN_LIFE_MS = 12 * 60 * 60 * 1000
 /** Browsers signed in to one account; the oldest is signed out for the next one. */
 const MAX_SIGN_INS = 64
 
-/** Appended to the migrations of an account's store. */
-export const SIGN_IN_MIGRATIONS: readonly string[] = [
-  // Sign-ins by cookies that do not name their account; they were good for half a day.
-  'DROP TABLE sign_ins',
-  `CREATE TABLE logins (
-    login TEXT PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    issuer TEXT,
-    created_ms INTEGER NOT NULL,
-    expires_ms INTEGER NOT NULL
-  )`,
-  // States of sign-ins that were completed, until they would have expired anyway.
-  'CREATE TABLE spent_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
-]
+/** A login state that was used; kept until it would not be accepted anyway. */
+export interface SpentState {
+  readonly hash: string
+  readonly expiresMs: number
+}
 
 function signInOf(row: Row): SignIn {
   return {

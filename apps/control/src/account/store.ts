@@ -1,5 +1,6 @@
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
+import { SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { AUDIT_MIGRATIONS } from './audit-store.ts'
 
@@ -16,10 +17,21 @@ const MIGRATIONS: readonly string[] = [
   )`,
   'CREATE TABLE sign_ins (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
   ...AUDIT_MIGRATIONS,
+  // Their cookies did not name an account; they were good for half a day.
+  'DROP TABLE sign_ins',
+  `CREATE TABLE logins (
+    login TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    issuer TEXT,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL
+  )`,
+  // States of completed sign-ins, until they would have expired anyway.
+  'CREATE TABLE spent_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
+  ...SHARED_MIGRATIONS,
 ]
-
-/** How long a browser stays signed in. */
-export const SIGN_IN_LIFE_MS = 12 * 60 * 60 * 1000
 
 /** A session in the account's index. */
 export interface IndexedSession extends SessionFacts {
@@ -94,24 +106,5 @@ export class AccountStore {
         sandbox: textOf(row, 'sandbox'),
         sandboxName: textOf(row, 'name'),
       }))
-  }
-
-  addSignIn(hash: string, expiresMs: number): void {
-    this.#sql.exec('INSERT INTO sign_ins VALUES (?, ?)', hash, expiresMs)
-  }
-
-  isSignedIn(hash: string, nowMs: number): boolean {
-    return (
-      this.#sql.exec('SELECT 1 AS one FROM sign_ins WHERE hash = ? AND expires_ms > ?', hash, nowMs).toArray()
-        .length > 0
-    )
-  }
-
-  removeSignIn(hash: string): void {
-    this.#sql.exec('DELETE FROM sign_ins WHERE hash = ?', hash)
-  }
-
-  removeExpired(nowMs: number): void {
-    this.#sql.exec('DELETE FROM sign_ins WHERE expires_ms <= ?', nowMs)
   }
 }

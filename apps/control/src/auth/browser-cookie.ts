@@ -1,35 +1,42 @@
 import { mintSecret, sha256Hex } from '../bytes.ts'
-import { type Authenticator, notAccepted } from './authenticator.ts'
-import { LOCAL_IDENTITY } from './local-token.ts'
+import type { AccountIds } from './account-id.ts'
+import { type Authenticator, notAccepted, type Scope } from './authenticator.ts'
+import { readCookie } from './cookies.ts'
 
 /** The prefix makes browsers refuse it from other hosts, from subdomains and without `Secure`. */
 const COOKIE = '__Host-sandwire'
-const VALUE = /^sws_[A-Za-z0-9_-]{43}$/
+const VALUE = /^sws_([a-z0-9]{1,64})\.[A-Za-z0-9_-]{43}$/
 
-/** Enough of a hash to name a sign-in by. */
-const LOGIN_CHARS = 32
-
-/** Value of our cookie in a request; undefined without one, empty when it is not one of ours. */
-function readCookie(headers: Headers): string | undefined {
-  const values = (headers.get('cookie') ?? '')
-    .split(';')
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${COOKIE}=`))
-    .map((pair) => pair.slice(COOKIE.length + 1))
-  if (values.length === 0) return undefined
-  const [value] = values
-  return values.length === 1 && value !== undefined && VALUE.test(value) ? value : ''
+/** What is known of a browser that signed in. */
+export interface SignIn {
+  /** Names it; not the credential. */
+  readonly login: string
+  /** As its person is called. */
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  /** Id of the issuer that said who it is; null: the host did, by a link. */
+  readonly issuer: string | null
+  readonly createdMs: number
+  readonly expiresMs: number
 }
 
-/** Hash of the request's cookie, as it is stored; undefined without a well-formed one. */
-export async function hashOfCookie(headers: Headers): Promise<string | undefined> {
-  const value = readCookie(headers)
-  return value === undefined || value === '' ? undefined : sha256Hex(value)
+/** What a request's cookie says: whose it claims to be, and the hash it is stored under. */
+export interface CookieClaim {
+  readonly account: string
+  readonly hash: string
 }
 
-/** A new cookie: what the browser is told, and the hash to remember it by. */
-export async function mintCookie(lifeMs: number): Promise<{ header: string; hash: string }> {
-  const value = `sws_${mintSecret()}`
+/** Reads our cookie. Undefined: there is none. Null: there is something else under its name. */
+export async function readClaim(headers: Headers): Promise<CookieClaim | null | undefined> {
+  const value = readCookie(headers, COOKIE)
+  if (value === undefined) return undefined
+  const account = VALUE.exec(value)?.[1]
+  return account === undefined ? null : { account, hash: await sha256Hex(value) }
+}
+
+/** A new cookie for a browser of this account: what the browser is told, and the hash to remember it by. */
+export async function mintCookie(account: string, lifeMs: number): Promise<{ header: string; hash: string }> {
+  const value = `sws_${account}.${mintSecret()}`
   const header = `${COOKIE}=${value}; Path=/; Max-Age=${Math.floor(lifeMs / 1000)}; HttpOnly; Secure; SameSite=Strict`
   return { header, hash: await sha256Hex(value) }
 }
@@ -37,14 +44,25 @@ export async function mintCookie(lifeMs: number): Promise<{ header: string; hash
 /** Tells the browser to forget its cookie. */
 export const FORGET_COOKIE = `${COOKIE}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict`
 
-/** Accepts browsers that signed in. */
-export function browserCookie(isSignedIn: (hash: string) => Promise<boolean>): Authenticator {
+export interface CookieDependencies {
+  readonly accounts: Pick<AccountIds, 'isMinted'>
+  /** Asks the account's object. */
+  readonly find: (claim: CookieClaim) => Promise<SignIn | null>
+  /** Whether who said so is still believed; null is the host. */
+  readonly isTrusted: (issuer: string | null) => boolean
+}
+
+/** Accepts browsers that signed in. A cookie that names an invented account touches no object. */
+export function browserCookie({ accounts, find, isTrusted }: CookieDependencies): Authenticator {
   return {
     async authenticate(headers) {
-      if (readCookie(headers) === undefined) return undefined
-      const hash = await hashOfCookie(headers)
-      if (hash === undefined || !(await isSignedIn(hash))) throw notAccepted('the sign-in has expired')
-      return { ...LOCAL_IDENTITY, via: 'cookie', login: hash.slice(0, LOGIN_CHARS) }
+      const claim = await readClaim(headers)
+      if (claim === undefined) return undefined
+      const signIn = claim !== null && (await accounts.isMinted(claim.account)) ? await find(claim) : null
+      if (claim === null || signIn === null || !isTrusted(signIn.issuer))
+        throw notAccepted('the sign-in has expired')
+      const { name, scopes, login, expiresMs } = signIn
+      return { account: claim.account, name, scopes, via: 'cookie', login, expiresMs }
     },
   }
 }

@@ -1,15 +1,15 @@
 import { SandwireError } from '@sandwire/protocol'
-import { SIGN_IN_LIFE_MS } from '../account/store.ts'
 import { notAccepted } from '../auth/authenticator.ts'
-import { FORGET_COOKIE, hashOfCookie, mintCookie } from '../auth/browser-cookie.ts'
-import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
+import { FORGET_COOKIE } from '../auth/browser-cookie.ts'
+import { LOCAL_IDENTITY } from '../auth/local-token.ts'
 import type { RedeemCode } from '../auth/sign-in-codes.ts'
 import type { RequestBudget } from '../http/request-budget.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { type App, callOf } from './context.ts'
+import { type App, identityOf } from './context.ts'
 import { body, endpoint, type GuardOf } from './endpoint.ts'
+import { replaceSignIn } from './replace-sign-in.ts'
 import { signInBody } from './schemas.ts'
 
 export interface SignInDependencies {
@@ -18,11 +18,13 @@ export interface SignInDependencies {
   readonly budget: RequestBudget
   readonly nowMs: () => number
   readonly redeem: RedeemCode
+  /** Whether this machine's user is somebody here. */
+  readonly hasLocalIdentity: boolean
 }
 
 /** Signing a browser in with a code that the host printed, and out again. */
 export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): void {
-  const { directory, source, budget, nowMs, redeem } = deps
+  const { directory, source, budget, nowMs, redeem, hasLocalIdentity } = deps
 
   app.openapi(
     endpoint(guardOf, {
@@ -37,11 +39,11 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       if (!budget.takeAsStranger(nowMs()))
         throw new SandwireError('rate_limited', 'Cannot take more requests now')
       const { code } = context.req.valid('json')
-      if (!(await redeem(code, context.get('requestId'))))
+      if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
         throw notAccepted('the link was used or has expired')
-      const { header, hash } = await mintCookie(SIGN_IN_LIFE_MS)
-      unwrap(await directory.account(LOCAL_ACCOUNT).signIn(hash))
-      context.header('set-cookie', header)
+      const person = { ...LOCAL_IDENTITY, issuer: null }
+      const cookie = await replaceSignIn(directory, context.req.raw.headers, { person, nowMs: nowMs() })
+      context.header('set-cookie', cookie)
       return context.body(null, 204)
     },
   )
@@ -53,8 +55,8 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       responses: { 204: { description: 'The cookie is worth nothing any more' } },
     }),
     async (context) => {
-      const hash = await hashOfCookie(context.req.raw.headers)
-      if (hash !== undefined) unwrap(await directory.account(callOf(context).identity).signOut(hash))
+      const { account, via, login } = identityOf(context)
+      if (via === 'cookie' && login !== undefined) unwrap(await directory.account(account).signOut(login))
       context.header('set-cookie', FORGET_COOKIE)
       return context.body(null, 204)
     },
