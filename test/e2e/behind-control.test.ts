@@ -68,6 +68,20 @@ describe('[A8] closing attachments', () => {
     expect(carol.of('welcome')).toMatchObject([{ role: 'driver' }])
   })
 
+  test('(threat T6) cuts off a sign-in or a grant, and nothing else of the same person', async () => {
+    const id = await start({ cmd: 'cat' })
+    await using laptop = await joinAs(id, { identity: 'ada', login: 'laptop', grant: 'box.g1' })
+    await using phone = await joinAs(id, { identity: 'ada', login: 'phone', grant: 'box.g1' })
+    await using watched = await joinAs(id, { identity: 'ada', login: 'phone', grant: 'box.g2' })
+    expect(await (await close({ identity: 'bob', login: 'laptop' })).json()).toEqual({ closed: 0 })
+    expect(await (await close({ login: 'laptop' })).json()).toEqual({ closed: 1 })
+    expect(await laptop.closed).toEqual({ code: 4435, reason: 'revoked' })
+    expect(await (await close({ grant: 'box.g1' })).json()).toEqual({ closed: 1 })
+    expect(await phone.closed).toEqual({ code: 4435, reason: 'revoked' })
+    expect(watched.close).toBeUndefined()
+    expect((await close({})).status).toBe(400)
+  })
+
   test('does not let what it cut off resume', async () => {
     const id = await start({ cmd: 'cat' })
     const identity = mintHex()
@@ -215,4 +229,18 @@ test('a bundle can stand for another version of sandboxd', async () => {
   const own = await (await signed.fetch('/__meta/version', {}, CONTROL)).json()
   expect(own).toMatchObject({ protocol: 1, compatible_from: 1 })
   rmSync(folder, { recursive: true })
+})
+
+describe('[A9] a connection whose token says when it has to be shown again', () => {
+  test('is closed then, and resumes with another token', async () => {
+    const id = await start({ cmd: 'cat' })
+    const identity = mintHex()
+    await using first = await signed.attach(`session=${id}`, { reauthoriseMs: Date.now() + 1_000 })
+    await first.hello({ identity })
+    await first.next('welcome')
+    expect(await first.closed).toEqual({ code: 4436, reason: 'reauthorise' })
+    await using again = await signed.attach(`session=${id}`, { reauthoriseMs: Date.now() + 600_000 })
+    await again.hello({ identity, attempt: 2, resuming: true })
+    expect(await again.next('welcome')).toMatchObject({ role: 'driver' })
+  })
 })

@@ -3,6 +3,7 @@ import {
   checkSubprotocols,
   type Dialect,
   type ErrorCode,
+  type LinkRights,
   SandwireError,
   SUBPROTOCOL,
   TokenBucket,
@@ -104,6 +105,13 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
         Bun.serve({ ...common, hostname: address.hostname, port: address.port, reusePort: false })
   app.open(hostNames(address, server.port ?? 0, deps.settings.hosts))
   return server
+}
+
+/** Tells control, which hands out names of its own for sessions, what the connection leads to. */
+function nameSession({ data }: Admitted): Record<string, string> {
+  if (data.kind !== 'attach') return {}
+  const { id, mode } = data.host.session.options
+  return { 'sandwire-session': id, 'sandwire-mode': mode }
 }
 
 /** Routes a request: source, credential, then the route itself. */
@@ -217,10 +225,28 @@ class App {
       admitted = { data: { kind: 'refuse', error }, created: undefined }
     }
     // Empty, because Bun would answer a missing one with the first subprotocol the client offered.
-    const headers = { 'sec-websocket-protocol': dialect === 'v1' ? SUBPROTOCOL : '' }
+    const headers = {
+      'sec-websocket-protocol': dialect === 'v1' ? SUBPROTOCOL : '',
+      ...nameSession(admitted),
+    }
     if (server.upgrade(request, { data: admitted.data, headers })) return undefined
     admitted.created?.end()
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
+  }
+
+  /** What a connection has of its caller. The wall clock may be set while it lasts, so its time to stay is counted from now. */
+  #rightsOf(
+    caller: Caller,
+  ): Pick<LinkRights, 'principal' | 'exec' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
+    const { now, wallClock } = this.#deps
+    const { identity, exec, name, login, grant, reauthoriseMs } = caller
+    return {
+      ...{ principal: identity, exec },
+      ...(name === undefined ? {} : { name }),
+      ...(login === undefined ? {} : { login }),
+      ...(grant === undefined ? {} : { grant }),
+      ...(reauthoriseMs === undefined ? {} : { reauthoriseMs: now() + reauthoriseMs - wallClock() }),
+    }
   }
 
   /** Finds or creates the session that an upgrade names. Nothing is created for a request that is no upgrade. */
@@ -238,7 +264,6 @@ class App {
         ? { host: registry.find(parameters.session), isNew: false }
         : registry.create({ caller, requestId, ...parameters })
     this.#links += 1
-    const { identity: principal, exec, name } = caller
     return {
       created: isNew ? host : undefined,
       data: {
@@ -246,7 +271,7 @@ class App {
         link: this.#links,
         host,
         requestId,
-        rights: { principal, authority, dialect, take, exec, ...(name === undefined ? {} : { name }) },
+        rights: { authority, dialect, take, ...this.#rightsOf(caller) },
         start: { env: {}, cols, rows },
         liveness: { heardMs: now(), timer: undefined },
       },

@@ -44,6 +44,8 @@ export const MAX_KEEP_SECONDS = 7 * 24 * 3600
 export const HEARTBEAT_MS = 15_000
 /** Silence after which the server takes a connection for dead; three heartbeats and a bit. */
 export const SILENCE_MS = 50_000
+/** How long a client that was asked to show its right again is waited for, also where the session is kept for less. */
+export const AWAITED_MS = 15_000
 /** Attachments of one session, detached ones that may still resume included. */
 export const MAX_ATTACHMENTS = 64
 /** Inbound messages per second per connection, over a burst of twice that. */

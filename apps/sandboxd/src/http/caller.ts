@@ -11,8 +11,17 @@ export interface Caller {
   /** What other attachments see of it, instead of what it calls itself. */
   readonly name: string | undefined
   readonly standing: Standing
+  /** Sign-in and grant that its right to be here hangs on. */
+  readonly login?: string
+  readonly grant?: string
+  /** When a connection that it opens has to show its right again, in milliseconds since the epoch. */
+  readonly reauthoriseMs?: number
   /** May start any command and set any environment. */
   readonly exec: boolean
+  /** May start what its request says, although it may not choose. */
+  readonly starts?: boolean
+  /** Environment of what it starts, over what a hello says. */
+  readonly env?: Readonly<Record<string, string>>
   /** Id for the session that the request starts. */
   readonly session: string | undefined
   /** Id of the request where it came from; undefined when it begins here. */

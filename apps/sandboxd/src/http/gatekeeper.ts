@@ -51,12 +51,20 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     const { method, headers } = request
     const facts = { method, path: url.pathname + url.search, sandbox, nowMs: wallClock() }
     const claims = await verifyInternalToken(publicKey, bearerOf(headers), facts)
-    const { identity, name, authority, exec, session, requestId } = claims
+    const { identity, name, authority, exec, session, requestId, login, grant, reauthoriseMs, starts, env } =
+      claims
     if (session !== undefined && sandboxOfSession(session) !== sandbox)
       throw new SandwireError('unauthorized', 'Cannot authenticate: the token names a session elsewhere')
     // Reading twice tells nothing new; everything else would be done twice.
     if (method !== 'GET' || readUpgrade(request).isUpgrade) replays.use(claims, facts.nowMs)
-    return { identity, name, standing: authority, exec, session, requestId }
+    return {
+      ...{ identity, name, standing: authority, exec, session, requestId },
+      ...(login === undefined ? {} : { login }),
+      ...(grant === undefined ? {} : { grant }),
+      ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),
+      ...(starts === undefined ? {} : { starts }),
+      ...(env === undefined ? {} : { env }),
+    }
   }
 }
 

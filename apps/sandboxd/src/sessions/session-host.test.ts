@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import {
   DEFAULT_LIMITS,
   decodeServer,
   encode,
   type FromServer,
+  type LinkRights,
   type OutputStream,
   packData,
   type ServerMessage,
@@ -97,7 +98,7 @@ const HELLO = encode({
 const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false } as const
 const START = { env: {}, cols: 80, rows: 24 }
 
-function setUp(windowBytes = 8) {
+function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
   const processes: HandProcess[] = []
   const gone: boolean[] = []
   const host = new SessionHost(
@@ -130,8 +131,8 @@ function setUp(windowBytes = 8) {
     },
   )
   const link = new HandLink()
-  host.connected(1, link, RIGHTS, START)
-  host.received(1, HELLO)
+  host.connected(1, link, rights, START)
+  if (rights.dialect === 'v1') host.received(1, HELLO)
   const process = processes[0]
   if (process === undefined) throw new Error('no process')
   return { host, link, process, gone }
@@ -233,4 +234,15 @@ describe('SessionHost', () => {
     host.end()
     expect(process.calls).toEqual(['terminate'])
   })
+})
+
+test('[A10] a right that lasts longer than a timer can does not end early, nor wake the session again and again', () => {
+  using timers = spyOn(globalThis, 'setTimeout')
+  const year = 365 * 24 * 60 * 60 * 1000
+  const { link } = setUp(8, { ...RIGHTS, dialect: 'plain', reauthoriseMs: performance.now() + year })
+  // The timer that was set for a hello rings, and finds nothing to do for a year.
+  const [ring] = timers.mock.calls.at(-1) ?? []
+  if (typeof ring === 'function') ring()
+  expect(timers.mock.calls.at(-1)?.[1]).toBe(2 ** 31 - 1)
+  expect(link.closed).toBeUndefined()
 })

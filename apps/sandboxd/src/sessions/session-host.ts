@@ -32,6 +32,8 @@ export interface HostedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
   readonly baseEnv: Readonly<Record<string, string>>
+  /** Over what a hello says. */
+  readonly fixedEnv?: Readonly<Record<string, string>>
   /** Keeps the sandbox awake while it runs. */
   readonly isPinned: boolean
   /** The request that asked for it, for the log. */
@@ -55,6 +57,9 @@ const SPAWN_CODES = {
   not_executable: 'command_not_executable',
   spawn_failed: 'spawn_failed',
 } as const
+
+/** The longest that a timer takes; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFailure {
   return 'failure' in started
@@ -215,13 +220,14 @@ export class SessionHost {
   }
 
   #start(start: StartParameters): void {
-    const { argv, cwd, baseEnv } = this.command
+    const { argv, cwd, baseEnv, fixedEnv } = this.command
     const { mode, id } = this.session.options
     const { now, log } = this.#deps
     const env = {
       ...baseEnv,
       ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}),
       ...start.env,
+      ...fixedEnv,
       // Last, so that no client can pass its processes off as another session's.
       [MARKER_VARIABLE]: id,
     }
@@ -326,7 +332,7 @@ export class SessionHost {
         this.#timer = undefined
         this.#run(this.session.tick(this.#deps.now()))
       },
-      Math.max(0, Math.ceil(atMs - this.#deps.now())),
+      Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(atMs - this.#deps.now()))),
     )
     this.#timer = { id, atMs }
   }

@@ -37,6 +37,8 @@ export interface CreateRequest {
 /** Which attachments are meant: those that match everything given. */
 export interface AttachmentFilter {
   readonly identity?: string
+  readonly login?: string
+  readonly grant?: string
   readonly session?: string
   readonly attachment?: string
 }
@@ -104,7 +106,7 @@ export class SessionRegistry {
     const cwd = this.#parts.asUser(() => resolveCwd(this.#settings.workspace, create.cwd))
     if (createId !== undefined) {
       const { argv, mode, keepSeconds, overflow, isPinned } = create
-      const fingerprint = JSON.stringify([argv, mode, cwd, keepSeconds, overflow, isPinned])
+      const fingerprint = JSON.stringify([argv, mode, cwd, keepSeconds, overflow, isPinned, caller.env])
       const existing = this.#claim({ principal: caller.identity, createId, fingerprint, session: id })
       if (existing !== undefined) return { host: existing, isNew: false }
     }
@@ -127,11 +129,11 @@ export class SessionRegistry {
   }
 
   /** Cuts off the attachments that match; returns how many had a connection. */
-  revoke({ identity, session, attachment }: AttachmentFilter): number {
+  revoke({ identity, session, ...rest }: AttachmentFilter): number {
     let closed = 0
     for (const host of [...this.#hosts.values()]) {
       if (session === undefined || host.session.id === session)
-        closed += host.revoke({ principal: identity, attachment })
+        closed += host.revoke({ principal: identity, ...rest })
     }
     return closed
   }
@@ -160,7 +162,7 @@ export class SessionRegistry {
     }
   }
 
-  #host(id: string, { create, requestId }: CreateRequest, cwd: string): SessionHost {
+  #host(id: string, { create, requestId, caller }: CreateRequest, cwd: string): SessionHost {
     const [command, ...args] = create.argv
     const options: SessionOptions = {
       id,
@@ -172,7 +174,10 @@ export class SessionRegistry {
     const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
     const host = new SessionHost(
       options,
-      { argv, cwd, baseEnv: this.#settings.baseEnv, isPinned: create.isPinned, requestId },
+      {
+        ...{ argv, cwd, baseEnv: this.#settings.baseEnv, isPinned: create.isPinned, requestId },
+        ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
+      },
       {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),

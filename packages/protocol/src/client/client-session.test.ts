@@ -65,6 +65,47 @@ describe('connecting', () => {
     }
   })
 
+  test('[R15] comes back at once when its right is asked for again, and says nothing of it', () => {
+    const bench = ClientBench.attached()
+    bench.wait(1_000)
+    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    expect(bench.connects).toEqual([undefined, 's1'])
+    expect(bench.status?.is).toBe('attached')
+    bench.open()
+    expect(bench.takeSent().at(-1)).toMatchObject({ type: 'hello', attempt: 2, resuming: true })
+    bench.welcome()
+    bench.wait(1_000)
+    bench.run(bench.session.closed(bench.attempt, { code: 'reauthorise', message: 'again' }, bench.nowMs))
+    expect(bench.connects).toEqual([undefined, 's1', 's1'])
+  })
+
+  test('[R15] waits when it is asked again and again', () => {
+    const bench = ClientBench.attached()
+    bench.wait(999)
+    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    expect(bench.connects).toEqual([undefined])
+    expect(bench.status?.is).toBe('reconnecting')
+  })
+
+  test('[R15] fails when the fresh credential is refused', () => {
+    const bench = ClientBench.attached()
+    bench.wait(1_000)
+    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    bench.run(bench.session.closed(bench.attempt, { code: 'unauthorized', message: 'no' }, bench.nowMs))
+    expect(failure(bench)).toBe('unauthorized')
+  })
+
+  test('[R15] gives up in its time when nobody answers after it was asked', () => {
+    const bench = ClientBench.attached({ retryForMs: 2_000 })
+    bench.wait(1_000)
+    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    for (let times = 0; times < 100 && bench.status?.is !== 'failed'; times += 1) {
+      bench.cut()
+      bench.wait(1_000)
+    }
+    expect(failure(bench)).toBe('link_lost')
+  })
+
   test('starts once', () => {
     const bench = new ClientBench()
     bench.run(bench.session.start(0))

@@ -19,6 +19,9 @@ type Phase =
   | { readonly is: 'finishing' }
   | { readonly is: 'over' }
 
+/** A connection that lasted this long did not break for what its successor will break for at once. */
+const SETTLED_MS = 1_000
+
 /** Why a connection ended. */
 export interface Loss {
   readonly code: ErrorCode
@@ -31,6 +34,8 @@ export class Connection {
   readonly #reconnection: Reconnection
   readonly #heartbeat: Heartbeat
   #phase: Phase = { is: 'idle' }
+  /** When the newest connection was welcomed. */
+  #welcomedMs = 0
   /** Known from the first welcome on. */
   #session: string | undefined
 
@@ -71,6 +76,7 @@ export class Connection {
     if (this.#phase.is !== 'greeting') return
     this.#phase = { is: 'attached', attempt: this.#phase.attempt }
     this.#session = session
+    this.#welcomedMs = nowMs
     this.#reconnection.succeed()
     this.#heartbeat.welcomed(nowMs)
   }
@@ -124,6 +130,11 @@ export class Connection {
 
   /** The connection is lost: waits for the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
   lose(why: Loss, random: number, nowMs: number): boolean {
+    if (this.#comesBackAtOnce(why, nowMs)) {
+      this.#close({ is: 'waiting', untilMs: nowMs })
+      this.#connect(nowMs)
+      return true
+    }
     const untilMs = ERRORS[why.code].retryable
       ? this.#reconnection.fail(this.#session !== undefined, random, nowMs)
       : undefined
@@ -135,6 +146,12 @@ export class Connection {
     const attempt = this.#reconnection.failures
     this.status({ is: 'reconnecting', attempt, atMs: untilMs, why: why.message })
     return true
+  }
+
+  /** A server that wants the credential again expects it now; one that wants nothing else is waited for like any other. */
+  #comesBackAtOnce({ code }: Loss, nowMs: number): boolean {
+    const isSettled = this.#phase.is === 'attached' && nowMs >= this.#welcomedMs + SETTLED_MS
+    return code === 'reauthorise' && isSettled
   }
 
   /** Goes on without a connection. */

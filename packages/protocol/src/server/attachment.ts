@@ -11,7 +11,8 @@ export type Dialect = 'plain' | 'v1'
 /** Whether an attachment has a connection now. */
 export type LinkState =
   | { readonly is: 'attached'; readonly link: LinkId }
-  | { readonly is: 'detached'; readonly sinceMs: number }
+  /** `awaitedMs`: until then it is waited for even if the session is kept for less. */
+  | { readonly is: 'detached'; readonly sinceMs: number; readonly awaitedMs: number }
 
 /** One client of the session, across its reconnects. */
 export interface Attachment {
@@ -24,6 +25,9 @@ export interface Attachment {
   /** Whose it is; another principal cannot resume it. */
   readonly principal: string
   readonly dialect: Dialect
+  /** What its right to be here hangs on, as its newest connection says. */
+  login: string | undefined
+  grant: string | undefined
   name: string
   /** The most it may become, from the connection's authorisation. */
   authority: Role
@@ -83,6 +87,8 @@ export function createAttachment(init: {
   attempt: number
   principal: string
   dialect: Dialect
+  login: string | undefined
+  grant: string | undefined
   name: string
   authority: Role
   role: Role
@@ -101,6 +107,8 @@ export function createAttachment(init: {
     attempt: init.attempt,
     principal: init.principal,
     dialect: init.dialect,
+    login: init.login,
+    grant: init.grant,
     name: init.name,
     authority: init.authority,
     role: init.role,

@@ -1,3 +1,4 @@
+import { AWAITED_MS } from '../limits.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId, Refusal } from './effects.ts'
 import { beginEnding } from './ending.ts'
@@ -8,11 +9,12 @@ export function refuseLink(parts: SessionParts, link: LinkId, refusal: Refusal, 
   const known = parts.links.get(link)
   if (known === undefined) return
   parts.outbox.refuse(link, known.rights.dialect, refusal)
-  dropLink(parts, link, nowMs)
+  // Asked to come back at once, it is waited for, also where nobody else would be.
+  dropLink(parts, link, nowMs, refusal.code === 'reauthorise' ? nowMs + AWAITED_MS : nowMs)
 }
 
 /** Forgets a connection; its attachment, if any, waits to resume. */
-export function dropLink(parts: SessionParts, link: LinkId, nowMs: number): void {
+export function dropLink(parts: SessionParts, link: LinkId, nowMs: number, awaitedMs = nowMs): void {
   const { links, roster, valve, life, options } = parts
   if (!links.delete(link)) return
   const attachment = roster.ofLink(link)
@@ -25,7 +27,8 @@ export function dropLink(parts: SessionParts, link: LinkId, nowMs: number): void
       valve.beginGrace(nowMs)
     }
   }
-  roster.unlink(attachment, nowMs)
+  roster.unlink(attachment, nowMs, awaitedMs)
+  life.await(awaitedMs)
   attachment.awaitsSnapshot = false
   if (attachment.dialect === 'plain') {
     // It cannot come back, and the session was its own, whoever else is watching.

@@ -135,6 +135,8 @@ function admit(
     attempt: wanted.attempt,
     principal: rights.principal,
     dialect: rights.dialect,
+    login: rights.login,
+    grant: rights.grant,
     name: rights.name ?? wanted.name,
     authority: rights.authority,
     role: wanted.role === 'driver' ? 'viewer' : wanted.role,
@@ -176,6 +178,8 @@ function resume(
   life.occupy()
   attachment.attempt = hello.attempt ?? attachment.attempt
   attachment.authority = rights.authority
+  attachment.login = rights.login
+  attachment.grant = rights.grant
   const role = lesserRole(attachment.role, rights.authority)
   if (role !== attachment.role) {
     if (roster.lease.holder === attachment.id) roster.lease.free()

@@ -14,6 +14,11 @@ export interface LinkRights {
   readonly exec?: boolean
   /** What others see of it, whatever its hello says. */
   readonly name?: string
+  /** Sign-in and grant that the right to be here hangs on. */
+  readonly login?: string
+  readonly grant?: string
+  /** When the right to be here has to be shown again, on the clock of the session. */
+  readonly reauthoriseMs?: number
 }
 
 /** What is known of a connection, from before its hello until it is gone. */

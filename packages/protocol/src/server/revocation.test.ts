@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import type { WhichAttachments } from './revocation.ts'
 import { Bench, identityOf } from './session-bench.fixture.ts'
 
-function revoke(bench: Bench, which: { principal?: string; attachment?: string }): number {
+function revoke(bench: Bench, which: WhichAttachments): number {
   const { effects, closed } = bench.session.revoke(which, bench.nowMs)
   bench.run(effects)
   return closed
@@ -58,6 +59,38 @@ describe('revoking', () => {
     expect(silent.refusal().close).toBeUndefined()
     expect(revoke(bench, { principal: 'ada' })).toBe(1)
     expect(silent.refusal().close).toBe(4435)
+  })
+
+  test('[A8] closes what hangs on a sign-in or a grant, and matches everything that is given', () => {
+    const bench = new Bench()
+    const rights = { principal: 'ada', login: 'l1', grant: 'g1' }
+    const both = bench.attach({ rights })
+    const login = bench.attach({ rights: { ...rights, grant: 'g2' } })
+    const grant = bench.attach({ rights: { ...rights, login: 'l2' } })
+    const neither = bench.attach({ rights: { principal: 'ada' } })
+    expect(revoke(bench, { login: 'l1', grant: 'g1' })).toBe(1)
+    expect(both.refusal().error).toBe('revoked')
+    expect(revoke(bench, { principal: 'bob', login: 'l1' })).toBe(0)
+    expect(revoke(bench, { login: 'l1' })).toBe(1)
+    expect(login.refusal().error).toBe('revoked')
+    expect(revoke(bench, { grant: 'g1' })).toBe(1)
+    expect(grant.refusal().error).toBe('revoked')
+    expect(neither.refusal().error).toBeUndefined()
+  })
+
+  test('[A8] goes by the sign-in of the newest connection of an attachment', () => {
+    const bench = new Bench()
+    bench.attach({ identity: 7, rights: { login: 'old', grant: 'g1' } })
+    const again = bench.connect({ login: 'new', grant: 'g2' })
+    again.hello({ identity: identityOf(7), attempt: 2, resuming: true })
+    again.hears()
+    expect(revoke(bench, { login: 'old' })).toBe(0)
+    expect(revoke(bench, { grant: 'g1' })).toBe(0)
+    again.cut()
+    expect(revoke(bench, { login: 'new' })).toBe(0)
+    const third = bench.connect({ login: 'new', grant: 'g2' })
+    third.hello({ identity: identityOf(7), attempt: 3, resuming: true })
+    expect(third.refusal().error).toBe('resume_lost')
   })
 
   test('[A8] tells the others who is left', () => {

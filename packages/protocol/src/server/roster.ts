@@ -78,10 +78,10 @@ export class Roster {
     return previous
   }
 
-  unlink(attachment: Attachment, nowMs: number): void {
+  unlink(attachment: Attachment, nowMs: number, awaitedMs: number): void {
     if (attachment.state.is !== 'attached') return
     this.#byLink.delete(attachment.state.link)
-    attachment.state = { is: 'detached', sinceMs: nowMs }
+    attachment.state = { is: 'detached', sinceMs: nowMs, awaitedMs }
   }
 
   /** Forgets an attachment that left on purpose; a hello of it that is still under way must not bring it back. */

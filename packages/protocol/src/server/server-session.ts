@@ -248,10 +248,12 @@ export class ServerSession {
     const isEmpty = roster.attachedCount === 0
     const isEnding = life.endingSinceMs !== null
     if (life.state.is === 'running') valve.apply(driver, isEnding && isEmpty, nowMs)
-    const isOver = life.state.is === 'exited' && isEmpty && (isEnding || options.keepSeconds === 0)
+    const endMs = options.keepSeconds === 0 ? life.idleEndMs(0) : undefined
+    const isLeft = endMs !== undefined && nowMs >= endMs
+    const isOver = life.state.is === 'exited' && isEmpty && (isEnding || isLeft)
     if (isOver || (isEnding && life.state.is === 'pending')) {
       vanish(this.#parts, 'session_ended', nowMs)
-    } else if (life.state.is === 'running' && life.idleSinceMs !== null && options.keepSeconds === 0) {
+    } else if (life.state.is === 'running' && isLeft) {
       beginEnding(this.#parts, nowMs)
     }
     return outbox.take()

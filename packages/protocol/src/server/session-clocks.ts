@@ -1,11 +1,18 @@
 import type { ErrorCode } from '../errors.ts'
-import type { Attachment } from './attachment.ts'
+import type { Attachment, LinkState } from './attachment.ts'
 import { refuseLink } from './departure.ts'
+import type { Refusal } from './effects.ts'
 import { beginEnding } from './ending.ts'
+import type { SessionOptions } from './session-options.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** How long an ending session waits for its process and its readers before it is gone all the same. */
 const ENDING_MS = 10_000
+
+const REAUTHORISE: Refusal = {
+  code: 'reauthorise',
+  message: 'Cannot stay attached: the right to be here has to be shown again',
+}
 
 /** Acts on every clock that has run out. */
 export function expire(parts: SessionParts, nowMs: number): void {
@@ -34,6 +41,10 @@ export function vanish(parts: SessionParts, code: ErrorCode, nowMs: number): voi
 function expireLinks(parts: SessionParts, nowMs: number): void {
   const { limits } = parts.options
   for (const [link, known] of parts.links.all()) {
+    if (nowMs >= (known.rights.reauthoriseMs ?? Number.POSITIVE_INFINITY)) {
+      refuseLink(parts, link, REAUTHORISE, nowMs)
+      continue
+    }
     if (known.rights.dialect === 'plain') continue
     const isHelloed = parts.roster.ofLink(link) !== undefined
     if (!isHelloed && nowMs >= known.sinceMs + limits.helloMs) {
@@ -48,6 +59,7 @@ function linkTimes({ links, roster, options }: SessionParts): number[] {
   const { limits } = options
   const times: number[] = []
   for (const [link, known] of links.all()) {
+    if (known.rights.reauthoriseMs !== undefined) times.push(known.rights.reauthoriseMs)
     if (known.rights.dialect === 'plain') continue
     const isHelloed = roster.ofLink(link) !== undefined
     times.push(isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs)
@@ -59,16 +71,24 @@ function expireAttachments({ roster, gate, options }: SessionParts, nowMs: numbe
   for (const attachment of [...roster.all()]) {
     gate.ackIfDue(attachment, nowMs)
     if (attachment.state.is === 'attached') continue
-    if (nowMs < attachment.state.sinceMs + options.keepSeconds * 1000) continue
+    if (nowMs < resumableUntilMs(attachment.state, options)) continue
     roster.forget(attachment)
     roster.announce()
   }
 }
 
+/** Until when an attachment without a connection may come back. */
+function resumableUntilMs(
+  { sinceMs, awaitedMs }: Extract<LinkState, { is: 'detached' }>,
+  { keepSeconds }: SessionOptions,
+): number {
+  return Math.max(sinceMs + keepSeconds * 1000, awaitedMs)
+}
+
 function attachmentTimes({ roster, log, options }: SessionParts, nowMs: number): number[] {
   const times: number[] = []
   for (const attachment of roster.all()) {
-    if (attachment.state.is === 'detached') times.push(attachment.state.sinceMs + options.keepSeconds * 1000)
+    if (attachment.state.is === 'detached') times.push(resumableUntilMs(attachment.state, options))
     const presenceMs = roster.presenceDueMs(attachment)
     if (presenceMs !== undefined) times.push(presenceMs)
     if (attachment.inputAckDueMs !== undefined && !attachment.isBlocked) times.push(attachment.inputAckDueMs)
@@ -92,13 +112,13 @@ function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
 
 function expireSession(parts: SessionParts, nowMs: number): void {
   const { life, options } = parts
-  const { state, idleSinceMs } = life
+  const { state } = life
   if (state.is === 'gone') return
   if (state.is === 'pending') {
     if (nowMs >= state.sinceMs + options.limits.helloMs) vanish(parts, 'hello_timeout', nowMs)
     return
   }
-  if (idleSinceMs !== null && nowMs >= idleSinceMs + options.keepSeconds * 1000) beginEnding(parts, nowMs)
+  if (nowMs >= (life.idleEndMs(options.keepSeconds) ?? Number.POSITIVE_INFINITY)) beginEnding(parts, nowMs)
   const { endingSinceMs } = life
   if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) vanish(parts, 'session_ended', nowMs)
 }
@@ -111,10 +131,10 @@ function sessionTimes(parts: SessionParts, nowMs: number): number[] {
     times.push(driver.ackProgressMs + options.limits.stallMs)
   const graceMs = valve.nextMs(nowMs)
   if (graceMs !== undefined) times.push(graceMs)
-  const { state, idleSinceMs, endingSinceMs } = life
+  const { state, endingSinceMs } = life
+  const idleEndMs = life.idleEndMs(options.keepSeconds)
   if (state.is === 'pending') times.push(state.sinceMs + options.limits.helloMs)
-  else if (idleSinceMs !== null && endingSinceMs === null)
-    times.push(idleSinceMs + options.keepSeconds * 1000)
+  else if (idleEndMs !== undefined && endingSinceMs === null) times.push(idleEndMs)
   if (endingSinceMs !== null) times.push(endingSinceMs + ENDING_MS)
   return times
 }

@@ -18,6 +18,8 @@ export class SessionLife {
   #state: SessionState
   /** Since when no attachment has a connection; null while one has. */
   #idleSinceMs: number | null
+  /** Until when a connection that was asked to come back is waited for. */
+  #awaitedMs = Number.NEGATIVE_INFINITY
   /** Set once the session is to end: when that was decided. */
   #endingSinceMs: number | null = null
   #lastInputMs: number | null = null
@@ -34,6 +36,12 @@ export class SessionLife {
 
   get idleSinceMs(): number | null {
     return this.#idleSinceMs
+  }
+
+  /** When a session that nobody comes back to ends; undefined while somebody is there. */
+  idleEndMs(keepSeconds: number): number | undefined {
+    if (this.#idleSinceMs === null) return undefined
+    return Math.max(this.#idleSinceMs + keepSeconds * 1000, this.#awaitedMs)
   }
 
   get endingSinceMs(): number | null {
@@ -75,6 +83,11 @@ export class SessionLife {
   /** The last attachment lost its connection. */
   vacate(nowMs: number): void {
     this.#idleSinceMs = nowMs
+  }
+
+  /** Somebody was asked to come back. */
+  await(untilMs: number): void {
+    this.#awaitedMs = Math.max(this.#awaitedMs, untilMs)
   }
 
   /** Decides that the session ends; false when that was decided before. */

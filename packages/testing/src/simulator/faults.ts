@@ -5,6 +5,9 @@ import type { World } from './world.ts'
 /** Longest time the relay is down; longer than any short keep. */
 const OUTAGE_MS = 3_000
 const LONG_OUTAGE_MS = 20_000
+/** How often a connection has to show its right again soon, and when at most. */
+const SHORT_STAY = 0.15
+const MAX_STAY_MS = 3_000
 
 /** Breaks connections in every way a network and a relay can, until the scenario says stop. */
 export class Faults {
@@ -13,6 +16,7 @@ export class Faults {
   #links: SimLink[] = []
   #downUntilMs = 0
   #count = 0
+  #stays = 0
 
   constructor(world: World, scenario: Scenario) {
     this.#world = world
@@ -22,6 +26,11 @@ export class Faults {
   /** Connections broken so far. */
   get count(): number {
     return this.#count
+  }
+
+  /** Connections that were authorised for a moment only. */
+  get stays(): number {
+    return this.#stays
   }
 
   /** Whether the relay is there. */
@@ -45,6 +54,14 @@ export class Faults {
       this.#count += 1
       link.cutAfterUp(random.int(1, 3))
     }
+  }
+
+  /** For how long a new connection is authorised: now and then only for a moment, which ends at any step of the conversation. */
+  stay(): { readonly reauthoriseMs?: number } {
+    const { random, nowMs } = this.#world
+    if (nowMs >= this.#scenario.faultsUntilMs || !random.chance(SHORT_STAY)) return {}
+    this.#stays += 1
+    return { reauthoriseMs: nowMs + random.int(0, MAX_STAY_MS) }
   }
 
   #strike(): void {

@@ -30,6 +30,8 @@ export interface ClientPlan {
 export interface Relay {
   isUp(): boolean
   opened(link: SimLink): void
+  /** When a new connection has to show its right again, if ever. */
+  stay(): { readonly reauthoriseMs?: number }
 }
 
 /** What a client needs of its surroundings. */
@@ -222,7 +224,7 @@ export class SimClient {
       if (holder.link === undefined) throw new Error('link is not there yet')
       return holder.link
     }
-    const rights = { principal, authority, take: false, dialect: 'v1' as const }
+    const rights = { principal, authority, take: false, dialect: 'v1' as const, ...this.#deps.relay.stay() }
     const accepted = this.#deps.server.accept({ session, createId, rights }, linkOf)
     if (typeof accepted === 'string') {
       this.#closed(attempt, accepted)

@@ -7,16 +7,19 @@ const FIRST = Number(process.env['SANDWIRE_SEED'] ?? 1)
 /** A fault that is not noticed within so many seeds is not noticed. */
 const SABOTAGE_SEEDS = 1_500
 
-test('[R14] a session is exact under faults, for every seed', () => {
+test('[R14] [A9] a session is exact under faults, for every seed', () => {
   const themes = new Set<string>()
   let cuts = 0
+  let stays = 0
   for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
     const result = simulate(seed)
     cuts += result.cuts
+    stays += result.stays
     themes.add(result.scenario.theme)
   }
   if (SEEDS < 1000) return
   expect(cuts).toBeGreaterThan(SEEDS)
+  expect(stays).toBeGreaterThan(SEEDS / 10)
   expect(themes.size).toBe(7)
 }, 600_000)
 

@@ -3,7 +3,7 @@ import { type Cast, checkEnd, checkStep, findProcess } from './checks.ts'
 import { Faults } from './faults.ts'
 import type { Sabotage } from './sabotage.ts'
 import { drawScenario, type Scenario } from './scenario.ts'
-import { type ClientPlan, SimClient } from './sim-client.ts'
+import { type ClientPlan, type Relay, SimClient } from './sim-client.ts'
 import { SimPlainClient } from './sim-plain-client.ts'
 import { SimServer } from './sim-server.ts'
 import { type Company, Typist } from './typist.ts'
@@ -23,6 +23,8 @@ export interface SimulationResult {
   readonly scenario: Scenario
   readonly steps: number
   readonly cuts: number
+  /** Connections that had to show their right again after a moment. */
+  readonly stays: number
 }
 
 class Simulation implements Cast, Company {
@@ -54,7 +56,13 @@ class Simulation implements Cast, Company {
       if (this.#world.steps > MAX_STEPS) throw new Error('does not settle')
     }
     checkEnd(this)
-    return { seed, scenario: this.scenario, steps: this.#world.steps, cuts: this.#faults.count }
+    return {
+      seed,
+      scenario: this.scenario,
+      steps: this.#world.steps,
+      cuts: this.#faults.count,
+      stays: this.#faults.stays,
+    }
   }
 
   /** The creator starts, the others follow when there is something to join. */
@@ -105,8 +113,12 @@ class Simulation implements Cast, Company {
     })
   }
 
-  #relay(): { isUp: () => boolean; opened: Faults['opened'] } {
-    return { isUp: () => this.#faults.isUp(), opened: (link) => this.#faults.opened(link) }
+  #relay(): Relay {
+    return {
+      isUp: () => this.#faults.isUp(),
+      opened: (link) => this.#faults.opened(link),
+      stay: () => this.#faults.stay(),
+    }
   }
 
   #enterPlain(): void {
