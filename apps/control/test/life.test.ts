@@ -81,7 +81,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
-      for (const table of ['sandbox', 'pins', 'grants', 'tickets', 'migrations'])
+      for (const table of ['sandbox', 'pins', 'grants', 'tickets', 'audit_outbox', 'migrations'])
         database.run(`DROP TABLE ${table}`)
     },
   })

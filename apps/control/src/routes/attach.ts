@@ -61,7 +61,7 @@ async function startIn(
     return await start(await directory.resolve(call.identity, sandbox))
   } catch (error) {
     if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate) throw error
-    const made = await directory.create(call.identity, sandbox.name, DEFAULT_SETTINGS, true)
+    const made = await directory.create(call, sandbox.name, DEFAULT_SETTINGS, true)
     return start(made.id)
   }
 }

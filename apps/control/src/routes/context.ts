@@ -1,4 +1,5 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Action } from '../audit/actions.ts'
 import type { Identity } from '../auth/authenticator.ts'
 import { addressOf } from '../http/client-address.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
@@ -9,6 +10,8 @@ export interface AppEnv {
     readonly requestId: string
     /** Set on every route that is not public. */
     readonly identity: Identity | undefined
+    /** What the audit calls a request to this route. */
+    readonly action: Action | undefined
   }
 }
 
@@ -17,7 +20,7 @@ export type App = OpenAPIHono<AppEnv>
 /** The part of a request's context that says who asks. */
 interface Asking {
   readonly req: { readonly raw: Request }
-  get(name: 'identity' | 'requestId'): unknown
+  get(name: 'identity' | 'requestId' | 'action'): unknown
 }
 
 /** Who asks on a route behind a credential. */
@@ -30,11 +33,13 @@ export function identityOf(context: Asking): Identity {
 /** The caller of a route behind a credential, as objects are told. */
 export function callOf(context: Asking): SandboxCall {
   const { account, name, scopes, login, expiresMs } = identityOf(context)
+  const action = context.get('action') as Action | undefined
   return {
     ...{ identity: account, name, scopes },
     ...(login === undefined ? {} : { login }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     address: addressOf(context.req.raw),
     requestId: String(context.get('requestId')),
+    ...(action === undefined ? {} : { action }),
   }
 }

@@ -1,5 +1,6 @@
 import { createRoute, type RouteConfig, type z } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
+import { actionOf } from '../audit/actions.ts'
 import type { AppEnv } from './context.ts'
 import { type Policy, policyOf } from './policies.ts'
 import { errorBody } from './schemas.ts'
@@ -29,6 +30,15 @@ function takesNoQuery({ path, request }: Pick<RouteConfig, 'path' | 'request'>):
   return path.startsWith('/api/') && request?.query === undefined
 }
 
+/** Says what the audit calls a request, before anything can refuse it. */
+function nameAction(method: string, path: string): MiddlewareHandler<AppEnv> {
+  const action = actionOf(method, path)
+  return (context, next) => {
+    context.set('action', action)
+    return next()
+  }
+}
+
 /** Declares a route behind the guard of its policy; throws when it has none. */
 export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 'middleware'> & { path: P }>(
   guardOf: GuardOf,
@@ -39,6 +49,7 @@ export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 
     ...route,
     security: policy === 'public' ? [] : [{ bearer: [] }],
     middleware: [
+      nameAction(route.method, routerPath(route.path)),
       guardOf(policy),
       ...(takesNoQuery(route) ? [withoutQuery] : []),
       ...(route.request?.body === undefined ? [] : [unambiguousBody]),

@@ -61,7 +61,7 @@ export function addSandboxRoutes(
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
-      const made = await directory.create(call.identity, name, settings, false)
+      const made = await directory.create(call, name, settings, false)
       const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
       return context.json(show(view, await isolationOf(call.requestId)), 201)
     },

@@ -1,4 +1,5 @@
 import type { Dialect, Role } from '@sandwire/protocol'
+import type { Action } from '../audit/actions.ts'
 import type { Scope } from '../auth/authenticator.ts'
 
 /** Who asks a sandbox's object for something; made by the worker after it checked the credential. */
@@ -15,6 +16,10 @@ export interface SandboxCall {
   /** Network address it comes from; empty when that is not known. */
   readonly address: string
   readonly requestId: string
+  /** What the audit calls this; absent: it is not written down. */
+  readonly action?: Action
+  /** Command template that it uses. */
+  readonly template?: string
 }
 
 /** An attach on its way to the sandbox. */

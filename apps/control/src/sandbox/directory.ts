@@ -2,6 +2,8 @@ import { sandboxOfSession } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
+import { type HeldGrant, sandboxOfGrant } from './grants.ts'
+import type { SandboxCall } from './call.ts'
 import { noSuchSandbox, noSuchSession } from './missing.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint } from './sandbox-id.ts'
@@ -33,16 +35,31 @@ export class Directory {
 
   /** Makes a sandbox under a name; with `reuse`, one that has the name already will do. */
   async create(
-    account: string,
+    call: SandboxCall,
     name: string,
     settings: SandboxSettings,
     reuse: boolean,
   ): Promise<SandboxView> {
+    const account = call.identity
     const minted = await this.#mint.mintSandbox()
     const { id, isNew } = unwrap(await this.account(account).claim(name, minted))
     if (!isNew && !reuse) throw new SandwireError('name_taken', 'Another sandbox has this name')
     // Also for a name that exists: an earlier attempt may have broken off between the two objects.
-    return unwrap(await this.sandbox(id).create({ id, owner: account, name, settings }))
+    return unwrap(await this.sandbox(id).create({ id, owner: account, name, settings }, call))
+  }
+
+  /** What others share with an account right now; what its index knows of and is no more is dropped from it. */
+  async sharedWith(account: string): Promise<readonly HeldGrant[]> {
+    const known = unwrap(await this.account(account).shared())
+    const checked = await Promise.all(known.map((held) => this.#check(account, held)))
+    return checked.filter((held) => held !== undefined)
+  }
+
+  async #check(account: string, { grant }: HeldGrant): Promise<HeldGrant | undefined> {
+    const sandbox = sandboxOfGrant(grant)
+    const held = sandbox === undefined ? null : unwrap(await this.sandbox(sandbox).heldGrant(account, grant))
+    if (held === null) unwrap(await this.account(account).dropShared(grant))
+    return held ?? undefined
   }
 
   sandbox(id: string) {

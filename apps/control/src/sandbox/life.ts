@@ -97,7 +97,8 @@ export class SandboxLife {
     await this.#inTurn(() => this.#stop(requestId))
   }
 
-  async destroy(call: SandboxCall, sandbox: string): Promise<void> {
+  /** `lastWords` is called when everything but what is stored here is gone. */
+  async destroy(call: SandboxCall, sandbox: string, lastWords?: () => Promise<void>): Promise<void> {
     const { identity, requestId } = call
     const { store, provider, index, alarm, deleteAll } = this.#deps
     // A record can be missing where an earlier attempt broke off; then this one finishes it.
@@ -105,6 +106,7 @@ export class SandboxLife {
     await this.#inTurn(async () => {
       await provider.destroy(sandbox, requestId)
       await index.remove(identity, sandbox)
+      await lastWords?.()
       await alarm.clear()
       await deleteAll()
       store.forget()

@@ -1,11 +1,14 @@
 import { DurableObject } from 'cloudflare:workers'
-import { SandwireError } from '@sandwire/protocol'
+import type { ErrorCode } from '@sandwire/protocol'
+import { nameOfCommand } from '../audit/entry.ts'
+import { nameFault } from '../disk-full.ts'
 import type { Env } from '../env.ts'
 import { respondError } from '../http/respond.ts'
-import { type Outcome, settle, unwrap } from '../outcome.ts'
+import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
-import type { SandboxCall } from './call.ts'
+import type { Deed } from './audit-trail.ts'
+import type { AttachCall, SandboxCall } from './call.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Allowed } from './life.ts'
 import { openParts, type SandboxParts } from './parts.ts'
@@ -16,6 +19,18 @@ import type { ExecResult, OutputPart, ProcessRequest } from './sessions.ts'
 import type { GrantRequest, Redeemer, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
+
+/** The command of a request by its name, which is all that is ever written down of it. */
+function commandOf({ cmd }: Pick<ProcessRequest, 'cmd'>): Pick<Deed, 'command'> {
+  return cmd === undefined ? {} : { command: nameOfCommand(cmd) }
+}
+
+/** What the audit says of an attach. */
+function deedOf({ joins, session, query }: AttachCall): Deed {
+  if (joins !== undefined) return { action: 'session.join', session: joins }
+  const cmd = new URLSearchParams(query).get('cmd') ?? undefined
+  return { action: 'session.start', session, ...commandOf(cmd === undefined ? {} : { cmd }) }
+}
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
 export class SandboxObject extends DurableObject<Env> {
@@ -28,8 +43,18 @@ export class SandboxObject extends DurableObject<Env> {
     runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'sandbox' })
   }
 
-  create(record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>): Promise<Outcome<SandboxView>> {
-    return this.#run(({ life }) => life.create(record))
+  create(
+    record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>,
+    call: SandboxCall,
+  ): Promise<Outcome<SandboxView>> {
+    return this.#run(async ({ life, trail }) => {
+      const isNew = this.#store.read() === undefined
+      const view = await life.create(record)
+      const scene = trail.look(call)
+      if (isNew && scene !== undefined) await trail.write(call, { action: 'sandbox.create' }, scene)
+      this.#tellSoon()
+      return view
+    })
   }
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
@@ -47,7 +72,14 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
-    return this.#run(({ life }) => life.destroy(call, sandbox))
+    return this.#asked(call, {}, ({ life, trail }) => {
+      const scene = trail.look(call)
+      return life.destroy(call, sandbox, async () => {
+        // Told before it is forgotten: what is stored here ends with the sandbox, the owner's audit does not.
+        if (scene !== undefined) await trail.write(call, { action: 'sandbox.destroy' }, scene)
+        await trail.flush()
+      })
+    })
   }
 
   /** Stored now, given to processes from the next start on. */
@@ -59,7 +91,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {
-    return this.#run(({ life, provider }) =>
+    return this.#asked(call, {}, ({ life, provider }) =>
       provider.logs(life.allow(call, 'work').record.id, maxBytes, call.requestId),
     )
   }
@@ -70,7 +102,9 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     pinned: boolean,
   ): Promise<Outcome<SessionFacts>> {
-    return this.#run(({ sessions }) => sessions.startProcess(call, session, request, pinned))
+    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }) =>
+      sessions.startProcess(call, session, request, pinned),
+    )
   }
 
   exec(
@@ -79,7 +113,9 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<Outcome<ExecResult>> {
-    return this.#run(({ sessions }) => sessions.exec(call, session, request, timeoutMs))
+    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }) =>
+      sessions.exec(call, session, request, timeoutMs),
+    )
   }
 
   /** Reads what runs now and brings the account's index up to date; wakes nothing. */
@@ -95,20 +131,20 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   endSession(call: SandboxCall, session: string): Promise<Outcome<SessionFacts>> {
-    return this.#run(({ sessions }) => sessions.end(call, session))
+    return this.#asked(call, { session }, ({ sessions }) => sessions.end(call, session))
   }
 
   /** Marks a session as one to keep the sandbox awake for, or no longer. */
   pinSession(call: SandboxCall, session: string, pinned: boolean): Promise<Outcome<void>> {
-    return this.#run(({ sessions }) => sessions.pin(call, session, pinned))
+    return this.#asked(call, { session }, ({ sessions }) => sessions.pin(call, session, pinned))
   }
 
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {
-    return this.#run(({ sessions }) => sessions.output(call, session, from))
+    return this.#asked(call, { session }, ({ sessions }) => sessions.output(call, session, from))
   }
 
   grant(call: SandboxCall, request: GrantRequest): Promise<Outcome<GrantRecord>> {
-    return this.#run(({ sharing }) => sharing.grant(call, request))
+    return this.#asked(call, { session: request.session }, ({ sharing }) => sharing.grant(call, request))
   }
 
   grants(call: SandboxCall): Promise<Outcome<readonly GrantRecord[]>> {
@@ -116,7 +152,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   revokeGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
-    return this.#run(({ sharing }) => sharing.revoke(call, grant))
+    return this.#asked(call, {}, ({ sharing }) => sharing.revoke(call, grant))
   }
 
   redeemGrant(redeemer: Redeemer, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
@@ -129,7 +165,9 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   issueTicket(call: SandboxCall, request: TicketRequest): Promise<Outcome<number>> {
-    return this.#run(({ sharing }) => sharing.issueTicket(call, request))
+    return this.#asked(call, { session: request.session }, ({ sharing }) =>
+      sharing.issueTicket(call, request),
+    )
   }
 
   takeTicket(hash: string, origin: string | null): Promise<Outcome<TakenTicket | null>> {
@@ -148,7 +186,7 @@ export class SandboxObject extends DurableObject<Env> {
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    const outcome = await this.#run(({ sessions }) =>
+    const outcome = await this.#asked(call, deedOf(call), ({ sessions }) =>
       sessions.reach(call, options, ({ address }, sandboxd, caller) => {
         // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
         if (options.mayStart) this.#store.touch(Date.now())
@@ -156,12 +194,29 @@ export class SandboxObject extends DurableObject<Env> {
       }),
     )
     if (outcome.ok) return outcome.value
-    return respondError(new SandwireError(outcome.code, outcome.message), call.requestId)
+    return respondError(errorOf(outcome), call.requestId)
   }
 
-  /** The object's one alarm, which rings while the sandbox runs. */
+  /** Writes down a refusal that was decided before this object was asked. */
+  noteRefusal(call: SandboxCall, code: ErrorCode, session?: string): Promise<Outcome<void>> {
+    return this.#run(async ({ trail }) => {
+      const scene = trail.look(call)
+      if (scene === undefined || call.action === undefined) return
+      await trail.write(call, { action: call.action, session }, scene, code)
+      this.#tellSoon()
+    })
+  }
+
+  /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
   override async alarm(): Promise<void> {
-    unwrap(await this.#run(({ life }) => life.look(crypto.randomUUID())))
+    await this.#tell()
+    unwrap(
+      await this.#run(async ({ life, trail }) => {
+        const is = this.#store.read()?.state.is
+        if (is !== 'stopped' && is !== 'failed') await life.look(crypto.randomUUID())
+        if (!this.#store.audit.isEmpty) await trail.wake()
+      }),
+    )
   }
 
   /** Does something with a sandbox that the caller may do that to, and shows how it is then. */
@@ -170,11 +225,45 @@ export class SandboxObject extends DurableObject<Env> {
     need: Need,
     act: (parts: SandboxParts, allowed: Allowed) => Promise<void>,
   ): Promise<Outcome<SandboxView>> {
-    return this.#run(async (parts) => {
+    return this.#asked(call, {}, async (parts) => {
       const { life } = parts
       await act(parts, life.allow(call, need))
       return life.view(life.allow(call, need).record)
     })
+  }
+
+  /** Does what somebody asked for and, when that has a name in the audit, writes down what came of it. */
+  #asked<T>(
+    call: SandboxCall,
+    about: Partial<Deed>,
+    run: (parts: SandboxParts) => T | Promise<T>,
+  ): Promise<Outcome<T>> {
+    const action = about.action ?? call.action
+    return this.#run(async (parts) => {
+      const scene = parts.trail.look(call)
+      if (scene === undefined || action === undefined) return run(parts)
+      let code: ErrorCode | undefined
+      try {
+        return await run(parts)
+      } catch (caught) {
+        code = nameFault(caught).code
+        throw caught
+      } finally {
+        await parts.trail.write(call, { ...about, action }, scene, code)
+        this.#tellSoon()
+      }
+    })
+  }
+
+  /** Tells the owner's account what waits, without anybody waiting for it. */
+  #tellSoon(): void {
+    this.ctx.waitUntil(this.#tell())
+  }
+
+  async #tell(): Promise<void> {
+    const told = await this.#run(({ trail }) => trail.flush())
+    // The rows stay, and the alarm tries again.
+    if (!told.ok) runtimeOf(this.env).log.warn('audit_delayed', { code: told.code })
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {

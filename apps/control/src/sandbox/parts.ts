@@ -1,7 +1,9 @@
 import type { Env } from '../env.ts'
+import { within } from '../http/within.ts'
 import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
+import { AuditTrail } from './audit-trail.ts'
 import { SandboxLife } from './life.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
@@ -14,7 +16,13 @@ export interface SandboxParts {
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
   readonly provider: Provider
+  readonly trail: AuditTrail
 }
+
+/** When what could not be told is tried again, unless something else rings sooner. */
+const RETRY_MS = 5_000
+/** How long the owner's account may take to write down what it is told. */
+const DELIVERY_MS = 10_000
 
 export async function openParts(
   ctx: DurableObjectState,
@@ -41,7 +49,9 @@ export async function openParts(
     },
     alarm: {
       set: (atMs) => ctx.storage.setAlarm(atMs),
-      clear: () => ctx.storage.deleteAlarm(),
+      // What the audit has not been told yet needs another try, running or not.
+      clear: () =>
+        store.audit.isEmpty ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(nowMs() + RETRY_MS),
     },
     deleteAll: () => ctx.storage.deleteAll(),
   })
@@ -56,5 +66,16 @@ export async function openParts(
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
-  return { life, provider, sessions, sharing }
+  const trail = new AuditTrail({
+    ...{ store, nowMs },
+    deliver: async (owner, entries) => {
+      const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(entries))
+      await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
+    },
+    wake: async () => {
+      if ((await ctx.storage.getAlarm()) === null) await ctx.storage.setAlarm(nowMs() + RETRY_MS)
+    },
+    mintId: () => crypto.randomUUID(),
+  })
+  return { life, provider, sessions, sharing, trail }
 }

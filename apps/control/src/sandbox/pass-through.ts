@@ -1,5 +1,6 @@
 import { type Role, ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
+import { ACTIONS } from '../audit/actions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
 import type { Caller, SandboxdClient } from './sandboxd-client.ts'
@@ -13,6 +14,8 @@ const callSchema = z.object({
   expiresMs: z.number().exactOptional(),
   address: z.string(),
   requestId: z.string(),
+  action: z.enum(ACTIONS).exactOptional(),
+  template: z.string().exactOptional(),
   query: z.string(),
   joins: z.string().exactOptional(),
   session: z.string().exactOptional(),

@@ -1,4 +1,5 @@
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
+import { AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { SharingStore } from './sharing-store.ts'
 import type { SandboxState } from './state.ts'
@@ -33,6 +34,7 @@ const MIGRATIONS: readonly string[] = [
     expires_ms INTEGER NOT NULL,
     ticket TEXT NOT NULL
   )`,
+  AUDIT_OUTBOX_MIGRATION,
 ]
 
 /**
@@ -44,10 +46,13 @@ export class SandboxStore {
   #hasTables = false
   /** Grants and tickets. */
   readonly sharing: SharingStore
+  /** What the owner's audit is still to be told. */
+  readonly audit: AuditOutbox
 
   constructor(sql: Sql) {
     this.#sql = sql
     this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
+    this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()
   }

@@ -1,0 +1,133 @@
+import type { ErrorCode } from '@sandwire/protocol'
+import type { Action } from '../audit/actions.ts'
+import { Chatter } from '../audit/chatter.ts'
+import { type AuditEntry, isRefusal } from '../audit/entry.ts'
+import type { AuditOutbox } from './audit-outbox.ts'
+import type { SandboxCall } from './call.ts'
+import type { SandboxRecord } from './record.ts'
+import type { SandboxStore } from './store.ts'
+
+/** What a row says beside who asked. */
+export interface Deed {
+  readonly action: Action
+  readonly session?: string | undefined
+  /** Name of the command. */
+  readonly command?: string | undefined
+}
+
+/** The sandbox as it was before something was done to it. */
+export interface Scene {
+  readonly record: SandboxRecord
+  /** Whether the caller had any right here: what strangers are refused is nobody's history. */
+  readonly isKnown: boolean
+}
+
+export interface TrailDependencies {
+  readonly store: SandboxStore
+  /** Tells the owner's account; throws when it is not known to have arrived. */
+  readonly deliver: (owner: string, entries: readonly AuditEntry[]) => Promise<void>
+  /** Makes sure that the object's alarm rings soon, also after a crash. */
+  readonly wake: () => Promise<void>
+  readonly nowMs: () => number
+  readonly mintId: () => string
+}
+
+/**
+ * Writes what is done in a sandbox into its owner's audit: a row here first, in the same moment as the deed's own
+ * changes, then a delivery that is repeated until it is known to have arrived. Rows have ids, so none counts twice.
+ */
+export class AuditTrail {
+  readonly #deps: TrailDependencies
+  readonly #chatter = new Chatter()
+  #flushing: Promise<void> | undefined
+
+  constructor(deps: TrailDependencies) {
+    this.#deps = deps
+  }
+
+  /** Looks before something is done; undefined when there is no sandbox. */
+  look({ identity }: Pick<SandboxCall, 'identity'>): Scene | undefined {
+    const record = this.#deps.store.read()
+    return record === undefined ? undefined : { record, isKnown: this.#isKnown(record, identity) }
+  }
+
+  /** Writes down what a call came to. Durable with whatever else the object writes before it answers. */
+  async write(call: SandboxCall, deed: Deed, before: Scene, code?: ErrorCode): Promise<void> {
+    const { store, nowMs, wake } = this.#deps
+    const { record } = before
+    // Destroyed: its last row was written while there was a place to write it.
+    if (store.read() === undefined) return
+    if (!before.isKnown && !this.#isKnown(record, call.identity)) return
+    // To somebody who holds something here, a sandbox that does not exist is one that they may not see.
+    const isRefused = code !== undefined && (isRefusal(code) || code === 'sandbox_not_found')
+    const entry: AuditEntry = {
+      id: `${call.requestId}.${deed.action}`,
+      atMs: nowMs(),
+      actor: call.identity,
+      actorName: call.name,
+      action: deed.action,
+      sandbox: record.id,
+      sandboxName: record.name,
+      address: call.address,
+      outcome: isRefused ? 'refused' : 'allowed',
+      requestId: call.requestId,
+      ...(deed.session === undefined ? {} : { session: deed.session }),
+      ...(deed.command === undefined ? {} : { command: deed.command }),
+      ...(call.template === undefined ? {} : { template: call.template }),
+      ...(call.login === undefined ? {} : { login: call.login }),
+      ...(code === undefined ? {} : { code }),
+    }
+    if (!this.#chatter.admits(entry, nowMs()) || !this.#outbox.add(entry)) this.#drop(record)
+    await wake()
+  }
+
+  /** Makes sure that what waits is tried again. */
+  wake(): Promise<void> {
+    return this.#deps.wake()
+  }
+
+  /** Tells the owner's account everything that waits; throws when that cannot be done now. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#flush().finally(() => {
+      this.#flushing = undefined
+    })
+    return this.#flushing
+  }
+
+  async #flush(): Promise<void> {
+    const { store, deliver } = this.#deps
+    for (let batch = this.#outbox.head(); batch !== undefined; batch = this.#outbox.head()) {
+      const record = store.read()
+      if (record === undefined) return
+      await deliver(record.owner, batch.entries)
+      this.#outbox.confirm(batch)
+    }
+  }
+
+  #drop({ id, name }: SandboxRecord): void {
+    const { nowMs, mintId } = this.#deps
+    const unique = mintId()
+    this.#outbox.countDrop({
+      id: `${unique}.audit.dropped`,
+      atMs: nowMs(),
+      actor: '',
+      actorName: '',
+      action: 'audit.dropped',
+      sandbox: id,
+      sandboxName: name,
+      address: '',
+      outcome: 'allowed',
+      requestId: unique,
+    })
+  }
+
+  get #outbox(): AuditOutbox {
+    return this.#deps.store.audit
+  }
+
+  #isKnown({ owner }: SandboxRecord, account: string): boolean {
+    const { store, nowMs } = this.#deps
+    const holds = (): boolean => store.sharing.grantsOf(account).some(({ expiresMs }) => expiresMs > nowMs())
+    return account === owner || holds()
+  }
+}
