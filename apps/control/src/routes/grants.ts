@@ -1,0 +1,116 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { AccountIds } from '../auth/account-id.ts'
+import { mintSecret, sha256Hex } from '../bytes.ts'
+import type { SourceSettings } from '../http/source-check.ts'
+import { type Outcome, unwrap } from '../outcome.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { type GrantRecord, noSuchGrant, noticeOf, sandboxOfGrant } from '../sandbox/grants.ts'
+import type { IdMint } from '../sandbox/sandbox-id.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { type App, callOf } from './context.ts'
+import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { placeOf, unwrapPlace } from './place.ts'
+import { createGrantBody, grantList, grantMade, grantParams, grantsQuery } from './sharing-schemas.ts'
+
+export interface GrantDependencies {
+  readonly directory: Directory
+  readonly mint: IdMint
+  readonly accounts: AccountIds
+  readonly source: SourceSettings
+}
+
+/** The address that links lead to: the one that whoever shares uses. */
+function originOf(headers: Headers, { publicOrigins }: SourceSettings): string {
+  const host = headers.get('host')?.toLowerCase()
+  const origin = publicOrigins.find((candidate) => new URL(candidate).host === host) ?? publicOrigins[0]
+  if (origin === undefined) throw new SandwireError('internal', 'Cannot make a link: no public origin is set')
+  return origin
+}
+
+/** A grant as its owner sees it. */
+function show({ id, session, role, label, createdMs, expiresMs, holder }: GrantRecord) {
+  return {
+    grant: id,
+    session: session ?? null,
+    ...{ role, label, createdMs, expiresMs },
+    state: holder === undefined ? ('open' as const) : ('held' as const),
+    account: holder?.account ?? null,
+    name: holder?.name ?? null,
+  }
+}
+
+/** The answer about a grant; one of another's sandbox and none look the same. */
+function unwrapGrant<T>(outcome: Outcome<T>): T {
+  if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchGrant()
+  return unwrap(outcome)
+}
+
+/** `/api/grants`: what owners give to others, and take back. */
+export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependencies): void {
+  const { directory, mint, accounts, source } = deps
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/grants',
+      request: { body: body(createGrantBody) },
+      responses: { 201: json(grantMade, 'The grant, and the link that gives it to whoever comes first') },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const { sandbox: named, session, role, expiresSeconds, label, account } = context.req.valid('json')
+      if (account !== undefined && !(await accounts.isMinted(account)))
+        throw new SandwireError('bad_request', 'Cannot use "account": expected the id of an account')
+      const sandbox = await placeOf(directory, call.identity, { sandbox: named, session })
+      const secret = mintSecret()
+      const outcome = await directory.sandbox(sandbox).grant(call, {
+        ...{ role, label, lifeMs: expiresSeconds * 1000 },
+        ...(session === undefined ? {} : { session }),
+        ...(account === undefined ? { linkHash: await sha256Hex(secret) } : { account }),
+      })
+      const { id, expiresMs } = session === undefined ? unwrap(outcome) : unwrapPlace(outcome)
+      const notice = noticeOf(role)
+      const link = `${originOf(context.req.raw.headers, source)}/join#${id}.${secret}`
+      return context.json(
+        {
+          ...{ grant: id, sandbox, session: session ?? null, role, expiresMs },
+          ...(account === undefined ? { link } : {}),
+          ...(notice === undefined ? {} : { notice }),
+        },
+        201,
+      )
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/grants',
+      request: { query: grantsQuery },
+      responses: { 200: json(grantList, 'What was shared of a sandbox, oldest first') },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const ref = parseSandboxRef(context.req.valid('query').sandbox)
+      const sandbox = await directory.resolve(call.identity, ref)
+      const grants = unwrap(await directory.sandbox(sandbox).grants(call))
+      return context.json({ sandbox, grants: grants.map(show) }, 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'delete',
+      path: '/api/grants/{grant}',
+      request: { params: grantParams },
+      responses: { 204: { description: 'It opens nothing any more, and what it opened is being cut' } },
+    }),
+    async (context) => {
+      const { grant } = context.req.valid('param')
+      const sandbox = sandboxOfGrant(grant)
+      if (sandbox === undefined || !(await mint.isMinted(sandbox))) throw noSuchGrant()
+      unwrapGrant(await directory.sandbox(sandbox).revokeGrant(callOf(context), grant))
+      return context.body(null, 204)
+    },
+  )
+}

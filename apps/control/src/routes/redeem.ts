@@ -1,0 +1,102 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { AccountIds } from '../auth/account-id.ts'
+import type { Identity } from '../auth/authenticator.ts'
+import { admitGuest, isGuestLogin } from '../auth/guests.ts'
+import { sha256Hex } from '../bytes.ts'
+import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
+import { unwrap } from '../outcome.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { type HeldGrant, linkSpent, parseLink, sandboxOfGrant } from '../sandbox/grants.ts'
+import type { IdMint } from '../sandbox/sandbox-id.ts'
+import type { Redeemer } from '../sandbox/sharing.ts'
+import { type App, callOf } from './context.ts'
+import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { heldGrantList, redeemBody, redeemed } from './sharing-schemas.ts'
+
+export interface RedeemDependencies {
+  readonly directory: Directory
+  readonly mint: IdMint
+  readonly accounts: AccountIds
+  readonly source: SourceSettings
+  readonly nowMs: () => number
+}
+
+/** What a guest is called who gives no name. */
+const NAMELESS = 'guest'
+
+/** A grant as its holder sees it. */
+function show({ session, ownerName, ...held }: HeldGrant) {
+  return { ...held, session: session ?? null, owner: ownerName }
+}
+
+/** A browser says where it is when it posts; one that does not is no browser, and has no cookies to be tricked with. */
+function isBrowser(headers: Headers, source: SourceSettings): boolean {
+  if (!headers.has('origin') && !headers.has('sec-fetch-site')) return false
+  if (!hasListedOrigin(headers, source))
+    throw new SandwireError('origin_refused', 'Cannot join from this origin')
+  return true
+}
+
+/** Exchanging links, and what an account got for them. */
+export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependencies): void {
+  const { directory, mint, accounts, source, nowMs } = deps
+
+  const redeem = async (link: string, redeemer: Redeemer): Promise<HeldGrant> => {
+    const { grant, secret } = parseLink(link) ?? {}
+    const sandbox = grant === undefined ? undefined : sandboxOfGrant(grant)
+    if (grant === undefined || secret === undefined || sandbox === undefined) throw linkSpent()
+    if (!(await mint.isMinted(sandbox))) throw linkSpent()
+    return unwrap(await directory.sandbox(sandbox).redeemGrant(redeemer, grant, await sha256Hex(secret)))
+  }
+
+  const redeemAsGuest = async (
+    link: string,
+    guest: Redeemer,
+    before: Identity | undefined,
+    headers: Headers,
+  ) => {
+    const isPage = isBrowser(headers, source)
+    const held = await redeem(link, guest)
+    const admitted = await admitGuest(
+      { ...guest, held, before, isBrowser: isPage },
+      async (account, signIn, hash) => void unwrap(await directory.account(account).signIn(signIn, hash)),
+      nowMs(),
+    )
+    return { held, ...admitted }
+  }
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/grants/redeem',
+      request: { body: body(redeemBody) },
+      responses: { 200: json(redeemed, 'What was shared; a browser that becomes a guest gets its cookie') },
+    }),
+    async (context) => {
+      const { link, name } = context.req.valid('json')
+      const identity = context.get('identity')
+      if (identity !== undefined && !isGuestLogin(identity.login)) {
+        const { account, name: known } = identity
+        return context.json(show(await redeem(link, { account, name: known })), 200)
+      }
+      // Of chance alone: who comes again without a credential is another guest, and gets nothing for a used link.
+      const account = identity?.account ?? (await accounts.of('guest', crypto.randomUUID()))
+      const guest: Redeemer = { account, name: identity?.name ?? name ?? NAMELESS }
+      const { held, cookie, token } = await redeemAsGuest(link, guest, identity, context.req.raw.headers)
+      if (cookie !== undefined) context.header('set-cookie', cookie)
+      return context.json({ ...show(held), ...(token === undefined ? {} : { token }) }, 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/account/grants',
+      responses: { 200: json(heldGrantList, 'What others shared with the account, in the order it came') },
+    }),
+    async (context) => {
+      const grants = await directory.sharedWith(callOf(context).identity)
+      return context.json({ grants: grants.map(show) }, 200)
+    },
+  )
+}
