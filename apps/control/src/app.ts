@@ -3,8 +3,10 @@ import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { bodyLimit } from 'hono/body-limit'
 import type { AccountIds } from './auth/account-id.ts'
 import { firstOf } from './auth/authenticator.ts'
+import { bearer } from './auth/bearer.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
-import { localToken } from './auth/local-token.ts'
+import { findIdentityFault, type Secrets } from './auth/identity-fault.ts'
+import type { Fetch } from './auth/issuer-fetch.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
@@ -13,6 +15,8 @@ import type { App, AppEnv } from './routes/context.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
+import { identityGate } from './routes/identity-gate.ts'
+import { addIdentityRoutes } from './routes/identity.ts'
 import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
@@ -36,6 +40,9 @@ export interface AppDependencies {
   readonly directory: Directory
   readonly mint: IdMint
   readonly accounts: AccountIds
+  readonly secrets: Secrets
+  /** The way out to issuers. */
+  readonly askIssuer: Fetch
   readonly mintRequestId: () => string
   readonly redeem: RedeemCode
 }
@@ -62,6 +69,8 @@ export function createApp({
   directory,
   mint,
   accounts,
+  secrets,
+  askIssuer,
   mintRequestId,
   redeem,
 }: AppDependencies): App {
@@ -73,7 +82,7 @@ export function createApp({
   })
   const hasLocalIdentity = config.localTokenSha256 !== undefined
   const authenticator = firstOf([
-    ...(config.localTokenSha256 === undefined ? [] : [localToken(config.localTokenSha256)]),
+    bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
     browserCookie({
       accounts,
       find: async ({ account, hash }) => unwrap(await directory.account(account).findSignIn(hash)),
@@ -86,6 +95,7 @@ export function createApp({
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId }))
   app.use(sourceGate(config))
+  app.use(identityGate(findIdentityFault(config, secrets)))
   app.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
@@ -96,6 +106,7 @@ export function createApp({
   )
 
   addHealthRoutes(app, guardOf, runtime)
+  addIdentityRoutes(app, guardOf, config)
   addSandboxRoutes(app, guardOf, { directory, isolationOf: runtime.isolationOf })
   addSessionRoutes(app, guardOf, { directory, mint })
   addLogRoutes(app, guardOf, directory)

@@ -11,6 +11,12 @@ export interface Env {
   readonly HOST: Fetcher
   /** Sandboxes of this machine, by the slots of the host API's addresses. */
   readonly [slot: `SLOT_${number}`]: Fetcher | undefined
+  /** The way to issuers, where the runtime has no network of its own; absent: it has one. */
+  readonly ISSUERS?: Fetcher
+  /** Signs the tokens of the operator's own services; absent: there are none. */
+  readonly JWT_SECRET?: string
+  /** The operator's one token for the API; absent: there is none. */
+  readonly API_TOKEN?: string
   /** Settings, JSON. */
   readonly SANDWIRE_CONFIG: string
   /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */

@@ -1,5 +1,6 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import { createApp } from './app.ts'
+import { readSecrets } from './auth/identity-fault.ts'
 import { redeemAtHost } from './auth/sign-in-codes.ts'
 import type { Env } from './env.ts'
 import type { App } from './routes/context.ts'
@@ -22,6 +23,8 @@ async function appOf(env: Env): Promise<App> {
     mint,
     accounts,
     directory: new Directory(env, mint),
+    secrets: readSecrets(env),
+    askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     mintRequestId: () => crypto.randomUUID(),
     redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),
   })

@@ -29,13 +29,15 @@ describe('the routes', () => {
     const none = (): undefined => undefined
     const app = createApp({
       runtime: {
-        config: { localTokenSha256: '', defaultName: '' },
+        config: { mode: 'local', issuers: [], localTokenSha256: '', defaultName: '' },
         log: { info: none, warn: none, error: none },
         metrics: { count: none, set: none },
         nowMs: () => 0,
       },
       directory: {},
       mint: {},
+      accounts: {},
+      secrets: {},
       mintRequestId: () => 'r',
       redeem: none,
     })

@@ -54,6 +54,8 @@ export const ERRORS = {
   provider_unavailable: passing(503, 4414),
   /** Nobody can sign in: no identity issuer is configured. */
   no_issuer: final(503, 4417),
+  /** Who says who people are cannot be asked, so nobody new is let in for now. */
+  issuer_unavailable: passing(503, 4418),
   /** Stopping would lose the files, and the request did not say that this is meant. */
   needs_discard: final(409, 4415),
   /** Another sandbox of the account has this name. */

@@ -7,6 +7,8 @@ export type Credential =
   | 'read'
   /** The same, but it changes something: a cookie counts only with an exact Origin. */
   | 'write'
+  /** The same; on one machine, without issuers, also nobody: the secret of a link says that they were invited. */
+  | 'invited'
   /** A bearer or a ticket: a cookie would let any page that gets past the origin check attach. */
   | 'socket'
 
@@ -36,9 +38,13 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /front.js': 'public',
   'GET /signin': 'public',
   'GET /signin.js': 'public',
+  'GET /join': 'public',
+  'GET /join.js': 'public',
   'GET /page.css': 'public',
   'POST /api/signin': 'public',
   'POST /api/signout': rule('write', 'connect', 'self'),
+  'GET /api/auth': 'public',
+  'GET /api/whoami': rule('read', 'connect', 'self'),
   'GET /api/openapi.json': rule('read', 'connect', 'self'),
   'GET /api/sandboxes': rule('read', 'connect', 'self'),
   'POST /api/sandboxes': rule('write', 'admin', 'self'),
@@ -59,6 +65,13 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'PUT /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
   'DELETE /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
   'GET /api/audit': rule('read', 'admin', 'self'),
+  'GET /api/account/grants': rule('read', 'connect', 'self'),
+  'POST /api/grants': rule('write', 'admin', 'own'),
+  'GET /api/grants': rule('read', 'admin', 'own'),
+  'DELETE /api/grants/:grant': rule('write', 'admin', 'own'),
+  'POST /api/grants/redeem': rule('invited', 'connect', 'self'),
+  // To join, `watch`; to start, `work`.
+  'POST /api/tickets': rule('write', 'connect', 'watch'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),
