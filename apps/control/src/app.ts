@@ -7,19 +7,25 @@ import { bearer } from './auth/bearer.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
 import { findIdentityFault, type Secrets } from './auth/identity-fault.ts'
 import type { Fetch } from './auth/issuer-fetch.ts'
+import { guestToken } from './auth/guest-token.ts'
+import type { SessionTokens } from './auth/session-token.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
+import { CommandPolicy } from './commands/command-policy.ts'
+import { ticket } from './auth/ticket.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
+import { addGrantRoutes } from './routes/grants.ts'
 import { addHealthRoutes } from './routes/health.ts'
 import { identityGate } from './routes/identity-gate.ts'
 import { addIdentityRoutes } from './routes/identity.ts'
 import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
+import { addRedeemRoutes } from './routes/redeem.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
@@ -27,10 +33,13 @@ import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSignInListRoutes } from './routes/sign-ins.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
 import { sourceGate } from './routes/source-gate.ts'
+import { addTicketRoutes } from './routes/tickets.ts'
+import { addTemplateRoutes } from './routes/templates.ts'
 import { withoutQuery } from './routes/without-query.ts'
 import type { Runtime } from './runtime.ts'
 import type { Directory } from './sandbox/directory.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
+import { SessionNames } from './sandbox/session-names.ts'
 
 /** Largest body of a request. */
 const MAX_BODY_BYTES = 256 * 1024
@@ -40,6 +49,7 @@ export interface AppDependencies {
   readonly directory: Directory
   readonly mint: IdMint
   readonly accounts: AccountIds
+  readonly sessionTokens: SessionTokens | undefined
   readonly secrets: Secrets
   /** The way out to issuers. */
   readonly askIssuer: Fetch
@@ -69,6 +79,7 @@ export function createApp({
   directory,
   mint,
   accounts,
+  sessionTokens,
   secrets,
   askIssuer,
   mintRequestId,
@@ -81,17 +92,31 @@ export function createApp({
     },
   })
   const hasLocalIdentity = config.localTokenSha256 !== undefined
+  /** On one machine, without issuers, people can come for a link without a sign-in of their own. */
+  const hasGuests = hasLocalIdentity && config.issuers.length === 0
+  const findSignIn = async (account: string, hash: string) =>
+    unwrap(await directory.account(account).findSignIn(hash))
   const authenticator = firstOf([
+    ...(hasLocalIdentity ? [guestToken({ accounts, find: findSignIn })] : []),
     bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
     browserCookie({
       accounts,
-      find: async ({ account, hash }) => unwrap(await directory.account(account).findSignIn(hash)),
+      find: ({ account, hash }) => findSignIn(account, hash),
       isTrusted: (issuer) =>
         issuer === null ? hasLocalIdentity : config.issuers.some(({ id }) => id === issuer),
     }),
   ])
   const budget = new RequestBudget()
-  const guardOf = (policy: Policy) => guard(policy, { source: config, authenticator, budget, nowMs })
+  const commands = new CommandPolicy(config.commands)
+  const sessionNames = new SessionNames(sessionTokens, config.provider, nowMs)
+  const tickets = ticket({
+    isMinted: (sandbox) => mint.isMinted(sandbox),
+    take: async (sandbox, hash, origin) => unwrap(await directory.sandbox(sandbox).takeTicket(hash, origin)),
+  })
+  const guardOf = (policy: Policy) =>
+    guard(policy, { source: config, authenticator, tickets, hasGuests, budget, nowMs })
+
+  if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId }))
   app.use(sourceGate(config))
@@ -108,12 +133,16 @@ export function createApp({
   addHealthRoutes(app, guardOf, runtime)
   addIdentityRoutes(app, guardOf, config)
   addSandboxRoutes(app, guardOf, { directory, isolationOf: runtime.isolationOf })
-  addSessionRoutes(app, guardOf, { directory, mint })
+  addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
   addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
-  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics })
+  addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
+  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, nowMs })
+  addTicketRoutes(app, guardOf, directory)
+  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics, commands, sessionNames })
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
   addSignInListRoutes(app, guardOf, directory)
+  addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
   addDocument(app, guardOf)
 

@@ -9,6 +9,10 @@ import type { Credential, Policy } from './policies.ts'
 export interface GuardDependencies {
   readonly source: SourceSettings
   readonly authenticator: Authenticator
+  /** Tickets count where sockets are opened, and nowhere else. */
+  readonly tickets: Authenticator
+  /** Whether people without a credential may come for a link. */
+  readonly hasGuests: boolean
   readonly budget: RequestBudget
   readonly nowMs: () => number
 }
@@ -23,6 +27,7 @@ function cookieRefusal(
     case 'socket':
       return notAccepted('a browser needs a ticket here')
     case 'write':
+    case 'invited':
       return hasListedOrigin(headers, source)
         ? undefined
         : new SandwireError('origin_refused', 'Cannot change anything without an origin of ours')
@@ -41,24 +46,34 @@ export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): 
 
 /** Lets a request through when its policy allows it. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
-  const { source, authenticator, budget, nowMs } = deps
+  const { source, authenticator, tickets, hasGuests, budget, nowMs } = deps
   const limited = (): SandwireError => new SandwireError('rate_limited', 'Cannot take more requests now')
   const refuseStranger = (error: SandwireError): never => {
     throw budget.takeAsStranger(nowMs()) ? error : limited()
   }
-  const identify = async (headers: Headers): Promise<Identity> => {
+  const takesTickets = policy !== 'public' && policy.credential === 'socket'
+  const isInvitation = policy !== 'public' && policy.credential === 'invited' && hasGuests
+  /** Undefined: a guest. */
+  const identify = async (headers: Headers): Promise<Identity | undefined> => {
+    // A cookie of a sign-in that ended is as good as none here, and whoever has it cannot remove it.
+    const mayBeGuest = isInvitation && !headers.has('authorization')
     let identity: Identity | undefined
     try {
-      identity = await authenticator.authenticate(headers)
+      identity = takesTickets ? await tickets.authenticate(headers) : undefined
+      identity ??= await authenticator.authenticate(headers)
     } catch (caught) {
-      return refuseStranger(SandwireError.from(caught))
+      if (!mayBeGuest) return refuseStranger(SandwireError.from(caught))
     }
-    return identity ?? refuseStranger(notAccepted('no credential was sent'))
+    if (identity !== undefined) return identity
+    if (!mayBeGuest) return refuseStranger(notAccepted('no credential was sent'))
+    if (!budget.takeAsStranger(nowMs())) throw limited()
+    return undefined
   }
   return async (context, next) => {
     if (policy === 'public') return next()
     const { headers } = context.req.raw
     const identity = await identify(headers)
+    if (identity === undefined) return next()
     const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
