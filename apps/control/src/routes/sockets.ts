@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { sandboxOfSession } from '@sandwire/internal'
+import { isSessionToken } from '../auth/session-token.ts'
 import { attach, type AttachDependencies } from './attach.ts'
-import { type App, callOf } from './context.ts'
+import { type App, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { sessionParams } from './schemas.ts'
 
@@ -16,8 +17,10 @@ const described = (description: string) => z.unknown().optional().openapi({ type
 const attachParameters = z.looseObject({
   sandbox: described('Id or name; a new name is made into a sandbox'),
   create: described('0: do not make one'),
-  session: described('Join this session; starts and wakes nothing'),
-  cmd: described('Command; the shell when absent'),
+  session: described('Join this session, by its id or a token of it; starts and wakes nothing'),
+  template: described('Run this template of the operator instead of a command of your own'),
+  param: described('NAME=VALUE of the template, may be repeated'),
+  cmd: described('Command, for who may run their own; the shell when absent'),
   arg: described('Argument, may be repeated'),
   mode: described('pipe or pty'),
   cwd: described('Folder in the workspace'),
@@ -30,6 +33,16 @@ const attachParameters = z.looseObject({
   overflow: described('block or trim'),
 })
 
+/** Who attaches, and what their ticket is for when they have one. */
+function callerOf(context: Parameters<typeof callOf>[0]) {
+  return { call: callOf(context), ticket: identityOf(context).ticket }
+}
+
+/** An id, or a token of one. */
+function isSessionName(text: string): boolean {
+  return isSessionToken(text) || sandboxOfSession(text) !== undefined
+}
+
 /** The routes that become WebSockets. */
 export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependencies): void {
   app.openapi(
@@ -39,7 +52,7 @@ export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
       request: { query: attachParameters },
       responses: upgraded,
     }),
-    (context) => attach(context.req.raw, new URL(context.req.url).searchParams, callOf(context), deps),
+    (context) => attach(context.req.raw, new URL(context.req.url).searchParams, callerOf(context), deps),
   )
 
   app.openapi(
@@ -52,10 +65,10 @@ export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
     (context) => {
       const { session } = context.req.valid('param')
       const query = new URL(context.req.url).searchParams
-      if (query.has('session') || query.has('sandbox') || sandboxOfSession(session) === undefined)
+      if (query.has('session') || query.has('sandbox') || !isSessionName(session))
         throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
       query.append('session', session)
-      return attach(context.req.raw, query, callOf(context), deps)
+      return attach(context.req.raw, query, callerOf(context), deps)
     },
   )
 }
