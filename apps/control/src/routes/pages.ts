@@ -1,4 +1,5 @@
 import { FRONT_HTML, FRONT_JS, PAGE_CSS } from '../pages/front.ts'
+import { JOIN_HTML, JOIN_JS } from '../pages/join.ts'
 import { SIGN_IN_HTML, SIGN_IN_JS } from '../pages/sign-in.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
@@ -24,6 +25,8 @@ const PAGES = [
   ['/front.js', JS, FRONT_JS],
   ['/signin', HTML, SIGN_IN_HTML],
   ['/signin.js', JS, SIGN_IN_JS],
+  ['/join', HTML, JOIN_HTML],
+  ['/join.js', JS, JOIN_JS],
   ['/page.css', 'text/css; charset=utf-8', PAGE_CSS],
 ] as const
 

@@ -1,0 +1,64 @@
+/** Where a link to something shared leads. Its secret is in the fragment, which never leaves the browser by itself. */
+export const JOIN_HTML = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Join in Sandwire</title>
+<link rel="stylesheet" href="/page.css"><script src="/join.js" defer></script></head>
+<body><main><h1>Sandwire</h1><p id="status" role="status">Loading…</p>
+<p id="signin" hidden><a href="/signin?return=%2Fjoin">Sign in</a></p>
+<div id="ask" hidden><label>Your name, as the others see it: <input id="name" maxlength="64" autocomplete="nickname"></label>
+<button id="go">Join</button></div>
+<p id="next" hidden>In a terminal: <code id="line"></code></p>
+</main></body></html>
+`
+
+/**
+ * Erases the secret from the address bar and the history before anything else. It waits in this tab's storage while its
+ * person signs in, and is erased there when it is sent. Texts go in as text, never as markup.
+ */
+export const JOIN_JS = `'use strict'
+const fragment = location.hash.slice(1)
+history.replaceState(null, '', '/join')
+const KEY = 'sandwire.join'
+const at = (id) => document.getElementById(id)
+const say = (text) => { at('status').textContent = text }
+if (fragment !== '') sessionStorage.setItem(KEY, fragment)
+const link = sessionStorage.getItem(KEY) ?? ''
+const show = ({ sandbox, sandboxName, session, role, owner }) => {
+  const what = session === null ? 'the sandbox ' + sandboxName : 'one session'
+  say(owner + ' shares ' + what + ' with you, as ' + role + '.')
+  const place = session === null ? '--sandbox ' + sandbox : '--session ' + session
+  at('line').textContent = 'npx sbx-stdio ' + location.origin + ' ' + place
+  at('next').hidden = false
+}
+const explain = async (response) => {
+  if (response.status === 410) return 'The link was used, has expired or was withdrawn: ask for a new one.'
+  const body = await response.json().catch(() => undefined)
+  return body?.error?.message ?? 'The server answered ' + response.status + '.'
+}
+const redeem = async (name) => {
+  sessionStorage.removeItem(KEY)
+  at('ask').hidden = true
+  const response = await fetch('/api/grants/redeem', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(name === '' ? { link } : { link, name }),
+  })
+  if (response.ok) show(await response.json())
+  else say(await explain(response))
+}
+const fail = () => say('The server does not answer.')
+const begin = async () => {
+  if (link === '') return say('This address is only the beginning of a link: open the whole one.')
+  const who = await fetch('/api/whoami')
+  if (who.ok) return redeem('')
+  const { local, issuers } = await (await fetch('/api/auth')).json()
+  const hasGuests = local && issuers.length === 0
+  say(hasGuests ? 'Something was shared with you.' : 'Sign in to see what was shared with you.')
+  at('signin').hidden = hasGuests
+  at('ask').hidden = !hasGuests
+  const go = () => redeem(at('name').value.trim()).catch(fail)
+  at('go').addEventListener('click', go)
+  at('name').addEventListener('keydown', (event) => { if (event.key === 'Enter') go() })
+}
+begin().catch(fail)
+`
