@@ -139,7 +139,15 @@ export function createApp({
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, nowMs })
   addTicketRoutes(app, guardOf, directory)
-  addSocketRoutes(app, guardOf, { directory, mint, defaultName: config.defaultName, log, metrics, commands, sessionNames })
+  addSocketRoutes(app, guardOf, {
+    directory,
+    mint,
+    defaultName: config.defaultName,
+    log,
+    metrics,
+    commands,
+    sessionNames,
+  })
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
   addSignInListRoutes(app, guardOf, directory)
   addTemplateRoutes(app, guardOf, commands)

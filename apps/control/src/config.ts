@@ -1,4 +1,11 @@
-import { ISSUED_SCOPES, ISSUER_ALGORITHMS, type IssuerConfig, isSecureUrl } from '@sandwire/internal'
+import {
+  ISSUED_SCOPES,
+  ISSUER_ALGORITHMS,
+  type IssuerConfig,
+  isSecureUrl,
+  type CommandSettings,
+  judgeCommands,
+} from '@sandwire/internal'
 import { z } from 'zod'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { completeLimits, type Limits, limitsSchema } from './limits.ts'
@@ -52,6 +59,12 @@ const configSchema = z.object({
   /** How long a ticket lives. */
   ticketMs: z.int().min(1).max(MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
+  /** What may be run. */
+  commands: z.unknown().transform(toCommands).prefault({}),
+  /** Whether clients that can set no header may put their bearer into the URL of an attach. */
+  tokenInUrl: z.boolean().default(false),
+  /** How long a session token lives. */
+  sessionTokenMinutes: z.int().min(15).max(60).default(60),
   provider: z.literal('host'),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local']),
@@ -67,6 +80,14 @@ export type Config = Omit<z.infer<typeof configSchema>, 'limits'> & {
 function areDistinct(issuers: readonly IssuerConfig[]): boolean {
   const count = (of: (issuer: IssuerConfig) => string): number => new Set(issuers.map(of)).size
   return count(({ id }) => id) === issuers.length && count(({ issuer }) => issuer) === issuers.length
+}
+
+/** Says all that is wrong at once, in the words that the host uses. */
+function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
+  const problems: string[] = []
+  const settings = judgeCommands(raw, problems)
+  for (const problem of problems) context.addIssue(problem)
+  return settings
 }
 
 function isOrigin(text: string): boolean {

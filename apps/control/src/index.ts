@@ -17,11 +17,12 @@ async function appOf(env: Env): Promise<App> {
   const known = apps.get(env)
   if (known !== undefined) return known
   const runtime = runtimeOf(env)
-  const { mint, accounts } = await runtime.keys()
+  const { mint, accounts, sessionTokens } = await runtime.keys()
   const app = createApp({
     runtime,
     mint,
     accounts,
+    sessionTokens,
     directory: new Directory(env, mint),
     secrets: readSecrets(env),
     askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),

@@ -10,6 +10,8 @@ export interface LogFields {
   readonly session?: string
   readonly state?: string
   readonly attempt?: number
+  /** Id of the command template that was started. */
+  readonly template?: string
   /** What went wrong inside; never sent to a peer. */
   readonly cause?: string
 }
@@ -31,6 +33,7 @@ const FIELDS: readonly (keyof LogFields)[] = [
   'session',
   'state',
   'attempt',
+  'template',
   'cause',
 ]
 /** Longest text in a field. */

@@ -1,5 +1,6 @@
-import { bindingOfSlot } from '@sandwire/internal'
+import { bindingOfSlot, decodeSessionKeys } from '@sandwire/internal'
 import { type AccountIds, openAccountIds } from './auth/account-id.ts'
+import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
 import { fromBase64 } from './bytes.ts'
 import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
@@ -16,6 +17,8 @@ interface Keys {
   readonly signer: Signer
   readonly mint: IdMint
   readonly accounts: AccountIds
+  /** Undefined when nobody gave a key for them. */
+  readonly sessionTokens: SessionTokens | undefined
 }
 
 /** What the worker and its objects share in one isolate: settings, keys, counters, the breaker. */
@@ -42,6 +45,17 @@ export function runtimeOf(env: Env): Runtime {
   return made
 }
 
+async function openTokens(
+  secret: string | undefined,
+  { sessionTokenMinutes }: Config,
+): Promise<SessionTokens | undefined> {
+  if (secret === undefined) return undefined
+  return openSessionTokens(decodeSessionKeys(secret), {
+    lifeMs: sessionTokenMinutes * 60_000,
+    random: (bytes) => crypto.getRandomValues(bytes),
+  })
+}
+
 function createRuntime(env: Env): Runtime {
   const nowMs = (): number => Date.now()
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -60,8 +74,9 @@ function createRuntime(env: Env): Runtime {
     },
   })
   let opened: Keys | undefined
+  const config = decodeConfig(env.SANDWIRE_CONFIG)
   return {
-    config: decodeConfig(env.SANDWIRE_CONFIG),
+    config,
     log: createLog((line) => console.log(line), nowMs),
     metrics,
     breaker,
@@ -75,6 +90,7 @@ function createRuntime(env: Env): Runtime {
         signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
         mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
         accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
+        sessionTokens: await openTokens(env.SESSION_TOKEN_SECRET, config),
       }
       return opened
     },

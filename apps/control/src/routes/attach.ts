@@ -14,6 +14,7 @@ import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { checkScope } from './guard.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
 
 export interface AttachDependencies {
@@ -160,11 +161,9 @@ export async function attach(
   const attachCall: AttachCall = {
     ...{ ...call, dialect, isIdempotent, query: parsed.query },
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
+    ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
   }
-  if (target.kind === 'start') {
-    checkScope(call, 'exec')
-    return startIn(target, attachCall, ticket, deps)
-  }
+  if (target.kind === 'start') return startIn(target, attachCall, ticket, deps)
   try {
     const place = await placeOfSession(call.identity, target, deps)
     checkTicket(ticket, { sandbox: place, session: target.session })

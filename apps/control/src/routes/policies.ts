@@ -72,6 +72,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/grants/redeem': rule('invited', 'connect', 'self'),
   // To join, `watch`; to start, `work`.
   'POST /api/tickets': rule('write', 'connect', 'watch'),
+  'GET /api/templates': rule('read', 'connect', 'self'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),

@@ -74,6 +74,17 @@ export const signInBody = z
   .strictObject({ code: z.string().regex(/^[A-Za-z0-9_-]{16,128}$/) })
   .openapi('SignIn')
 
+/** By hand, as `env` is; what the values may be is the template's matter. */
+function isTextRecord(value: unknown): value is Record<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.values(value).every((text) => typeof text === 'string')
+}
+const templateParams = z.custom<Record<string, string>>(isTextRecord, 'expected an object of texts').openapi({
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Parameters of the template.',
+})
+
 const processFields = {
   createId: z
     .string()
@@ -94,6 +105,10 @@ export const startProcessBody = z
     keep: between(1, limits.MAX_KEEP_SECONDS).optional(),
     overflow: z.enum(['block', 'trim']).optional(),
     pinned: z.boolean().optional().openapi({ description: 'The sandbox does not stop while this runs.' }),
+    template: z.string().max(64).optional().openapi({
+      description: 'Run this template of the operator; cmd, args, env, mode and cwd are its own.',
+    }),
+    params: templateParams.optional(),
   })
   .openapi('StartProcess')
 export const execBody = z
@@ -165,6 +180,10 @@ export const sessionView = z
     pinned: z.boolean().openapi({ description: 'The sandbox does not sleep while it runs.' }),
   })
   .openapi('Session')
+const sessionToken = z.string().optional().openapi({
+  description: 'Stands for the id in `/attach` and `/terminal`, for this account and for some minutes.',
+})
+export const namedSessionView = sessionView.extend({ token: sessionToken }).openapi('NamedSession')
 export const sessionList = z.object({ sessions: z.array(sessionView) }).openapi('Sessions')
 
 export const execResult = z

@@ -1,5 +1,7 @@
+import type { z } from '@hono/zod-openapi'
 import { sandboxOfSession } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { within } from '../http/within.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
@@ -8,13 +10,14 @@ import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
-import type { ProcessRequest } from '../sandbox/sessions.ts'
+import type { SessionNames } from '../sandbox/session-names.ts'
+import type { ProcessRequest, StartOptions } from '../sandbox/sessions.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
-import { checkScope } from './guard.ts'
 import {
   execBody,
   execResult,
+  namedSessionView,
   outputQuery,
   sandboxParams,
   sandboxSessionParams,
@@ -47,11 +50,46 @@ function unwrapSession<T>(outcome: Outcome<T>): T {
   return unwrap(outcome)
 }
 
+export interface SessionRouteDependencies {
+  readonly directory: Directory
+  readonly mint: IdMint
+  readonly commands: CommandPolicy
+  readonly sessionNames: SessionNames
+}
+
+type StartBody = z.infer<typeof startProcessBody>
+
+/** What a template says itself, so that a caller cannot. */
+const SAID_BY_TEMPLATE = ['cmd', 'args', 'env', 'mode', 'cwd'] as const
+
+/** What is to be started: a command of the caller's own, or one that a template makes. */
+function readStart(
+  { template, params, pinned = false, ...request }: StartBody,
+  call: SandboxCall,
+  commands: CommandPolicy,
+): { readonly call: SandboxCall; readonly request: ProcessRequest; readonly start: StartOptions } {
+  if (template === undefined) {
+    commands.checkFree(call, request.cmd)
+    if (params !== undefined)
+      throw new SandwireError('bad_request', 'Cannot use "params": there is no template')
+    return { call, request: toProcess(request), start: { pinned } }
+  }
+  const refused = SAID_BY_TEMPLATE.find((name) => request[name] !== undefined)
+  if (refused !== undefined)
+    throw new SandwireError('bad_request', `Cannot use "${refused}": a template was given`)
+  const { template: id, env, cmd, args, mode, cwd } = commands.fill(template, Object.entries(params ?? {}))
+  return {
+    call: { ...call, template: id },
+    request: toProcess({ ...request, cmd, args, mode, cwd }),
+    start: { pinned, env },
+  }
+}
+
 /** Sessions: across the account, and in one sandbox. */
 export function addSessionRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, mint }: { readonly directory: Directory; readonly mint: IdMint },
+  { directory, mint, commands, sessionNames }: SessionRouteDependencies,
 ): void {
   const placeOf = async (session: string): Promise<string> => {
     if (sandboxOfSession(session) === undefined)
@@ -90,13 +128,14 @@ export function addSessionRoutes(
       method: 'get',
       path: '/api/account/sessions/{session}',
       request: { params: sessionParams },
-      responses: { 200: json(sessionView, 'The session') },
+      responses: { 200: json(namedSessionView, 'The session') },
     }),
     async (context) => {
       const { session } = context.req.valid('param')
       const sandbox = await placeOf(session)
-      const facts = unwrapSession(await directory.sandbox(sandbox).showSession(callOf(context), session))
-      return context.json({ ...facts, sandbox }, 200)
+      const call = callOf(context)
+      const facts = unwrapSession(await directory.sandbox(sandbox).showSession(call, session))
+      return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 200)
     },
   )
 
@@ -136,19 +175,15 @@ export function addSessionRoutes(
       method: 'post',
       path: '/api/sandboxes/{sandbox}/sessions',
       request: { params: sandboxParams, body: body(startProcessBody) },
-      responses: { 201: json(sessionView, 'The session; attach to it by its id') },
+      responses: { 201: json(namedSessionView, 'The session; attach to it by its id') },
     }),
     async (context) => {
-      const call = callOf(context)
+      const { call, request, start } = readStart(context.req.valid('json'), callOf(context), commands)
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
-      const { pinned = false, ...request } = context.req.valid('json')
-      checkScope(call, 'exec')
       const object = directory.sandbox(sandbox)
-      const facts = unwrap(
-        await object.startProcess(call, mint.mintSession(sandbox), toProcess(request), pinned),
-      )
-      return context.json({ ...facts, sandbox }, 201)
+      const facts = unwrap(await object.startProcess(call, mint.mintSession(sandbox), request, start))
+      return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 201)
     },
   )
 
@@ -164,6 +199,7 @@ export function addSessionRoutes(
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const { timeoutSeconds, ...request } = context.req.valid('json')
+      commands.checkFree(call, request.cmd)
       const object = directory.sandbox(sandbox)
       const session = mint.mintSession(sandbox)
       const result = unwrap(await object.exec(call, session, toProcess(request), timeoutSeconds * 1000))

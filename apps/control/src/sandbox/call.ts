@@ -33,6 +33,8 @@ export interface AttachCall extends SandboxCall {
   readonly session?: string
   /** The most it may be, where its credential says less than its access. */
   readonly maxRole?: Role
+  /** Environment that the template gives its process. */
+  readonly env?: Readonly<Record<string, string>>
   /** It can be sent twice without starting two processes. */
   readonly isIdempotent: boolean
 }

@@ -15,7 +15,7 @@ import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
 import type { SessionFacts } from './session-view.ts'
-import type { ExecResult, OutputPart, ProcessRequest } from './sessions.ts'
+import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
 import type { GrantRequest, Redeemer, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
@@ -100,10 +100,10 @@ export class SandboxObject extends DurableObject<Env> {
     call: SandboxCall,
     session: string,
     request: ProcessRequest,
-    pinned: boolean,
+    start: StartOptions,
   ): Promise<Outcome<SessionFacts>> {
     return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }) =>
-      sessions.startProcess(call, session, request, pinned),
+      sessions.startProcess(call, session, request, start),
     )
   }
 

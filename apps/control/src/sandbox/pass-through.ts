@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
-import type { Caller, SandboxdClient } from './sandboxd-client.ts'
+import { type Caller, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
+import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 
 const callSchema = z.object({
@@ -20,6 +21,7 @@ const callSchema = z.object({
   joins: z.string().exactOptional(),
   session: z.string().exactOptional(),
   maxRole: z.enum(ROLES).exactOptional(),
+  env: z.record(z.string(), z.string()).exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
 })
@@ -29,11 +31,25 @@ export function callOfHeader(headers: Headers): AttachCall {
   return callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
 }
 
-/** The lesser of what the access and what the credential allow. */
-function lesserOf(authority: Caller['authority'], maxRole: Role | undefined): Caller['authority'] {
-  if (authority === 'control' || maxRole === undefined) return authority
-  // From least to most.
-  return ROLES[Math.min(ROLES.indexOf(authority), ROLES.indexOf(maxRole))] ?? 'viewer'
+/** The least of roles. */
+function leastOf(roles: readonly Role[]): Role {
+  // They are in order, from least to most.
+  return ROLES[Math.min(...roles.map((role) => ROLES.indexOf(role)))] ?? 'viewer'
+}
+
+/**
+ * What a connection may be: no more than the access and the credential allow. A guest in a session who names no role is
+ * there to help: whoever shared it would otherwise find them driving, only because nobody did at that moment.
+ */
+export function authorityOf(
+  { authority, grant }: Pick<Caller, 'authority' | 'grant'>,
+  { joins, query, maxRole }: Pick<AttachCall, 'joins' | 'query' | 'maxRole'>,
+): Caller['authority'] {
+  if (authority === 'control') return authority
+  const asked = new URLSearchParams(query)
+  const isSilent = !asked.has('role') && asked.get('take') !== '1'
+  const usual: Role = grant !== undefined && joins !== undefined && isSilent ? 'collaborator' : 'driver'
+  return leastOf([authority, maxRole ?? 'driver', usual])
 }
 
 /**
@@ -50,7 +66,7 @@ export async function passThrough(
   const { session, query, dialect } = call
   const response = await sandboxd.fetch(
     address,
-    { ...caller, authority: lesserOf(caller.authority, call.maxRole) },
+    { ...startingTemplate(caller, call), authority: authorityOf(caller, call) },
     {
       method: 'GET',
       path: `/attach${query === '' ? '' : `?${query}`}`,
@@ -66,5 +82,10 @@ export async function passThrough(
   const headers = new Headers()
   if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && dialect === 'v1')
     headers.set('sec-websocket-protocol', SUBPROTOCOL)
+  // For the worker, which makes names of its own of them.
+  for (const name of [SESSION_HEADER, MODE_HEADER]) {
+    const value = response.headers.get(name)
+    if (value !== null) headers.set(name, value)
+  }
   return new Response(null, { status: 101, webSocket, headers })
 }

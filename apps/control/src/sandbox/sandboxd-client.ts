@@ -22,7 +22,22 @@ export interface Caller {
   readonly reauthoriseMs?: number
   /** May start any command. */
   readonly exec: boolean
+  /** May start what this request says, although it may not choose. */
+  readonly starts?: boolean
+  /** Environment of what it starts. */
+  readonly env?: Readonly<Record<string, string>>
   readonly requestId: string
+}
+
+/**
+ * The caller for starting a command that was made of a template: that one and no other, in its environment. Also for
+ * who may run anything, since otherwise what is written down as a template could have been something else.
+ */
+export function startingTemplate(
+  caller: Caller,
+  { template, env = {} }: { readonly template?: string; readonly env?: Readonly<Record<string, string>> },
+): Caller {
+  return template === undefined ? caller : { ...caller, exec: false, starts: true, env }
 }
 
 /** Control itself, asking for its own bookkeeping. */

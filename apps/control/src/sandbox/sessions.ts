@@ -4,7 +4,7 @@ import { readBoundedBytes } from '../http/read-bounded.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
-import { type Caller, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
+import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
@@ -29,6 +29,14 @@ export interface ProcessRequest {
   readonly rows?: number
   readonly keep?: number
   readonly overflow?: 'block' | 'trim'
+}
+
+/** What control knows of a start and sandboxd's body does not say. */
+export interface StartOptions {
+  /** The sandbox does not sleep while it runs. */
+  readonly pinned?: boolean
+  /** Environment that the template gives its process. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** Part of a session's output. */
@@ -87,10 +95,10 @@ interface Entry {
 
 /** Whom sandboxd sees. */
 function person(call: SandboxCall, { need, authority, grant }: Access): Caller {
-  const { identity, name, login, requestId } = call
+  const { identity, name, scopes, login, requestId } = call
   return {
     ...{ identity, name, authority, requestId },
-    exec: NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
+    exec: scopes.includes('exec') && NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
     ...(login === undefined ? {} : { login }),
     ...(grant === undefined ? {} : { grant }),
   }
@@ -135,15 +143,17 @@ export class SandboxSessions {
     call: SandboxCall,
     session: string,
     request: ProcessRequest,
-    pinned = false,
+    start: StartOptions = {},
   ): Promise<SessionFacts> {
     const { store, nowMs } = this.#deps
     const entry = { need: 'work', mayStart: true, isIdempotent: true } as const
     return this.reach(call, entry, async (running, sandboxd, caller) => {
       store.touch(nowMs())
       const asked = { method: 'POST', path: '/sessions', session, body: request } as const
-      const facts = this.#decode(await sandboxd.ask(running.address, caller, asked))
-      if (pinned) store.setPin(facts.id, true)
+      const facts = this.#decode(
+        await sandboxd.ask(running.address, startingTemplate(caller, { ...start, ...call }), asked),
+      )
+      if (start.pinned === true) store.setPin(facts.id, true)
       return withPin(facts, store.pins())
     })
   }

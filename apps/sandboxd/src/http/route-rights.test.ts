@@ -41,6 +41,15 @@ describe('the table of rights', () => {
   })
 })
 
+test('checkStart lets a driver without exec start what control made of a template, and nobody else', () => {
+  for (const standing of AUTHORITIES) {
+    const start = (): void => checkStart(caller({ standing, exec: false, starts: true }))
+    if (standing === 'driver') expect(start).not.toThrow()
+    else expect(start).toThrow(/may not run commands/)
+    expect(() => checkStart(caller({ standing, exec: false, starts: false }))).toThrow(/may not run commands/)
+  }
+})
+
 test('checkStart wants a driver with exec', () => {
   expect(() => checkStart(BEARER)).not.toThrow()
   expect(() => checkStart(caller({ standing: 'driver', exec: true }))).not.toThrow()

@@ -18,7 +18,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
   'GET /metrics': CONTROL,
   /** The list names everybody's sessions; what a person may see of it, control knows. */
   'GET /sessions': CONTROL,
-  /** Needs `exec` as well. */
+  /** Needs `exec` or `starts` as well. */
   'POST /sessions': DRIVER,
   'GET /sessions/:id': ANYONE,
   'DELETE /sessions/:id': CONTROL_OR_DRIVER,
@@ -36,7 +36,7 @@ export function checkRoute({ standing }: Caller, route: string): void {
 }
 
 /** Throws `forbidden` unless the caller may start processes. */
-export function checkStart({ standing, exec }: Caller): void {
-  if (exec && (standing === 'bearer' || standing === 'driver')) return
+export function checkStart({ standing, exec, starts }: Caller): void {
+  if ((exec || starts === true) && (standing === 'bearer' || standing === 'driver')) return
   throw new SandwireError('forbidden', 'Cannot start a process: this connection may not run commands')
 }

@@ -1,4 +1,4 @@
-import { limits, signalNumber } from '@sandwire/protocol'
+import { limits, SandwireError, signalNumber } from '@sandwire/protocol'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
 import type { Caller } from './caller.ts'
@@ -34,6 +34,8 @@ export async function createSession(
 ): Promise<Response> {
   checkStart(caller)
   const body = parseCreateBody(await readJson(request))
+  if (!caller.exec && Object.keys(body.env).length > 0)
+    throw new SandwireError('forbidden', 'Cannot set the environment: this request may not choose it')
   const { host, isNew } = deps.registry.create({ caller, requestId, ...body })
   if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
   return respondJson(viewSession(host, deps.epochMs), { status: isNew ? 201 : 200 })

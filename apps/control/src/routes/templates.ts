@@ -1,0 +1,48 @@
+import { z } from '@hono/zod-openapi'
+import type { CommandPolicy } from '../commands/command-policy.ts'
+import type { App } from './context.ts'
+import { endpoint, type GuardOf, json } from './endpoint.ts'
+
+const templateList = z
+  .object({
+    templates: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        description: z.string(),
+        mode: z.enum(['pipe', 'pty']),
+        params: z.array(
+          z.object({
+            name: z.string(),
+            description: z.string(),
+            pattern: z.string().optional().openapi({ description: 'Fits the whole value.' }),
+            enum: z.array(z.string()).optional(),
+            maxLength: z.int(),
+            default: z.string().optional().openapi({ description: 'Without one it must be given.' }),
+          }),
+        ),
+      }),
+    ),
+  })
+  .openapi('Templates')
+
+/** `GET /api/templates`: what may be run without the right to run anything. How it is run stays here. */
+export function addTemplateRoutes(app: App, guardOf: GuardOf, { templates }: CommandPolicy): void {
+  const shown = templates.map(({ id, title, description, mode, params }) => ({
+    ...{ id, title, description, mode },
+    params: params.map(({ name, maxLength, pattern, options, fallback, description: about }) => ({
+      ...{ name, description: about, maxLength },
+      ...(pattern === undefined ? {} : { pattern }),
+      ...(options === undefined ? {} : { enum: [...options] }),
+      ...(fallback === undefined ? {} : { default: fallback }),
+    })),
+  }))
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/templates',
+      responses: { 200: json(templateList, 'Commands that the operator wrote') },
+    }),
+    (context) => context.json({ templates: shown }, 200),
+  )
+}
