@@ -12,6 +12,8 @@ export const TOKEN = `swl_${'t'.repeat(43)}`
 export interface ControlOptions {
   readonly birthplace: Birthplace
   readonly config?: Readonly<Record<string, unknown>>
+  /** Secrets of the operator, by the names of their bindings. */
+  readonly bindings?: Readonly<Record<string, string>>
   /** Makes a bundle that stands for another build. */
   readonly define?: Readonly<Record<string, string>>
 }
@@ -111,7 +113,12 @@ export class RunningControl implements AsyncDisposable {
   }
 }
 
-export async function startControl({ birthplace, config, define }: ControlOptions): Promise<RunningControl> {
+export async function startControl({
+  birthplace,
+  config,
+  bindings,
+  define,
+}: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
   const host = new StandInHost(path.join(folder, 'host.sock'), birthplace)
   const port = await pickPort()
@@ -131,10 +138,13 @@ export async function startControl({ birthplace, config, define }: ControlOption
     durableObjectsPersist: path.join(folder, 'state'),
     serviceBindings: {
       HOST: dial(host.socket),
+      // Issuers of tests are on this machine; nothing else is reached.
+      ISSUERS: { network: { allow: ['local'], deny: [] } },
       ...Object.fromEntries(host.slots.map((socket, slot) => [bindingOfSlot(slot), dial(socket)])),
     },
     outboundService: () => Promise.reject(new Error('Control reaches no network')),
     bindings: {
+      ...bindings,
       SANDWIRE_SIGNING_KEY: pkcs8.toBase64(),
       SANDWIRE_ID_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
       SANDWIRE_CONFIG: JSON.stringify({

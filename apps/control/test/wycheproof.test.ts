@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'bun:test'
+import { ISSUER_ALGORITHMS } from '@sandwire/internal'
+import { createLocalJWKSet, type CryptoKey, importJWK, type JWK } from 'jose'
+import { readJws, verifyJws } from '../src/auth/jws.ts'
+import { SERVICE_ALGORITHM } from '../src/auth/service-token.ts'
+import vectors from './data/json_web_signature_test.json'
+
+interface Group {
+  readonly comment: string
+  readonly public?: JWK
+  readonly private?: JWK
+  readonly tests: readonly Vector[]
+}
+interface Vector {
+  readonly tcId: number
+  readonly comment: string
+  readonly jws: unknown
+  readonly result: string
+}
+const GROUPS = vectors.testGroups as unknown as readonly Group[]
+
+/** Algorithms of every kind of token that we accept. */
+const PINNED: readonly string[] = [...ISSUER_ALGORITHMS, SERVICE_ALGORITHM]
+
+/** Said to be bad for their padding, but they have none: both are to the letter the good message 357. */
+const SAME_AS_GOOD: readonly number[] = [367, 370]
+/** Said to be good, with a `?` inside, which is no letter of base64url (RFC 7515, section 2). We refuse them. */
+const TOO_LENIENT: readonly number[] = [372, 373]
+
+/** Checks as we check a token, with the group's key given the way that kind of token gets its key. */
+async function isAccepted(group: Group, { jws }: Vector): Promise<boolean> {
+  try {
+    const read = readJws(String(jws))
+    if (group.public === undefined) {
+      const key = (await importJWK(group.private ?? {}, 'HS256')) as CryptoKey
+      await verifyJws(read, [SERVICE_ALGORITHM], key)
+    } else await verifyJws(read, ISSUER_ALGORITHMS, createLocalJWKSet({ keys: [group.public] }))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function algorithmOf(jws: unknown): string | undefined {
+  try {
+    return readJws(String(jws)).alg
+  } catch {
+    return undefined
+  }
+}
+
+describe('signatures of Project Wycheproof (threat T34)', () => {
+  test('are all there', () => {
+    expect(GROUPS.flatMap(({ tests }) => tests)).toHaveLength(401)
+  })
+
+  const cases = GROUPS.flatMap((group) => group.tests.map((vector) => ({ group, vector })))
+  test('are refused when they are not good', async () => {
+    const wrong = []
+    for (const { group, vector } of cases)
+      if (vector.result === 'invalid' && !SAME_AS_GOOD.includes(vector.tcId))
+        if (await isAccepted(group, vector)) wrong.push(`${vector.tcId} ${group.comment} ${vector.comment}`)
+    expect(wrong).toEqual([])
+  })
+
+  test('are accepted when they are good and of an algorithm that we use', async () => {
+    const wrong = []
+    let accepted = 0
+    for (const { group, vector } of cases) {
+      if (vector.result !== 'valid' || TOO_LENIENT.includes(vector.tcId)) continue
+      const isOurs = PINNED.includes(algorithmOf(vector.jws) ?? '')
+      if ((await isAccepted(group, vector)) === isOurs) accepted += Number(isOurs)
+      else wrong.push(`${vector.tcId} ${group.comment} ${vector.comment}`)
+    }
+    expect({ wrong, accepted }).toEqual({ wrong: [], accepted: 24 })
+  })
+  test('are judged by what they are where their label is wrong', async () => {
+    const byId = (id: number) => cases.find(({ vector }) => vector.tcId === id)
+    for (const id of SAME_AS_GOOD) expect(byId(id)?.vector.jws).toBe(byId(357)?.vector.jws)
+    for (const id of TOO_LENIENT) {
+      const found = byId(id)
+      expect(found !== undefined && (await isAccepted(found.group, found.vector))).toBe(false)
+    }
+  })
+})
