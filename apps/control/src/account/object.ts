@@ -3,6 +3,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { notAccepted } from '../auth/authenticator.ts'
 import type { SignIn } from '../auth/browser-cookie.ts'
 import type { AuditEntry } from '../audit/entry.ts'
+import { isGuestLogin } from '../auth/guests.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
@@ -77,9 +78,14 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#shared.add(held, Date.now()))
   }
 
-  /** What was shared is not any more. */
+  /** What was shared is not any more. A guest who is left with nothing is signed out. */
   dropShared(grant: string): Promise<Outcome<void>> {
-    return this.#run(() => this.#shared.remove(grant))
+    return this.#run(() => {
+      this.#shared.remove(grant)
+      if (this.#shared.list(Date.now()).length > 0) return
+      for (const { login } of this.#signIns.list(Date.now()))
+        if (isGuestLogin(login)) this.#signIns.remove(login)
+    })
   }
 
   /** What others shared, as last known; the grants themselves decide. */

@@ -7,6 +7,7 @@ import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { createSandboxBody, envBody, sandboxList, sandboxParams, sandboxView, stopQuery } from './schemas.ts'
+import { sharedSandboxes } from './shared-lists.ts'
 
 /** Settings of a sandbox that was made by attaching to its name. */
 export const DEFAULT_SETTINGS: SandboxSettings = {
@@ -33,13 +34,16 @@ export function addSandboxRoutes(
     endpoint(guardOf, {
       method: 'get',
       path: '/api/sandboxes',
-      responses: { 200: json(sandboxList, 'The sandboxes of the account, by name') },
+      responses: {
+        200: json(sandboxList, 'The sandboxes of the account by name, then those shared with it'),
+      },
     }),
     async (context) => {
       const entries = unwrap(await directory.account(callOf(context).identity).sandboxes())
       const sandboxes = entries.map((entry) => entry.view).filter((view) => view !== undefined)
+      const shared = await sharedSandboxes(directory, callOf(context))
       const isolation = await isolationOf(context.get('requestId'))
-      return context.json({ sandboxes: sandboxes.map((view) => show(view, isolation)) }, 200)
+      return context.json({ sandboxes: [...sandboxes, ...shared].map((view) => show(view, isolation)) }, 200)
     },
   )
 
@@ -150,6 +154,7 @@ function show(view: SandboxView, isolation: HostHealth['isolation'] | null) {
   return {
     ...view,
     isolation,
+    access: view.access ?? 'owner',
     network: { ...view.network, allow: [...view.network.allow] },
     limits: { ...view.limits },
   }

@@ -137,6 +137,12 @@ export const outputQuery = z.strictObject({ from: whole.optional() })
 
 const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
 
+const access = z
+  .enum(['owner', 'collaborator', 'viewer'])
+  .optional()
+  .openapi({ description: 'How the caller is there; absent: as its owner.' })
+const owner = z.string().optional().openapi({ description: 'Name of the owner, for everybody else.' })
+
 export const sandboxView = z
   .object({
     id: z.string(),
@@ -155,6 +161,8 @@ export const sandboxView = z
     }),
     limits: sandboxLimits,
     env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),
+    access,
+    owner,
   })
   .openapi('Sandbox')
 export const sandboxList = z.object({ sandboxes: z.array(sandboxView) }).openapi('Sandboxes')
@@ -178,6 +186,8 @@ export const sessionView = z
       .object({ code: z.int().nullable(), signal: z.string().nullable(), truncated: z.boolean() })
       .nullable(),
     pinned: z.boolean().openapi({ description: 'The sandbox does not sleep while it runs.' }),
+    access,
+    owner,
   })
   .openapi('Session')
 const sessionToken = z.string().optional().openapi({

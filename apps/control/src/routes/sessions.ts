@@ -26,6 +26,7 @@ import {
   sessionView,
   startProcessBody,
 } from './schemas.ts'
+import { sharedSessions } from './shared-lists.ts'
 
 /** How long a list of sessions waits for a sandbox that does not answer. */
 const REFRESH_MS = 2_000
@@ -119,7 +120,8 @@ export function addSessionRoutes(
       const call = callOf(context)
       await refresh(call)
       const sessions = unwrap(await directory.account(call.identity).sessions())
-      return context.json({ sessions: [...sessions] }, 200)
+      const own = sessions.map((session) => ({ ...session, access: 'owner' as const }))
+      return context.json({ sessions: [...own, ...(await sharedSessions(directory, call))] }, 200)
     },
   )
 

@@ -28,6 +28,14 @@ export interface Access {
   readonly grant?: string
 }
 
+/** How somebody is in a sandbox, as they are told. */
+export type Standing = 'owner' | Grant['role']
+
+export function standingOf({ grant, authority }: Access): Standing {
+  if (grant === undefined) return 'owner'
+  return authority === 'driver' ? 'collaborator' : 'viewer'
+}
+
 const OWNER: Access = { need: 'own', authority: 'driver' }
 
 function toAccess({ id, role, session }: Grant): Access {

@@ -2,7 +2,7 @@ import type { SandboxStatus } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
-import { type Access, accessOf, type Need, requireAccess } from './access.ts'
+import { type Access, accessOf, type Need, requireAccess, standingOf } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import { isIdle, sleepAfter } from './idle.ts'
 import { noSuchSandbox } from './missing.ts'
@@ -194,6 +194,14 @@ export class SandboxLife {
   view(record: SandboxRecord): SandboxView {
     const { state, settings } = record
     const sleepMs = this.#sleepAfterMs(settings)
+  /** The sandbox as whoever may see it sees it. */
+  show({ record, access }: Allowed): SandboxView {
+    const view = this.view(record)
+    if (access.grant === undefined) return view
+    const owner = this.#deps.store.sharing.grant(access.grant)?.ownerName ?? ''
+    return { ...view, access: standingOf(access), owner }
+  }
+
     return {
       id: record.id,
       name: record.name,

@@ -63,6 +63,11 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
+  /** The sandbox as last known, for lists. */
+  glance(call: SandboxCall): Promise<Outcome<SandboxView>> {
+    return this.#run(({ life }) => life.show(life.allow(call, 'see')))
+  }
+
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
     return this.#act(call, 'work', ({ life }) => life.start(call.requestId))
   }
@@ -228,7 +233,7 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#asked(call, {}, async (parts) => {
       const { life } = parts
       await act(parts, life.allow(call, need))
-      return life.view(life.allow(call, need).record)
+      return life.show(life.allow(call, need))
     })
   }
 

@@ -1,4 +1,5 @@
 import type { NetworkSpec, SandboxLimits } from '@sandwire/internal'
+import type { Standing } from './access.ts'
 import type { SandboxState } from './state.ts'
 
 /** What a sandbox is made with. */
@@ -42,4 +43,8 @@ export interface SandboxView {
   readonly limits: SandboxLimits
   /** Names only: values may be private. */
   readonly env: readonly string[]
+  /** How whoever asks is there; absent: as its owner. */
+  readonly access?: Standing
+  /** Name of the owner, for everybody else. */
+  readonly owner?: string
 }
