@@ -1,12 +1,16 @@
 import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { readBounded } from './read-bounded.ts'
 
 /** Long enough for a sandbox to start, short enough for somebody who waits. */
 const TIMEOUT_MS = 60_000
+/** More than the longest answer of the API: a log of 1 MiB, or many thousand rows. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 export interface ApiOptions {
   /** Every request goes there, and so does the token; redirects are not followed. */
   readonly origin: string
-  readonly token: string | undefined
+  /** The token for each request; undefined when there is none. */
+  readonly bearer: () => Promise<string | undefined>
 }
 
 export interface Api {
@@ -39,7 +43,8 @@ function errorOf(status: number, body: unknown): SandwireError {
   return new SandwireError(known, said)
 }
 
-function faultOf(error: unknown): string {
+/** Why a request could not be made, in words. */
+export function faultOf(error: unknown): string {
   const code = own(error, 'code')
   const name = error instanceof Error ? error.name : ''
   if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
@@ -50,12 +55,13 @@ function faultOf(error: unknown): string {
 }
 
 /** Speaks to the control API of one server. */
-export function createApi({ origin, token }: ApiOptions): Api {
+export function createApi({ origin, bearer }: ApiOptions): Api {
   async function send(
     method: string,
     path: string,
     body?: unknown,
   ): Promise<{ status: number; text: string }> {
+    const token = await bearer()
     const headers = {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -68,8 +74,9 @@ export function createApi({ origin, token }: ApiOptions): Api {
         signal: AbortSignal.timeout(TIMEOUT_MS),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      return { status: response.status, text: await response.text() }
+      return { status: response.status, text: await readBounded(response, MAX_ANSWER_BYTES) }
     } catch (error) {
+      if (error instanceof SandwireError) throw error
       throw new SandwireError('link_lost', `The server cannot be reached: ${faultOf(error)}`, {
         cause: error,
       })

@@ -95,6 +95,14 @@ describe('parseArguments', () => {
     expect(read('--no-create').mayCreate).toBe(false)
   })
 
+  test('reads a template and its parameters', () => {
+    expect(read('--template', 't', '--param', 'a=b=c', '--param=__proto__=x')).toMatchObject({
+      template: 't',
+      params: JSON.parse('{"a":"b=c","__proto__":"x"}') as object,
+    })
+    expect(read()).toMatchObject({ template: undefined, params: {} })
+  })
+
   test('knows help and version wherever they stand', () => {
     expect(parseArguments(['--bogus-free', '--help'])).toMatchObject({ kind: 'wrong' })
     for (const word of ['--help', '-h']) expect(parseArguments([URL_TEXT, word])).toEqual({ kind: 'help' })
@@ -131,6 +139,16 @@ describe('parseArguments', () => {
     [['--create', 'yes'], 'takes 0 or 1'],
     [['--create=1', '--no-create'], 'not both'],
     [['--session', 's', '--create=0'], '"--create" does not go'],
+    [['--session', 's', '--template', 't'], '"--template" does not go'],
+    [['--param', 'a=b'], 'needs "--template"'],
+    [['--template', 't', '--param', 'a'], 'NAME=VALUE'],
+    [['--template', 't', '--param', '=a'], 'NAME=VALUE'],
+    [['--template', 't', '--param', 'a=1', '--param', 'a=2'], '"a" is given twice'],
+    [['--template', 't', '--cmd', 'x'], 'not both'],
+    [['--template', 't', '--', 'x'], 'not both'],
+    [['--template', 't', '--cwd', 'x'], '"--cwd" does not go'],
+    [['--template', 't', '--env', 'A=b'], '"--env" does not go'],
+    [['--template', 't', '--tty'], "template's to say"],
   ])('refuses %j', (argv, message) => {
     const parsed = parseArguments([URL_TEXT, ...argv])
     expect(parsed).toMatchObject({ kind: 'wrong' })

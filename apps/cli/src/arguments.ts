@@ -17,6 +17,9 @@ export interface RunOptions {
   /** Undefined means the login shell. */
   readonly cmd: string | undefined
   readonly args: readonly string[]
+  /** A command that the server has ready, and what it is told. */
+  readonly template: string | undefined
+  readonly params: Readonly<Record<string, string>>
   /** Undefined means: when stdin and stdout are terminals. */
   readonly isTty: boolean | undefined
   readonly role: Role | undefined
@@ -51,6 +54,8 @@ const OPTIONS = {
   session: 'once',
   cmd: 'once',
   arg: 'repeatable',
+  template: 'once',
+  param: 'repeatable',
   role: 'once',
   cwd: 'once',
   env: 'repeatable',
@@ -72,7 +77,10 @@ type AttachWords = Words<typeof OPTIONS>
 type ValuedName = Parameters<AttachWords['one']>[0]
 
 /** Options that say how to start a process, and so make no sense for one that runs. */
-const CREATE_ONLY = ['cmd', 'arg', 'cwd', 'env', 'keep', 'overflow', 'create'] as const
+const CREATE_ONLY = ['cmd', 'arg', 'template', 'param', 'cwd', 'env', 'keep', 'overflow', 'create'] as const
+
+/** What a template says itself. */
+const SAID_BY_TEMPLATE = ['cwd', 'env'] as const
 
 function oneOf<const T extends string>(
   name: ValuedName,
@@ -109,6 +117,28 @@ function readCommand(words: AttachWords): { cmd: string | undefined; args: reado
   const [first, ...others] = words.command
   if (first === undefined) throw new Wrong('There is no command behind "--"')
   return { cmd: first, args: others }
+}
+
+function readTemplate(words: AttachWords): Pick<RunOptions, 'template' | 'params'> {
+  const template = words.one('template')
+  const given = words.all('param')
+  if (template === undefined && given.length > 0) throw new Wrong('Option "--param" needs "--template"')
+  if (template !== undefined && (words.command ?? words.one('cmd')) !== undefined)
+    throw new Wrong('Give a command or a template, not both')
+  const extra =
+    template === undefined ? undefined : SAID_BY_TEMPLATE.find((name) => words.one(name) !== undefined)
+  if (extra !== undefined) throw new Wrong(`Option "--${extra}" does not go with "--template", which says it`)
+  if (template !== undefined && (words.has('tty') || words.has('no-tty')))
+    throw new Wrong("Whether there is a terminal is the template's to say: leave --tty and --no-tty out")
+  const params = new Map<string, string>()
+  for (const word of given) {
+    const at = word.indexOf('=')
+    if (at < 1) throw new Wrong('Option "--param" takes NAME=VALUE', 'sbx-stdio templates')
+    const name = word.slice(0, at)
+    if (params.has(name)) throw new Wrong(`Parameter "${name}" is given twice`)
+    params.set(name, word.slice(at + 1))
+  }
+  return { template, params: Object.fromEntries(params) }
 }
 
 function readEscape(words: AttachWords): EscapeKey | null {
@@ -155,6 +185,7 @@ function read(argv: readonly string[]): Arguments {
     kind: 'run',
     ...address,
     ...command,
+    ...readTemplate(words),
     session,
     sandbox: words.one('sandbox'),
     mayCreate: readMayCreate(words),

@@ -9,12 +9,13 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
 
 /** What to ask the server for. */
 export function createRequest(options: RunOptions, isPty: boolean): AttachRequest {
-  const { sandbox, session, cmd, args, cwd, role, keepSeconds, overflow } = options
+  const { sandbox, session, cmd, args, template, params, cwd, role, keepSeconds, overflow } = options
   return {
     args,
+    params,
     mode: isPty ? 'pty' : 'pipe',
     take: options.isTaking,
     create: options.mayCreate,
-    ...defined({ sandbox, session, cmd, cwd, role, keepSeconds, overflow }),
+    ...defined({ sandbox, session, cmd, template, cwd, role, keepSeconds, overflow }),
   }
 }

@@ -13,7 +13,7 @@ const OPTIONS = {
 }
 const BEFORE: ConclusionContext = {
   options: OPTIONS,
-  hasToken: true,
+  credential: 'given' as const,
   program: 'sbx-stdio',
   session: undefined,
 }

@@ -3,6 +3,7 @@ import type { Exit, SandwireError } from '@sandwire/protocol'
 import type { RunOptions } from './arguments.ts'
 import { comeBackLine, quote, spellSeconds } from './come-back.ts'
 import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSignal } from './exit-code.ts'
+import type { CredentialKind } from './find-server.ts'
 import { hintFor } from './hints.ts'
 import { printable } from './printable.ts'
 import type { StopSignal } from './stop-signals.ts'
@@ -21,7 +22,7 @@ export type Outcome =
 
 export interface ConclusionContext {
   readonly options: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'session' | 'role' | 'tokenFile' | 'isQuiet'>
-  readonly hasToken: boolean
+  readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
   /** The session, if there was a welcome. */
@@ -46,10 +47,10 @@ function sandboxOf({ options: { sandbox, session } }: ConclusionContext): string
 }
 
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
-  const { options, hasToken, program, session } = context
+  const { options, credential, program, session } = context
   const hint = hintFor(error.code, {
     url: options.typedUrl,
-    hasToken,
+    credential,
     program,
     comeBack: comeBack(context),
     sandbox: sandboxOf(context),

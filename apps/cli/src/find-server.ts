@@ -1,6 +1,8 @@
 import { findKnown, type KnownServer, originOf, readKnownServers } from './known-servers.ts'
 import { type Probe, probeServer } from './probe-server.ts'
 import { parseAddress } from './server-address.ts'
+import { CredentialStore } from './sign-in/credential-store.ts'
+import { storedBearer } from './sign-in/stored-bearer.ts'
 import { readToken, type TokenSources } from './token.ts'
 import { Wrong } from './words.ts'
 
@@ -15,16 +17,24 @@ export interface FoundServer {
   readonly isDefault: boolean
   /** A server of this machine that was found, not named. */
   readonly isOwn: boolean
-  readonly token: string | undefined
+  /** The token for each request; undefined when there is none. */
+  readonly bearer: () => Promise<string | undefined>
+  readonly credential: CredentialKind
 }
+
+/** Where the credential for a server comes from: an option, a stored sign-in, the file of a server of this machine. */
+export type CredentialKind = 'none' | 'given' | 'signIn' | 'own'
 
 /** Options that say which server and how to be let in. */
 export interface ServerOptions {
   readonly url: string | undefined
   readonly token: string | undefined
   readonly tokenFile: string | undefined
+  /** No credential is looked for. */
+  readonly isAnonymous?: boolean
 }
 
+const NO_CREDENTIAL = { bearer: () => Promise.resolve(undefined), credential: 'none' } as const
 const START_ONE = 'start one with npm start, or name one with --url URL'
 
 function knownServers(env: Environment): readonly KnownServer[] {
@@ -45,20 +55,31 @@ async function runningAt(urls: readonly string[], probe: Probe): Promise<string 
   return urls.find((_, at) => answers[at] === true)
 }
 
-/** The only server of this machine, or the only one of several that runs: a list may hold some that have ended. */
-async function onlyKnown(env: Environment, probe: Probe): Promise<string> {
-  const servers = byServer(knownServers(env))
+/**
+ * The only server of this machine, the only one of several that runs (a list may hold some that have ended), or else the
+ * only one that somebody signed in to. Those elsewhere are not tried: one that is slow to answer must not change whom a
+ * command is for.
+ */
+async function onlyKnown(env: Environment, probe: Probe): Promise<Pick<FoundServer, 'address' | 'isOwn'>> {
+  const known = knownServers(env)
+  const servers = byServer(known)
   const firsts = servers.flatMap((urls) => urls.slice(0, 1))
+  const elsewhere = new CredentialStore(env)
+    .origins()
+    .filter((origin) => findKnown(known, new URL(origin)) === undefined)
   const [only] = firsts
-  if (only === undefined) throw new Wrong('No server is known on this machine', START_ONE)
-  if (servers.length === 1) return only
+  if (only !== undefined && servers.length === 1 && elsewhere.length === 0)
+    return { address: only, isOwn: true }
   const found = await Promise.all(servers.map((urls) => runningAt(urls, probe)))
   const running = found.filter((url) => url !== undefined)
-  const [first] = running
+  const [first, second] = [...running, ...elsewhere]
+  if (first === undefined && only === undefined)
+    throw new Wrong('No server is known on this machine', START_ONE)
   if (first === undefined)
     throw new Wrong(`No server runs on this machine; known are ${firsts.join(', ')}`, START_ONE)
-  if (running.length === 1) return first
-  throw new Wrong(`Several servers run: ${running.join(', ')}`, 'choose one with --url URL or SBX_URL')
+  if (second === undefined) return { address: first, isOwn: running.length > 0 }
+  const what = elsewhere.length === 0 ? 'Several servers run' : 'There are several servers'
+  throw new Wrong(`${what}: ${[...running, ...elsewhere].join(', ')}`, 'choose one with --url URL or SBX_URL')
 }
 
 /**
@@ -72,27 +93,51 @@ export function tokenSources(
 ): TokenSources {
   const environment = env['SBX_TOKEN'] === '' ? undefined : env['SBX_TOKEN']
   const given = { token: options.token, tokenFile: options.tokenFile, environment }
-  const isGiven = Object.values(given).some((source) => source !== undefined)
-  return { ...given, knownFile: isGiven ? undefined : findKnown(knownServers(env), url)?.tokenFile }
+  return { ...given, knownFile: isGiven(given) ? undefined : findKnown(knownServers(env), url)?.tokenFile }
 }
 
-/** Finds the server that a command is for, and the token for it. Throws `Wrong`. */
+function isGiven({ token, tokenFile, environment }: TokenSources): boolean {
+  return [token, tokenFile, environment].some((source) => source !== undefined)
+}
+
+/** How to be let in at this address: with what is given, or a stored sign-in, or the file of a server of this machine. */
+export function openCredential(
+  url: URL,
+  options: Pick<ServerOptions, 'token' | 'tokenFile'>,
+  env: Environment,
+): Pick<FoundServer, 'bearer' | 'credential'> {
+  const sources = tokenSources(url, options, env)
+  const origin = originOf(url)
+  const store = new CredentialStore(env)
+  if (!isGiven(sources) && store.read(origin) !== undefined)
+    return { bearer: () => storedBearer(store, origin), credential: 'signIn' }
+  const first = readToken(sources)
+  if (!first.isOk) throw new Wrong(first.message, first.hint)
+  const bearer = (): Promise<string | undefined> => {
+    // A token file may be renewed while this runs; one that is gone leaves the token that was there.
+    const again = readToken(sources)
+    return Promise.resolve(again.isOk ? again.token : first.token)
+  }
+  if (first.token === undefined) return { bearer, credential: 'none' }
+  return { bearer, credential: isGiven(sources) ? 'given' : 'own' }
+}
+
+/** Finds the server that a command is for, and how to be let in there. Throws `Wrong`. */
 export async function findServer(
   options: ServerOptions,
   env: Environment,
   probe: Probe = probeServer,
 ): Promise<FoundServer> {
   const named = options.url ?? (env['SBX_URL'] === '' ? undefined : env['SBX_URL'])
-  const address = named ?? (await onlyKnown(env, probe))
+  const { address, isOwn } =
+    named === undefined ? await onlyKnown(env, probe) : { address: named, isOwn: false }
   const parsed = parseAddress(address)
   if (!parsed.isOk) throw new Wrong(parsed.message, parsed.hint)
-  const reading = readToken(tokenSources(parsed.url, options, env))
-  if (!reading.isOk) throw new Wrong(reading.message, reading.hint)
   return {
     origin: originOf(parsed.url),
     address,
     isDefault: options.url === undefined,
-    isOwn: named === undefined,
-    token: reading.token,
+    isOwn,
+    ...(options.isAnonymous === true ? NO_CREDENTIAL : openCredential(parsed.url, options, env)),
   }
 }

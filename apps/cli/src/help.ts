@@ -1,7 +1,7 @@
 export const HELP = `sbx-stdio: attaches this terminal or pipe to a process in a sandbox
 
 Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
-       sbx-stdio list|create|start|stop|rm|sessions|kill|logs [options]
+       sbx-stdio COMMAND [options]
 
   list                   your sandboxes
   create [NAME]          make one: network, limits, variables
@@ -9,13 +9,25 @@ Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
   sessions [NAME]        what runs in them, and how to come back to it
   kill SESSION           end a session
   logs NAME              what happened in a sandbox, hosts that were blocked among it
-                         Each takes --json and --help, and finds a server on this machine by itself.
+  templates              commands that the server has ready
+
+  login, logout [URL]    sign in to a server, and out again
+  whoami                 who it takes you for
+  share SANDBOX          make a link for somebody else: to watch, or to work there
+  join                   use such a link
+  grants [SANDBOX]       who may use a sandbox of yours, or what others share with you
+  revoke GRANT           withdraw what was shared
+  audit                  who did what in your sandboxes
+                         Each takes --json and --help, and finds a server on this machine, or the one that you
+                         signed in to, by itself.
 
 Attach
   URL                    http(s):// or ws(s):// address; without a path, /attach is meant
   -- COMMAND ...         what to run (default: the login shell)
   --cmd COMMAND          the same, with one --arg for each argument
   --arg ARGUMENT         (repeatable)
+  --template ID          run a command that the server has ready, with one --param for each parameter
+  --param NAME=VALUE     (repeatable)
   --sandbox NAME         sandbox to run in, by name or id; made if there is none of that name
   --no-create            only if there is one (also --create=0)
   --cwd DIR              folder to start in, inside the workspace
@@ -33,7 +45,8 @@ Sessions
 
 Connection
   --token-file FILE      file that holds the token; read again for each connection
-                         (default: SBX_TOKEN, or the file of a server that runs on this machine)
+                         (default: SBX_TOKEN, or what login stored for this server, or the file of a server that
+                         runs on this machine)
   --token TOKEN          the token itself; other users may glimpse it, so prefer --token-file or SBX_TOKEN
   --retry-for SECONDS    how long to try to come back after the link is lost (default: 600)
   --escape KEY           key that detaches from a terminal: ^] (default), another such as ^A, or none

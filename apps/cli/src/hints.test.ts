@@ -2,14 +2,14 @@ import { expect, test } from 'bun:test'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { hintFor } from './hints.ts'
 
-const CONTEXT = { url: 'http://h', hasToken: true, program: 'sbx-stdio', comeBack: undefined }
+const CONTEXT = { url: 'http://h', credential: 'given' as const, program: 'sbx-stdio', comeBack: undefined }
 
 test('hintFor has one line for every error', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) expect(hintFor(code, CONTEXT)).toMatch(/^[^\n]{5,}$/)
 })
 
 test('hintFor depends on what is known', () => {
-  expect(hintFor('unauthorized', { ...CONTEXT, hasToken: false })).toContain('give a token')
+  expect(hintFor('unauthorized', { ...CONTEXT, credential: 'none' })).toContain('sbx-stdio login http://h')
   expect(hintFor('unauthorized', CONTEXT)).toContain('not accepted')
   expect(hintFor('link_lost', CONTEXT)).toContain('http://h')
   expect(hintFor('link_lost', { ...CONTEXT, isOwn: true })).toContain('npm start')

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '@sandwire/protocol'
-import { spellHint } from './come-back.ts'
+import { quote, spellHint } from './come-back.ts'
+import type { CredentialKind } from './find-server.ts'
 
 /** What the advice depends on. */
 export interface HintContext {
   readonly url: string
-  readonly hasToken: boolean
+  readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
   /** The server is one of this machine that was found, not named. */
@@ -19,6 +20,7 @@ export interface HintContext {
 
 const SAME_VERSION = 'use the same version of sbx-stdio and of the server; --version says which this is'
 const NOT_ALLOWED = 'this token does not allow it: ask whoever runs the sandbox, or try --role viewer'
+const TOO_OFTEN = 'wait a moment, then try again'
 const TOO_MUCH = 'end something that is not needed, or try again later'
 const HELP = 'sbx-stdio --help'
 
@@ -34,7 +36,13 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   spawn_failed: 'check that the command is a program for this machine, and that --cwd exists',
   too_many_sessions: TOO_MUCH,
   too_many_attachments: TOO_MUCH,
+  too_many_attaches: TOO_OFTEN,
+  too_many_from_address: TOO_OFTEN,
   rate_limited: TOO_MUCH,
+  revoked: 'it is no longer shared with you: ask its owner for a new link',
+  link_spent: 'a link works once: ask whoever shared it for a new one',
+  command_blocked: 'the operator of the server does not allow it: ask them, or run something else',
+  no_issuer: 'whoever runs the server has to name an issuer: docs/operations.md says how',
   bad_request: HELP,
   upgrade_required: HELP,
   needs_v1: HELP,
@@ -53,6 +61,9 @@ const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> =
   needs_discard: (name) => `stop ${name} --discard`,
   name_taken: () => 'list',
   too_many_sandboxes: () => 'list',
+  too_many_grants: (name) => `grants ${name}`,
+  bad_template: () => 'templates',
+  reauthorise: () => 'whoami',
 }
 
 /** What the command is for. */
@@ -64,20 +75,28 @@ const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
   needs_discard: 'its files would be lost; if that is meant: ',
   name_taken: 'choose another name; see which there are: ',
   too_many_sandboxes: 'remove one with rm NAME; see which there are: ',
+  too_many_grants: 'withdraw some with revoke GRANT; see which there are: ',
+  bad_template: 'see which there are and what they take: ',
+  reauthorise: 'see whether you are still signed in: ',
+}
+
+/** How to be let in, for one who was let in so far by this; what follows is how to sign in. */
+const LET_IN: Readonly<Record<CredentialKind, string>> = {
+  none: 'give a token with --token-file FILE or SBX_TOKEN, or sign in: ',
+  given: 'the token is not accepted here: check --token-file, --token or SBX_TOKEN',
+  signIn: 'sign in again: ',
+  own: 'start the server again with npm start, or sign in: ',
 }
 
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
-  const { url, hasToken, program, comeBack, sandbox = 'NAME', urlOption = '' } = context
+  const { url, credential, program, comeBack, sandbox = 'NAME', urlOption = '' } = context
   const fixed = FIXED[code]
   if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)
   if (command !== undefined) return `${PURPOSES[code] ?? ''}${program} ${command}${urlOption}`
-  if (code === 'unauthorized') {
-    return hasToken
-      ? 'the token is not accepted here: check --token-file, --token or SBX_TOKEN'
-      : 'give a token with --token-file FILE or SBX_TOKEN'
-  }
+  if (code === 'unauthorized')
+    return `${LET_IN[credential]}${credential === 'given' ? '' : `${program} login ${quote(url)}`}`
   if (code === 'session_not_found' || code === 'session_gone') return `start a new one: ${program} ${url}`
   if (code === 'link_lost' && context.isOwn === true)
     return `check that the server runs, or start it with npm start; its address: ${url}`

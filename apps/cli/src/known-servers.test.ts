@@ -29,6 +29,12 @@ function know(...servers: (readonly [url: string, tokenFile: string])[]): void {
   writeFileSync(serversFile(env), JSON.stringify({ servers: listed }), { mode: 0o600 })
 }
 
+/** The server that is found, with the token for it. */
+async function find(...args: Parameters<typeof findServer>) {
+  const { bearer, ...found } = await findServer(...args)
+  return { ...found, token: await bearer() }
+}
+
 const runs =
   (...urls: readonly string[]) =>
   (url: string): Promise<boolean> =>
@@ -53,11 +59,12 @@ test('serversFile follows XDG, else the home folder', async () => {
 describe('findServer', () => {
   test('takes the only server that is known, with its token', async () => {
     know(['http://localhost:8787', tokenFile('a')])
-    expect(await findServer(NOTHING, env)).toEqual({
+    expect(await find(NOTHING, env)).toEqual({
       origin: 'http://localhost:8787',
       address: 'http://localhost:8787',
       isDefault: true,
       isOwn: true,
+      credential: 'own',
       token: 'a-token',
     })
   })
@@ -65,17 +72,17 @@ describe('findServer', () => {
   test('takes two addresses with one token file for one server', async () => {
     const file = tokenFile('a')
     know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file])
-    expect((await findServer(NOTHING, env)).origin).toBe('http://localhost:8787')
+    expect((await find(NOTHING, env)).origin).toBe('http://localhost:8787')
   })
 
   test('takes the only one that runs of those that are known, at an address that answers', async () => {
     const [a, b] = [tokenFile('a'), tokenFile('b')]
     know(['http://localhost:1', a], ['http://localhost:2', b], ['http://[::1]:2', b])
-    expect(await findServer(NOTHING, env, runs('http://localhost:2', 'http://[::1]:2'))).toMatchObject({
+    expect(await find(NOTHING, env, runs('http://localhost:2', 'http://[::1]:2'))).toMatchObject({
       origin: 'http://localhost:2',
       token: 'b-token',
     })
-    expect(await findServer(NOTHING, env, runs('http://[::1]:2'))).toMatchObject({
+    expect(await find(NOTHING, env, runs('http://[::1]:2'))).toMatchObject({
       origin: 'http://[::1]:2',
       token: 'b-token',
     })
@@ -84,36 +91,34 @@ describe('findServer', () => {
   test('names the servers when there are several, and says how to start one when there is none', async () => {
     const [a, b, c] = ['http://localhost:1', 'http://localhost:2', 'http://localhost:3']
     know([a, tokenFile('a')], [b, tokenFile('b')], [c, tokenFile('c')])
-    expect(await wrong(() => findServer(NOTHING, env, runs(a, c)))).toEqual({
+    expect(await wrong(() => find(NOTHING, env, runs(a, c)))).toEqual({
       message: 'Several servers run: http://localhost:1, http://localhost:3',
       hint: 'choose one with --url URL or SBX_URL',
     })
-    expect(await wrong(() => findServer(NOTHING, env, runs()))).toEqual({
+    expect(await wrong(() => find(NOTHING, env, runs()))).toEqual({
       message: `No server runs on this machine; known are ${a}, ${b}, ${c}`,
       hint: 'start one with npm start, or name one with --url URL',
     })
     know()
-    expect((await wrong(() => findServer(NOTHING, env))).hint).toContain('npm start')
+    expect((await wrong(() => find(NOTHING, env))).hint).toContain('npm start')
     rmSync(serversFile(env))
-    expect((await wrong(() => findServer(NOTHING, env))).hint).toContain('npm start')
+    expect((await wrong(() => find(NOTHING, env))).hint).toContain('npm start')
   })
 
   test('prefers --url, then SBX_URL; the path of an address is not used', async () => {
     know(['http://localhost:1', tokenFile('a')], ['http://localhost:2', tokenFile('b')])
     const named = { ...env, SBX_URL: 'http://localhost:2/attach' }
-    expect(await findServer(NOTHING, named)).toMatchObject({
+    expect(await find(NOTHING, named)).toMatchObject({
       origin: 'http://localhost:2',
       token: 'b-token',
       isDefault: true,
     })
-    expect(await findServer({ ...NOTHING, url: 'ws://localhost:1' }, named)).toMatchObject({
+    expect(await find({ ...NOTHING, url: 'ws://localhost:1' }, named)).toMatchObject({
       origin: 'http://localhost:1',
       token: 'a-token',
       isDefault: false,
     })
-    expect((await wrong(() => findServer({ ...NOTHING, url: 'nope' }, env))).message).toContain(
-      'must begin with',
-    )
+    expect((await wrong(() => find({ ...NOTHING, url: 'nope' }, env))).message).toContain('must begin with')
   })
 })
 
@@ -129,14 +134,14 @@ describe('the token of a known server', () => {
     'http://localhost',
   ])('is not sent to %s', async (url) => {
     know(['http://localhost:8787', tokenFile('a')])
-    expect((await findServer({ ...NOTHING, url }, env)).token).toBeUndefined()
+    expect((await find({ ...NOTHING, url }, env)).token).toBeUndefined()
   })
 
   test.each(['http://localhost:8787/attach', 'ws://localhost:8787', 'HTTP://LOCALHOST:8787/'])(
     'is sent to %s',
     async (url) => {
       know(['http://localhost:8787', tokenFile('a')])
-      expect((await findServer({ ...NOTHING, url }, env)).token).toBe('a-token')
+      expect((await find({ ...NOTHING, url }, env)).token).toBe('a-token')
     },
   )
 
@@ -148,7 +153,7 @@ describe('the token of a known server', () => {
   ])('is found for %s when the server lists that address', async (url) => {
     const file = tokenFile('a')
     know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file], ['http://[::1]:8787', file])
-    expect((await findServer({ ...NOTHING, url }, env)).token).toBe('a-token')
+    expect((await find({ ...NOTHING, url }, env)).token).toBe('a-token')
   })
 
   test('gives way to a token that is given', async () => {
@@ -165,17 +170,17 @@ describe('the token of a known server', () => {
 
   test.each([0o622, 0o620, 0o602, 0o666])('is not read from a file with mode %o', async (mode) => {
     know(['http://localhost:8787', tokenFile('a', mode)])
-    expect((await wrong(() => findServer(NOTHING, env))).message).toContain('others can write to it')
+    expect((await wrong(() => find(NOTHING, env))).message).toContain('others can write to it')
   })
 
   test("is not read from a file that is gone, a folder, or another user's", async () => {
     know(['http://localhost:8787', path.join(folder, 'gone')])
-    expect(await wrong(() => findServer(NOTHING, env))).toMatchObject({
+    expect(await wrong(() => find(NOTHING, env))).toMatchObject({
       message: expect.stringContaining('no such file'),
       hint: expect.stringContaining('npm start'),
     })
     know(['http://localhost:8787', folder])
-    expect((await wrong(() => findServer(NOTHING, env))).message).toContain('it is not a file')
+    expect((await wrong(() => find(NOTHING, env))).message).toContain('it is not a file')
   })
 })
 

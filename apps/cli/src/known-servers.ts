@@ -39,8 +39,11 @@ export type OwnFile =
   | { readonly is: 'absent' }
   | { readonly is: 'refused'; readonly why: string }
 
-/** Reads a small file unless others can write to it: then it may say what they want. Checked on what was opened. */
-export function readOwnFile(file: string): OwnFile {
+/**
+ * Reads a small file unless others can write to it: then it may say what they want. `closed` are mode bits that a file
+ * must not have; for a secret, those for reading too. Checked on what was opened.
+ */
+export function readOwnFile(file: string, closed = WRITABLE_BY_OTHERS): OwnFile {
   let fd: number
   try {
     fd = openSync(file, 'r')
@@ -56,6 +59,7 @@ export function readOwnFile(file: string): OwnFile {
     if (self !== undefined && stat.uid !== self && stat.uid !== 0)
       return { is: 'refused', why: 'it belongs to another user' }
     if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { is: 'refused', why: 'others can write to it' }
+    if ((stat.mode & closed) !== 0) return { is: 'refused', why: 'others can read it' }
     if (stat.size > MAX_FILE_BYTES) return { is: 'refused', why: 'it is too large' }
     return { is: 'read', text: readFileSync(fd, 'utf8') }
   } finally {

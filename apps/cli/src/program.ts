@@ -6,6 +6,7 @@ import { createRequest } from './attach-request.ts'
 import { programName } from './come-back.ts'
 import { conclude, type ConclusionContext, type Departure, type Outcome } from './conclusion.ts'
 import { EXIT_FAILURE, exitCodeOfSignal } from './exit-code.ts'
+import type { FoundServer } from './find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
 import { FLASH_MS, LinkWatch } from './link-watch.ts'
 import { LocalScreen } from './local-screen.ts'
@@ -15,6 +16,8 @@ import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
 import { readWindowSize, watchWindowSize } from './window-size.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
+/** How to be let in: the bearer is asked for anew for each connection. */
+type Access = Pick<FoundServer, 'bearer' | 'credential'>
 
 /** How long to try before the first welcome: somebody waits at a prompt. */
 const CONNECT_FOR_MS = 5_000
@@ -34,7 +37,7 @@ const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
 export class Program implements Disposable {
   readonly #options: RunOptions
   readonly #env: Environment
-  readonly #bearer: () => string | undefined
+  readonly #access: Access
   readonly #screen: LocalScreen
   readonly #handle: AttachHandle
   readonly #signals = new StopSignals()
@@ -49,11 +52,10 @@ export class Program implements Disposable {
   #isReading = false
   #isRefusalTold = false
 
-  /** `bearer` gives the token for each connection. */
-  constructor(options: RunOptions, env: Environment, bearer: () => string | undefined) {
+  constructor(options: RunOptions, env: Environment, access: Access) {
     this.#options = options
     this.#env = env
-    this.#bearer = bearer
+    this.#access = access
     const events = {
       stdoutBroken: (errno: string) => this.#stdoutBroken(errno),
       damaged: () => this.#askForRepaint(),
@@ -93,7 +95,7 @@ export class Program implements Disposable {
       ...readWindowSize(),
       env: collectEnv(this.#env, options.env, isPty),
       name: options.name ?? printable(this.#env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS),
-      credentials: () => Promise.resolve(this.#credentials()),
+      credentials: () => this.#credentials(),
       connectForMs: Math.min(CONNECT_FOR_MS, options.retryForMs),
       retryForMs: options.retryForMs,
       onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
@@ -104,8 +106,8 @@ export class Program implements Disposable {
     })
   }
 
-  #credentials(): { headers?: Record<string, string> } {
-    const token = this.#bearer()
+  async #credentials(): Promise<{ headers?: Record<string, string> }> {
+    const token = await this.#access.bearer()
     return token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }
   }
 
@@ -243,7 +245,7 @@ export class Program implements Disposable {
     const { session: id, details } = this.#handle
     return {
       options: this.#options,
-      hasToken: this.#bearer() !== undefined,
+      credential: this.#access.credential,
       program: programName(this.#env),
       session: id === undefined || details === undefined ? undefined : { id, details },
     }

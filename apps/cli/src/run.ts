@@ -1,9 +1,8 @@
 import type { RunOptions } from './arguments.ts'
 import { programName, spellHint } from './come-back.ts'
 import { EXIT_USAGE } from './exit-code.ts'
-import { tokenSources } from './find-server.ts'
+import { openCredential } from './find-server.ts'
 import { Program } from './program.ts'
-import { readToken } from './token.ts'
 import { Wrong } from './words.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -12,15 +11,8 @@ async function attachTo(options: RunOptions, env: Environment): Promise<number> 
   // Its output would be its own input to the screen, without end.
   if (options.session !== undefined && options.session === env['SANDWIRE_SESSION'])
     throw new Wrong('Cannot attach a session to itself', 'join it from outside the sandbox')
-  const sources = tokenSources(options.url, options, env)
-  const first = readToken(sources)
-  if (!first.isOk) throw new Wrong(first.message, first.hint)
-  const bearer = (): string | undefined => {
-    // A token file may be renewed while this runs; one that is gone leaves the token that was there.
-    const again = readToken(sources)
-    return again.isOk ? again.token : first.token
-  }
-  using program = new Program(options, env, bearer)
+  const { bearer, credential } = openCredential(options.url, options, env)
+  using program = new Program(options, env, { bearer, credential })
   return await program.run()
 }
 

@@ -40,3 +40,8 @@ export function spellAge(sinceMs: number | null | undefined, nowMs: number): str
 export function spellJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, null, 2) ?? 'null')}\n`
 }
+
+/** The time until a moment, short. */
+export function spellLeft(untilMs: number, nowMs: number): string {
+  return untilMs <= nowMs ? 'over' : spellAge(nowMs, untilMs)
+}

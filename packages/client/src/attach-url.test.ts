@@ -36,6 +36,16 @@ test('attachUrl carries everything that a new process needs', () => {
   })
 })
 
+test('attachUrl names a template and what it is told, and leaves the rest to it', () => {
+  const request = { template: 'build', params: { target: 'a=b&c', x: '' }, mode: 'pty' } as const
+  const query = attachUrl('http://h', request, FRESH).searchParams
+  expect(query.get('template')).toBe('build')
+  expect(query.getAll('param')).toEqual(['target=a=b&c', 'x='])
+  expect(query.has('mode')).toBe(false)
+  const again = attachUrl('http://h', request, { createId: 'c', session: 'id' }).searchParams
+  expect(Object.fromEntries(again)).toEqual({ session: 'id' })
+})
+
 test('attachUrl says when no sandbox may be made, and only where one could be', () => {
   const at = (create: boolean | undefined, session?: string) =>
     attachUrl('http://h', create === undefined ? {} : { create }, {

@@ -11,6 +11,9 @@ export interface AttachRequest {
   /** Command to start; the server's default is the login shell. */
   readonly cmd?: string
   readonly args?: readonly string[]
+  /** A command that the server has ready, in place of `cmd`, and what it is told. */
+  readonly template?: string
+  readonly params?: Readonly<Record<string, string>>
   readonly mode?: 'pipe' | 'pty'
   readonly cwd?: string
   readonly role?: Role
@@ -47,7 +50,11 @@ export function attachUrl(
   set('createId', known.createId)
   set('cmd', request.cmd)
   for (const arg of request.args ?? []) url.searchParams.append('arg', arg)
-  set('mode', request.mode)
+  set('template', request.template)
+  for (const [name, value] of Object.entries(request.params ?? {}))
+    url.searchParams.append('param', `${name}=${value}`)
+  // Whether it has a terminal is the template's to say.
+  if (request.template === undefined) set('mode', request.mode)
   set('cwd', request.cwd)
   set('keep', request.keepSeconds)
   set('overflow', request.overflow)

@@ -1,4 +1,5 @@
 import type { Api } from '../api.ts'
+import type { CredentialKind } from '../find-server.ts'
 import type { OptionTable } from '../words.ts'
 
 /** Where a command speaks: data to stdout, talk to stderr. */
@@ -9,6 +10,18 @@ export interface CommandIo {
   readonly hint: (advice: string) => void
   /** Asks a question that is answered with yes or no; undefined where nobody can be asked. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
+  /** Lines for the person at the terminal, as they are. */
+  readonly show: (lines: string) => void
+  /** Asks for something that must not be seen while it is typed; undefined where nobody can be asked. */
+  readonly askSecret: ((question: string) => string | undefined) | undefined
+  /** All of standard input, up to a bound. */
+  readonly readInput: () => Promise<string>
+  /** Tries to open a page for whoever sits here; whether there is one to open it in is known there. */
+  readonly openPage: (url: string) => void
+  /** Goes on as an attach with these words; undefined when standard input is used up. Returns the exit code. */
+  readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
+  /** Aborted by Ctrl-C. */
+  readonly openInterruption: () => { readonly signal: AbortSignal } & Disposable
 }
 
 /** What a command works with. */
@@ -19,6 +32,9 @@ export interface CommandContext {
   /** Print the answer of the API as it is. */
   readonly isJson: boolean
   readonly api: Api
+  /** The origin that the API is at. */
+  readonly origin: string
+  readonly credential: CredentialKind
   /** The address of the server as it is best typed again. */
   readonly server: string
   /** How this program was called, to be called again. */
@@ -31,7 +47,12 @@ export interface CommandContext {
 export interface Task {
   /** Sandbox that it is about, for advice. */
   readonly sandbox?: string
-  readonly run: (context: CommandContext) => Promise<void>
+  /** Address of the server that it is for, where its own words say so. */
+  readonly url?: string
+  /** It shows no credential, or sees to that itself. */
+  readonly isAnonymous?: true
+  /** Returns the exit code where that is not 0. */
+  readonly run: (context: CommandContext) => Promise<number | void>
 }
 
 export interface Command {
@@ -39,7 +60,7 @@ export interface Command {
   /** Own options; those about the server are common to all. */
   readonly options: OptionTable
   /** Understands the words; throws `Wrong`. */
-  readonly read: (words: ReadWords, env: CommandContext['env']) => Task
+  readonly read: (words: ReadWords, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
 }
 
 /** Words of any command, read by names that its own table has. */

@@ -1,5 +1,23 @@
 /** The first words that are commands; anything else is the address of a server to attach to. */
-export const COMMAND_NAMES = ['list', 'create', 'start', 'stop', 'rm', 'sessions', 'kill', 'logs'] as const
+export const COMMAND_NAMES = [
+  'list',
+  'create',
+  'start',
+  'stop',
+  'rm',
+  'sessions',
+  'kill',
+  'logs',
+  'templates',
+  'login',
+  'logout',
+  'whoami',
+  'share',
+  'grants',
+  'revoke',
+  'join',
+  'audit',
+] as const
 export type CommandName = (typeof COMMAND_NAMES)[number]
 
 export function isCommandName(word: string | undefined): word is CommandName {

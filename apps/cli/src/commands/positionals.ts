@@ -36,3 +36,25 @@ export function readSession(words: ReadWords): string {
   if (!SESSION.test(text)) throw new Wrong('This is not the id of a session', 'sbx-stdio sessions')
   return text
 }
+
+/** The address of a server, if one is given. */
+export function readOptionalUrl(words: ReadWords): string | undefined {
+  return single(words, 'address')
+}
+
+const GRANT = /^[0-9a-z]{32}\.[0-9a-z]{1,64}$/
+
+export function readGrant(words: ReadWords): string {
+  const text = single(words, 'grant')
+  if (text === undefined) throw new Wrong('No grant is given', 'sbx-stdio grants SANDBOX')
+  if (!GRANT.test(text)) throw new Wrong('This is not the id of a grant', 'sbx-stdio grants SANDBOX')
+  return text
+}
+
+/** The id of a session behind an option. */
+export function readSessionOption(words: ReadWords): string | undefined {
+  const text = words.one('session')
+  if (text !== undefined && !SESSION.test(text))
+    throw new Wrong('Option "--session" takes the id of a session', 'sbx-stdio sessions')
+  return text
+}

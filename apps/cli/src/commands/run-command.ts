@@ -7,16 +7,25 @@ import { hideArgument } from '../hidden-argument.ts'
 import { hintFor } from '../hints.ts'
 import { printable } from '../printable.ts'
 import { type OptionTable, Words, Wrong } from '../words.ts'
+import { audit } from './audit.ts'
 import type { Command, CommandIo, Task } from './command.ts'
 import { create } from './create.ts'
+import { grants } from './grants.ts'
+import { join } from './join.ts'
 import { kill } from './kill.ts'
 import { list } from './list.ts'
+import { login } from './login.ts'
+import { logout } from './logout.ts'
 import { logs } from './logs.ts'
 import type { CommandName } from './names.ts'
+import { revoke } from './revoke.ts'
 import { rm } from './rm.ts'
 import { sessions } from './sessions.ts'
+import { share } from './share.ts'
 import { start } from './start.ts'
 import { stop } from './stop.ts'
+import { templates } from './templates.ts'
+import { whoami } from './whoami.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -29,6 +38,15 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   sessions,
   kill,
   logs,
+  templates,
+  login,
+  logout,
+  whoami,
+  share,
+  grants,
+  revoke,
+  join,
+  audit,
 }
 
 const COMMON_OPTIONS: OptionTable = {
@@ -41,7 +59,8 @@ const COMMON_OPTIONS: OptionTable = {
 const COMMON_HELP = `
 Server
   --url URL            server to ask (default: SBX_URL, or the only one that runs on this machine)
-  --token-file FILE    file that holds the token (default: SBX_TOKEN, or the file of a server on this machine)
+  --token-file FILE    file that holds the token (default: SBX_TOKEN, or what login stored, or the file of a server on
+                       this machine)
   --token TOKEN        the token itself; other users may glimpse it
   --json               print the answer as JSON
   --help
@@ -57,7 +76,7 @@ interface Understood {
 async function understand(
   command: Command,
   words: Words<OptionTable>,
-  env: Environment,
+  { env, io }: { readonly env: Environment; readonly io: CommandIo },
 ): Promise<Understood> {
   if (words.command !== undefined) throw new Wrong('There is nothing to run here', 'sbx-stdio URL -- COMMAND')
   const token = words.one('token')
@@ -65,10 +84,13 @@ async function understand(
   if (token !== undefined) hideArgument(token)
   if (token !== undefined && tokenFile !== undefined)
     throw new Wrong('Give --token or --token-file, not both')
-  const task = command.read(words, env)
+  const task = await command.read(words, env, io)
+  const url = words.one('url')
+  if (url !== undefined && task.url !== undefined) throw new Wrong('Give the address of the server once')
+  const server = { url: task.url ?? url, token, tokenFile, isAnonymous: task.isAnonymous === true }
   return {
     task,
-    found: await findServer({ url: words.one('url'), token, tokenFile }, env),
+    found: await findServer(server, env),
     isJson: words.has('json'),
   }
 }
@@ -95,12 +117,12 @@ export async function runCommand(
       io.print(command.help + COMMON_HELP)
       return 0
     }
-    understood = await understand(command, words, env)
+    understood = await understand(command, words, { env, io })
     const { task, found, isJson } = understood
     const urlOption = found.isDefault ? '' : ` --url ${quote(found.address)}`
-    const common = { env, io, nowMs, isJson, urlOption, program, server: found.address }
-    await task.run({ ...common, api: createApi(found) })
-    return 0
+    const { origin, credential, address: server } = found
+    const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
+    return (await task.run({ ...common, api: createApi(found) })) ?? 0
   } catch (caught) {
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
@@ -113,7 +135,7 @@ function hintOf({ code }: SandwireError, understood: Understood | undefined, pro
   const found = understood?.found
   return hintFor(code, {
     url: found?.address ?? '',
-    hasToken: found?.token !== undefined,
+    credential: found?.credential ?? 'none',
     isOwn: found?.isOwn === true,
     program,
     comeBack: undefined,

@@ -1,20 +1,5 @@
-import { SandwireError, shape } from '@sandwire/protocol'
-
-type Fields = Readonly<Record<string, shape.Shape<unknown>>>
-
-/** An object with at least these fields; what a newer server adds is left out. */
-function atLeast<const F extends Fields>(fields: F): shape.Shape<shape.Fielded<F>> {
-  const exact = shape.record(fields)
-  return {
-    decode: (value) => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-      return exact.decode(
-        Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(fields, name))),
-      )
-    },
-    describe: exact.describe,
-  }
-}
+import { shape } from '@sandwire/protocol'
+import { atLeast, decodeAnswer as decode } from '../at-least.ts'
 
 const word = shape.text(64)
 const optionalMs = shape.optional(shape.nullable(shape.offset))
@@ -55,13 +40,6 @@ export type Session = shape.Decoded<typeof sessionShape>
 const MAX_ITEMS = 100_000
 const sandboxesShape = atLeast({ sandboxes: shape.list(sandboxShape, MAX_ITEMS) })
 const sessionsShape = atLeast({ sessions: shape.list(sessionShape, MAX_ITEMS) })
-
-function decode<T>(expected: shape.Shape<T>, value: unknown): T {
-  const decoded = expected.decode(value)
-  if (decoded === undefined)
-    throw new SandwireError('version_unsupported', 'Cannot understand the answer of the server')
-  return decoded
-}
 
 export function decodeSandbox(value: unknown): Sandbox {
   return decode(sandboxShape, value)

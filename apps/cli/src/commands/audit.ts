@@ -1,0 +1,117 @@
+import { shape } from '@sandwire/protocol'
+import { parseSeconds } from '../amounts.ts'
+import { atLeast, decodeAnswer } from '../at-least.ts'
+import { spellJson, spellTable } from '../table.ts'
+import { Wrong } from '../words.ts'
+import type { Api } from '../api.ts'
+import type { Command, ReadWords } from './command.ts'
+import { readNothing } from './positionals.ts'
+
+const HEADER = ['WHEN', 'WHO', 'FROM', 'WHAT', 'SANDBOX', 'OUTCOME', 'HOW']
+const DEFAULT_SINCE = '7d'
+/** Rows of one answer. */
+const PAGE_ROWS = 1_000
+/** As many as a server keeps; no answer makes this program go on for ever. */
+const MAX_ROWS = 100_000
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+const text = shape.text(1024)
+const maybe = shape.optional(shape.nullable(text))
+const rowShape = atLeast({
+  atMs: shape.offset,
+  actorName: text,
+  action: text,
+  sandbox: maybe,
+  sandboxName: maybe,
+  session: maybe,
+  address: text,
+  outcome: text,
+  code: maybe,
+  template: maybe,
+  command: maybe,
+})
+type Row = shape.Decoded<typeof rowShape>
+/** Rows are kept as they came, for JSON. */
+const anything: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
+const pageShape = atLeast({
+  rows: shape.list(anything, PAGE_ROWS),
+  next: shape.nullable(shape.text(64, /^[0-9-]+$/)),
+})
+
+function readSince(words: ReadWords): number {
+  const seconds = parseSeconds(words.one('since') ?? DEFAULT_SINCE)
+  if (seconds === undefined || seconds === 0)
+    throw new Wrong('Option "--since" takes a time such as 1h or 7d')
+  return seconds
+}
+
+function readSandboxOption(words: ReadWords): string | undefined {
+  const name = words.one('sandbox')
+  if (name !== undefined && !NAME.test(name))
+    throw new Wrong('Option "--sandbox" takes the name or id of a sandbox', 'sbx-stdio list')
+  return name
+}
+
+/** Every row, newest first, page by page. */
+async function readRows(api: Api, query: Readonly<Record<string, string>>): Promise<readonly unknown[]> {
+  const rows: unknown[] = []
+  let before: string | undefined
+  do {
+    const asked = new URLSearchParams({
+      ...query,
+      limit: String(PAGE_ROWS),
+      ...(before === undefined ? {} : { before }),
+    })
+    const page = decodeAnswer(pageShape, await api.request('GET', `/api/audit?${asked.toString()}`))
+    rows.push(...page.rows)
+    before = page.rows.length === 0 ? undefined : (page.next ?? undefined)
+  } while (before !== undefined && rows.length < MAX_ROWS)
+  return rows
+}
+
+function spellRow(row: Row): readonly string[] {
+  const how = [row.template ?? row.command, row.code].filter((part) => part !== undefined && part !== null)
+  return [
+    new Date(row.atMs).toISOString().replace('T', ' ').slice(0, 19),
+    row.actorName === '' ? '(server)' : row.actorName,
+    row.address === '' ? '-' : row.address,
+    row.action,
+    row.sandboxName ?? row.sandbox ?? '-',
+    row.outcome,
+    how.length === 0 ? '-' : how.join(' '),
+  ]
+}
+
+/** Shows who did what. */
+export const audit: Command = {
+  help: `Usage: sbx-stdio audit [--sandbox NAME] [--since TIME] [--json]
+
+Lists who did what in your account and your sandboxes, when (UTC), from where, and whether it was allowed; newest first.
+It is kept for 90 days, also for sandboxes that are gone.
+
+  --sandbox NAME       only of this sandbox, by name or id
+  --since TIME         how far back: 30m, 24h, 7d (default: 7d)
+`,
+  options: { sandbox: 'once', since: 'once' },
+  read: (words) => {
+    readNothing(words)
+    const sandbox = readSandboxOption(words)
+    const seconds = readSince(words)
+    return {
+      ...(sandbox === undefined ? {} : { sandbox }),
+      run: async ({ api, io, isJson, nowMs }) => {
+        const since = String(Math.max(0, nowMs - seconds * 1000))
+        const rows = await readRows(api, { since, ...(sandbox === undefined ? {} : { sandbox }) })
+        if (isJson) io.print(spellJson({ rows }))
+        else if (rows.length === 0) io.say('nothing happened in this time')
+        else
+          io.print(
+            spellTable(
+              HEADER,
+              rows.map((row) => spellRow(decodeAnswer(rowShape, row))),
+            ),
+          )
+      },
+    }
+  },
+}

@@ -1,0 +1,70 @@
+import { printable } from '../printable.ts'
+import { spellJson, spellLeft, spellTable } from '../table.ts'
+import type { Command, CommandContext } from './command.ts'
+import { readOptionalSandbox } from './positionals.ts'
+import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './sharing-views.ts'
+
+const GIVEN_HEADER = ['GRANT', 'ROLE', 'OF', 'HELD BY', 'ENDS IN', 'LABEL']
+const HELD_HEADER = ['SANDBOX', 'SESSION', 'ROLE', 'FROM', 'ENDS IN']
+
+function showGiven(
+  grants: readonly Grant[],
+  sandbox: string,
+  { io, nowMs, program, urlOption }: CommandContext,
+): void {
+  if (grants.length === 0) {
+    io.say(`${sandbox} is shared with nobody; share it: ${program} share ${sandbox}${urlOption}`)
+    return
+  }
+  const rows = grants.map((grant) => [
+    grant.grant,
+    grant.role,
+    grant.session ?? 'the sandbox',
+    grant.state === 'open' ? '(link not used yet)' : (grant.name ?? '?'),
+    spellLeft(grant.expiresMs, nowMs),
+    grant.label,
+  ])
+  io.print(spellTable(GIVEN_HEADER, rows))
+  io.say(`withdraw one with: ${program} revoke GRANT${urlOption}`)
+}
+
+function showHeld(grants: readonly HeldGrant[], { io, nowMs, program, server }: CommandContext): void {
+  const [first] = grants
+  if (first === undefined) {
+    io.say(`nothing is shared with you; use a link with: ${program} join`)
+    return
+  }
+  const rows = grants.map((grant) => [
+    grant.sandboxName ?? grant.sandbox,
+    grant.session ?? 'all',
+    grant.role,
+    grant.owner,
+    spellLeft(grant.expiresMs, nowMs),
+  ])
+  io.print(spellTable(HELD_HEADER, rows))
+  const session = grants.length === 1 ? printable(first.session ?? 'SESSION') : 'SESSION'
+  io.say(`come back with: ${program} ${server} --session ${session}`)
+}
+
+/** Shows what is shared. */
+export const grants: Command = {
+  help: `Usage: sbx-stdio grants [SANDBOX] [--json]
+
+With SANDBOX, lists who may use it besides you, and links that nobody used yet. Without, what others share with you.
+`,
+  options: {},
+  read: (words) => {
+    const sandbox = readOptionalSandbox(words)
+    return {
+      ...(sandbox === undefined ? {} : { sandbox }),
+      run: async (context) => {
+        const { api, io, isJson } = context
+        const path = sandbox === undefined ? '/api/account/grants' : `/api/grants?sandbox=${sandbox}`
+        const answer = await api.request('GET', path)
+        if (isJson) io.print(spellJson(answer))
+        else if (sandbox === undefined) showHeld(decodeHeldGrants(answer), context)
+        else showGiven(decodeGrants(answer), sandbox, context)
+      },
+    }
+  },
+}

@@ -1,0 +1,104 @@
+import { limits } from '@sandwire/protocol'
+import { readFileSync } from 'node:fs'
+import { quote } from '../come-back.ts'
+import { hideArgument } from '../hidden-argument.ts'
+import { printable } from '../printable.ts'
+import { parseShareLink, type ShareLink } from '../share-link.ts'
+import { CredentialStore } from '../sign-in/credential-store.ts'
+import { spellJson } from '../table.ts'
+import { Wrong } from '../words.ts'
+import type { Command, CommandContext, CommandIo, ReadWords } from './command.ts'
+import { decodeRedeemed, type Redeemed } from './sharing-views.ts'
+
+function readLinkFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw new Wrong(
+      `Cannot read the link file "${file}"`,
+      'give the file that holds the link with --link-file FILE',
+    )
+  }
+}
+
+/** The link, from where nobody else can see it. */
+async function readLink(words: ReadWords, io: CommandIo): Promise<ShareLink> {
+  const [given] = words.positionals
+  if (given !== undefined) {
+    hideArgument(given)
+    throw new Wrong(
+      'A link on the command line can be read by others on this machine, and by you in the history',
+      'run sbx-stdio join and paste it there, or give it with --link-file FILE',
+    )
+  }
+  const file = words.one('link-file')
+  if (file !== undefined) return parseShareLink(readLinkFile(file))
+  if (io.askSecret === undefined) return parseShareLink(await io.readInput())
+  const typed = io.askSecret('Link (it is not shown): ')
+  if (typed === undefined || typed.trim() === '') throw new Wrong('No link is given')
+  return parseShareLink(typed)
+}
+
+/** The words that attach to what was shared; undefined when there is nothing yet to attach to. */
+function attachWords(
+  { origin }: ShareLink,
+  { role, sandbox, session }: Redeemed,
+): readonly string[] | undefined {
+  if (session !== undefined && session !== null)
+    return [origin, '--session', session, ...(role === 'viewer' ? ['--role', 'viewer'] : [])]
+  return role === 'viewer' ? undefined : [origin, '--sandbox', sandbox, '--no-create']
+}
+
+/** Keeps a guest's credential like a sign-in, so that the guest can come back. */
+function keepGuest({ origin }: ShareLink, { token, expiresMs }: Redeemed, { env }: CommandContext): void {
+  if (token === undefined) return
+  new CredentialStore(env).write({ version: 1, origin, bearer: token, expiresMs })
+}
+
+async function redeem(link: ShareLink, name: string | undefined, context: CommandContext): Promise<number> {
+  const { api, env, io, isJson, program } = context
+  const guest = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
+  const body = {
+    link: link.secret,
+    ...(context.credential === 'none' && guest !== '' ? { name: guest } : {}),
+  }
+  const answer = await api.request('POST', '/api/grants/redeem', body)
+  const redeemed = decodeRedeemed(answer)
+  keepGuest(link, redeemed, context)
+  if (isJson) {
+    const { token: _, ...rest } = redeemed
+    io.print(spellJson(rest))
+    return 0
+  }
+  const what =
+    typeof redeemed.session !== 'string'
+      ? `sandbox ${printable(redeemed.sandboxName ?? redeemed.sandbox)}`
+      : 'session'
+  io.say(`${printable(redeemed.owner)} shares a ${what} with you; you are a ${printable(redeemed.role)}`)
+  const words = attachWords(link, redeemed)
+  if (words !== undefined && io.attach !== undefined) return await io.attach(words)
+  if (words === undefined)
+    io.say(
+      `see what runs there: ${program} sessions ${printable(redeemed.sandbox)} --url ${quote(link.origin)}`,
+    )
+  else io.say(`go there with: ${program} ${words.map((word) => quote(printable(word))).join(' ')}`)
+  return 0
+}
+
+/** Uses a link to something shared, and goes there. */
+export const join: Command = {
+  help: `Usage: sbx-stdio join [--link-file FILE] [--name TEXT] [--json]
+
+Uses a link that somebody gave you, then attaches to what it shares. The link is asked for on a terminal, where it is not
+shown, or read from standard input; on the command line others could read it.
+
+  --link-file FILE     file that holds the link
+  --name TEXT          how others see you, if you are not signed in there (default: your user name)
+`,
+  options: { 'link-file': 'once', name: 'once' },
+  read: async (words, _env, io) => {
+    const name = words.one('name')
+    const link = await readLink(words, io)
+    return { url: link.origin, run: (context) => redeem(link, name, context) }
+  },
+}

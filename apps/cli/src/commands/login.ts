@@ -1,0 +1,98 @@
+import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { createApi } from '../api.ts'
+import { atLeast, decodeAnswer } from '../at-least.ts'
+import { exitCodeOfSignal } from '../exit-code.ts'
+import { printable } from '../printable.ts'
+import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
+import type { Credential } from '../sign-in/credential.ts'
+import { CredentialStore } from '../sign-in/credential-store.ts'
+import type { Prompt } from '../sign-in/device-sign-in.ts'
+import { isSecureUrl } from '../sign-in/secure-url.ts'
+import { spellJson } from '../table.ts'
+import { Wrong } from '../words.ts'
+import type { Command, CommandContext } from './command.ts'
+import { readOptionalUrl } from './positionals.ts'
+
+/** The server does not want what the issuer gave. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'no_issuer'])
+
+const nameShape = atLeast({ name: shape.text(1024) })
+
+function spellPrompt({ address, code, completeAddress }: Prompt): string {
+  const both = completeAddress === undefined ? '' : `  or open   ${completeAddress}\n`
+  return `\n  Open      ${address}\n  and type  ${code}\n${both}\n`
+}
+
+/** Who somebody is there; undefined when the server cannot be asked now. */
+async function askName(origin: string, bearer: string): Promise<string | undefined> {
+  const api = createApi({ origin, bearer: () => Promise.resolve(bearer) })
+  try {
+    return printable(decodeAnswer(nameShape, await api.request('GET', '/api/whoami')).name)
+  } catch (caught) {
+    const error = SandwireError.from(caught)
+    if (REFUSALS.has(error.code))
+      throw new SandwireError('forbidden', `Cannot sign in: the server does not accept it: ${error.message}`)
+    return undefined
+  }
+}
+
+async function signInWith(
+  info: SignInIssuer,
+  { io, origin }: CommandContext,
+): Promise<Credential | undefined> {
+  using interruption = io.openInterruption()
+  // Loaded here, because other commands need none of it.
+  const { signIn } = await import('../sign-in/sign-in.ts')
+  const show = (prompt: Prompt): void => {
+    io.show(spellPrompt(prompt))
+    io.say('waiting for you to agree there (Ctrl+C stops)')
+    // Without the code: other users of this machine see what a browser is started with.
+    io.openPage(prompt.address)
+  }
+  try {
+    return await signIn(origin, info, { show, signal: interruption.signal })
+  } catch (error) {
+    if (interruption.signal.aborted) return undefined
+    throw error
+  }
+}
+
+/** Signs in to a server with one of its issuers. */
+export const login: Command = {
+  help: `Usage: sbx-stdio login [URL] [--issuer ID] [--json]
+
+Signs in to a server: shows an address to open on any device and a code to type there, and waits until you have agreed.
+What it gets is stored in a file that only you can read, is used by every command for this server and for no other, and
+is renewed by itself until you sign out.
+
+  URL                  the server (default: SBX_URL, or the only one that is known)
+  --issuer ID          whom to sign in with, where the server knows several
+`,
+  options: { issuer: 'once' },
+  read: (words) => {
+    const url = readOptionalUrl(words)
+    const asked = words.one('issuer')
+    return {
+      ...(url === undefined ? {} : { url }),
+      isAnonymous: true,
+      run: async (context) => {
+        const { api, env, io, isJson, origin, server } = context
+        if (!isSecureUrl(origin))
+          throw new Wrong(`Cannot sign in to ${origin}: whoever is on the way could read it`, 'use https://')
+        const { host } = new URL(origin)
+        const info = chooseIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
+        io.say(`signing in to ${host} with ${printable(info.name)} (${new URL(info.issuer).host})`)
+        const credential = await signInWith(info, context)
+        if (credential === undefined) {
+          io.say('stopped; you are not signed in')
+          return exitCodeOfSignal('SIGINT')
+        }
+        const name = await askName(origin, credential.bearer)
+        new CredentialStore(env).write(credential)
+        if (isJson) io.print(spellJson({ server, origin, name: name ?? null, issuer: info.id }))
+        else io.say(`Signed in to ${host}${name === undefined ? '' : ` as ${name}`}`)
+        return 0
+      },
+    }
+  },
+}

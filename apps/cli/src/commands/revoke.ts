@@ -1,0 +1,24 @@
+import { spellJson } from '../table.ts'
+import type { Command } from './command.ts'
+import { readGrant } from './positionals.ts'
+
+/** Withdraws what was shared. */
+export const revoke: Command = {
+  help: `Usage: sbx-stdio revoke GRANT [--json]
+
+Withdraws what was shared: a link that was not used yet is worth nothing from now on, and whoever is attached with it
+is cut off within seconds. GRANT is an id from sbx-stdio grants SANDBOX.
+`,
+  options: {},
+  read: (words) => {
+    const grant = readGrant(words)
+    return {
+      sandbox: grant.slice(0, grant.indexOf('.')),
+      run: async ({ api, io, isJson }) => {
+        const answer = await api.request('DELETE', `/api/grants/${grant}`)
+        if (isJson) io.print(spellJson(answer ?? {}))
+        else io.say('withdrawn; whoever is attached with it is being cut off')
+      },
+    }
+  },
+}

@@ -1,0 +1,75 @@
+import { parseSeconds } from '../amounts.ts'
+import { spellSeconds } from '../come-back.ts'
+import { printable } from '../printable.ts'
+import { webAddress } from '../sign-in/secure-url.ts'
+import { spellJson } from '../table.ts'
+import { Wrong } from '../words.ts'
+import type { Command, ReadWords } from './command.ts'
+import { readOptionalSandbox, readSessionOption } from './positionals.ts'
+import { decodeMadeGrant } from './sharing-views.ts'
+
+const ROLES = ['viewer', 'collaborator'] as const
+
+function readRole(words: ReadWords): (typeof ROLES)[number] | undefined {
+  const text = words.one('role')
+  const role = ROLES.find((each) => each === text)
+  if (text !== undefined && role === undefined) throw new Wrong(`Option "--role" takes ${ROLES.join(' or ')}`)
+  return role
+}
+
+function readExpiry(words: ReadWords): number | undefined {
+  const text = words.one('expires')
+  const seconds = text === undefined ? undefined : parseSeconds(text)
+  if (text !== undefined && (seconds === undefined || seconds === 0))
+    throw new Wrong('Option "--expires" takes a time such as 30m, 1h or 7d')
+  return seconds
+}
+
+/** Makes a link to a sandbox or to one session of it. */
+export const share: Command = {
+  help: `Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE] [--expires TIME] [--label TEXT] [--json]
+
+Prints a link that gives somebody else access. It works once, for whoever uses it first, and after that for them alone.
+Give it to them in private: they run sbx-stdio join, or open it in a browser.
+
+  --session ID         share one session and nothing else; SANDBOX need not be given then
+  --role ROLE          viewer (default: watches), or collaborator (types, and so reads and changes every file)
+  --expires TIME       how long the access lasts: 30m, 1h, 7d (default: 7d)
+  --label TEXT         what you call it in the list of sbx-stdio grants
+`,
+  options: { session: 'once', role: 'once', expires: 'once', label: 'once' },
+  read: (words) => {
+    const session = readSessionOption(words)
+    const sandbox = readOptionalSandbox(words) ?? session?.slice(0, session.indexOf('.'))
+    if (sandbox === undefined) throw new Wrong('No sandbox is given', 'sbx-stdio list')
+    const role = readRole(words)
+    const expiresSeconds = readExpiry(words)
+    const label = words.one('label')
+    const body = {
+      sandbox,
+      ...(session === undefined ? {} : { session }),
+      ...(role === undefined ? {} : { role }),
+      ...(expiresSeconds === undefined ? {} : { expiresSeconds }),
+      ...(label === undefined ? {} : { label }),
+    }
+    return {
+      sandbox,
+      run: async ({ api, io, isJson, nowMs, program, urlOption }) => {
+        const answer = await api.request('POST', '/api/grants', body)
+        if (isJson) {
+          io.print(spellJson(answer))
+          return
+        }
+        const made = decodeMadeGrant(answer)
+        io.print(`${webAddress(made.link ?? '') ?? printable(made.grant)}\n`)
+        if (made.notice !== undefined) io.say(printable(made.notice))
+        const what = session === undefined ? 'the sandbox' : 'the session'
+        const left = spellSeconds(Math.max(0, Math.round((made.expiresMs - nowMs) / 1000)))
+        io.say(
+          `a ${printable(made.role)} of ${what} for ${left}; the link works once, so give it to them in private`,
+        )
+        io.say(`withdraw it with: ${program} revoke ${printable(made.grant)}${urlOption}`)
+      },
+    }
+  },
+}

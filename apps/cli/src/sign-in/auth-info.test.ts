@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { chooseIssuer, decodeAuth } from './auth-info.ts'
+
+const ISSUER = {
+  id: 'corp',
+  name: 'Corp',
+  issuer: 'https://login.example',
+  clientId: 'cli',
+  requestScopes: ['openid'],
+  requestParameters: {},
+  bearer: 'access_token',
+  endpoints: {},
+}
+
+test('decodeAuth reads what a server says, and leaves out what a newer one adds', () => {
+  const [issuer] = decodeAuth({ mode: 'open', local: false, issuers: [{ ...ISSUER, colour: 'red' }] })
+  expect(issuer).toEqual(ISSUER as never)
+})
+
+test.each([
+  ['an issuer over plain http (threat T2)', { issuer: 'http://login.example' }],
+  ['an endpoint over plain http (threat T2)', { endpoints: { token: 'http://login.example/token' } }],
+  ['a user in an address', { issuer: 'https://user@login.example' }],
+  ['a parameter that is ours to set', { requestParameters: { client_id: 'other' } }],
+  ['a scope of two words', { requestScopes: ['openid admin'] }],
+  ['a token kind that is not known', { bearer: 'password' }],
+  ['an id that could be an option', { id: '--url' + ' x' }],
+  ['a name without end', { name: 'x'.repeat(10_000) }],
+])('decodeAuth refuses %s', (_, change) => {
+  expect(() => decodeAuth({ issuers: [{ ...ISSUER, ...change }] })).toThrow('Cannot understand the answer')
+})
+
+test.each([[undefined], [null], [[]], ['x'], [{}], [{ issuers: {} }], [{ issuers: Array(17).fill(ISSUER) }]])(
+  'decodeAuth refuses %j',
+  (answer) => expect(() => decodeAuth(answer)).toThrow('Cannot understand'),
+)
+
+test('chooseIssuer takes the only one with a client, or the one that was asked for', () => {
+  const [corp] = decodeAuth({ issuers: [ISSUER] })
+  const [machine] = decodeAuth({ issuers: [{ ...ISSUER, id: 'machine', clientId: null }] })
+  const [home] = decodeAuth({ issuers: [{ ...ISSUER, id: 'home' }] })
+  if (corp === undefined || machine === undefined || home === undefined) throw new Error('Not decoded')
+  expect(chooseIssuer([machine, corp], undefined).id).toBe('corp')
+  expect(chooseIssuer([corp, home], 'home').id).toBe('home')
+  expect(() => chooseIssuer([corp, home], undefined)).toThrow('several issuers: corp, home')
+  expect(() => chooseIssuer([corp], 'machine')).toThrow('no such issuer; there are: corp')
+  expect(() => chooseIssuer([machine], undefined)).toThrow('no issuer')
+  expect(() => chooseIssuer([], undefined)).toThrow('no issuer')
+})

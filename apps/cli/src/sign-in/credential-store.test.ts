@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { CredentialStore } from './credential-store.ts'
+
+let folder: string
+let store: CredentialStore
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'sign-ins-'))
+  store = new CredentialStore({ XDG_CONFIG_HOME: folder })
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const of = (origin: string) => ({ version: 1, origin, bearer: 'b' }) as const
+const modeOf = (file: string): number => statSync(file).mode & 0o777
+
+test('a sign-in is kept for this user alone, whatever the umask says', () => {
+  const before = process.umask(0)
+  try {
+    store.write(of('https://a.example'))
+  } finally {
+    process.umask(before)
+  }
+  const file = store.fileOf('https://a.example')
+  expect(modeOf(file)).toBe(0o600)
+  expect(modeOf(path.dirname(file))).toBe(0o700)
+  expect(store.read('https://a.example')).toEqual(of('https://a.example'))
+  expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)])
+})
+
+test('a folder that others could look into is closed before anything is put there', () => {
+  const place = path.dirname(store.fileOf('x'))
+  mkdirSync(place, { recursive: true, mode: 0o755 })
+  chmodSync(place, 0o755)
+  store.write(of('https://a.example'))
+  expect(modeOf(place)).toBe(0o700)
+})
+
+test('a folder that is a link to elsewhere is not used', () => {
+  const place = path.dirname(store.fileOf('x'))
+  mkdirSync(path.dirname(place), { recursive: true })
+  symlinkSync(tmpdir(), place)
+  expect(() => store.write(of('https://a.example'))).toThrow('not a folder')
+})
+
+test('a sign-in is read for exactly the origin that it was stored for (threat T2)', () => {
+  store.write(of('https://a.example'))
+  for (const other of [
+    'https://a.example:8443',
+    'http://a.example',
+    'https://b.example',
+    'https://a.example.',
+  ])
+    expect(store.read(other)).toBeUndefined()
+  copyFileSync(store.fileOf('https://a.example'), store.fileOf('https://b.example'))
+  chmodSync(store.fileOf('https://b.example'), 0o600)
+  expect(() => store.read('https://b.example')).toThrow('another server')
+  expect(store.origins()).toEqual(['https://a.example'])
+})
+
+test.each([0o644, 0o640, 0o660, 0o602])('a sign-in with mode %o is refused', (mode) => {
+  store.write(of('https://a.example'))
+  chmodSync(store.fileOf('https://a.example'), mode)
+  expect(() => store.read('https://a.example')).toThrow(/others can (read|write)/)
+  expect(store.origins()).toEqual([])
+})
+
+test('a sign-in is replaced and removed whole', () => {
+  store.write(of('https://a.example'))
+  store.write({ ...of('https://a.example'), bearer: 'c' })
+  store.write(of('https://b.example'))
+  expect(store.read('https://a.example')?.bearer).toBe('c')
+  expect(store.origins().toSorted()).toEqual(['https://a.example', 'https://b.example'])
+  store.remove('https://a.example')
+  store.remove('https://a.example')
+  expect(store.read('https://a.example')).toBeUndefined()
+  expect(store.origins()).toEqual(['https://b.example'])
+})
+
+test('nobody signed in anywhere is no error', () => {
+  expect(store.origins()).toEqual([])
+  expect(store.read('https://a.example')).toBeUndefined()
+})

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'bun:test'
+import { decodeCredential, endOfJwt, makeCredential, renewCredential } from './credential.ts'
+
+const jwt = (payload: object): string =>
+  `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.sig`
+
+const INFO = {
+  id: 'corp',
+  name: 'Corp',
+  issuer: 'https://login.example',
+  clientId: 'cli',
+  requestScopes: ['openid'],
+  requestParameters: { resource: 'https://h/', audience: 'x' },
+  bearer: 'access_token',
+} as const
+const ENDPOINTS = { issuer: INFO.issuer, clientId: 'cli', token: 'https://login.example/token' }
+const TOKENS = { accessToken: 'a1', idToken: jwt({ exp: 500 }), refreshToken: 'r1', expiresInSeconds: 60 }
+
+function make(bearer: 'access_token' | 'id_token', tokens = TOKENS) {
+  const made = makeCredential('https://h', { info: { ...INFO, bearer }, endpoints: ENDPOINTS }, tokens, 1_000)
+  if (made === undefined) throw new Error('There is no credential')
+  return made
+}
+
+describe('makeCredential', () => {
+  test('keeps the access token with its end by this clock, and what is needed to renew it', () => {
+    const made = make('access_token')
+    expect(made).toEqual({
+      version: 1,
+      origin: 'https://h',
+      bearer: 'a1',
+      expiresMs: 61_000,
+      renewal: {
+        issuer: 'https://login.example',
+        clientId: 'cli',
+        tokenEndpoint: 'https://login.example/token',
+        resource: 'https://h/',
+        bearerKind: 'access_token',
+        refreshToken: 'r1',
+      },
+    })
+    expect(decodeCredential(JSON.stringify(made))).toEqual(made)
+  })
+
+  test('keeps the ID token with its own end where the server wants that', () => {
+    expect(make('id_token')).toMatchObject({ bearer: TOKENS.idToken, expiresMs: 500_000 })
+    expect(
+      makeCredential(
+        'https://h',
+        { info: { ...INFO, bearer: 'id_token' }, endpoints: ENDPOINTS },
+        { ...TOKENS, idToken: undefined },
+        0,
+      ),
+    ).toBeUndefined()
+  })
+
+  test('reads the end of an access token in it when the issuer does not say', () => {
+    const tokens = { ...TOKENS, expiresInSeconds: undefined }
+    const from = (accessToken: string) =>
+      makeCredential('https://h', { info: INFO, endpoints: ENDPOINTS }, { ...tokens, accessToken }, 0)
+        ?.expiresMs
+    expect(from(jwt({ exp: 7 }))).toBe(7_000)
+    expect(from('opaque')).toBeUndefined()
+  })
+})
+
+describe('renewCredential', () => {
+  test('takes the new refresh token, or keeps the old one where the issuer does not rotate', () => {
+    const { origin, renewal } = make('access_token')
+    if (renewal === undefined) throw new Error('There is no renewal')
+    const tokens = { ...TOKENS, accessToken: 'a2', refreshToken: 'r2' }
+    expect(renewCredential({ origin, renewal }, tokens, 0)).toMatchObject({
+      bearer: 'a2',
+      renewal: { refreshToken: 'r2' },
+    })
+    expect(renewCredential({ origin, renewal }, { ...tokens, refreshToken: undefined }, 0)).toMatchObject({
+      renewal: { refreshToken: 'r1' },
+    })
+  })
+})
+
+test.each(['', 'x', '{}', 'null', '{"version":2}', '[]'])('decodeCredential does not understand %j', (text) =>
+  expect(decodeCredential(text)).toBeUndefined(),
+)
+
+test.each([
+  '',
+  'a',
+  'a.b.c',
+  `a.${Buffer.from('null').toString('base64url')}.c`,
+  jwt({ exp: 'x' }),
+  jwt({ exp: -1 }),
+])('endOfJwt knows no end of %j', (text) => expect(endOfJwt(text)).toBeUndefined())

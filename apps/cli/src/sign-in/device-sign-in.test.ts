@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import { DevicePolling, promptOf } from './device-sign-in.ts'
+
+const ANSWER = {
+  device_code: 'd',
+  user_code: 'ABCD-EFGH',
+  verification_uri: 'https://login.example/device',
+  expires_in: 600,
+}
+const TOKENS = { accessToken: 'a', idToken: undefined, refreshToken: 'r', expiresInSeconds: 60 }
+const refused = (error: string) => ({ is: 'refused', error }) as const
+
+describe('promptOf', () => {
+  test('shows address, code and both in one', () => {
+    const complete = 'https://login.example/device?user_code=ABCD-EFGH'
+    expect(promptOf({ ...ANSWER, verification_uri_complete: complete })).toEqual({
+      address: 'https://login.example/device',
+      code: 'ABCD-EFGH',
+      completeAddress: complete,
+    })
+  })
+
+  test('makes what a hostile issuer sends safe to show', () => {
+    const prompt = promptOf({
+      ...ANSWER,
+      user_code: `A\x1b]52;c;ZXZpbA==\x07B\u202e${'x'.repeat(1000)}`,
+      verification_uri: 'https://login.example/\x1b[2J\r\nfake',
+      verification_uri_complete: 'javascript:alert(1)',
+    })
+    expect(prompt.code).toMatch(/^A \]52;c;ZXZpbA== B x{1,64}$/)
+    expect(prompt.code.length).toBeLessThanOrEqual(64)
+    expect(prompt.address).toBe('https://login.example/%1B[2Jfake')
+    expect(prompt.completeAddress).toBeUndefined()
+  })
+
+  test.each(['javascript:alert(1)', 'file:///etc/passwd', ''])('refuses the page %j', (verification_uri) => {
+    expect(() => promptOf({ ...ANSWER, verification_uri })).toThrow('no web page')
+  })
+})
+
+describe('DevicePolling', () => {
+  test('asks again at the interval while nobody has agreed', () => {
+    const polling = new DevicePolling({ expires_in: 600, interval: 7 }, 0)
+    expect(polling.intervalSeconds).toBe(7)
+    expect(polling.receive(refused('authorization_pending'), 7_000)).toEqual({ do: 'wait', seconds: 7 })
+    expect(polling.receive({ is: 'signedIn', tokens: TOKENS }, 14_000)).toEqual({
+      do: 'finish',
+      tokens: TOKENS,
+    })
+  })
+
+  test('slows down for good when told to, and for an issuer that does not answer', () => {
+    const polling = new DevicePolling({ expires_in: 600 }, 0)
+    expect(polling.receive(refused('slow_down'), 0)).toEqual({ do: 'wait', seconds: 10 })
+    expect(polling.receive(refused('authorization_pending'), 0)).toEqual({ do: 'wait', seconds: 10 })
+    expect(polling.receive({ is: 'unreachable' }, 0)).toEqual({ do: 'wait', seconds: 15 })
+  })
+
+  test.each([
+    ['access_denied', 'declined'],
+    ['expired_token', 'nobody agreed in time'],
+    ['invalid_client\x1b[2J', 'the issuer says invalid_client'],
+  ])('ends with %j', (error, message) => {
+    const step = new DevicePolling({ expires_in: 600 }, 0).receive(refused(error), 0)
+    expect(step.do === 'fail' ? step.error.message : '').toContain(message)
+    expect(step.do === 'fail' ? step.error.message : '').not.toContain('\x1b')
+  })
+
+  test('ends when the code does, whatever the issuer goes on to say', () => {
+    const polling = new DevicePolling({ expires_in: 20, interval: 5 }, 0)
+    expect(polling.receive(refused('authorization_pending'), 10_000).do).toBe('wait')
+    expect(polling.receive(refused('authorization_pending'), 16_000).do).toBe('fail')
+  })
+
+  test.each([
+    [{ expires_in: 1e12, interval: 0 }, 1],
+    [{ expires_in: 1e12, interval: 1e12 }, 60],
+  ])('stays within bounds for %j', (answer, seconds) => {
+    const polling = new DevicePolling(answer, 0)
+    expect(polling.intervalSeconds).toBe(seconds)
+    expect(polling.receive(refused('authorization_pending'), 31 * 60_000).do).toBe('fail')
+  })
+})

@@ -1,0 +1,184 @@
+import { SandwireError } from '@sandwire/protocol'
+import * as oauth from 'oauth4webapi'
+import { printable } from '../printable.ts'
+import type { SignInIssuer } from './auth-info.ts'
+import { issuerFetch } from './issuer-fetch.ts'
+import { isSecureUrl } from './secure-url.ts'
+
+/** Algorithms of ID tokens where no metadata says which. The server that gets the token checks its signature. */
+const ID_TOKEN_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+
+/** What one needs to know about an issuer to sign in there, to stay so, and to sign out. */
+export interface IssuerEndpoints {
+  readonly issuer: string
+  readonly clientId: string
+  readonly token: string
+  readonly deviceAuthorization?: string | undefined
+  readonly revocation?: string | undefined
+}
+
+/** What an issuer gave. */
+export interface Tokens {
+  readonly accessToken: string
+  readonly idToken: string | undefined
+  readonly refreshToken: string | undefined
+  /** Of the access token. */
+  readonly expiresInSeconds: number | undefined
+}
+
+/** Options of every request; whether an address is safe is checked where the request is made. */
+function options(signal?: AbortSignal) {
+  return {
+    [oauth.customFetch]: issuerFetch,
+    [oauth.allowInsecureRequests]: true,
+    ...(signal === undefined ? {} : { signal }),
+  }
+}
+
+function serverOf({
+  issuer,
+  token,
+  deviceAuthorization,
+  revocation,
+}: IssuerEndpoints): oauth.AuthorizationServer {
+  return {
+    issuer,
+    token_endpoint: token,
+    id_token_signing_alg_values_supported: ID_TOKEN_ALGORITHMS,
+    ...(deviceAuthorization === undefined ? {} : { device_authorization_endpoint: deviceAuthorization }),
+    ...(revocation === undefined ? {} : { revocation_endpoint: revocation }),
+  }
+}
+
+function clientOf({ clientId }: IssuerEndpoints): oauth.Client {
+  return { client_id: clientId }
+}
+
+/** The OAuth error code in what was thrown. */
+export function oauthErrorOf(error: unknown): string | undefined {
+  return error instanceof oauth.ResponseBodyError ? printable(error.error).slice(0, 64) : undefined
+}
+
+/** Puts what the library throws into words; what an issuer wrote beyond its code is not shown. */
+export function explain(error: unknown, what: string): SandwireError {
+  if (error instanceof SandwireError) return error
+  const code = oauthErrorOf(error)
+  if (code !== undefined)
+    return new SandwireError('unauthorized', `${what}: the issuer says ${code}`, { cause: error })
+  const status =
+    error instanceof oauth.OperationProcessingError && error.cause instanceof Response
+      ? error.cause.status
+      : 0
+  if (status >= 500)
+    return new SandwireError('link_lost', `${what}: the issuer answered ${status}`, { cause: error })
+  return new SandwireError('version_unsupported', `${what}: the answer of the issuer is not understood`, {
+    cause: error,
+  })
+}
+
+async function discover(issuer: string, signal: AbortSignal): Promise<oauth.AuthorizationServer> {
+  const url = new URL(issuer)
+  const ask = async (algorithm: 'oidc' | 'oauth2'): Promise<oauth.AuthorizationServer> =>
+    oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { ...options(signal), algorithm }))
+  try {
+    return await ask('oidc')
+  } catch (error) {
+    if (error instanceof SandwireError || signal.aborted) throw error
+    // One that knows no OpenID Connect has its metadata elsewhere.
+    return await ask('oauth2').catch(() => {
+      throw error
+    })
+  }
+}
+
+/** Finds out where an issuer is asked: what the server says about it, and for the rest its own metadata. */
+export async function findEndpoints(info: SignInIssuer, signal: AbortSignal): Promise<IssuerEndpoints> {
+  const { issuer, clientId, endpoints = {} } = info
+  const { token, deviceAuthorization, revocation } = endpoints
+  if (token !== undefined && deviceAuthorization !== undefined)
+    return { issuer, clientId, token, deviceAuthorization, revocation }
+  try {
+    const found = await discover(issuer, signal)
+    const all = {
+      token: token ?? found.token_endpoint,
+      deviceAuthorization: deviceAuthorization ?? found.device_authorization_endpoint,
+      revocation: revocation ?? found.revocation_endpoint,
+    }
+    if (Object.values(all).some((url) => url !== undefined && !isSecureUrl(url)))
+      throw new SandwireError('bad_request', 'Cannot sign in: an address of the issuer is not https')
+    if (all.token === undefined || all.deviceAuthorization === undefined)
+      throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not let devices sign in')
+    return { issuer, clientId, ...all, token: all.token }
+  } catch (error) {
+    throw explain(error, 'Cannot sign in')
+  }
+}
+
+function readTokens(response: oauth.TokenEndpointResponse): Tokens {
+  return {
+    accessToken: response.access_token,
+    idToken: response.id_token,
+    refreshToken: response.refresh_token,
+    expiresInSeconds: response.expires_in,
+  }
+}
+
+/** Begins to sign in; the answer says what to show to the person. */
+export async function beginDeviceSignIn(
+  endpoints: IssuerEndpoints,
+  { requestScopes, requestParameters }: Pick<SignInIssuer, 'requestScopes' | 'requestParameters'>,
+  signal: AbortSignal,
+): Promise<oauth.DeviceAuthorizationResponse> {
+  const server = serverOf(endpoints)
+  const client = clientOf(endpoints)
+  const parameters = new URLSearchParams({ ...requestParameters, scope: requestScopes.join(' ') })
+  const response = await oauth.deviceAuthorizationRequest(
+    server,
+    client,
+    oauth.None(),
+    parameters,
+    options(signal),
+  )
+  return await oauth.processDeviceAuthorizationResponse(server, client, response)
+}
+
+/** Asks once whether the person has agreed. */
+export async function pollDeviceSignIn(
+  endpoints: IssuerEndpoints,
+  ask: { readonly deviceCode: string; readonly resource: string | undefined; readonly signal: AbortSignal },
+): Promise<Tokens> {
+  const server = serverOf(endpoints)
+  const client = clientOf(endpoints)
+  const response = await oauth.deviceCodeGrantRequest(server, client, oauth.None(), ask.deviceCode, {
+    ...options(ask.signal),
+    ...(ask.resource === undefined ? {} : { additionalParameters: { resource: ask.resource } }),
+  })
+  return readTokens(await oauth.processDeviceCodeResponse(server, client, response))
+}
+
+/** Exchanges a refresh token for new tokens; the old one may be dead from then on. */
+export async function refreshTokens(
+  endpoints: IssuerEndpoints,
+  refreshToken: string,
+  resource: string | undefined,
+): Promise<Tokens> {
+  const server = serverOf(endpoints)
+  const client = clientOf(endpoints)
+  const response = await oauth.refreshTokenGrantRequest(server, client, oauth.None(), refreshToken, {
+    ...options(),
+    ...(resource === undefined ? {} : { additionalParameters: { resource } }),
+  })
+  return readTokens(await oauth.processRefreshTokenResponse(server, client, response))
+}
+
+/** Tells the issuer that a token is no longer wanted. */
+export async function revokeToken(endpoints: IssuerEndpoints, token: string): Promise<void> {
+  const response = await oauth.revocationRequest(
+    serverOf(endpoints),
+    clientOf(endpoints),
+    oauth.None(),
+    token,
+    options(),
+  )
+  await oauth.processRevocationResponse(response)
+}

@@ -1,0 +1,81 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { SignInIssuer } from './auth-info.ts'
+import { type Credential, makeCredential } from './credential.ts'
+import {
+  type DeviceAnswer,
+  DevicePolling,
+  type PollOutcome,
+  type Prompt,
+  promptOf,
+} from './device-sign-in.ts'
+import {
+  beginDeviceSignIn,
+  explain,
+  findEndpoints,
+  type IssuerEndpoints,
+  oauthErrorOf,
+  pollDeviceSignIn,
+  type Tokens,
+} from './issuer-client.ts'
+
+const WHAT = 'Cannot sign in'
+
+/** Waits, unless somebody stops it: then it throws. */
+async function pause(seconds: number, signal: AbortSignal): Promise<void> {
+  const stopped = Promise.withResolvers<void>()
+  signal.addEventListener('abort', stopped.resolve.bind(undefined, undefined), { once: true })
+  await Promise.race([Bun.sleep(seconds * 1000), stopped.promise])
+  signal.throwIfAborted()
+}
+
+async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
+  try {
+    return { is: 'signedIn', tokens: await request() }
+  } catch (error) {
+    const code = oauthErrorOf(error)
+    if (code !== undefined) return { is: 'refused', error: code }
+    const known = explain(error, WHAT)
+    if (known.code === 'link_lost') return { is: 'unreachable' }
+    throw known
+  }
+}
+
+async function waitForTokens(
+  endpoints: IssuerEndpoints,
+  answer: DeviceAnswer,
+  { resource, signal }: { readonly resource: string | undefined; readonly signal: AbortSignal },
+): Promise<Tokens> {
+  const polling = new DevicePolling(answer, Date.now())
+  let seconds = polling.intervalSeconds
+  while (true) {
+    await pause(seconds, signal)
+    const poll = { deviceCode: answer.device_code, resource, signal }
+    const outcome = await ask(() => pollDeviceSignIn(endpoints, poll))
+    const step = polling.receive(outcome, Date.now())
+    if (step.do === 'finish') return step.tokens
+    if (step.do === 'fail') throw step.error
+    seconds = step.seconds
+  }
+}
+
+/** Signs somebody in at the issuer of a server, on a device of theirs (RFC 8628). Throws `SandwireError`. */
+export async function signIn(
+  origin: string,
+  info: SignInIssuer,
+  { show, signal }: { readonly show: (prompt: Prompt) => void; readonly signal: AbortSignal },
+): Promise<Credential> {
+  try {
+    const endpoints = await findEndpoints(info, signal)
+    const answer = await beginDeviceSignIn(endpoints, info, signal)
+    show(promptOf(answer))
+    const resource = info.requestParameters?.['resource']
+    const tokens = await waitForTokens(endpoints, answer, { resource, signal })
+    const credential = makeCredential(origin, { info, endpoints }, tokens, Date.now())
+    if (credential === undefined)
+      throw new SandwireError('unauthorized', 'Cannot sign in: the issuer gave no ID token')
+    return credential
+  } catch (error) {
+    signal.throwIfAborted()
+    throw explain(error, WHAT)
+  }
+}

@@ -1,0 +1,67 @@
+import { SandwireError } from '@sandwire/protocol'
+import { type Credential, endpointsOf, renewCredential } from './credential.ts'
+import type { CredentialStore } from './credential-store.ts'
+import { openLock } from './lock-file.ts'
+
+/** So long before its end a bearer is renewed: a request on its way must not arrive too late. */
+const RENEW_BEFORE_MS = 30_000
+
+function isFresh({ expiresMs }: Credential, nowMs: number): boolean {
+  return expiresMs === undefined || expiresMs - RENEW_BEFORE_MS > nowMs
+}
+
+function signedOut(why: string): SandwireError {
+  return new SandwireError('unauthorized', `Signed out: ${why}`)
+}
+
+async function renew(store: CredentialStore, old: Credential): Promise<Credential> {
+  const { origin, renewal } = old
+  if (renewal?.refreshToken === undefined) {
+    store.remove(origin)
+    throw signedOut(
+      renewal === undefined ? 'the guest access has ended' : 'the sign-in has ended and cannot be renewed',
+    )
+  }
+  // Loaded here, because few requests need it.
+  const { explain, oauthErrorOf, refreshTokens } = await import('./issuer-client.ts')
+  try {
+    const tokens = await refreshTokens(endpointsOf(renewal), renewal.refreshToken, renewal.resource)
+    const renewed = renewCredential({ origin, renewal }, tokens, Date.now())
+    if (renewed === undefined) {
+      store.remove(origin)
+      throw signedOut('the issuer renews only a part of the sign-in')
+    }
+    // Before it is used: the old refresh token may be dead already.
+    store.write(renewed)
+    return renewed
+  } catch (error) {
+    if (oauthErrorOf(error) !== 'invalid_grant') throw explain(error, 'Cannot renew the sign-in')
+    const now = store.read(origin)
+    // This process was away for so long that its lock was broken, and another one renewed.
+    if (now !== undefined && now.renewal?.refreshToken !== renewal.refreshToken) return now
+    store.remove(origin)
+    throw signedOut('the issuer no longer accepts this sign-in')
+  }
+}
+
+/**
+ * The bearer for this origin, renewed when it is about to end; undefined when nobody is signed in there. However many
+ * processes ask at once, one of them uses the refresh token and the others see what it got. Throws `unauthorized` when
+ * the sign-in is over, and `link_lost` when the issuer cannot be asked.
+ */
+export async function storedBearer(store: CredentialStore, origin: string): Promise<string | undefined> {
+  const found = store.read(origin)
+  if (found === undefined || isFresh(found, Date.now())) return found?.bearer
+  using _lock = await openLock(`${store.fileOf(origin)}.lock`)
+  const current = store.read(origin)
+  if (current === undefined) throw signedOut('another sbx-stdio signed out')
+  if (isFresh(current, Date.now())) return current.bearer
+  try {
+    return (await renew(store, current)).bearer
+  } catch (error) {
+    const isOver = current.expiresMs !== undefined && current.expiresMs <= Date.now()
+    // What is still good for a moment is better than nothing while the issuer is away.
+    if (!isOver && error instanceof SandwireError && error.code === 'link_lost') return current.bearer
+    throw error
+  }
+}
