@@ -14,8 +14,11 @@ import { CommandPolicy } from './commands/command-policy.ts'
 import { ticket } from './auth/ticket.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
+import type { RateLimit } from './http/address-limit.ts'
+import { AttachLimits } from './http/attach-limits.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
+import { auditRequests } from './routes/audit-requests.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
 import { addGrantRoutes } from './routes/grants.ts'
@@ -57,6 +60,8 @@ export interface AppDependencies {
   readonly redeem: RedeemCode
 }
 
+  /** The platform's own counter of what comes from where. */
+  readonly rateLimit: RateLimit | undefined
 /** Why a field is wrong: in the words of its schema, where they are ours. */
 function whyOf(issue: z.core.$ZodIssue | undefined): string {
   if (issue?.code === 'unrecognized_keys') return 'unknown'
@@ -87,6 +92,7 @@ export function createApp({
 }: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
+  rateLimit,
     defaultHook: (result) => {
       if (!result.success) throw new SandwireError('bad_request', describeIssue(result.error))
     },
@@ -106,7 +112,14 @@ export function createApp({
         issuer === null ? hasLocalIdentity : config.issuers.some(({ id }) => id === issuer),
     }),
   ])
-  const budget = new RequestBudget()
+  const exemptsLoopback = config.mode === 'local'
+  const budget = new RequestBudget({ perMinute: config.limits.strangersPerMinutePerAddress, exemptsLoopback })
+  const limits = new AttachLimits({
+    perAddress: { perMinute: config.limits.attachesPerMinutePerAddress, exemptsLoopback },
+    rateLimit,
+    takeOfAccount: (account) => directory.account(account).takeAttach(),
+    nowMs,
+  })
   const commands = new CommandPolicy(config.commands)
   const sessionNames = new SessionNames(sessionTokens, config.provider, nowMs)
   const tickets = ticket({
@@ -124,6 +137,7 @@ export function createApp({
   app.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
+  app.use(auditRequests({ directory, log, metrics, nowMs }))
       onError: () => {
         throw new SandwireError('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
       },
@@ -148,6 +162,7 @@ export function createApp({
     commands,
     sessionNames,
   })
+    limits,
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
   addSignInListRoutes(app, guardOf, directory)
   addTemplateRoutes(app, guardOf, commands)

@@ -1,4 +1,5 @@
 import type { AccountObject } from './account/object.ts'
+import type { RateLimit } from './http/address-limit.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
 /** What the worker is given by whoever runs it. */
@@ -17,6 +18,8 @@ export interface Env {
   readonly JWT_SECRET?: string
   /** The operator's one token for the API; absent: there is none. */
   readonly API_TOKEN?: string
+  /** Counts attaches per network address for all isolates; absent: each isolate counts its own. */
+  readonly RATE_LIMIT?: RateLimit
   /** Settings, JSON. */
   readonly SANDWIRE_CONFIG: string
   /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */

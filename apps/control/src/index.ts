@@ -27,6 +27,7 @@ async function appOf(env: Env): Promise<App> {
     secrets: readSecrets(env),
     askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     mintRequestId: () => crypto.randomUUID(),
+    rateLimit: env.RATE_LIMIT,
     redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),
   })
   apps.set(env, app)

@@ -5,6 +5,7 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
   sandwire_request_seconds_total: { type: 'counter', help: 'Time until the answer began, by route.' },
   sandwire_errors_total: { type: 'counter', help: 'Errors answered, by code.' },
   sandwire_attaches_total: { type: 'counter', help: 'Attaches, by outcome.' },
+  sandwire_audit_left_out_total: { type: 'counter', help: 'Refusals too frequent to be audited.' },
   sandwire_provider_calls_total: { type: 'counter', help: 'Calls of the provider, by call and outcome.' },
   sandwire_provider_seconds_total: { type: 'counter', help: 'Time in calls of the provider, by call.' },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects woken or made, by class.' },

@@ -10,6 +10,7 @@ import { runtimeOf } from '../runtime.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
+import { AttachBudget } from './attach-budget.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
 import { SharedWithMe } from './shared.ts'
 import { SignIns, type SpentState } from './sign-ins.ts'
@@ -23,6 +24,7 @@ export class AccountObject extends DurableObject<Env> {
   readonly #store: AccountStore
   readonly #signIns: SignIns
   readonly #audit: AuditStore
+  readonly #attaches: AttachBudget
   readonly #shared: SharedWithMe
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -30,6 +32,7 @@ export class AccountObject extends DurableObject<Env> {
     this.#store = new AccountStore(ctx.storage.sql)
     this.#signIns = new SignIns(ctx.storage.sql)
     this.#audit = new AuditStore(ctx.storage.sql)
+    this.#attaches = new AttachBudget(ctx.storage.sql)
     this.#shared = new SharedWithMe(ctx.storage.sql)
     runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'account' })
   }
@@ -116,6 +119,12 @@ export class AccountObject extends DurableObject<Env> {
   /** Ends a sign-in; returns its login, from which on what hangs on it has to end too, or null when there is none. */
   signOut(login: string): Promise<Outcome<string | null>> {
     return this.#run(() => (this.#signIns.remove(login) ? login : null))
+  }
+
+  /** Counts an attach; `too_many_attaches` when the account may not have more now. */
+  takeAttach(): Promise<Outcome<void>> {
+    const { limits } = runtimeOf(this.env).config
+    return this.#run(() => this.#attaches.take(limits.attachesPerMinutePerUser, Date.now()))
   }
 
   /** Writes down what was done or refused; an entry that is there already is not written again. */

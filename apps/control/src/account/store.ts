@@ -2,6 +2,7 @@ import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
+import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_MIGRATIONS } from './audit-store.ts'
 
 const MIGRATIONS: readonly string[] = [
@@ -31,6 +32,7 @@ const MIGRATIONS: readonly string[] = [
   // States of completed sign-ins, until they would have expired anyway.
   'CREATE TABLE spent_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
   ...SHARED_MIGRATIONS,
+  ATTACH_BUDGET_MIGRATION,
 ]
 
 /** A session in the account's index. */

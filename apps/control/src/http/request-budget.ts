@@ -1,4 +1,7 @@
-import { TokenBucket } from '@sandwire/protocol'
+import { SandwireError, TokenBucket } from '@sandwire/protocol'
+import { AddressLimit, type AddressLimitSettings } from './address-limit.ts'
+import { Buckets } from './buckets.ts'
+import { addressOf } from './client-address.ts'
 
 /** Requests of one identity: far above what people and tools do, far below what hurts. */
 const PER_SECOND = 500
@@ -9,22 +12,32 @@ const STRANGERS_BURST = 200
 /** Identities remembered; the oldest is forgotten first. */
 const MAX_IDENTITIES = 1_000
 
+function limited(retryAfterMs: number): SandwireError {
+  return new SandwireError('rate_limited', 'Cannot take more requests now', { retryAfterMs })
+}
+
 /** How much each identity may ask for. Strangers have a budget of their own, so that they cannot use up anybody's. */
 export class RequestBudget {
-  readonly #buckets = new Map<string, TokenBucket>()
+  readonly #identities = new Buckets({ perSecond: PER_SECOND, burst: BURST, max: MAX_IDENTITIES })
+  readonly #addresses: AddressLimit
   #strangers: TokenBucket | undefined
 
-  take(identity: string, nowMs: number): boolean {
-    const bucket = this.#buckets.get(identity) ?? new TokenBucket(PER_SECOND, BURST, nowMs)
-    this.#buckets.delete(identity)
-    this.#buckets.set(identity, bucket)
-    const [oldest] = this.#buckets.keys()
-    if (this.#buckets.size > MAX_IDENTITIES && oldest !== undefined) this.#buckets.delete(oldest)
-    return bucket.take(1, nowMs)
+  /** `strangers`: how much may come from one address without a good credential. */
+  constructor(strangers: AddressLimitSettings) {
+    this.#addresses = new AddressLimit(strangers)
   }
 
-  takeAsStranger(nowMs: number): boolean {
+  /** Counts a request of an identity; returns why it is too many. */
+  refusal(identity: string, nowMs: number): SandwireError | undefined {
+    const isTaken = this.#identities.take(identity, nowMs)
+    return isTaken ? undefined : limited(this.#identities.waitMs(identity, nowMs))
+  }
+
+  /** Counts a request without a good credential; returns why it is too many. One address cannot use up all there is. */
+  strangerRefusal(request: Request, nowMs: number): SandwireError | undefined {
+    const refusal = this.#addresses.refusal(addressOf(request), nowMs)
+    if (refusal !== undefined) return refusal
     this.#strangers ??= new TokenBucket(STRANGERS_PER_SECOND, STRANGERS_BURST, nowMs)
-    return this.#strangers.take(1, nowMs)
+    return this.#strangers.take(1, nowMs) ? undefined : limited(this.#strangers.waitMs(1, nowMs))
   }
 }

@@ -4,6 +4,7 @@ import type { CommandPolicy } from '../commands/command-policy.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { expandTemplate } from '../commands/template-query.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
+import type { AttachLimits } from '../http/attach-limits.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { readUpgrade } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
@@ -22,6 +23,7 @@ export interface AttachDependencies {
   readonly mint: IdMint
   /** Name of the sandbox of an attach that names none. */
   readonly defaultName: string
+  readonly limits: AttachLimits
   readonly log: Log
   readonly metrics: Metrics
   readonly commands: CommandPolicy
@@ -44,7 +46,9 @@ const objectError = z.object({
 
 async function readError(response: Response): Promise<SandwireError> {
   const { error } = objectError.parse(await readBoundedJson(response, MAX_ERROR_BYTES))
-  return new SandwireError(error.code, error.message)
+  const waitSeconds = response.headers.get('retry-after')
+  const retryAfterMs = waitSeconds === null ? undefined : Number(waitSeconds) * 1000
+  return new SandwireError(error.code, error.message, { retryAfterMs })
 }
 
 function isMissing(error: unknown): boolean {
@@ -154,6 +158,7 @@ export async function attach(
   if (isUpgrade && !isWellFormed)
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
   if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
+  if (isUpgrade) await deps.limits.admit(call)
   // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
   const { query: asked, filled } = await readCommand(query, call, deps)
   const { target, isIdempotent, ...parsed } = parseAttachQuery(asked, isUpgrade ? dialect : 'v1')

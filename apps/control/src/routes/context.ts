@@ -1,8 +1,10 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import type { Action } from '../audit/actions.ts'
 import type { Identity } from '../auth/authenticator.ts'
 import { addressOf } from '../http/client-address.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
+import type { AuditTarget } from './audit-requests.ts'
 
 /** What middleware leaves for a route. */
 export interface AppEnv {
@@ -12,6 +14,8 @@ export interface AppEnv {
     readonly identity: Identity | undefined
     /** What the audit calls a request to this route. */
     readonly action: Action | undefined
+    /** What the path names. */
+    readonly target: AuditTarget | undefined
   }
 }
 
@@ -28,6 +32,11 @@ export function identityOf(context: Asking): Identity {
   const identity = context.get('identity') as Identity | undefined
   if (identity === undefined) throw new Error('The route has no identity: its policy is public')
   return identity
+}
+
+/** Says who has signed in on a public route, so that it is written down in their audit. */
+export function setSignedIn(context: Context<AppEnv>, person: Omit<Identity, 'via'>): void {
+  context.set('identity', { ...person, via: 'cookie' })
 }
 
 /** The caller of a route behind a credential, as objects are told. */

@@ -35,6 +35,7 @@ function nameAction(method: string, path: string): MiddlewareHandler<AppEnv> {
   const action = actionOf(method, path)
   return (context, next) => {
     context.set('action', action)
+    context.set('target', context.req.param())
     return next()
   }
 }

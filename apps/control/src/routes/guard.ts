@@ -47,14 +47,14 @@ export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): 
 /** Lets a request through when its policy allows it. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
   const { source, authenticator, tickets, hasGuests, budget, nowMs } = deps
-  const limited = (): SandwireError => new SandwireError('rate_limited', 'Cannot take more requests now')
-  const refuseStranger = (error: SandwireError): never => {
-    throw budget.takeAsStranger(nowMs()) ? error : limited()
+  const refuseStranger = (request: Request, error: SandwireError): never => {
+    throw budget.strangerRefusal(request, nowMs()) ?? error
   }
   const takesTickets = policy !== 'public' && policy.credential === 'socket'
   const isInvitation = policy !== 'public' && policy.credential === 'invited' && hasGuests
   /** Undefined: a guest. */
-  const identify = async (headers: Headers): Promise<Identity | undefined> => {
+  const identify = async (request: Request): Promise<Identity | undefined> => {
+    const { headers } = request
     // A cookie of a sign-in that ended is as good as none here, and whoever has it cannot remove it.
     const mayBeGuest = isInvitation && !headers.has('authorization')
     let identity: Identity | undefined
@@ -62,22 +62,24 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
       identity = takesTickets ? await tickets.authenticate(headers) : undefined
       identity ??= await authenticator.authenticate(headers)
     } catch (caught) {
-      if (!mayBeGuest) return refuseStranger(SandwireError.from(caught))
+      if (!mayBeGuest) return refuseStranger(request, SandwireError.from(caught))
     }
     if (identity !== undefined) return identity
-    if (!mayBeGuest) return refuseStranger(notAccepted('no credential was sent'))
-    if (!budget.takeAsStranger(nowMs())) throw limited()
+    if (!mayBeGuest) return refuseStranger(request, notAccepted('no credential was sent'))
+    const refusal = budget.strangerRefusal(request, nowMs())
+    if (refusal !== undefined) throw refusal
     return undefined
   }
   return async (context, next) => {
     if (policy === 'public') return next()
     const { headers } = context.req.raw
-    const identity = await identify(headers)
+    const identity = await identify(context.req.raw)
     if (identity === undefined) return next()
     const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
-    if (!budget.take(identity.account, nowMs())) throw limited()
+    const tooMuch = budget.refusal(identity.account, nowMs())
+    if (tooMuch !== undefined) throw tooMuch
     checkScope(identity, policy.scope)
     return next()
   }

@@ -7,7 +7,7 @@ import type { RequestBudget } from '../http/request-budget.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { type App, identityOf } from './context.ts'
+import { type App, identityOf, setSignedIn } from './context.ts'
 import { body, endpoint, type GuardOf } from './endpoint.ts'
 import { replaceSignIn } from './replace-sign-in.ts'
 import { signInBody } from './schemas.ts'
@@ -36,13 +36,14 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
     async (context) => {
       if (!hasListedOrigin(context.req.raw.headers, source))
         throw new SandwireError('origin_refused', 'Cannot sign in from this origin')
-      if (!budget.takeAsStranger(nowMs()))
-        throw new SandwireError('rate_limited', 'Cannot take more requests now')
+      const tooMuch = budget.strangerRefusal(context.req.raw, nowMs())
+      if (tooMuch !== undefined) throw tooMuch
       const { code } = context.req.valid('json')
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
         throw notAccepted('the link was used or has expired')
       const person = { ...LOCAL_IDENTITY, issuer: null }
       const cookie = await replaceSignIn(directory, context.req.raw.headers, { person, nowMs: nowMs() })
+      setSignedIn(context, LOCAL_IDENTITY)
       context.header('set-cookie', cookie)
       return context.body(null, 204)
     },

@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { sandboxOfSession } from '@sandwire/internal'
+import type { Context } from 'hono'
 import { isSessionToken } from '../auth/session-token.ts'
 import { attach, type AttachDependencies } from './attach.ts'
-import { type App, callOf, identityOf } from './context.ts'
+import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { sessionParams } from './schemas.ts'
 
@@ -34,7 +35,9 @@ const attachParameters = z.looseObject({
 })
 
 /** Who attaches, and what their ticket is for when they have one. */
-function callerOf(context: Parameters<typeof callOf>[0]) {
+function callerOf(context: Context<AppEnv>, query: URLSearchParams) {
+  // As its object calls it, so that a refusal is written down once, whoever decides it.
+  context.set('action', query.has('session') ? 'session.join' : 'session.start')
   return { call: callOf(context), ticket: identityOf(context).ticket }
 }
 
@@ -52,7 +55,10 @@ export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
       request: { query: attachParameters },
       responses: upgraded,
     }),
-    (context) => attach(context.req.raw, new URL(context.req.url).searchParams, callerOf(context), deps),
+    (context) => {
+      const query = new URL(context.req.url).searchParams
+      return attach(context.req.raw, query, callerOf(context, query), deps)
+    },
   )
 
   app.openapi(
@@ -68,7 +74,7 @@ export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
       if (query.has('session') || query.has('sandbox') || !isSessionName(session))
         throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
       query.append('session', session)
-      return attach(context.req.raw, query, callerOf(context), deps)
+      return attach(context.req.raw, query, callerOf(context, query), deps)
     },
   )
 }

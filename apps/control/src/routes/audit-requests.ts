@@ -1,0 +1,102 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { MiddlewareHandler } from 'hono'
+import type { Action } from '../audit/actions.ts'
+import { Chatter } from '../audit/chatter.ts'
+import { isRefusal } from '../audit/entry.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { unwrap } from '../outcome.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { type AppEnv, callOf } from './context.ts'
+
+export interface AuditDependencies {
+  readonly directory: Directory
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly nowMs: () => number
+}
+
+/** What a request names. */
+export interface AuditTarget {
+  readonly sandbox?: string | undefined
+  readonly session?: string | undefined
+}
+
+/** Deeds about an account and not about a sandbox, which writes down its own. */
+const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout'])
+
+/**
+ * Writes down what no sandbox's object could: that a credential was not good for something or that it was too much, and
+ * what people do with their account. What an object has written down has the same id, so it stays one row.
+ */
+export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv> {
+  const { directory, log, metrics, nowMs } = deps
+  const chatter = new Chatter()
+
+  const noteRefusal = async (call: SandboxCall, target: AuditTarget, error: SandwireError): Promise<void> => {
+    const place = await placeOf(directory, call.identity, target)
+    if (place === undefined) return noteOfAccount(call, error)
+    unwrap(await directory.sandbox(place).noteRefusal(call, error.code, target.session))
+  }
+
+  const noteOfAccount = async (call: SandboxCall, error?: SandwireError): Promise<void> => {
+    const { identity, name, address, requestId, action, login } = call
+    if (action === undefined) return
+    const entry = {
+      ...{ id: `${requestId}.${action}`, atMs: nowMs(), actor: identity, actorName: name, action },
+      ...({ address, requestId, outcome: error === undefined ? 'allowed' : 'refused' } as const),
+      ...(error === undefined ? {} : { code: error.code }),
+      ...(login === undefined ? {} : { login }),
+    }
+    unwrap(await directory.account(identity).recordAudit([entry]))
+  }
+
+  return async (context, next) => {
+    await next()
+    const action = context.get('action')
+    if (action === undefined || context.get('identity') === undefined) return
+    const { error } = context
+    const refusal = error instanceof SandwireError && isRefusal(error.code) ? error : undefined
+    if (refusal === undefined && (error !== undefined || !OF_ACCOUNTS.has(action))) return
+    const call = callOf(context)
+    const outcome = refusal === undefined ? 'allowed' : 'refused'
+    if (!chatter.admits({ actor: call.identity, action, outcome }, nowMs())) {
+      metrics.count('sandwire_audit_left_out_total')
+      return
+    }
+    try {
+      if (refusal === undefined) await noteOfAccount(call)
+      else await noteRefusal(call, targetOf(context.get('target'), context.req.raw), refusal)
+    } catch (caught) {
+      // The answer is the same; that the row is missing shows in the log.
+      const { code, message } = SandwireError.from(caught)
+      log.warn('audit_failed', { request_id: call.requestId, code, cause: message })
+    }
+  }
+}
+
+/** What the path names, or the query of an attach. */
+function targetOf(target: AuditTarget | undefined, request: Request): AuditTarget {
+  const query = new URL(request.url).searchParams
+  return {
+    sandbox: target?.sandbox ?? query.get('sandbox') ?? undefined,
+    session: target?.session ?? query.get('session') ?? undefined,
+  }
+}
+
+/** The sandbox whose owner is concerned; undefined when that is the caller alone. */
+async function placeOf(
+  directory: Directory,
+  account: string,
+  { sandbox, session }: AuditTarget,
+): Promise<string | undefined> {
+  try {
+    if (session !== undefined) return await directory.ofSession(session)
+    return sandbox === undefined ? undefined : await directory.resolve(account, parseSandboxRef(sandbox))
+  } catch {
+    // It names nothing that is there.
+    return undefined
+  }
+}
