@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
+import type { IssuerConfig } from '@sandwire/internal'
+import { metadataUrls } from '../src/auth/discovery.ts'
+import { AWAY_MS, IssuerKeys, KEYS_COOLDOWN_MS, KEYS_LIFE_MS } from '../src/auth/issuer-keys.ts'
+import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
+
+let one: SigningKey
+let two: SigningKey
+let issuer: FakeIssuer
+beforeEach(async () => {
+  one = await makeKey('one', 'ES256')
+  two = await makeKey('two', 'ES256')
+  issuer = new FakeIssuer([one])
+})
+afterEach(async () => {
+  setSystemTime()
+  await issuer[Symbol.asyncDispose]()
+})
+
+const keysOf = (changes: Partial<IssuerConfig> = {}): IssuerKeys =>
+  new IssuerKeys(
+    issuer.config({ algorithms: ['ES256'], ...changes }),
+    (url, init) => fetch(url, init),
+    Date.now,
+  )
+const after = (ms: number): void => void setSystemTime(new Date(Date.now() + ms))
+
+/** What comes of asking for a key: its kind, or why not. */
+async function ask(keys: IssuerKeys, kid: unknown): Promise<string> {
+  try {
+    return (await keys.find({ alg: 'ES256', ...(kid === undefined ? {} : { kid: kid as string }) })).type
+  } catch (caught) {
+    return String(Reflect.get(Object(caught), 'code'))
+  }
+}
+const count = (path: string): number => issuer.asked.filter((asked) => asked === path).length
+
+describe('the keys of an issuer', () => {
+  test('are found by its metadata and asked for once', async () => {
+    const keys = keysOf()
+    for (let at = 0; at < 5; at++) expect(await ask(keys, 'one')).toBe('public')
+    expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/keys'])
+  })
+
+  test('are where the settings say, without metadata', async () => {
+    expect(await ask(keysOf({ endpoints: { jwks: `${issuer.url}/keys` } }), 'one')).toBe('public')
+    expect(issuer.asked).toEqual(['/keys'])
+  })
+
+  test('have names, and none is guessed', async () => {
+    const keys = keysOf()
+    for (const kid of [undefined, '', 'two', 'One', '__proto__', 7, null])
+      expect([kid, await ask(keys, kid)]).toEqual([kid, 'unauthorized'])
+  })
+
+  test('with one name for two are not used', async () => {
+    issuer.keys = [one, { ...two, publicJwk: { ...two.publicJwk, kid: 'one' } }]
+    expect(await ask(keysOf(), 'one')).toBe('unauthorized')
+  })
+
+  test('change: a new one is found, an old one ends', async () => {
+    const keys = keysOf()
+    expect(await ask(keys, 'one')).toBe('public')
+    issuer.keys = [one, two]
+    after(KEYS_COOLDOWN_MS + 1)
+    expect(await ask(keys, 'two')).toBe('public')
+    issuer.keys = [two]
+    expect(await ask(keys, 'one')).toBe('public')
+    after(KEYS_LIFE_MS + 1)
+    expect(await ask(keys, 'one')).toBe('unauthorized')
+    expect(await ask(keys, 'two')).toBe('public')
+  })
+
+  test('are not asked for again and again by tokens that name unknown ones (threat T34)', async () => {
+    const keys = keysOf()
+    for (let at = 0; at < 50; at++) await ask(keys, `unknown-${at}`)
+    expect(count('/keys')).toBe(1)
+    after(KEYS_COOLDOWN_MS + 1)
+    for (let at = 0; at < 50; at++) await ask(keys, `unknown-${at}`)
+    expect(count('/keys')).toBe(2)
+  })
+
+  test('of one issuer are never those of another (threat T34)', async () => {
+    await using other = new FakeIssuer([two])
+    const mine = keysOf()
+    const theirs = new IssuerKeys(other.config(), (url, init) => fetch(url, init), Date.now)
+    expect(await ask(mine, 'one')).toBe('public')
+    expect(await ask(theirs, 'two')).toBe('public')
+    expect(await ask(mine, 'two')).toBe('unauthorized')
+    expect(await ask(theirs, 'one')).toBe('unauthorized')
+  })
+})
+
+describe('an issuer that cannot be asked', () => {
+  test.each(['broken', 'redirecting', 'endless', 'lying'] as const)('lets nobody in: %s', async (mood) => {
+    const keys = keysOf()
+    issuer.mood = mood
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+    // No redirect was followed.
+    expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
+    issuer.mood = 'well'
+    after(AWAY_MS + 1)
+    expect(await ask(keys, 'one')).toBe('public')
+  })
+
+  test.each(['broken', 'redirecting', 'endless'] as const)('gives no keys either: %s', async (mood) => {
+    const keys = keysOf({ endpoints: { jwks: `${issuer.url}/keys` } })
+    issuer.mood = mood
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+    expect(issuer.asked).toEqual(['/keys'])
+  })
+
+  test('is left alone for a while', async () => {
+    const keys = keysOf()
+    issuer.mood = 'broken'
+    for (let at = 0; at < 20; at++) expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+    // Once at each place where metadata may be.
+    expect(issuer.asked).toHaveLength(2)
+  })
+
+  test('is not asked by everybody at once', async () => {
+    let open = 0
+    let most = 0
+    const slow = async (url: string, init: RequestInit): Promise<Response> => {
+      open += 1
+      most = Math.max(most, open)
+      const response = await fetch(url, init)
+      open -= 1
+      return response
+    }
+    const keys = new IssuerKeys(issuer.config(), slow, Date.now)
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => ask(keys, 'one')))
+    expect(most).toBeLessThanOrEqual(8)
+    expect(outcomes).toContain('public')
+    expect(await ask(keys, 'one')).toBe('public')
+  })
+
+  test('is trusted with known keys until they are too old, and no longer', async () => {
+    const keys = keysOf()
+    expect(await ask(keys, 'one')).toBe('public')
+    issuer.mood = 'broken'
+    after(KEYS_LIFE_MS - 1_000)
+    expect(await ask(keys, 'one')).toBe('public')
+    after(2_000)
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+  })
+
+  test.each([
+    ['http://keys.example/keys'],
+    ['file:///etc/passwd'],
+    ['https://user:pass@keys.example/'],
+    [7],
+    [undefined],
+  ])('is one that keeps its keys at %p', async (jwks) => {
+    issuer.metadata = { jwks_uri: jwks }
+    expect(await ask(keysOf(), 'one')).toBe('issuer_unavailable')
+  })
+
+  test('is one of the network that says its keys are on this machine', async () => {
+    const answer = { issuer: 'https://id.example', jwks_uri: `${issuer.url}/keys` }
+    const config = issuer.config({ issuer: 'https://id.example' })
+    const keys = new IssuerKeys(config, () => Promise.resolve(Response.json(answer)), Date.now)
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+  })
+})
+
+test('metadata is where OpenID Connect has it, then where RFC 8414 has it', () => {
+  expect(metadataUrls('https://id.example/')).toEqual([
+    'https://id.example/.well-known/openid-configuration',
+    'https://id.example/.well-known/oauth-authorization-server',
+  ])
+  expect(metadataUrls('https://id.example/realms/a')).toEqual([
+    'https://id.example/realms/a/.well-known/openid-configuration',
+    'https://id.example/.well-known/oauth-authorization-server/realms/a',
+  ])
+})

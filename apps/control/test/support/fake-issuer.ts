@@ -1,0 +1,121 @@
+import type { IssuerConfig } from '@sandwire/internal'
+import { exportJWK, generateKeyPair, type JWK } from 'jose'
+
+const ALGORITHMS = {
+  RS256: { name: 'RSASSA-PKCS1-v1_5' },
+  ES256: { name: 'ECDSA', hash: 'SHA-256' },
+  EdDSA: { name: 'Ed25519' },
+} as const
+type Algorithm = keyof typeof ALGORITHMS
+
+export interface SigningKey {
+  readonly alg: Algorithm
+  readonly kid: string
+  readonly privateKey: CryptoKey
+  readonly publicJwk: JWK
+}
+
+export async function makeKey(kid: string, alg: Algorithm = 'RS256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  return { alg, kid, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
+}
+
+const encode = (text: string): string =>
+  new TextEncoder().encode(text).toBase64({ alphabet: 'base64url', omitPadding: true })
+
+/** Signs header and claims as they are spelled, so that anything can be wrong with them. */
+export async function signText(header: string, payload: string, key: SigningKey): Promise<string> {
+  return signEncoded(`${encode(header)}.${encode(payload)}`, key)
+}
+
+export async function signEncoded(input: string, { alg, privateKey }: SigningKey): Promise<string> {
+  const signature = await crypto.subtle.sign(ALGORITHMS[alg], privateKey, new TextEncoder().encode(input))
+  return `${input}.${new Uint8Array(signature).toBase64({ alphabet: 'base64url', omitPadding: true })}`
+}
+
+/** What the issuer does when it is asked. */
+export type Mood = 'well' | 'broken' | 'redirecting' | 'endless' | 'silent' | 'lying'
+
+/** An issuer that says and signs whatever a test wants; its keys and metadata are on loopback. */
+export class FakeIssuer implements AsyncDisposable {
+  readonly url: string
+  /** Keys that it names. */
+  keys: SigningKey[]
+  mood: Mood = 'well'
+  /** Put over its metadata. */
+  metadata: Record<string, unknown> = {}
+  /** Paths it was asked for. */
+  readonly asked: string[] = []
+  readonly #server: Bun.Server<undefined>
+
+  constructor(keys: readonly SigningKey[], at: { readonly hostname?: string } = {}) {
+    this.keys = [...keys]
+    this.#server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => this.#answer(request) })
+    this.url = `http://${at.hostname ?? '127.0.0.1'}:${this.#server.port}`
+  }
+
+  config(changes: Partial<IssuerConfig> = {}): IssuerConfig {
+    return {
+      id: 'fake',
+      name: 'Fake',
+      issuer: this.url,
+      audiences: ['sandwire'],
+      algorithms: ['RS256'],
+      defaultScopes: ['connect', 'exec', 'admin'],
+      clientId: 'cli',
+      requestScopes: ['openid'],
+      bearer: 'access_token',
+      endpoints: {},
+      ...changes,
+    }
+  }
+
+  /** Claims of a good token, with these over them. */
+  claims(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+    const now = Math.floor(Date.now() / 1000)
+    return { iss: this.url, sub: 'ada', aud: 'sandwire', iat: now, exp: now + 300, ...changes }
+  }
+
+  /** A token; members that are undefined are left out. */
+  token(
+    claims: Readonly<Record<string, unknown>> = {},
+    options: { readonly header?: Readonly<Record<string, unknown>>; readonly key?: SigningKey } = {},
+  ): Promise<string> {
+    const key = options.key ?? this.keys[0]
+    if (key === undefined) throw new Error('The issuer has no key')
+    const header = { alg: key.alg, kid: key.kid, typ: 'at+jwt', ...options.header }
+    return signText(JSON.stringify(header), JSON.stringify(this.claims(claims)), key)
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    this.asked.push(pathname)
+    switch (this.mood) {
+      case 'broken':
+        return new Response('no', { status: 500 })
+      case 'redirecting':
+        return Response.redirect(`${this.url}/elsewhere${pathname}`, 302)
+      case 'endless':
+        return new Response(`{"keys":[${' '.repeat(1024 * 1024)}]}`)
+      case 'silent':
+        return new Promise(() => undefined)
+      case 'lying':
+      case 'well':
+        return this.#tell(pathname)
+    }
+  }
+
+  #tell(pathname: string): Response {
+    if (pathname === '/keys' || pathname === '/elsewhere/keys')
+      return Response.json({ keys: this.keys.map(({ publicJwk }) => publicJwk) })
+    if (pathname === '/.well-known/openid-configuration') {
+      const issuer = this.mood === 'lying' ? 'https://somebody.else' : this.url
+      return Response.json({ issuer, jwks_uri: `${this.url}/keys`, ...this.metadata })
+    }
+    return new Response(null, { status: 404 })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true)
+  }
+}
