@@ -69,7 +69,11 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     provider,
     sandboxd,
     publicKey: 'k',
-    settings: { sleepAfterMs: 600_000, alarmMs: 30_000 },
+    settings: {
+      sleepAfterMs: 600_000,
+      alarmMs: 30_000,
+      limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 9_000 },
+    },
     nowMs: () => clock.nowMs,
     log: createLog(
       () => undefined,

@@ -56,6 +56,10 @@ export const startSpecShape = shape.record({
   limits: limitsShape,
   /** Added to the environment of every process. Never a secret. */
   env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
+  /** Sessions at a time; absent: as many as sandboxd allows by itself. */
+  maxSessions: shape.optional(shape.whole(1, 10_000)),
+  /** Output to one attachment; absent: no limit. */
+  outputBytesPerSecond: shape.optional(shape.whole(1, 2 ** 40)),
 })
 export type StartSpec = shape.Decoded<typeof startSpecShape>
 

@@ -1,5 +1,7 @@
-import type { SandboxStatus } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { notAccepted } from '../auth/authenticator.ts'
+import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type Access, accessOf, type Need, requireAccess, standingOf } from './access.ts'
@@ -34,7 +36,11 @@ export interface LifeDependencies {
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** What sandboxes check our tokens with. */
   readonly publicKey: string
-  readonly settings: { readonly sleepAfterMs: number; readonly alarmMs: number }
+  readonly settings: {
+    readonly sleepAfterMs: number
+    readonly alarmMs: number
+    readonly limits: Pick<Limits, 'sessionsPerSandbox' | 'outputBytesPerSecond'>
+  }
   readonly nowMs: () => number
   readonly log: Log
   /** The object's one alarm. */
@@ -256,7 +262,10 @@ export class SandboxLife {
     const { id, name, settings } = this.#record
     const { network, limits, env } = settings
     try {
-      const status = await provider.start({ id, name, publicKey, network, limits, env }, requestId)
+      const status = await provider.start(
+        { id, name, publicKey, network, limits, env, ...this.#traffic },
+        requestId,
+      )
       if (status.state !== 'running')
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
       store.touch(nowMs())
@@ -270,6 +279,15 @@ export class SandboxLife {
 
   async #stop(requestId: string): Promise<void> {
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
+  /** What the operator allows every sandbox. */
+  get #traffic(): Pick<StartSpec, 'maxSessions' | 'outputBytesPerSecond'> {
+    const { sessionsPerSandbox, outputBytesPerSecond } = this.#deps.settings.limits
+    return {
+      maxSessions: sessionsPerSandbox,
+      ...(outputBytesPerSecond === 0 ? {} : { outputBytesPerSecond }),
+    }
+  }
+
     try {
       await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId))
     } catch (error) {

@@ -24,6 +24,11 @@ test('(threat T2) the environment of processes travels in a file, never in argum
   expect(args.slice(-2)).toEqual(['--env-file', '/run/sandwire/env.json'])
 })
 
+test('limits that control sets are given to sandboxd', () => {
+  const args = createDaemonArguments({ ...spec, maxSessions: 3, outputBytesPerSecond: 1_000 })
+  expect(args.slice(-4)).toEqual(['--max-sessions', '3', '--output-bytes-per-second', '1000'])
+})
+
 test('a sandbox with a way out is told where it is', () => {
   for (const policy of ['allowlist', 'open'] as const)
     expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }).slice(-2)).toEqual([
