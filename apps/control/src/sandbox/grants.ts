@@ -1,5 +1,5 @@
 import { spellId } from '@sandwire/internal'
-import { type Role, SandwireError } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
 import type { Grant } from './access.ts'
 
 /** Grants of one sandbox that may be open or held at once. */
@@ -65,11 +65,6 @@ export function noticeOf(role: GrantRole): string | undefined {
   return role === 'collaborator'
     ? 'A collaborator has a shell, and so can read and change every file in the sandbox'
     : undefined
-}
-
-/** The most that the holder of a grant may be in a session. */
-export function authorityOf(role: GrantRole): Role {
-  return role === 'collaborator' ? 'driver' : 'viewer'
 }
 
 /** Used, expired, withdrawn or never made: nobody can tell these apart. */

@@ -1,0 +1,203 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { ROLES } from '@sandwire/protocol'
+import { type Access, standingOf } from '../src/sandbox/access.ts'
+import {
+  exchange,
+  type GrantRecord,
+  mintGrantId,
+  noticeOf,
+  parseLink,
+  sandboxOfGrant,
+} from '../src/sandbox/grants.ts'
+import { authorityOf } from '../src/sandbox/pass-through.ts'
+import { SandboxStore } from '../src/sandbox/store.ts'
+import { sandboxOfTicket, ticketScopes } from '../src/sandbox/tickets.ts'
+import { SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'
+import { migrate } from '../src/sql.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const SANDBOX = '0'.repeat(32)
+const GRANT = `${SANDBOX}.${'1'.repeat(20)}`
+const SECRET = 's'.repeat(43)
+
+function grant(over: Partial<GrantRecord & { linkHash: string }> = {}) {
+  return {
+    ...{ id: GRANT, role: 'viewer', label: '', createdMs: 0, expiresMs: 100, ownerName: 'Ann' },
+    ...over,
+  } as GrantRecord & { linkHash?: string }
+}
+
+function openStore(): SandboxStore {
+  const store = new SandboxStore(sqlOf(new Database(':memory:')))
+  store.insert({
+    ...{ id: SANDBOX, owner: 'ann', name: 'dev', createdMs: 0, lastActivityMs: 0, state: { is: 'stopped' } },
+    settings: {
+      network: { policy: 'none', allow: [] },
+      limits: { memoryBytes: 1, pids: 1, milliCpus: 1, diskBytes: 1 },
+      env: {},
+    },
+  })
+  return store
+}
+
+describe('ids and links', () => {
+  test('a grant names its sandbox, and is never taken for a session', () => {
+    const id = mintGrantId(SANDBOX, (bytes) => crypto.getRandomValues(bytes))
+    expect(sandboxOfGrant(id)).toBe(SANDBOX)
+    expect(sandboxOfGrant(`${SANDBOX}.${'0'.repeat(26)}`)).toBeUndefined()
+  })
+
+  test.each(['', GRANT, `${GRANT}.`, `${GRANT}.${SECRET}x`, `${GRANT}.${SECRET}.x`, ` ${GRANT}.${SECRET}`])(
+    'what is no link is not taken for one: %j',
+    (text) => {
+      expect(parseLink(text)).toBeUndefined()
+    },
+  )
+
+  test('a link has two parts', () => {
+    expect(parseLink(`${GRANT}.${SECRET}`)).toEqual({ grant: GRANT, secret: SECRET })
+  })
+
+  test('a ticket names its sandbox', () => {
+    expect(sandboxOfTicket(`${SANDBOX}.${SECRET}`)).toBe(SANDBOX)
+    for (const text of ['', SECRET, `${SANDBOX}.`, `${SANDBOX}.${SECRET}.`, `x.${SECRET}`])
+      expect(sandboxOfTicket(text)).toBeUndefined()
+  })
+
+  test('a ticket is good for sockets only', () => {
+    expect(ticketScopes(['connect', 'exec', 'admin', 'operator'])).toEqual(['connect', 'exec'])
+    expect(ticketScopes(['connect'])).toEqual(['connect'])
+  })
+
+  test('only what gives a shell says so', () => {
+    expect(noticeOf('viewer')).toBeUndefined()
+    expect(noticeOf('collaborator')).toContain('every file')
+  })
+})
+
+describe('exchanging a link', () => {
+  const asked = { owner: 'ann', account: 'bob', isSecretRight: (hash: string) => hash === 'right', nowMs: 50 }
+  const open = grant({ linkHash: 'right' })
+  const held = grant({ holder: { account: 'bob', name: 'Bob' } })
+
+  test.each([
+    ['bind', open, {}],
+    ['held', held, {}],
+    ['spent', held, { account: 'eve' }],
+    // An owner who tries the link does not use it up, and learns nothing from a wrong one.
+    ['own', open, { account: 'ann' }],
+    ['spent', grant({ linkHash: 'wrong' }), { account: 'ann' }],
+    ['spent', undefined, {}],
+    ['spent', grant({ linkHash: 'wrong' }), {}],
+    ['spent', grant(), {}],
+    ['spent', open, { nowMs: 100 }],
+    ['spent', held, { nowMs: 100 }],
+  ] as const)('comes to %s', (expected, found, over) => {
+    expect(exchange(found, { ...asked, ...over })).toBe(expected)
+  })
+})
+
+describe('what a connection may be', () => {
+  const driver = { authority: 'driver', grant: GRANT } as const
+
+  test('is never more than access and ticket allow', () => {
+    for (const authority of ROLES)
+      for (const maxRole of ROLES)
+        for (const query of ['role=driver', 'take=1', '', 'role=viewer']) {
+          const found = authorityOf({ authority, grant: GRANT }, { query, maxRole, joins: 's' })
+          expect(ROLES.indexOf(found as 'viewer')).toBeLessThanOrEqual(
+            Math.min(ROLES.indexOf(authority), ROLES.indexOf(maxRole)),
+          )
+        }
+  })
+
+  test('is to help, for a guest in a session who does not say', () => {
+    expect(authorityOf(driver, { query: '', joins: 's' })).toBe('collaborator')
+    expect(authorityOf(driver, { query: 'cols=80', joins: 's' })).toBe('collaborator')
+    expect(authorityOf(driver, { query: 'role=driver', joins: 's' })).toBe('driver')
+    expect(authorityOf(driver, { query: 'take=1', joins: 's' })).toBe('driver')
+    expect(authorityOf({ authority: 'viewer', grant: GRANT }, { query: '', joins: 's' })).toBe('viewer')
+  })
+
+  test('is to drive, in what one starts or owns', () => {
+    expect(authorityOf(driver, { query: 'cmd=cat' })).toBe('driver')
+    expect(authorityOf({ authority: 'driver' }, { query: '', joins: 's' })).toBe('driver')
+  })
+
+  test('has a name', () => {
+    const base: Access = { need: 'own', authority: 'driver' }
+    expect(standingOf(base)).toBe('owner')
+    expect(standingOf({ ...base, need: 'work', grant: GRANT })).toBe('collaborator')
+    expect(standingOf({ need: 'see', authority: 'viewer', grant: GRANT })).toBe('viewer')
+  })
+})
+
+describe('the store', () => {
+  test('keeps a grant, binds it, and forgets what the link could be checked with', () => {
+    const { sharing } = openStore()
+    sharing.insertGrant(grant({ session: 's', label: 'for Bob' }), 'hash')
+    expect(sharing.grant(GRANT)).toEqual(grant({ session: 's', label: 'for Bob', linkHash: 'hash' }))
+    expect(sharing.grantsOf('bob')).toEqual([])
+    sharing.bindGrant(GRANT, { account: 'bob', name: 'Bob' })
+    expect(sharing.grant(GRANT)).toEqual(
+      grant({ session: 's', label: 'for Bob', holder: { account: 'bob', name: 'Bob' } }),
+    )
+    expect(sharing.grantsOf('bob')).toHaveLength(1)
+    expect(sharing.removeGrant(GRANT)).toBe(true)
+    expect(sharing.removeGrant(GRANT)).toBe(false)
+  })
+
+  test('knows which grants have expired, and when the next one does', () => {
+    const { sharing } = openStore()
+    expect(sharing.nextGrantExpiry()).toBeUndefined()
+    sharing.insertGrant(grant({ id: 'a', expiresMs: 30 }), undefined)
+    sharing.insertGrant(grant({ id: 'b', expiresMs: 20 }), undefined)
+    expect(sharing.nextGrantExpiry()).toBe(20)
+    expect(sharing.liveGrants(20).map(({ id }) => id)).toEqual(['a'])
+    expect(sharing.removeExpiredGrants(20)).toEqual(['b'])
+    expect(sharing.nextGrantExpiry()).toBe(30)
+  })
+
+  test('gives a ticket once, and never after its end', () => {
+    const { sharing } = openStore()
+    const ticket = {
+      account: 'bob',
+      name: 'Bob',
+      scopes: ['connect' as const],
+      role: 'viewer' as const,
+      origin: null,
+    }
+    sharing.insertTicket('a', { ...ticket, login: 'l', session: 's', expiresMs: 9 }, 10)
+    expect(sharing.takeTicket('a', 9)).toEqual({ ...ticket, login: 'l', session: 's', expiresMs: 9 })
+    expect(sharing.takeTicket('a', 9)).toBeUndefined()
+    sharing.insertTicket('b', ticket, 10)
+    expect(sharing.takeTicket('b', 10)).toBeUndefined()
+    sharing.insertTicket('c', ticket, 10)
+    sharing.insertTicket('d', { ...ticket, login: 'l' }, 20)
+    expect(sharing.countTickets(10)).toBe(1)
+    sharing.removeTicketsOf('l')
+    expect(sharing.countTickets(10)).toBe(0)
+  })
+})
+
+describe('what was shared with an account', () => {
+  const held = (at: number) => ({
+    ...{ grant: `g${at}`, sandbox: SANDBOX, sandboxName: 'dev', role: 'viewer' as const, ownerName: 'Ann' },
+    expiresMs: 1_000 + at,
+  })
+
+  test('is listed in the order it came, without what has expired, and bounded', () => {
+    const sql = sqlOf(new Database(':memory:'))
+    migrate(sql, SHARED_MIGRATIONS)
+    const shared = new SharedWithMe(sql)
+    for (let at = 0; at < 300; at++) shared.add(held(at), 0)
+    expect(shared.list(0)).toHaveLength(256)
+    expect(shared.list(0)[0]?.grant).toBe('g44')
+    expect(shared.list(1_298)).toEqual([held(299)])
+    shared.add(held(299), 0)
+    expect(shared.list(1_298)).toHaveLength(1)
+    shared.remove('g299')
+    expect(shared.list(1_298)).toEqual([])
+  })
+})
