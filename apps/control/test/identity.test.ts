@@ -1,0 +1,356 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
+import { POLICIES } from '../src/routes/policies.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const SECRET = 'service-secret-of-32-bytes-or-more'
+const API_TOKEN = 'api-token-of-at-least-32-characters'
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+let real: TestIssuer
+let key: SigningKey
+let fake: FakeIssuer
+let other: FakeIssuer
+let people: FakeIssuer
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  real = await startIssuer()
+  key = await makeKey('same-name')
+  fake = new FakeIssuer([key])
+  other = new FakeIssuer([await makeKey('same-name')])
+  people = new FakeIssuer([await makeKey('id')])
+  control = await startControl({
+    birthplace: sandboxes,
+    config: {
+      mode: 'open',
+      issuers: [
+        real.configFor(),
+        fake.config({ clientId: 'cli', audiences: ['sandwire', 'cli'] }),
+        other.config({ id: 'other', name: 'Other', defaultScopes: ['connect'] }),
+        people.config({ id: 'people', bearer: 'id_token', audiences: ['cli'] }),
+      ],
+    },
+    bindings: { JWT_SECRET: SECRET, API_TOKEN },
+  })
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  for (const issuer of [real, fake, other, people]) await issuer[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+type Answer = Record<string, unknown>
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+async function whoami(token: string, at: RunningControl = control): Promise<Answer> {
+  const response = await at.fetch('/api/whoami', { headers: bearer(token) })
+  const body = Object(await response.json()) as Answer
+  return response.status === 200 ? body : { status: response.status, ...Object(body['error']) }
+}
+const refused = { status: 401, code: 'unauthorized' }
+
+async function serviceToken(
+  claims: Answer,
+  options: { secret?: string; header?: Answer } = {},
+): Promise<string> {
+  const encode = (value: unknown): string =>
+    new TextEncoder().encode(JSON.stringify(value)).toBase64({ alphabet: 'base64url', omitPadding: true })
+  const input = `${encode({ alg: 'HS256', typ: 'JWT', ...options.header })}.${encode(claims)}`
+  const bytes = new TextEncoder().encode(options.secret ?? SECRET)
+  const hmac = { name: 'HMAC', hash: 'SHA-256' }
+  const imported = await crypto.subtle.importKey('raw', bytes, hmac, false, ['sign'])
+  const mac = new Uint8Array(await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(input)))
+  return `${input}.${mac.toBase64({ alphabet: 'base64url', omitPadding: true })}`
+}
+const soon = (): number => Math.floor(Date.now() / 1000) + 300
+
+describe('a token of a real issuer', () => {
+  test('says who somebody is, and is good for what it names', async () => {
+    const answer = await whoami(await real.mintToken('ann', { scopes: ['sandbox:connect', 'sandbox:exec'] }))
+    expect(answer).toMatchObject({ scopes: ['connect', 'exec'], via: 'bearer' })
+    expect(String(answer['account'])).toMatch(/^u[0-9a-z]{32}$/)
+    expect(Number(answer['expiresMs'])).toBeGreaterThan(Date.now())
+    expect(await whoami(await real.mintToken('ann'))).toMatchObject({ account: answer['account'] })
+  })
+
+  test('owns what it makes, and nobody else sees it', async () => {
+    const ada = bearer(await real.mintToken('ann'))
+    const made = await control.fetch('/api/sandboxes', {
+      method: 'POST',
+      headers: ada,
+      json: { name: 'hers' },
+    })
+    expect(made.status).toBe(201)
+    const id = String(Reflect.get(Object(await made.json()), 'id'))
+    const eve = bearer(await fake.token({ sub: 'ada' }))
+    for (const path of [`/api/sandboxes/${id}`, '/api/sandboxes/hers'])
+      expect((await control.fetch(path, { headers: eve })).status).toBe(404)
+    expect((await control.fetch(`/api/sandboxes/${id}`, { headers: ada })).status).toBe(200)
+  })
+
+  test('that has ended, or is meant for others, is refused', async () => {
+    expect(await whoami(await real.mintToken('ann', { expiresInSeconds: -100 }))).toMatchObject(refused)
+    const elsewhere = await real.mintToken('ann', { audience: 'https://elsewhere.test/' })
+    expect(await whoami(elsewhere)).toMatchObject(refused)
+  })
+})
+
+describe('somebody', () => {
+  test('is another one at every issuer', async () => {
+    const accounts = await Promise.all(
+      [await fake.token(), await other.token(), await fake.token({ sub: 'eve' })].map(
+        async (token) => (await whoami(token))['account'],
+      ),
+    )
+    expect(new Set(accounts).size).toBe(3)
+  })
+
+  test.each([
+    [{ name: 'Ada Lovelace', email: 'ada@example.com' }, 'Ada Lovelace'],
+    [{ preferred_username: 'ada' }, 'ada'],
+    [{ email: 'ada@example.com' }, 'ada@example.com'],
+    [{ name: ' \u001b[31mAda\u202e\r\n  L ' }, '[31mAda L'],
+    [{ name: 7, preferred_username: '\u0000', email: 'a@b' }, 'a@b'],
+    [{ name: 'x'.repeat(500) }, 'x'.repeat(64)],
+    [{ name: `${'x'.repeat(63)}\u{1f600}` }, 'x'.repeat(63)],
+  ])('with %j is shown as %p', async (claims, name) => {
+    expect(await whoami(await fake.token(claims))).toMatchObject({ name })
+  })
+
+  test('without a name is shown by the beginning of the account', async () => {
+    const { account, name } = await whoami(await fake.token())
+    expect(name).toBe(String(account).slice(0, 8))
+  })
+
+  test.each([
+    [{}, ['connect']],
+    [{ scope: 'openid email' }, ['connect']],
+    [{ scope: 'openid sandbox:exec sandbox:connect' }, ['connect', 'exec']],
+    [{ scp: ['sandbox:connect', 'sandbox:admin'] }, ['connect', 'admin']],
+    [{ scp: 'sandbox:connect' }, ['connect']],
+    [{ permissions: ['sandbox:connect'], scope: 'sandbox:exec' }, ['connect', 'exec']],
+    [{ scope: 'sandbox:connect sandbox:operator operator' }, ['connect']],
+  ])('with %j may %j', async (claims, scopes) => {
+    expect(await whoami(await other.token(claims))).toMatchObject({ scopes })
+  })
+
+  test.each(['sandbox:exec', 'sandbox:unheard-of', 'sandbox:'])(
+    'with only "%s" is not let in',
+    async (scope) => {
+      expect(await whoami(await fake.token({ scope }))).toMatchObject({ status: 403, code: 'forbidden' })
+    },
+  )
+
+  test('is held to it on every route', async () => {
+    const headers = bearer(await other.token())
+    const made = await control.fetch('/api/sandboxes', { method: 'POST', headers, json: {} })
+    expect(made.status).toBe(403)
+    expect((await control.fetch('/metrics', { headers: bearer(await fake.token()) })).status).toBe(403)
+  })
+
+  test('attaches with a token, and not with a bad one', async () => {
+    const attach = async (token: string) => {
+      const headers = [['Authorization', `Bearer ${token}`]] as const
+      return upgrade(control, '/attach?sandbox=wire&cmd=cat', { headers })
+    }
+    expect(refusalOf(await attach(await fake.token({ exp: 1 })))).toBe('401 unauthorized')
+    const handshake = await attach(await fake.token())
+    expect(handshake.kind).toBe('open')
+    if (handshake.kind === 'open') handshake.socket.reset()
+  })
+})
+
+describe('two issuers (threat T34)', () => {
+  test('do not vouch for each other, although their keys have one name', async () => {
+    expect(await whoami(await fake.token())).toMatchObject({ via: 'bearer' })
+    expect(await whoami(await other.token())).toMatchObject({ via: 'bearer' })
+    const [ours] = fake.keys
+    const [theirs] = other.keys
+    if (ours === undefined || theirs === undefined) throw new Error('An issuer has no key')
+    expect(await whoami(await fake.token({}, { key: theirs }))).toMatchObject(refused)
+    expect(await whoami(await other.token({}, { key: ours }))).toMatchObject(refused)
+    expect(await whoami(await fake.token({ iss: other.url }))).toMatchObject(refused)
+  })
+})
+
+describe('a token of another kind (threat T34)', () => {
+  test('than an access token is refused where one is expected', async () => {
+    const plain = { header: { typ: 'JWT' } }
+    for (const claims of [
+      { nonce: 'n' },
+      { at_hash: 'h' },
+      { typ: 'ID' },
+      { typ: 'Refresh' },
+      // Meant for our client, as an ID token is, and nothing says that it is none.
+      { aud: 'cli' },
+    ])
+      expect([claims, await whoami(await fake.token(claims, plain))]).toMatchObject([claims, refused])
+    for (const claims of [{}, { typ: 'Bearer', nonce: 'n' }, { aud: 'cli', scope: 'openid' }])
+      expect([claims, await whoami(await fake.token(claims, plain))]).toMatchObject([
+        claims,
+        { via: 'bearer' },
+      ])
+    expect(await whoami(await fake.token({ aud: 'cli' }))).toMatchObject({ via: 'bearer' })
+  })
+
+  test('than an ID token is refused where one is expected', async () => {
+    const token = (claims: Answer, typ: string | undefined) =>
+      people.token({ aud: 'cli', ...claims }, { header: { typ } })
+    expect(await whoami(await token({ nonce: 'n' }, 'JWT'))).toMatchObject({ via: 'bearer' })
+    expect(await whoami(await token({ azp: 'cli' }, undefined))).toMatchObject({ via: 'bearer' })
+    expect(await whoami(await token({}, 'at+jwt'))).toMatchObject(refused)
+    expect(await whoami(await token({ azp: 'somebody' }, 'JWT'))).toMatchObject(refused)
+    expect(await whoami(await token({ typ: 'Bearer' }, 'JWT'))).toMatchObject(refused)
+  })
+})
+
+describe('a service token', () => {
+  test('says who somebody is, as older services spell it too', async () => {
+    const answer = await whoami(await serviceToken({ sub: 'bot', exp: soon() }))
+    expect(answer).toMatchObject({ scopes: ['connect', 'exec', 'admin'], via: 'bearer' })
+    const older = await serviceToken({ userId: 'bot', email: 'bot@example.com', exp: soon() })
+    expect(await whoami(older)).toMatchObject({ account: answer['account'], name: 'bot@example.com' })
+    const narrow = await serviceToken({ sub: 'bot', exp: soon(), scope: 'sandbox:connect', aud: 'sandwire' })
+    expect(await whoami(narrow)).toMatchObject({ scopes: ['connect'] })
+  })
+
+  test('is never a person of an issuer', async () => {
+    const claims = fake.claims()
+    const answer = await whoami(await serviceToken({ ...claims, aud: ['sandwire'] }))
+    expect(answer).toMatchObject({ via: 'bearer' })
+    expect(answer['account']).not.toBe((await whoami(await fake.token()))['account'])
+  })
+
+  test('is refused when anything about it is wrong (threat T34)', async () => {
+    for (const token of [
+      await serviceToken({ sub: 'bot', exp: soon() }, { secret: `${SECRET}x` }),
+      await serviceToken({ sub: 'bot', exp: soon() }, { secret: ''.padEnd(32, '\u0000') }),
+      await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'HS384' } }),
+      await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'none' } }),
+      await serviceToken({ sub: 'bot', exp: soon() }, { header: { crit: ['exp'] } }),
+      await serviceToken({ sub: 'bot' }),
+      await serviceToken({ sub: 'bot', exp: 1 }),
+      await serviceToken({ sub: 'bot', exp: soon() + 25 * 60 * 60 }),
+      await serviceToken({ exp: soon() }),
+      await serviceToken({ sub: 'bot', userId: 'boss', exp: soon() }),
+      await serviceToken({ sub: 'bot', exp: soon(), aud: 'billing' }),
+      await serviceToken({ email: 'bot@example.com', exp: soon() }),
+    ])
+      expect([token, await whoami(token)]).toMatchObject([token, refused])
+  })
+})
+
+describe('the API token', () => {
+  test('may do everything, in an account of its own', async () => {
+    const answer = await whoami(API_TOKEN)
+    expect(answer).toMatchObject({
+      name: 'API token',
+      scopes: ['connect', 'exec', 'admin', 'operator'],
+      expiresMs: null,
+    })
+    expect(answer['account']).not.toBe('local')
+    expect((await control.fetch('/metrics', { headers: bearer(API_TOKEN) })).status).toBe(200)
+  })
+
+  test('is that and nothing like it', async () => {
+    for (const token of [
+      API_TOKEN.slice(0, -1),
+      `${API_TOKEN}x`,
+      API_TOKEN.toUpperCase(),
+      'x',
+      `swl_${API_TOKEN}`,
+    ])
+      expect([token, await whoami(token)]).toMatchObject([token, refused])
+    for (const authorization of ['Bearer', `Basic ${API_TOKEN}`, API_TOKEN, `Bearer ${API_TOKEN} x`])
+      expect((await control.fetch('/api/whoami', { headers: { authorization } })).status).toBe(401)
+  })
+})
+
+describe('how to sign in', () => {
+  test('is told to everybody, with nothing secret in it', async () => {
+    const response = await control.fetch('/api/auth', { headers: { authorization: '' } })
+    expect(response.status).toBe(200)
+    const text = await response.text()
+    expect(JSON.parse(text)).toMatchObject({
+      mode: 'open',
+      local: true,
+      issuers: [
+        { issuer: real.url, clientId: real.clientId, bearer: 'access_token' },
+        {
+          id: 'fake',
+          name: 'Fake',
+          issuer: fake.url,
+          requestScopes: ['openid'],
+          requestParameters: {},
+          endpoints: {},
+        },
+        { id: 'other' },
+        { id: 'people', bearer: 'id_token' },
+      ],
+    })
+    for (const secret of [SECRET, API_TOKEN, TOKEN]) expect(text).not.toContain(secret)
+  })
+})
+
+describe('a server that others reach', () => {
+  test.each([
+    [{ localTokenSha256: undefined }, {}, 'no identity issuer is configured'],
+    [{}, {}, 'no identity issuer is configured'],
+    [{}, { JWT_SECRET: 'short' }, 'JWT_SECRET is shorter than 32 bytes'],
+    [{}, { JWT_SECRET: SECRET, API_TOKEN: 'short' }, 'API_TOKEN is shorter than 32 characters'],
+    [{}, { API_TOKEN: `swl_${'t'.repeat(43)}` }, 'API_TOKEN has the form of another kind of token'],
+    [{}, { API_TOKEN: '', JWT_SECRET: '' }, 'no identity issuer is configured'],
+  ])('serves nobody when it cannot know who they are: %j %j', async (config, bindings, why) => {
+    await using closed = await startControl({
+      birthplace: sandboxes,
+      config: { mode: 'open', ...config },
+      bindings,
+    })
+    for (const route of Object.keys(POLICIES)) {
+      const [method = '', path = ''] = route.split(' ')
+      const { status } = await closed.fetch(path, { method, headers: bearer(TOKEN) })
+      expect([route, status]).toEqual([route, /^\/(healthz?|readyz)$/.test(path) ? 200 : 503])
+    }
+    expect(refusalOf(await upgrade(closed, '/attach?cmd=cat', {}))).toBe('503 no_issuer')
+    const answer = await closed.fetch('/api/sandboxes')
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'no_issuer', message: `Cannot let anybody in: ${why}` },
+    })
+  })
+
+  test('has no local identity unless the host gave it one', async () => {
+    await using open = await startControl({
+      birthplace: sandboxes,
+      config: { mode: 'open', localTokenSha256: undefined },
+      bindings: { API_TOKEN },
+    })
+    expect(await whoami(TOKEN, open)).toMatchObject(refused)
+    expect(await whoami(API_TOKEN, open)).toMatchObject({ name: 'API token' })
+    expect(await (await open.fetch('/api/auth')).json()).toEqual({ mode: 'open', local: false, issuers: [] })
+  })
+})
+
+describe('an issuer that does not answer', () => {
+  test('keeps its people out for now, says so, and nobody else notices', async () => {
+    await using down = new FakeIssuer([key])
+    await using control2 = await startControl({
+      birthplace: sandboxes,
+      config: { issuers: [down.config({ id: 'down', name: 'Down' }), fake.config()] },
+    })
+    for (const mood of ['broken', 'redirecting', 'endless', 'lying'] as const) {
+      down.mood = mood
+      expect(await whoami(await down.token(), control2)).toMatchObject({
+        status: 503,
+        code: 'issuer_unavailable',
+      })
+    }
+    expect(down.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
+    // What is bad without asking anybody stays bad.
+    expect(await whoami(await down.token({ exp: 1 }), control2)).toMatchObject(refused)
+    expect(await whoami(await fake.token(), control2)).toMatchObject({ via: 'bearer' })
+    expect(await whoami(TOKEN, control2)).toMatchObject({ account: 'local' })
+  })
+})
