@@ -85,7 +85,16 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
-      for (const table of ['sandbox', 'pins', 'grants', 'tickets', 'audit_outbox', 'migrations'])
+      for (const table of [
+        'sandbox',
+        'pins',
+        'grants',
+        'tickets',
+        'audit_outbox',
+        'cuts',
+        'ended_logins',
+        'migrations',
+      ])
         database.run(`DROP TABLE ${table}`)
     },
   })

@@ -61,9 +61,11 @@ export class SandboxLife {
   }
 
   /** The record and what the caller may do, when that is enough; what is not theirs does not exist for them. */
-  allow({ identity }: Pick<SandboxCall, 'identity'>, need: Need, session?: string): Allowed {
+  allow({ identity, login }: Pick<SandboxCall, 'identity' | 'login'>, need: Need, session?: string): Allowed {
     const { store, nowMs } = this.#deps
     const record = this.#record
+    // It was checked before the call came here; it may have ended since.
+    if (login !== undefined && store.cuts.hasEnded(login)) throw notAccepted('the sign-in has ended')
     const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
     return { record, access }
@@ -197,9 +199,6 @@ export class SandboxLife {
       await alarm.set(nowMs() + settings.alarmMs)
   }
 
-  view(record: SandboxRecord): SandboxView {
-    const { state, settings } = record
-    const sleepMs = this.#sleepAfterMs(settings)
   /** The sandbox as whoever may see it sees it. */
   show({ record, access }: Allowed): SandboxView {
     const view = this.view(record)
@@ -208,6 +207,9 @@ export class SandboxLife {
     return { ...view, access: standingOf(access), owner }
   }
 
+  view(record: SandboxRecord): SandboxView {
+    const { state, settings } = record
+    const sleepMs = this.#sleepAfterMs(settings)
     return {
       id: record.id,
       name: record.name,
@@ -277,8 +279,6 @@ export class SandboxLife {
     }
   }
 
-  async #stop(requestId: string): Promise<void> {
-    if (!(await this.apply({ type: 'stop' })).includes('stop')) return
   /** What the operator allows every sandbox. */
   get #traffic(): Pick<StartSpec, 'maxSessions' | 'outputBytesPerSecond'> {
     const { sessionsPerSandbox, outputBytesPerSecond } = this.#deps.settings.limits
@@ -288,6 +288,8 @@ export class SandboxLife {
     }
   }
 
+  async #stop(requestId: string): Promise<void> {
+    if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {
       await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId))
     } catch (error) {

@@ -12,13 +12,16 @@ import type { AttachCall, SandboxCall } from './call.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Allowed } from './life.ts'
 import { openParts, type SandboxParts } from './parts.ts'
-import { callOfHeader, passThrough } from './pass-through.ts'
+import { callOfHeader, hangUp, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
-import type { GrantRequest, Redeemer, TakenTicket } from './sharing.ts'
+import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
+
+/** What a row says: known before, or from what came of it, which is undefined when nothing did. */
+type About<T> = Partial<Deed> | ((value: T | undefined) => Partial<Deed>)
 
 /** The command of a request by its name, which is all that is ever written down of it. */
 function commandOf({ cmd }: Pick<ProcessRequest, 'cmd'>): Pick<Deed, 'command'> {
@@ -149,7 +152,11 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   grant(call: SandboxCall, request: GrantRequest): Promise<Outcome<GrantRecord>> {
-    return this.#asked(call, { session: request.session }, ({ sharing }) => sharing.grant(call, request))
+    return this.#asked(call, { session: request.session }, async ({ sharing, rearm }) => {
+      const made = await sharing.grant(call, request)
+      await rearm()
+      return made
+    })
   }
 
   grants(call: SandboxCall): Promise<Outcome<readonly GrantRecord[]>> {
@@ -157,11 +164,16 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   revokeGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
-    return this.#asked(call, {}, ({ sharing }) => sharing.revoke(call, grant))
+    return this.#asked(call, { grant }, ({ sharing }) => sharing.revoke(call, grant))
   }
 
-  redeemGrant(redeemer: Redeemer, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
-    return this.#run(({ sharing }) => sharing.redeem(redeemer, grant, secretHash))
+  redeemGrant(call: SandboxCall, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
+    const redeemer = { account: call.identity, name: call.name }
+    return this.#asked(
+      call,
+      (held) => ({ session: held?.session, grant }),
+      ({ sharing }) => sharing.redeem(redeemer, grant, secretHash),
+    )
   }
 
   /** A grant as its holder may know it; null when they do not hold it any more. */
@@ -179,6 +191,16 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ sharing }) => sharing.takeTicket(hash, origin) ?? null)
   }
 
+  /** A sign-in has ended: connections that hang on it are cut. */
+  endLogin(login: string): Promise<Outcome<void>> {
+    return this.#run(({ cutting }) => cutting.endLogin(login))
+  }
+
+  /** An account is gone: what it was given here is taken back, and its connections are cut. */
+  leave(account: string): Promise<Outcome<void>> {
+    return this.#run(({ cutting }) => cutting.leave(account))
+  }
+
   /** The way in: an upgrade with an attach call; answers sandboxd's 101 or an error. */
   override fetch(request: Request): Promise<Response> {
     return this.wsConnect(request)
@@ -191,11 +213,18 @@ export class SandboxObject extends DurableObject<Env> {
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    const outcome = await this.#asked(call, deedOf(call), ({ sessions }) =>
-      sessions.reach(call, options, ({ address }, sandboxd, caller) => {
+    const outcome = await this.#asked(call, deedOf(call), ({ sessions, life, cutting }) =>
+      sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
         // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
         if (options.mayStart) this.#store.touch(Date.now())
-        return passThrough(address, sandboxd, caller, call)
+        const opened = await passThrough(address, sandboxd, caller, call)
+        try {
+          await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)
+        } catch (error) {
+          hangUp(opened)
+          throw error
+        }
+        return opened
       }),
     )
     if (outcome.ok) return outcome.value
@@ -214,12 +243,14 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
   override async alarm(): Promise<void> {
-    await this.#tell()
     unwrap(
-      await this.#run(async ({ life, trail }) => {
+      await this.#run(async ({ life, cutting, rearm }) => {
+        // First, and not waited for: nothing else may hold a cut up, and it holds nothing up.
+        this.ctx.waitUntil(cutting.ring())
+        await this.#tell()
         const is = this.#store.read()?.state.is
         if (is !== 'stopped' && is !== 'failed') await life.look(crypto.randomUUID())
-        if (!this.#store.audit.isEmpty) await trail.wake()
+        await rearm()
       }),
     )
   }
@@ -240,21 +271,24 @@ export class SandboxObject extends DurableObject<Env> {
   /** Does what somebody asked for and, when that has a name in the audit, writes down what came of it. */
   #asked<T>(
     call: SandboxCall,
-    about: Partial<Deed>,
+    about: About<T>,
     run: (parts: SandboxParts) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    const action = about.action ?? call.action
+    const aboutOf = typeof about === 'function' ? about : (): Partial<Deed> => about
+    const action = aboutOf(undefined).action ?? call.action
     return this.#run(async (parts) => {
       const scene = parts.trail.look(call)
       if (scene === undefined || action === undefined) return run(parts)
       let code: ErrorCode | undefined
+      let value: T | undefined
       try {
-        return await run(parts)
+        value = await run(parts)
+        return value
       } catch (caught) {
         code = nameFault(caught).code
         throw caught
       } finally {
-        await parts.trail.write(call, { ...about, action }, scene, code)
+        await parts.trail.write(call, { ...aboutOf(value), action }, scene, code)
         this.#tellSoon()
       }
     })

@@ -4,23 +4,30 @@ import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
 import { AuditTrail } from './audit-trail.ts'
+import { Cutting } from './cutting.ts'
 import { SandboxLife } from './life.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
-import { type Cut, SandboxSharing } from './sharing.ts'
+import { SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
+import { WakeUp } from './wake-up.ts'
 
 /** What a sandbox's object is made of. */
 export interface SandboxParts {
   readonly life: SandboxLife
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
+  readonly cutting: Cutting
+  /** Sets the alarm for whatever waits beside the life of the sandbox. */
+  readonly rearm: () => Promise<void>
   readonly provider: Provider
   readonly trail: AuditTrail
 }
 
 /** When what could not be told is tried again, unless something else rings sooner. */
 const RETRY_MS = 5_000
+/** Between two alarms at least. */
+const MIN_PAUSE_MS = 250
 /** How long the owner's account may take to write down what it is told. */
 const DELIVERY_MS = 10_000
 
@@ -35,6 +42,17 @@ export async function openParts(
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
   const sandboxd = (sandbox: string): SandboxdClient =>
     new SandboxdClient({ sandbox, provider, signer, nowMs })
+  const wakeUp = new WakeUp(ctx.storage)
+  const cutting = new Cutting({
+    ...{ store, provider, sandboxd, nowMs, sleep, log },
+    mintRequestId: () => crypto.randomUUID(),
+    wakeBy: (atMs) => wakeUp.by(atMs),
+  })
+  const nextErrandMs = (): number | undefined => {
+    const times = [cutting.nextMs(), store.audit.isEmpty ? undefined : nowMs() + RETRY_MS]
+    const known = times.filter((time) => time !== undefined)
+    return known.length === 0 ? undefined : Math.min(...known)
+  }
   const life = new SandboxLife({
     store,
     provider,
@@ -48,15 +66,13 @@ export async function openParts(
       remove: async (owner, sandbox) => unwrap(await account(owner).remove(sandbox)),
     },
     alarm: {
-      set: (atMs) => ctx.storage.setAlarm(atMs),
-      // What the audit has not been told yet needs another try, running or not.
-      clear: () =>
-        store.audit.isEmpty ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(nowMs() + RETRY_MS),
+      set: (atMs) => wakeUp.by(atMs),
+      // What is to be told, cut or ended in time needs it, running or not.
+      clear: () => wakeUp.at(nextErrandMs()),
     },
     deleteAll: () => ctx.storage.deleteAll(),
   })
   const sessions = new SandboxSessions({ life, store, sandboxd, nowMs, sleep })
-  const cutting: Cut = { cut: () => Promise.resolve() }
   const sharing = new SandboxSharing({
     ...{ life, sessions, store, cutting, nowMs },
     ticketMs: config.ticketMs,
@@ -72,10 +88,12 @@ export async function openParts(
       const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(entries))
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
-    wake: async () => {
-      if ((await ctx.storage.getAlarm()) === null) await ctx.storage.setAlarm(nowMs() + RETRY_MS)
-    },
+    wake: () => wakeUp.by(nowMs() + RETRY_MS),
     mintId: () => crypto.randomUUID(),
   })
-  return { life, provider, sessions, sharing, trail }
+  const rearm = async (): Promise<void> => {
+    const nextMs = nextErrandMs()
+    if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
+  }
+  return { life, provider, sessions, sharing, cutting, trail, rearm }
 }

@@ -89,3 +89,9 @@ export async function passThrough(
   }
   return new Response(null, { status: 101, webSocket, headers })
 }
+
+/** Closes what was opened and is handed to nobody. */
+export function hangUp({ webSocket }: Response): void {
+  webSocket?.accept()
+  webSocket?.close()
+}

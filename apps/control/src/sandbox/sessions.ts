@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedBytes } from '../http/read-bounded.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
-import type { SandboxCall } from './call.ts'
+import type { AttachCall, SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
 import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
@@ -16,6 +16,8 @@ const MAX_UTF8_TAIL = 3
 /** Between two looks whether a process has ended, doubling up to the second one. */
 const MIN_POLL_MS = 20
 const MAX_POLL_MS = 500
+/** How long a connection may stay before its credential is asked for again. */
+export const REAUTHORISE_MS = 15 * 60 * 1000
 
 /** A process to start, as `POST /sessions` of sandboxd takes it. */
 export interface ProcessRequest {
@@ -93,14 +95,28 @@ interface Entry {
   readonly isIdempotent: boolean
 }
 
+/**
+ * When a connection has to show its right again; undefined: never, because its credential does not end. A plain one cannot
+ * come back, so it has all the time that its credential has.
+ */
+export function reauthoriseAt(
+  { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,
+  nowMs: number,
+): number | undefined {
+  if (expiresMs === undefined) return undefined
+  return dialect === 'plain' ? expiresMs : nowMs + REAUTHORISE_MS
+}
+
 /** Whom sandboxd sees. */
-function person(call: SandboxCall, { need, authority, grant }: Access): Caller {
+function person(call: SandboxCall | AttachCall, { need, authority, grant }: Access, nowMs: number): Caller {
+  const reauthoriseMs = 'dialect' in call ? reauthoriseAt(call, nowMs) : undefined
   const { identity, name, scopes, login, requestId } = call
   return {
     ...{ identity, name, authority, requestId },
     exec: scopes.includes('exec') && NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
     ...(login === undefined ? {} : { login }),
     ...(grant === undefined ? {} : { grant }),
+    ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),
   }
 }
 
@@ -122,10 +138,13 @@ export class SandboxSessions {
     run: (running: Running, sandboxd: SandboxdClient, caller: Caller) => Promise<T>,
   ): Promise<T> {
     const { life, sandboxd } = this.#deps
-    const { record, access } = life.allow(call, options.need, options.session)
-    const client = sandboxd(record.id)
-    const attempt = async (): Promise<T> =>
-      run(await this.#greeted(call, options.mayStart, client), client, person(call, access))
+    const allow = () => life.allow(call, options.need, options.session)
+    const client = sandboxd(allow().record.id)
+    const attempt = async (): Promise<T> => {
+      const running = await this.#greeted(call, options.mayStart, client)
+      // Again: a start takes long enough for a right to be withdrawn.
+      return run(running, client, person(call, allow().access, this.#deps.nowMs()))
+    }
     const before = await life.ready(call.requestId, options.mayStart)
     try {
       return await attempt()

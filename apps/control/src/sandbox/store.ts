@@ -1,5 +1,6 @@
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import { AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
+import { CUT_MIGRATIONS, CutOutbox } from './cut-outbox.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { SharingStore } from './sharing-store.ts'
 import type { SandboxState } from './state.ts'
@@ -35,6 +36,7 @@ const MIGRATIONS: readonly string[] = [
     ticket TEXT NOT NULL
   )`,
   AUDIT_OUTBOX_MIGRATION,
+  ...CUT_MIGRATIONS,
 ]
 
 /**
@@ -48,11 +50,14 @@ export class SandboxStore {
   readonly sharing: SharingStore
   /** What the owner's audit is still to be told. */
   readonly audit: AuditOutbox
+  /** Connections that are still to be cut, and sign-ins that ended. */
+  readonly cuts: CutOutbox
 
   constructor(sql: Sql) {
     this.#sql = sql
     this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
     this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
+    this.cuts = new CutOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()
   }
