@@ -1,0 +1,28 @@
+#!/bin/sh
+# First process of a sandbox's container: hands over to sandboxd, which keeps only the right to act as the user.
+set -eu
+
+fail() {
+  echo "startup: $1" >&2
+  exit 64
+}
+
+[ -n "${SANDWIRE_SANDBOX:-}" ] || fail 'SANDWIRE_SANDBOX is not set: give the id of the sandbox'
+[ -n "${SANDWIRE_PUBLIC_KEY:-}" ] || fail "SANDWIRE_PUBLIC_KEY is not set: give control's public key"
+
+run=/run/sandwire
+umask 077
+printf '%s\n' "$SANDWIRE_PUBLIC_KEY" >"$run/public-key"
+set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --workspace /home/user/workspace \
+  --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX" --run-as 1000:1000
+if [ -n "${SANDWIRE_ENV:-}" ]; then
+  printf '%s' "$SANDWIRE_ENV" >"$run/env.json"
+  set -- "$@" --env-file "$run/env.json"
+fi
+chown -R sandboxd:sandboxd "$run"
+
+caps=+setuid,+setgid,+setpcap,+kill
+exec env -i HOME=/home/user USER=user LOGNAME=user SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  setpriv --reuid=900 --regid=900 --clear-groups --inh-caps="$caps" --ambient-caps="$caps" \
+  /usr/local/bin/sandboxd "$@"

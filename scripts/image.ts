@@ -1,0 +1,56 @@
+// Builds the container image of a sandbox (deploy/sandbox) with the engine at hand.
+//
+//   npm run image                                 on debian:bookworm-slim, as sandwire-sandbox:VERSION
+//   npm run image -- --base NAME --tag NAME       on another Debian
+//   npm run image -- --debootstrap                on a base made here with debootstrap: needs root, no registry
+
+import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { SOFTWARE_VERSION } from '@sandwire/protocol'
+import { importDebian } from './image/import-debian.ts'
+import { findEngine, run } from './image/engine.ts'
+
+const root = path.dirname(import.meta.dir)
+
+const { values } = parseArgs({
+  options: {
+    base: { type: 'string' },
+    tag: { type: 'string', default: `sandwire-sandbox:${SOFTWARE_VERSION}` },
+    debootstrap: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+function fail(message: string): never {
+  console.error(`error: ${message}`)
+  process.exit(1)
+}
+
+if (values.help) {
+  console.log('Usage: npm run image -- [--base IMAGE | --debootstrap] [--tag NAME]')
+  process.exit(0)
+}
+if (values.debootstrap && values.base !== undefined) fail('Use --base or --debootstrap, not both')
+
+const engine = findEngine()
+if (engine === undefined)
+  fail('No container engine: install docker.io or podman, and set DOCKER_HOST if its socket is elsewhere')
+
+const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
+try {
+  run('Compile sandboxd', [process.execPath, path.join(import.meta.dir, 'build.ts'), context])
+  rmSync(path.join(context, 'sbx-stdio'))
+  for (const name of ['Dockerfile', 'startup.sh'])
+    copyFileSync(path.join(root, 'deploy/sandbox', name), path.join(context, name))
+  for (const name of ['sandboxd', 'startup.sh']) chmodSync(path.join(context, name), 0o755)
+  const base = values.debootstrap ? importDebian(engine) : values.base
+  const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
+  run(`Build ${values.tag}`, [engine, 'build', ...given, '--tag', values.tag, context])
+  console.log(values.tag)
+} catch (error) {
+  fail(error instanceof Error ? error.message : String(error))
+} finally {
+  rmSync(context, { recursive: true, force: true })
+}
