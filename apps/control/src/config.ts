@@ -96,7 +96,12 @@ function isOrigin(text: string): boolean {
 
 /** Reads the settings; throws when they are not what this version knows, since a guess could open a door. */
 export function decodeConfig(text: string): Config {
-  const parsed = configSchema.parse(JSON.parse(text))
+  const judged = configSchema.safeParse(JSON.parse(text))
+  if (!judged.success) {
+    const problems = judged.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    throw new Error(`Cannot use the settings: ${problems.join('; ')}`)
+  }
+  const parsed = judged.data
   const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode) }
   return config.workspaceMode === 'local'
     ? { ...config, maxSandboxes: 1, defaultName: 'local' }

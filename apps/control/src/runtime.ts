@@ -1,5 +1,6 @@
 import { bindingOfSlot, decodeSessionKeys } from '@sandwire/internal'
 import { type AccountIds, openAccountIds } from './auth/account-id.ts'
+import { type LoginStates, openLoginStates } from './auth/login-state.ts'
 import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
 import { fromBase64 } from './bytes.ts'
 import { type Config, decodeConfig } from './config.ts'
@@ -17,6 +18,7 @@ interface Keys {
   readonly signer: Signer
   readonly mint: IdMint
   readonly accounts: AccountIds
+  readonly loginStates: LoginStates
   /** Undefined when nobody gave a key for them. */
   readonly sessionTokens: SessionTokens | undefined
 }
@@ -56,6 +58,16 @@ async function openTokens(
   })
 }
 
+/** Writes down why settings cannot be used: nothing is served with them, so nobody else could say it. */
+function readConfig(env: Env, log: Log): Config {
+  try {
+    return decodeConfig(env.SANDWIRE_CONFIG)
+  } catch (error) {
+    log.error('settings_refused', { cause: String(error) })
+    throw error
+  }
+}
+
 function createRuntime(env: Env): Runtime {
   const nowMs = (): number => Date.now()
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -74,10 +86,11 @@ function createRuntime(env: Env): Runtime {
     },
   })
   let opened: Keys | undefined
-  const config = decodeConfig(env.SANDWIRE_CONFIG)
+  const log = createLog((line) => console.log(line), nowMs)
+  const config = readConfig(env, log)
   return {
     config,
-    log: createLog((line) => console.log(line), nowMs),
+    log,
     metrics,
     breaker,
     provider,
@@ -90,6 +103,7 @@ function createRuntime(env: Env): Runtime {
         signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
         mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
         accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
+        loginStates: await openLoginStates(fromBase64(env.SANDWIRE_ID_KEY)),
         sessionTokens: await openTokens(env.SESSION_TOKEN_SECRET, config),
       }
       return opened

@@ -1,0 +1,14 @@
+import { createHmac } from 'node:crypto'
+
+/** Binding `JWT_SECRET` of controls that take service tokens. */
+export const JWT_SECRET = 'a-secret-of-tests-that-is-long-enough-for-hs256'
+
+/** A service token of somebody, good for exactly these scopes. */
+export function serviceToken(subject: string, scopes: readonly ('connect' | 'exec' | 'admin')[]): string {
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const scope = scopes.map((each) => `sandbox:${each}`).join(' ')
+  const claims = { sub: subject, scope, iat: nowSeconds, exp: nowSeconds + 3600 }
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+  return `${signed}.${createHmac('sha256', JWT_SECRET).update(signed).digest('base64url')}`
+}
