@@ -33,6 +33,7 @@ export const AUDIT_MIGRATIONS: readonly string[] = [
   'CREATE INDEX audit_by_time ON audit (at_ms, seq)',
   'CREATE INDEX audit_by_sandbox ON audit (sandbox, at_ms, seq)',
 ]
+export const AUDIT_GRANT_MIGRATION = 'ALTER TABLE audit ADD COLUMN grant_id TEXT'
 
 export interface AuditQuery {
   /** Id or name. */
@@ -53,6 +54,7 @@ export interface AuditRow {
   readonly sandbox: string | null
   readonly sandboxName: string | null
   readonly session: string | null
+  readonly grant: string | null
   readonly address: string
   readonly outcome: 'allowed' | 'refused'
   readonly code: string | null
@@ -82,6 +84,7 @@ function toAuditRow(row: Row): AuditRow {
     sandbox: optionalText(row, 'sandbox'),
     sandboxName: optionalText(row, 'sandbox_name'),
     session: optionalText(row, 'session'),
+    grant: optionalText(row, 'grant_id'),
     address: textOf(row, 'address'),
     outcome: textOf(row, 'outcome') === 'refused' ? 'refused' : 'allowed',
     code: optionalText(row, 'code'),
@@ -158,8 +161,8 @@ export class AuditStore {
   #insert(entry: AuditEntry): void {
     this.#sql.exec(
       `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
-         code, template, command, login, request_id, dropped)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+         code, template, command, login, request_id, dropped, grant_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
       entry.id,
       entry.atMs,
       entry.actor,
@@ -176,6 +179,7 @@ export class AuditStore {
       entry.login ?? null,
       entry.requestId,
       entry.dropped ?? null,
+      entry.grant ?? null,
     )
   }
 }

@@ -3,7 +3,7 @@ import type { SessionFacts } from '../sandbox/session-view.ts'
 import { SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
-import { AUDIT_MIGRATIONS } from './audit-store.ts'
+import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -33,6 +33,7 @@ const MIGRATIONS: readonly string[] = [
   'CREATE TABLE spent_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
   ...SHARED_MIGRATIONS,
   ATTACH_BUDGET_MIGRATION,
+  AUDIT_GRANT_MIGRATION,
 ]
 
 /** A session in the account's index. */

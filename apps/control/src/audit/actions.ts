@@ -34,6 +34,12 @@ export type Action = (typeof ACTIONS)[number]
 export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/signin': 'signin',
   'POST /api/signout': 'signout',
+  'GET /signin/callback': 'signin',
+  'DELETE /api/account/sign-ins/:login': 'signout',
+  'POST /api/grants': 'grant.create',
+  'DELETE /api/grants/:grant': 'grant.revoke',
+  'POST /api/grants/redeem': 'grant.redeem',
+  'POST /api/tickets': 'ticket.create',
   'POST /api/sandboxes': 'sandbox.create',
   'DELETE /api/sandboxes/:sandbox': 'sandbox.destroy',
   'POST /api/sandboxes/:sandbox/start': 'sandbox.start',

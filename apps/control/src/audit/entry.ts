@@ -13,6 +13,8 @@ export interface AuditEntry {
   readonly sandbox?: string
   readonly sandboxName?: string
   readonly session?: string
+  /** Grant that was made, taken or taken back. */
+  readonly grant?: string
   /** Network address it came from; empty when that is not known. */
   readonly address: string
   /** Whether it was let; what came of it is in `code`. */

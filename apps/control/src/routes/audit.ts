@@ -18,6 +18,7 @@ const auditRow = z
     sandbox: z.string().nullable(),
     sandboxName: z.string().nullable(),
     session: z.string().nullable(),
+    grant: z.string().nullable(),
     address: z.string().openapi({ description: 'Network address; empty: not known.' }),
     outcome: z.enum(['allowed', 'refused']),
     code: z.string().nullable().openapi({ description: 'Error that it ended with.' }),

@@ -41,7 +41,12 @@ export function setSignedIn(context: Context<AppEnv>, person: Omit<Identity, 'vi
 
 /** The caller of a route behind a credential, as objects are told. */
 export function callOf(context: Asking): SandboxCall {
-  const { account, name, scopes, login, expiresMs } = identityOf(context)
+  return callFor(context, identityOf(context))
+}
+
+/** A call of somebody whom the route itself knows. */
+export function callFor(context: Asking, person: Omit<Identity, 'via'>): SandboxCall {
+  const { account, name, scopes, login, expiresMs } = person
   const action = context.get('action') as Action | undefined
   return {
     ...{ identity: account, name, scopes },

@@ -5,11 +5,11 @@ import { admitGuest, isGuestLogin } from '../auth/guests.ts'
 import { sha256Hex } from '../bytes.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { type HeldGrant, linkSpent, parseLink, sandboxOfGrant } from '../sandbox/grants.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
-import type { Redeemer } from '../sandbox/sharing.ts'
-import { type App, callOf } from './context.ts'
+import { type App, callFor, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { heldGrantList, redeemBody, redeemed } from './sharing-schemas.ts'
 
@@ -41,24 +41,24 @@ function isBrowser(headers: Headers, source: SourceSettings): boolean {
 export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependencies): void {
   const { directory, mint, accounts, source, nowMs } = deps
 
-  const redeem = async (link: string, redeemer: Redeemer): Promise<HeldGrant> => {
+  const redeem = async (link: string, call: SandboxCall): Promise<HeldGrant> => {
     const { grant, secret } = parseLink(link) ?? {}
     const sandbox = grant === undefined ? undefined : sandboxOfGrant(grant)
     if (grant === undefined || secret === undefined || sandbox === undefined) throw linkSpent()
     if (!(await mint.isMinted(sandbox))) throw linkSpent()
-    return unwrap(await directory.sandbox(sandbox).redeemGrant(redeemer, grant, await sha256Hex(secret)))
+    return unwrap(await directory.sandbox(sandbox).redeemGrant(call, grant, await sha256Hex(secret)))
   }
 
   const redeemAsGuest = async (
     link: string,
-    guest: Redeemer,
+    guest: SandboxCall,
     before: Identity | undefined,
     headers: Headers,
   ) => {
     const isPage = isBrowser(headers, source)
     const held = await redeem(link, guest)
     const admitted = await admitGuest(
-      { ...guest, held, before, isBrowser: isPage },
+      { account: guest.identity, name: guest.name, held, before, isBrowser: isPage },
       async (account, signIn, hash) => void unwrap(await directory.account(account).signIn(signIn, hash)),
       nowMs(),
     )
@@ -76,12 +76,11 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
       const { link, name } = context.req.valid('json')
       const identity = context.get('identity')
       if (identity !== undefined && !isGuestLogin(identity.login)) {
-        const { account, name: known } = identity
-        return context.json(show(await redeem(link, { account, name: known })), 200)
+        return context.json(show(await redeem(link, callOf(context))), 200)
       }
       // Of chance alone: who comes again without a credential is another guest, and gets nothing for a used link.
       const account = identity?.account ?? (await accounts.of('guest', crypto.randomUUID()))
-      const guest: Redeemer = { account, name: identity?.name ?? name ?? NAMELESS }
+      const guest = callFor(context, { account, name: identity?.name ?? name ?? NAMELESS, scopes: [] })
       const { held, cookie, token } = await redeemAsGuest(link, guest, identity, context.req.raw.headers)
       if (cookie !== undefined) context.header('set-cookie', cookie)
       return context.json({ ...show(held), ...(token === undefined ? {} : { token }) }, 200)

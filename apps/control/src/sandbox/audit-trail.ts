@@ -11,6 +11,7 @@ import type { SandboxStore } from './store.ts'
 export interface Deed {
   readonly action: Action
   readonly session?: string | undefined
+  readonly grant?: string | undefined
   /** Name of the command. */
   readonly command?: string | undefined
 }
@@ -72,6 +73,7 @@ export class AuditTrail {
       outcome: isRefused ? 'refused' : 'allowed',
       requestId: call.requestId,
       ...(deed.session === undefined ? {} : { session: deed.session }),
+      ...(deed.grant === undefined ? {} : { grant: deed.grant }),
       ...(deed.command === undefined ? {} : { command: deed.command }),
       ...(call.template === undefined ? {} : { template: call.template }),
       ...(call.login === undefined ? {} : { login: call.login }),

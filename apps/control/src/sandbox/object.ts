@@ -152,11 +152,16 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   grant(call: SandboxCall, request: GrantRequest): Promise<Outcome<GrantRecord>> {
-    return this.#asked(call, { session: request.session }, async ({ sharing, rearm }) => {
-      const made = await sharing.grant(call, request)
-      await rearm()
-      return made
-    })
+    const { session } = request
+    return this.#asked(
+      call,
+      (made) => ({ session, grant: made?.id }),
+      async ({ sharing, rearm }) => {
+        const made = await sharing.grant(call, request)
+        await rearm()
+        return made
+      },
+    )
   }
 
   grants(call: SandboxCall): Promise<Outcome<readonly GrantRecord[]>> {
