@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { ERRORS, type ErrorCode } from '@sandwire/protocol'
+import { eventually, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
+import { SKEW_MS } from '../src/auth/claims.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, Person, textIn } from './support/people.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+/** Nobody is held up by how often they attach: that is another test's. */
+const limits = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+let owner: Person
+let session: string
+let sandbox: string
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  owner = new Person(control, TOKEN)
+  session = await startSession('dev')
+  sandbox = session.split('.')[0] ?? ''
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+function socketOf(handshake: RawHandshake): RawWebSocket {
+  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${JSON.stringify(handshake)}`)
+  return handshake.socket
+}
+
+async function startSession(name: string): Promise<string> {
+  const handshake = await upgrade(control, `/attach?sandbox=${name}&cmd=cat`, {
+    subprotocols: ['sandwire.v1'],
+  })
+  return text((await socketOf(handshake).nextFrame()).payload).replace('session ', '')
+}
+
+async function ticketFor(request: unknown, headers = {}, person = owner): Promise<string> {
+  const told = await person.ask('POST', '/api/tickets', request, headers)
+  expect(told.status).toBe(201)
+  return textIn(told, 'ticket')
+}
+
+/** An upgrade whose only credential is a ticket. */
+function use(
+  ticket: string,
+  path: string,
+  {
+    headers = [],
+    offers = ['sandwire.v1'],
+  }: { headers?: readonly (readonly [string, string])[]; offers?: readonly string[] } = {},
+): Promise<RawHandshake> {
+  return upgrade(control, path, { subprotocols: [...offers, `sandwire.ticket.${ticket}`], headers })
+}
+
+/** What came of an upgrade: open, a refusal over HTTP, or one told in a frame. */
+async function outcomeOf(handshake: RawHandshake): Promise<string> {
+  if (handshake.kind !== 'open') return refusalOf(handshake)
+  const frame = text((await handshake.socket.nextFrame()).payload)
+  handshake.socket.reset()
+  if (frame.startsWith('session ')) return 'open'
+  const code = String(Reflect.get(Object(JSON.parse(frame)), 'code')) as ErrorCode
+  return `${ERRORS[code].status} ${code}`
+}
+
+describe('a ticket', () => {
+  test('opens the socket it was given for, and is not said back', async () => {
+    const ticket = await ticketFor({ sandbox: 'dev', session })
+    expect(ticket.startsWith(`${sandbox}.`)).toBe(true)
+    sandboxes.seen.length = 0
+    await using socket = socketOf(await use(ticket, `/terminal/${session}`))
+    expect(text((await socket.nextFrame()).payload)).toBe(`session ${session}`)
+    expect(socket.response.headers.get('sec-websocket-protocol')).toBe('sandwire.v1')
+    expect(JSON.stringify([...socket.response.headers])).not.toContain(ticket)
+    const { claims, headers } = sandboxes.seen.at(-1) ?? {}
+    expect(claims).toMatchObject({ identity: 'local', authority: 'driver' })
+    expect(JSON.stringify([claims, headers])).not.toContain(ticket.split('.')[1] ?? '')
+    expect(headers?.['sec-websocket-protocol']).toBe('sandwire.v1')
+  })
+
+  test('starts a process when it was given for a sandbox', async () => {
+    expect(await outcomeOf(await use(await ticketFor({ sandbox: 'dev' }), '/attach?cmd=cat'))).toBe('open')
+    expect(await outcomeOf(await use(await ticketFor({ sandbox }), `/attach?sandbox=dev&cmd=cat`))).toBe(
+      'open',
+    )
+  })
+
+  test('is good once', async () => {
+    const ticket = await ticketFor({ session })
+    expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('open')
+    expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
+  })
+
+  test('is good once, also for a thousand who come at the same time', async () => {
+    const ticket = await ticketFor({ session })
+    const before = sandboxes.seen.filter(({ claims }) => claims.path.startsWith('/attach')).length
+    const all = await Promise.all(Array.from({ length: 1_000 }, () => use(ticket, `/terminal/${session}`)))
+    const kinds = Map.groupBy(await Promise.all(all.map(outcomeOf)), (outcome) => outcome)
+    expect(kinds.get('open')).toHaveLength(1)
+    const refused = [...kinds.keys()].filter((kind) => kind !== 'open')
+    expect(refused.every((kind) => kind === '401 unauthorized' || kind === '429 rate_limited')).toBe(true)
+    const after = sandboxes.seen.filter(({ claims }) => claims.path.startsWith('/attach')).length
+    expect(after - before).toBe(1)
+  }, 60_000)
+
+  test('ends by itself', async () => {
+    await using other = await startControl({
+      birthplace: sandboxes,
+      config: { limits, ticketMs: 1 },
+    })
+    const person = new Person(other, TOKEN)
+    const made = await person.post('/api/sandboxes', { name: 'dev', start: false })
+    expect(made.status).toBe(201)
+    const told = await person.post('/api/tickets', { sandbox: 'dev' })
+    const [ticket, expiresMs] = [textIn(told, 'ticket'), Number(textIn(told, 'expiresMs'))]
+    await eventually(() => Date.now() > expiresMs, { what: 'the end of the ticket' })
+    const offers = ['sandwire.v1', `sandwire.ticket.${ticket}`]
+    const handshake = await upgrade(other, '/attach?cmd=cat', { subprotocols: offers, headers: [] })
+    expect(refusalOf(handshake)).toBe('401 unauthorized')
+  })
+
+  test('lives no longer than half a minute, and no longer than its credential', async () => {
+    const told = await owner.post('/api/tickets', { session })
+    expect(Number(textIn(told, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
+    const exp = Math.floor((Date.now() - SKEW_MS) / 1000) + 15
+    const person = await Person.named(control, 'brief', { exp })
+    await person.post('/api/sandboxes', { name: 'mine', start: false })
+    const brief = await person.post('/api/tickets', { sandbox: 'mine' })
+    expect(Number(textIn(brief, 'expiresMs'))).toBeLessThanOrEqual(exp * 1000 + SKEW_MS)
+  })
+
+  test('opens nothing else: another sandbox, another session, a start, a join (threat T4)', async () => {
+    const other = await startSession('other')
+    const second = await startSession('dev')
+    const forbidden = '403 forbidden'
+    for (const [request, path] of [
+      [{ session }, `/terminal/${other}`],
+      [{ session }, `/terminal/${second}`],
+      [{ session }, '/attach?sandbox=dev&cmd=cat'],
+      [{ session }, '/attach?sandbox=other&cmd=cat'],
+      [{ sandbox: 'dev' }, '/attach?sandbox=other&cmd=cat'],
+      [{ sandbox: 'dev' }, `/terminal/${session}`],
+      [{ sandbox: 'dev' }, `/attach?session=${other}`],
+    ] as const) {
+      const starts = sandboxes.sessions.size
+      expect([path, await outcomeOf(await use(await ticketFor(request), path))]).toEqual([path, forbidden])
+      expect(sandboxes.sessions.size).toBe(starts)
+    }
+    // A name that is new makes no sandbox, and one session's ticket does not tell which names there are.
+    const ticket = await ticketFor({ sandbox: 'dev' })
+    expect(await outcomeOf(await use(ticket, '/attach?sandbox=brand-new&cmd=cat'))).toBe(
+      '404 sandbox_not_found',
+    )
+    expect((await owner.get('/api/sandboxes/brand-new')).status).toBe(404)
+  })
+
+  test('gives no more than the role it was given for (threat T5)', async () => {
+    const ticket = await ticketFor({ session, role: 'viewer' })
+    expect(await outcomeOf(await use(ticket, `/terminal/${session}?role=driver`))).toBe('open')
+    // The stand-in lets everything pass; what sandboxd goes by is the authority in the token.
+    expect(sandboxes.seen.at(-1)?.claims.authority).toBe('viewer')
+  })
+
+  test('is only good where it was asked for: this origin, or no page at all (threat T1)', async () => {
+    const [here, there] = [control.origin, `http://127.0.0.1:${control.port}`]
+    for (const [asked, used, expected] of [
+      [here, here, 'open'],
+      [undefined, undefined, 'open'],
+      [here, there, '401 unauthorized'],
+      [here, undefined, '401 unauthorized'],
+      [undefined, here, '401 unauthorized'],
+    ] as const) {
+      const ticket = await ticketFor({ session }, asked === undefined ? {} : { origin: asked })
+      const headers = used === undefined ? [] : ([['Origin', used]] as const)
+      expect([asked, used, await outcomeOf(await use(ticket, `/terminal/${session}`, { headers }))]).toEqual([
+        asked,
+        used,
+        expected,
+      ])
+    }
+  })
+
+  test('is refused beside another credential, and is still good after', async () => {
+    const [one, two] = [await ticketFor({ session }), await ticketFor({ session })]
+    const bearer = [['Authorization', `Bearer ${TOKEN}`]] as const
+    const path = `/terminal/${session}`
+    expect(await outcomeOf(await use(one, path, { headers: bearer }))).toBe('401 unauthorized')
+    const offers = ['sandwire.v1', `sandwire.ticket.${two}`]
+    expect(await outcomeOf(await use(one, path, { offers }))).toBe('401 unauthorized')
+    for (const ticket of [one, two]) expect(await outcomeOf(await use(ticket, path))).toBe('open')
+  })
+
+  test('that nobody gave touches no object', async () => {
+    const objects = () => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
+    const before = await objects()
+    for (const ticket of [
+      `${'0'.repeat(32)}.${'a'.repeat(43)}`,
+      'x',
+      '',
+      `${sandbox}`,
+      `${sandbox}.${'a'.repeat(42)}`,
+    ])
+      expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
+    expect(await objects()).toBe(before)
+    expect(await outcomeOf(await use(`${sandbox}.${'a'.repeat(43)}`, `/terminal/${session}`))).toBe(
+      '401 unauthorized',
+    )
+  })
+
+  test('without a dialect beside it is no dialect', async () => {
+    const ticket = await ticketFor({ sandbox: 'dev' })
+    expect(await outcomeOf(await use(ticket, '/attach?cmd=cat', { offers: [] }))).toBe(
+      '426 version_unsupported',
+    )
+  })
+
+  test('opens sockets only', async () => {
+    const ticket = await ticketFor({ sandbox: 'dev' })
+    const headers = { 'sec-websocket-protocol': `sandwire.v1, sandwire.ticket.${ticket}` }
+    const nobody = new Person(control, undefined)
+    for (const path of ['/api/sandboxes', `/api/sandboxes/${sandbox}`, `/logs/${sandbox}`, '/api/whoami'])
+      expect(codeIn(await nobody.ask('GET', path, undefined, headers))).toBe('401 unauthorized')
+    expect(codeIn(await nobody.ask('GET', '/metrics', undefined, headers))).toBe('403 forbidden')
+  })
+
+  test('is in no log', async () => {
+    const ticket = await ticketFor({ session })
+    await outcomeOf(await use(ticket, `/terminal/${session}`))
+    await outcomeOf(await use(ticket, `/terminal/${session}`))
+    const isLogged = (): boolean => control.log.some((line) => line.includes('"refused"'))
+    await eventually(isLogged, { what: 'the refusal in the log' })
+    expect(control.log.join('\n')).not.toContain(ticket.split('.')[1] ?? '')
+  })
+
+  test('is not given to strangers, who learn nothing by asking (threat T4)', async () => {
+    const eve = await Person.named(control, 'eve')
+    const missing = { sandbox: '0'.repeat(32), session: `${'0'.repeat(32)}.${'0'.repeat(26)}` }
+    const told = async (request: unknown) => {
+      const { status, body, headers } = await eve.post('/api/tickets', request)
+      const error: unknown = Reflect.get(Object(body), 'error')
+      const names = [...headers.keys()].toSorted()
+      return {
+        status,
+        code: Reflect.get(Object(error), 'code'),
+        message: Reflect.get(Object(error), 'message'),
+        names,
+      }
+    }
+    expect(await told({ sandbox })).toEqual(await told({ sandbox: missing.sandbox }))
+    expect(await told({ session })).toEqual(await told({ session: missing.session }))
+    expect((await told({ session })).status).toBe(404)
+  })
+
+  test('is not given without end', async () => {
+    await startSession('many')
+    const request = { sandbox: 'many' }
+    const all = await Promise.all(Array.from({ length: 110 }, () => owner.post('/api/tickets', request)))
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(100)
+    expect(
+      codeIn(all.find(({ status }) => status !== 201) ?? { status: 0, body: '', headers: new Headers() }),
+    ).toBe('429 rate_limited')
+  })
+
+  test('is asked for in one way only', async () => {
+    for (const request of [{}, { sandbox: 'dev', role: 'owner' }, { session: 'x' }, { sandbox, extra: 1 }])
+      expect(codeIn(await owner.post('/api/tickets', request))).toBe('400 bad_request')
+    const other = await startSession('other')
+    expect(codeIn(await owner.post('/api/tickets', { sandbox: 'dev', session: other }))).toBe(
+      '404 session_not_found',
+    )
+  })
+})
