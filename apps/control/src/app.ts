@@ -5,20 +5,22 @@ import type { AccountIds } from './auth/account-id.ts'
 import { firstOf } from './auth/authenticator.ts'
 import { bearer } from './auth/bearer.ts'
 import { browserCookie } from './auth/browser-cookie.ts'
+import { openCodeFlows } from './auth/code-flow.ts'
 import { findIdentityFault, type Secrets } from './auth/identity-fault.ts'
 import type { Fetch } from './auth/issuer-fetch.ts'
 import { guestToken } from './auth/guest-token.ts'
 import type { SessionTokens } from './auth/session-token.ts'
+import type { LoginStates } from './auth/login-state.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
 import { ticket } from './auth/ticket.ts'
-import { RequestBudget } from './http/request-budget.ts'
-import { unwrap } from './outcome.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import { AttachLimits } from './http/attach-limits.ts'
+import { RequestBudget } from './http/request-budget.ts'
+import { unwrap } from './outcome.ts'
+import { auditRequests } from './routes/audit-requests.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
-import { auditRequests } from './routes/audit-requests.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
 import { addGrantRoutes } from './routes/grants.ts'
@@ -32,6 +34,7 @@ import { addRedeemRoutes } from './routes/redeem.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
+import { addIssuerSignInRoutes } from './routes/sign-in-issuer.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSignInListRoutes } from './routes/sign-ins.ts'
 import { addSocketRoutes } from './routes/sockets.ts'
@@ -52,16 +55,17 @@ export interface AppDependencies {
   readonly directory: Directory
   readonly mint: IdMint
   readonly accounts: AccountIds
+  readonly loginStates: LoginStates
   readonly sessionTokens: SessionTokens | undefined
   readonly secrets: Secrets
   /** The way out to issuers. */
   readonly askIssuer: Fetch
+  /** The platform's own counter of what comes from where. */
+  readonly rateLimit: RateLimit | undefined
   readonly mintRequestId: () => string
   readonly redeem: RedeemCode
 }
 
-  /** The platform's own counter of what comes from where. */
-  readonly rateLimit: RateLimit | undefined
 /** Why a field is wrong: in the words of its schema, where they are ours. */
 function whyOf(issue: z.core.$ZodIssue | undefined): string {
   if (issue?.code === 'unrecognized_keys') return 'unknown'
@@ -84,15 +88,16 @@ export function createApp({
   directory,
   mint,
   accounts,
+  loginStates,
   sessionTokens,
   secrets,
   askIssuer,
+  rateLimit,
   mintRequestId,
   redeem,
 }: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
-  rateLimit,
     defaultHook: (result) => {
       if (!result.success) throw new SandwireError('bad_request', describeIssue(result.error))
     },
@@ -132,12 +137,12 @@ export function createApp({
   if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId }))
+  app.use(auditRequests({ directory, log, metrics, nowMs }))
   app.use(sourceGate(config))
   app.use(identityGate(findIdentityFault(config, secrets)))
   app.use(
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
-  app.use(auditRequests({ directory, log, metrics, nowMs }))
       onError: () => {
         throw new SandwireError('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
       },
@@ -157,14 +162,24 @@ export function createApp({
     directory,
     mint,
     defaultName: config.defaultName,
+    limits,
     log,
     metrics,
     commands,
     sessionNames,
   })
-    limits,
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
   addSignInListRoutes(app, guardOf, directory)
+  const flows = openCodeFlows(config.issuers, { accounts, fetchUrl: askIssuer, nowMs })
+  addIssuerSignInRoutes(app, guardOf, {
+    directory,
+    source: config,
+    budget,
+    nowMs,
+    log,
+    flows,
+    states: loginStates,
+  })
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
   addDocument(app, guardOf)

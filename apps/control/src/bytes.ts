@@ -1,3 +1,5 @@
+import { toBase64Url } from '@sandwire/internal'
+
 /** Decodes base64 that a trusted side wrote; throws on anything else. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0))
@@ -20,17 +22,4 @@ export function isEqualInConstantTime(left: string, right: string): boolean {
 /** 32 random bytes in base64url. */
 export function mintSecret(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(32)))
-}
-
-export function toBase64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
-}
-
-/** Decodes base64url that anybody may have written; undefined when it is not. */
-export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^[\w-]*$/.test(text) || text.length % 4 === 1) return undefined
-  return fromBase64(text.replaceAll('-', '+').replaceAll('_', '/'))
 }

@@ -17,17 +17,18 @@ async function appOf(env: Env): Promise<App> {
   const known = apps.get(env)
   if (known !== undefined) return known
   const runtime = runtimeOf(env)
-  const { mint, accounts, sessionTokens } = await runtime.keys()
+  const { mint, accounts, loginStates, sessionTokens } = await runtime.keys()
   const app = createApp({
     runtime,
     mint,
     accounts,
+    loginStates,
     sessionTokens,
     directory: new Directory(env, mint),
     secrets: readSecrets(env),
     askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
-    mintRequestId: () => crypto.randomUUID(),
     rateLimit: env.RATE_LIMIT,
+    mintRequestId: () => crypto.randomUUID(),
     redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),
   })
   apps.set(env, app)

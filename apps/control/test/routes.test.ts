@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
+import { decodeConfig } from '../src/config.ts'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
@@ -29,7 +30,19 @@ describe('the routes', () => {
     const none = (): undefined => undefined
     const app = createApp({
       runtime: {
-        config: { mode: 'local', issuers: [], localTokenSha256: '', defaultName: '' },
+        config: decodeConfig(
+          JSON.stringify({
+            mode: 'local',
+            publicOrigins: [],
+            hosts: ['localhost'],
+            localTokenSha256: '0'.repeat(64),
+            sleepAfterMs: 1_000,
+            alarmMs: 1_000,
+            maxSandboxes: 1,
+            provider: 'host',
+            workspaceMode: 'sandboxes',
+          }),
+        ),
         log: { info: none, warn: none, error: none },
         metrics: { count: none, set: none },
         nowMs: () => 0,
@@ -67,6 +80,10 @@ describe('the routes', () => {
       'GET /front.js',
       'GET /signin',
       'GET /signin.js',
+      'GET /signin/start',
+      'GET /signin/callback',
+      'GET /join',
+      'GET /join.js',
       'GET /page.css',
       'GET /api/openapi.json',
     ]
@@ -84,7 +101,9 @@ describe('the routes', () => {
         .replace(':sandbox', 'dev')
         .replace(':session', `${'0'.repeat(32)}.${'0'.repeat(26)}`)
       const { status } = await control.fetch(concrete, { method, headers: { authorization: '' } })
-      expect([route, status === 401]).toEqual([route, policy !== 'public'])
+      // Guests of one machine may come for a link.
+      const isOpen = policy === 'public' || policy.credential === 'invited'
+      expect([route, status === 401]).toEqual([route, !isOpen])
     }
   })
 

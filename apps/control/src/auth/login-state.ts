@@ -1,4 +1,4 @@
-import { fromBase64Url, toBase64Url } from '../bytes.ts'
+import { fromBase64Url, toBase64Url } from '@sandwire/internal'
 import { readCookie } from './cookies.ts'
 
 /** Lax, since the browser comes back from another site; `__Host-` as for the sign-in itself. */

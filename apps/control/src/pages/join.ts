@@ -4,7 +4,7 @@ export const JOIN_HTML = `<!doctype html>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Join in Sandwire</title>
 <link rel="stylesheet" href="/page.css"><script src="/join.js" defer></script></head>
 <body><main><h1>Sandwire</h1><p id="status" role="status">Loading…</p>
-<p id="signin" hidden><a href="/signin?return=%2Fjoin">Sign in</a></p>
+<p id="signin" hidden><a href="/signin?to=%2Fjoin">Sign in</a></p>
 <div id="ask" hidden><label>Your name, as the others see it: <input id="name" maxlength="64" autocomplete="nickname"></label>
 <button id="go">Join</button></div>
 <p id="next" hidden>In a terminal: <code id="line"></code></p>

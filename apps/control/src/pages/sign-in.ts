@@ -1,26 +1,58 @@
-/** Where the printed link leads. The code is in the fragment, which never leaves the browser by itself. */
+/** Where printed links lead, and everybody who is not signed in. A code is in the fragment, which never leaves the browser by itself. */
 export const SIGN_IN_HTML = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in to Sandwire</title>
 <link rel="stylesheet" href="/page.css"><script src="/signin.js" defer></script></head>
-<body><main><h1>Sandwire</h1><p id="status" role="status">Signing in…</p></main></body></html>
+<body><main class="narrow"><h1>Sign in to Sandwire</h1>
+<p id="status" role="status">Loading…</p>
+<div id="issuers" class="stack" hidden></div>
+<section id="local" hidden><h2>On this machine</h2>
+<p><code>npx sandwire signin</code> prints a link. Open it, or paste it here:</p>
+<form id="form" class="stack"><label>Link or code <input id="code" autocomplete="off" spellcheck="false" required></label>
+<button>Sign in</button></form></section>
+</main></body></html>
 `
 
-/** Erases the code from the address bar and the history before it is used. */
+/** Erases the code from the address bar and the history before it is used. Texts go in as text, never as markup. */
 export const SIGN_IN_JS = `'use strict'
-const status = document.getElementById('status')
-const code = location.hash.slice(1)
-history.replaceState(null, '', '/signin')
-const signIn = async () => {
-  if (code === '') return 'This link has no code: npx sandwire signin prints one.'
+const at = (id) => document.getElementById(id)
+const say = (text) => { at('status').textContent = text }
+const away = () => say('The server does not answer.')
+const linked = location.hash.slice(1)
+const to = new URLSearchParams(location.search).get('to')
+history.replaceState(null, '', '/signin' + location.search)
+const redeem = async (code) => {
+  say('Signing in…')
   const response = await fetch('/api/signin', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code }),
   })
-  if (!response.ok) return 'The link was used or has expired: npx sandwire signin prints a new one.'
+  if (!response.ok) return offer('The link was used or has expired: npx sandwire signin prints a new one.')
+  say('Signed in.')
   location.replace('/')
-  return 'Signed in.'
 }
-signIn().catch(() => 'The server does not answer.').then((text) => { status.textContent = text })
+const button = ({ id, name }) => {
+  const link = document.createElement('a')
+  const query = new URLSearchParams(to === null ? { issuer: id } : { issuer: id, to })
+  link.href = '/signin/start?' + query
+  link.className = 'button main'
+  link.textContent = 'Continue with ' + name
+  return link
+}
+const offer = async (text) => {
+  const { local, issuers } = await (await fetch('/api/auth')).json()
+  const usable = issuers.filter(({ clientId }) => clientId !== null)
+  at('issuers').replaceChildren(...usable.map(button))
+  at('issuers').hidden = usable.length === 0
+  at('local').hidden = !local
+  say(text === '' && usable.length === 0 && !local ? 'This server has no sign-in in a browser.' : text)
+}
+at('form').addEventListener('submit', (event) => {
+  event.preventDefault()
+  const code = at('code').value.trim().split('#').at(-1)
+  at('code').value = ''
+  redeem(code).catch(away)
+})
+;(linked === '' ? offer('') : redeem(linked)).catch(away)
 `

@@ -38,6 +38,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /front.js': 'public',
   'GET /signin': 'public',
   'GET /signin.js': 'public',
+  'GET /signin/start': 'public',
+  'GET /signin/callback': 'public',
   'GET /join': 'public',
   'GET /join.js': 'public',
   'GET /page.css': 'public',
