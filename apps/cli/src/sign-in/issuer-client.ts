@@ -105,7 +105,7 @@ export async function findEndpoints(info: SignInIssuer, signal: AbortSignal): Pr
       revocation: revocation ?? found.revocation_endpoint,
     }
     if (Object.values(all).some((url) => url !== undefined && !isSecureUrl(url)))
-      throw new SandwireError('bad_request', 'Cannot sign in: an address of the issuer is not https')
+      throw new SandwireError('no_issuer', 'Cannot sign in: an address of the issuer is not https')
     if (all.token === undefined || all.deviceAuthorization === undefined)
       throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not let devices sign in')
     return { issuer, clientId, ...all, token: all.token }

@@ -21,7 +21,7 @@ interface FetchInit {
  */
 export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Response> {
   if (!isSecureUrl(url))
-    throw new SandwireError('bad_request', 'Cannot ask the issuer: its address is not https')
+    throw new SandwireError('no_issuer', 'Cannot ask the issuer: its address is not https')
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const signal = init.signal === undefined ? timeout : AbortSignal.any([timeout, init.signal])
   try {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SandwireError } from '@sandwire/protocol'
 import type { SignInIssuer } from './auth-info.ts'
 import { type Credential, makeCredential } from './credential.ts'
@@ -20,14 +21,6 @@ import {
 
 const WHAT = 'Cannot sign in'
 
-/** Waits, unless somebody stops it: then it throws. */
-async function pause(seconds: number, signal: AbortSignal): Promise<void> {
-  const stopped = Promise.withResolvers<void>()
-  signal.addEventListener('abort', stopped.resolve.bind(undefined, undefined), { once: true })
-  await Promise.race([Bun.sleep(seconds * 1000), stopped.promise])
-  signal.throwIfAborted()
-}
-
 async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
   try {
     return { is: 'signedIn', tokens: await request() }
@@ -48,7 +41,7 @@ async function waitForTokens(
   const polling = new DevicePolling(answer, Date.now())
   let seconds = polling.intervalSeconds
   while (true) {
-    await pause(seconds, signal)
+    await sleep(seconds * 1000, undefined, { signal })
     const poll = { deviceCode: answer.device_code, resource, signal }
     const outcome = await ask(() => pollDeviceSignIn(endpoints, poll))
     const step = polling.receive(outcome, Date.now())

@@ -1,0 +1,44 @@
+/** Stands before an issuer: counts what is asked of it, and makes waiting short. */
+export interface IssuerRelay extends Disposable {
+  readonly url: string
+  /** Grant types that tokens were asked for. */
+  readonly grants: readonly string[]
+  /** Endpoints to give in place of those in the issuer's metadata. */
+  readonly endpoints: Readonly<Record<'token' | 'deviceAuthorization' | 'revocation', string>>
+  /** Answers nothing any more. */
+  close(): void
+}
+
+export function openIssuerRelay(issuer: string): IssuerRelay {
+  const grants: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url)
+      const body = await request.text()
+      if (pathname === '/token') grants.push(new URLSearchParams(body).get('grant_type') ?? '')
+      const answer = await fetch(issuer + pathname, {
+        method: request.method,
+        headers: { 'content-type': request.headers.get('content-type') ?? '' },
+        ...(request.method === 'POST' ? { body } : {}),
+      })
+      if (pathname !== '/device/auth') return answer
+      // Without it a client waits for five seconds between two questions.
+      return Response.json({ ...((await answer.json()) as object), interval: 1 }, { status: answer.status })
+    },
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  const close = (): void => void server.stop(true)
+  return {
+    url,
+    grants,
+    endpoints: {
+      token: `${url}/token`,
+      deviceAuthorization: `${url}/device/auth`,
+      revocation: `${url}/token/revocation`,
+    },
+    close,
+    [Symbol.dispose]: close,
+  }
+}
