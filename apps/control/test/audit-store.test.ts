@@ -1,0 +1,147 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { AUDIT_LIFE_MS, AuditStore, MAX_AUDIT_ROWS } from '../src/account/audit-store.ts'
+import { AccountStore } from '../src/account/store.ts'
+import { type AuditEntry, cleanField, nameOfCommand } from '../src/audit/entry.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const NOW = 1_800_000_000_000
+
+function entry(changes: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id: crypto.randomUUID(),
+    atMs: NOW,
+    actor: 'local',
+    actorName: 'Ada',
+    action: 'session.start',
+    address: '192.0.2.1',
+    outcome: 'allowed',
+    requestId: 'r',
+    ...changes,
+  }
+}
+
+function open() {
+  const database = new Database(':memory:')
+  // It makes the tables.
+  const account = new AccountStore(sqlOf(database))
+  const store = new AuditStore(sqlOf(database))
+  const count = (): number => Number(database.query('SELECT COUNT(*) AS n FROM audit').values()[0]?.[0])
+  return { account, database, store, count }
+}
+
+/** Rows that only differ in their number, without the way that rows usually come. */
+function fill(database: Database, count: number, atMs: number): void {
+  database.run(
+    `INSERT INTO audit (id, at_ms, actor, actor_name, action, address, outcome, request_id)
+     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+     SELECT 'f' || i || '-' || ?, ?, 'local', '', 'exec', '', 'allowed', 'r' FROM n`,
+    [count, atMs, atMs],
+  )
+}
+
+test('an entry that comes twice is one row', () => {
+  const { store, count } = open()
+  const once = entry({ id: 'a', code: 'forbidden', outcome: 'refused' })
+  store.add([once, once, entry({ id: 'b' })], NOW)
+  store.add([once], NOW + 1)
+  expect(count()).toBe(2)
+})
+
+test('rows come newest first, page by page, each once', () => {
+  const { store } = open()
+  // Two of the same time, and one that arrives late.
+  for (const [id, atMs] of Object.entries({ a: 10, b: 20, c: 20, d: 30, e: 5 }))
+    store.add([entry({ id, requestId: id, atMs: NOW + atMs })], NOW)
+  const seen: string[] = []
+  let before: string | null = null
+  do {
+    const page = store.page({ limit: 2, ...(before === null ? {} : { before }) }, NOW)
+    seen.push(...page.rows.map(({ requestId }) => requestId))
+    before = page.next
+  } while (before !== null)
+  expect(seen).toEqual(['d', 'c', 'b', 'a', 'e'])
+})
+
+test('rows are found by sandbox, by its name, by action and by time', () => {
+  const { store } = open()
+  store.add(
+    [
+      entry({ requestId: '1', sandbox: 's1', sandboxName: 'dev', action: 'exec' }),
+      entry({ requestId: '2', sandbox: 's2', sandboxName: 'dev', atMs: NOW + 1 }),
+      entry({ requestId: '3', atMs: NOW + 2, action: 'signin' }),
+    ],
+    NOW,
+  )
+  const found = (query: object): string =>
+    store
+      .page({ limit: 10, ...query }, NOW)
+      .rows.map(({ requestId }) => requestId)
+      .join('')
+  expect(found({})).toBe('321')
+  expect(found({ sandbox: 's1' })).toBe('1')
+  expect(found({ sandbox: 'dev' })).toBe('21')
+  expect(found({ action: 'signin' })).toBe('3')
+  expect(found({ sinceMs: NOW + 1 })).toBe('32')
+  expect(found({ sandbox: 'dev', action: 'exec', sinceMs: NOW + 1 })).toBe('')
+})
+
+test('there are never more than 100,000 rows, and the oldest go first', () => {
+  const { database, store, count } = open()
+  fill(database, MAX_AUDIT_ROWS, NOW)
+  for (let batch = 0; batch < 30; batch += 1)
+    store.add(
+      Array.from({ length: 100 }, () => entry({ atMs: NOW + 1 })),
+      NOW,
+    )
+  expect(count()).toBe(MAX_AUDIT_ROWS)
+  const [oldest] = database.query('SELECT id FROM audit WHERE at_ms = ? ORDER BY seq LIMIT 1').values(NOW)
+  expect(oldest).toEqual([`f3001-${NOW}`])
+})
+
+test('no single request removes much: a big backlog goes in parts', () => {
+  const { database, store, count } = open()
+  fill(database, 2_000, NOW - AUDIT_LIFE_MS)
+  store.prune(NOW)
+  expect(count()).toBe(1_500)
+  for (let part = 0; part < 3; part += 1) store.prune(NOW)
+  expect(count()).toBe(0)
+})
+
+test('after 90 days a row is not shown, and it is removed', () => {
+  const { store, count } = open()
+  store.add([entry({ requestId: 'old' })], NOW)
+  const shown = (nowMs: number): number => store.page({ limit: 10 }, nowMs).rows.length
+  expect(store.nextExpiryMs).toBe(NOW + AUDIT_LIFE_MS)
+  expect(shown(NOW + AUDIT_LIFE_MS - 1)).toBe(1)
+  expect(shown(NOW + AUDIT_LIFE_MS)).toBe(0)
+  store.prune(NOW + AUDIT_LIFE_MS - 1)
+  expect(count()).toBe(1)
+  store.prune(NOW + AUDIT_LIFE_MS)
+  expect(count()).toBe(0)
+  expect(store.nextExpiryMs).toBeUndefined()
+})
+
+const EVIL = 'a\r\n{"level":"error"}\u001B[2J\u0000\u009B31m\u202E\u2028\u2066b\uD800'
+
+test('(threat T36) no text of a row can end a line, move a cursor, turn text around or be endless', () => {
+  const { store } = open()
+  const texts = ['actor', 'actorName', 'sandbox', 'sandboxName', 'session', 'grant', 'address'] as const
+  const more = ['code', 'template', 'command', 'login', 'requestId'] as const
+  for (const field of [...texts, ...more]) {
+    store.add([entry({ [field]: EVIL })], NOW)
+    store.add([entry({ [field]: 'x'.repeat(100_000) })], NOW)
+  }
+  for (const row of store.page({ limit: 100 }, NOW).rows)
+    for (const value of Object.values(row)) {
+      expect(String(value)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
+      expect(String(value).length).toBeLessThanOrEqual(256)
+    }
+  expect(cleanField(EVIL)).toBe('a {"level":"error"} [2J 31m b ')
+})
+
+test('of a command only its name is kept', () => {
+  expect(nameOfCommand('/home/me/secret-project/bin/run')).toBe('run')
+  expect(nameOfCommand('bash')).toBe('bash')
+  expect(nameOfCommand('/bin/')).toBe('')
+})

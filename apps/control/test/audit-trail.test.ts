@@ -1,0 +1,154 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { rejectionOf } from '@sandwire/testing'
+import { AuditStore } from '../src/account/audit-store.ts'
+import { AccountStore } from '../src/account/store.ts'
+import { Chatter } from '../src/audit/chatter.ts'
+import type { AuditEntry } from '../src/audit/entry.ts'
+import { SCOPES } from '../src/auth/authenticator.ts'
+import { BATCH, MAX_WAITING } from '../src/sandbox/audit-outbox.ts'
+import { AuditTrail } from '../src/sandbox/audit-trail.ts'
+import { SandboxStore } from '../src/sandbox/store.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const NOW = 1_800_000_000_000
+const ID = '0'.repeat(32)
+const call = (requestId: string, identity = 'owner') => ({
+  ...{ identity, name: identity, scopes: SCOPES, address: '192.0.2.7', requestId },
+})
+
+type Post = 'arrives' | 'is lost' | 'arrives but nobody hears of it'
+
+/** A sandbox and its owner's account; the sandbox's object can be killed and started again. */
+function open() {
+  const database = new Database(':memory:')
+  const accountDatabase = new Database(':memory:')
+  new AccountStore(sqlOf(accountDatabase))
+  const account = new AuditStore(sqlOf(accountDatabase))
+  const post: Post[] = []
+  const clock = { nowMs: NOW }
+  let wakes = 0
+  let ids = 0
+  const deliver = async (_owner: string, entries: readonly AuditEntry[]): Promise<void> => {
+    const fate = post.shift() ?? 'arrives'
+    if (fate !== 'is lost') account.add(entries, clock.nowMs)
+    if (fate !== 'arrives') throw new Error('No answer')
+  }
+  const boot = () => {
+    const store = new SandboxStore(sqlOf(database))
+    const trail = new AuditTrail({
+      ...{ store, deliver, nowMs: () => clock.nowMs },
+      wake: async () => void (wakes += 1),
+      mintId: () => `drop-${(ids += 1)}`,
+    })
+    return { store, trail }
+  }
+  const first = boot()
+  first.store.insert({
+    ...{ id: ID, owner: 'owner', name: 'dev', createdMs: 1, lastActivityMs: 1, state: { is: 'stopped' } },
+    settings: { network: { policy: 'none', allow: [] }, limits: DEFAULT_SANDBOX_LIMITS, env: {} },
+  })
+  const write = async (trail: AuditTrail, requestId: string, identity?: string): Promise<void> => {
+    const scene = trail.look(call(requestId, identity))
+    if (scene !== undefined) await trail.write(call(requestId, identity), { action: 'exec' }, scene)
+  }
+  const rows = () => account.page({ limit: 5_000 }, clock.nowMs).rows
+  return { ...first, boot, post, clock, write, rows, wakes: () => wakes }
+}
+
+test('what was written arrives once, however often its delivery fails, and after a crash', async () => {
+  const { trail, boot, post, write, rows, wakes } = open()
+  post.push('is lost', 'arrives but nobody hears of it', 'is lost', 'arrives but nobody hears of it')
+  for (const id of ['a', 'b']) await write(trail, id)
+  expect(wakes()).toBe(2)
+  for (let attempt = 0; attempt < 4; attempt += 1) {
+    // Killed at once after each attempt: only what is stored is left.
+    expect(await rejectionOf(boot().trail.flush())).toBeInstanceOf(Error)
+    await write(boot().trail, `after-${attempt}`)
+  }
+  const { trail: last, store } = boot()
+  await last.flush()
+  expect(store.audit.isEmpty).toBe(true)
+  const got = rows().map(({ requestId }) => requestId)
+  expect(got.toSorted()).toEqual(['a', 'after-0', 'after-1', 'after-2', 'after-3', 'b'])
+})
+
+test('a row that is written again after it was delivered stays one', async () => {
+  const { trail, write, rows } = open()
+  await write(trail, 'a')
+  await trail.flush()
+  await write(trail, 'a')
+  await trail.flush()
+  expect(rows()).toHaveLength(1)
+})
+
+test('what is written while a batch is on its way is neither lost nor forgotten', async () => {
+  const { store, trail, write, rows } = open()
+  for (let index = 0; index < BATCH + 5; index += 1) await write(trail, `r${index}`)
+  const flushed = trail.flush()
+  await write(trail, 'meanwhile')
+  await flushed
+  await trail.flush()
+  expect(rows()).toHaveLength(BATCH + 6)
+  expect(store.audit.isEmpty).toBe(true)
+})
+
+test('when too many wait, later ones are counted, and the count is told once', async () => {
+  const { trail, boot, post, write, rows } = open()
+  for (let index = 0; index < MAX_WAITING + 7; index += 1) await write(trail, `r${index}`)
+  post.push('is lost')
+  expect(await rejectionOf(trail.flush())).toBeInstanceOf(Error)
+  await boot().trail.flush()
+  const dropped = rows().filter(({ action }) => action === 'audit.dropped')
+  expect(dropped).toMatchObject([{ dropped: 7, sandbox: ID, actor: '' }])
+  expect(rows()).toHaveLength(MAX_WAITING + 1)
+  expect(rows().filter(({ requestId }) => requestId === `r${MAX_WAITING}`)).toHaveLength(0)
+})
+
+test('a count that may have been told is not changed any more', async () => {
+  const { trail, store, boot, post, write, rows } = open()
+  for (let index = 0; index < MAX_WAITING + 1; index += 1) await write(trail, `r${index}`)
+  // All but the last batch arrive; that one, with the count in it, arrives without an answer.
+  post.push(...Array.from({ length: MAX_WAITING / BATCH }, () => 'arrives' as const))
+  post.push('arrives but nobody hears of it')
+  expect(await rejectionOf(trail.flush())).toBeInstanceOf(Error)
+  expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 1 }])
+  for (let index = 0; index < MAX_WAITING + 2; index += 1) await write(boot().trail, `s${index}`)
+  await boot().trail.flush()
+  const counts = rows().map(({ dropped }) => dropped ?? 0)
+  const told = counts.reduce((sum, count) => sum + count, 0)
+  expect(rows().length - counts.filter((count) => count > 0).length + told).toBe(2 * MAX_WAITING + 3)
+  expect(store.audit.isEmpty).toBe(true)
+})
+
+test('a stranger leaves no row, whatever they try', async () => {
+  const { trail, store, write } = open()
+  await write(trail, 'a', 'somebody')
+  expect(store.audit.isEmpty).toBe(true)
+})
+
+test('(threat T50) whoever is refused over and over does not push out what others did', () => {
+  const chatter = new Chatter()
+  const refused = { actor: 'guest', action: 'sandbox.stop', outcome: 'refused' } as const
+  const admitted = (row: Parameters<Chatter['admits']>[0], fromMs: number): number =>
+    Array.from({ length: 1_000 }, (_, index) => chatter.admits(row, fromMs + index)).filter(Boolean).length
+  expect(admitted(refused, NOW)).toBe(60)
+  expect(admitted({ ...refused, action: 'output.read', outcome: 'allowed' }, NOW + 1_000)).toBe(0)
+  // Others, and what is not free, are not touched by that.
+  expect(admitted({ ...refused, actor: 'other' }, NOW)).toBe(60)
+  expect(admitted({ actor: 'guest', action: 'exec', outcome: 'allowed' }, NOW)).toBe(1_000)
+  expect(chatter.admits(refused, NOW + 20_000)).toBe(true)
+})
+
+test('rows left out because somebody is refused too often are counted', async () => {
+  const { trail, rows } = open()
+  for (let index = 0; index < 70; index += 1) {
+    const scene = trail.look(call('x'))
+    if (scene === undefined) throw new Error('There is a sandbox')
+    await trail.write(call(`r${index}`), { action: 'sandbox.stop' }, scene, 'forbidden')
+  }
+  await trail.flush()
+  expect(rows().filter(({ outcome }) => outcome === 'refused')).toHaveLength(60)
+  expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 10 }])
+})
