@@ -16,6 +16,14 @@ export interface Seen {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A session as sandboxd tells it. */
+export function factsOf(id: string): unknown {
+  return {
+    ...{ id, state: 'running', mode: 'pipe', cmd: 'cat', attachments: 0, output: { start: 0, end: 0 } },
+    ...{ lastInputMs: null, lastOutputMs: null, keepSeconds: 60, pinned: false, exit: null },
+  }
+}
+
 /** Sandboxes whose sandboxd checks tokens as the real one does and echoes what is sent to it. */
 export class StandInSandboxes implements Birthplace, AsyncDisposable {
   /** Requests whose token was good, in order. */
@@ -83,6 +91,8 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     const { claims } = this.seen.at(-1) ?? { claims: undefined }
     if (url.pathname === '/__meta/version') return Response.json(this.version)
     if (url.pathname === '/activity') return Response.json(this.activity)
+    const [, named = ''] = /^\/sessions\/([^/]+)$/.exec(url.pathname) ?? []
+    if (this.sessions.has(named)) return Response.json(factsOf(named))
     if (url.pathname === '/attach') {
       const asked = url.searchParams.get('session')
       const session = asked ?? claims?.session ?? ''

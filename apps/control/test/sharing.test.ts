@@ -1,0 +1,442 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, type RawHandshake } from '@sandwire/testing'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, type Told } from './support/people.ts'
+import { factsOf, StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const limits = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+let owner: Person
+let session: string
+let sandbox: string
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  owner = new Person(control, TOKEN)
+  session = await startSession('dev')
+  sandbox = session.split('.')[0] ?? ''
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+async function firstText(handshake: RawHandshake): Promise<string> {
+  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
+  const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
+  handshake.socket.reset()
+  return frame
+}
+
+async function startSession(name: string): Promise<string> {
+  const handshake = await upgrade(control, `/attach?sandbox=${name}&cmd=cat`, {
+    subprotocols: ['sandwire.v1'],
+  })
+  return (await firstText(handshake)).replace('session ', '')
+}
+
+/** What somebody gets who attaches: `open`, or the code of the refusal. */
+async function attachAs(person: Person, path: string): Promise<string> {
+  const { headers } = person
+  const frame = await firstText(await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers }))
+  return frame.startsWith('session ') ? 'open' : String(Reflect.get(Object(JSON.parse(frame)), 'code'))
+}
+
+async function share(request: object): Promise<Told> {
+  const told = await owner.post('/api/grants', { sandbox: 'dev', ...request })
+  expect(told.status).toBe(201)
+  return told
+}
+
+/** Shares with somebody who is signed in, and returns the grant. */
+async function shareWith(person: Person, request: object): Promise<string> {
+  const made = await share(request)
+  const redeemed = await person.post('/api/grants/redeem', { link: linkIn(made) })
+  expect(redeemed.status).toBe(200)
+  return textIn(made, 'grant')
+}
+
+function listIn({ body }: Told, name: string): readonly unknown[] {
+  const list: unknown = Reflect.get(Object(body), name)
+  return Array.isArray(list) ? list : []
+}
+
+describe('a grant', () => {
+  test('is for a viewer and a week unless it says otherwise, and its link is shown once', async () => {
+    const told = await share({ label: 'demo' })
+    const { body } = told
+    expect(body).toMatchObject({ role: 'viewer', session: null, sandbox })
+    expect(body).not.toHaveProperty('notice')
+    const week = 7 * 24 * 60 * 60_000
+    expect(Math.abs(Number(textIn(told, 'expiresMs')) - Date.now() - week)).toBeLessThan(60_000)
+    expect(textIn(told, 'link').startsWith(`${control.origin}/join#${textIn(told, 'grant')}.`)).toBe(true)
+    const listed = await owner.get('/api/grants?sandbox=dev')
+    expect(JSON.stringify(listed.body)).toContain('demo')
+    expect(JSON.stringify(listed.body)).not.toContain(linkIn(told).split('.')[2] ?? '')
+  })
+
+  test('for a collaborator says that it gives every file', async () => {
+    expect(textIn(await share({ role: 'collaborator' }), 'notice')).toContain('every file')
+    expect(textIn(await share({ session, role: 'collaborator' }), 'notice')).toContain('every file')
+  })
+
+  test('of a session needs no name beside it, and needs the session', async () => {
+    const told = await owner.post('/api/grants', { session })
+    expect(told.body).toMatchObject({ session, sandbox, role: 'viewer' })
+    const gone = `${sandbox}.${'0'.repeat(26)}`
+    expect(codeIn(await owner.post('/api/grants', { session: gone }))).toBe('404 session_not_found')
+  })
+
+  test.each([
+    {},
+    { sandbox: 'dev', role: 'driver' },
+    { sandbox: 'dev', role: 'owner' },
+    { sandbox: 'dev', expiresSeconds: 0 },
+    { sandbox: 'dev', expiresSeconds: 90 * 24 * 60 * 60 + 1 },
+    { sandbox: 'dev', expiresSeconds: '60' },
+    { sandbox: 'dev', label: 'a\nb' },
+    { sandbox: 'dev', label: '\u202e' },
+    { sandbox: 'dev', label: 'x'.repeat(81) },
+    { sandbox: 'dev', account: 'somebody' },
+    { sandbox: 'dev', account: `u${'0'.repeat(32)}` },
+    { sandbox: 'dev', account: 'local' },
+    { sandbox: 'dev', __proto__x: 1 },
+  ])('is not made of %j', async (request) => {
+    expect(codeIn(await owner.post('/api/grants', request))).toBe('400 bad_request')
+  })
+
+  test('goes to an account that is known, without a link', async () => {
+    const ann = await Person.named(control, 'ann')
+    const account = textIn(await ann.get('/api/whoami'), 'account')
+    const told = await share({ account })
+    expect(told.body).not.toHaveProperty('link')
+    expect(listIn(await ann.get('/api/account/grants'), 'grants')).toMatchObject([
+      {
+        grant: textIn(told, 'grant'),
+        sandbox,
+        sandboxName: 'dev',
+        session: null,
+        role: 'viewer',
+        owner: 'owner',
+      },
+    ])
+    expect((await ann.get(`/api/sandboxes/${sandbox}`)).status).toBe(200)
+  })
+
+  test('is given by owners only, and strangers learn nothing by trying (threat T4)', async () => {
+    const vera = await Person.named(control, 'vera')
+    await shareWith(vera, { role: 'collaborator' })
+    expect(codeIn(await vera.post('/api/grants', { sandbox }))).toBe('403 forbidden')
+    expect(codeIn(await vera.get(`/api/grants?sandbox=${sandbox}`))).toBe('403 forbidden')
+    const grant = textIn(await share({}), 'grant')
+    expect(codeIn(await vera.delete(`/api/grants/${grant}`))).toBe('403 forbidden')
+
+    const eve = await Person.named(control, 'eve')
+    const missing = '0'.repeat(32)
+    const same = async (method: string, route: (id: string) => string, body?: (id: string) => unknown) => {
+      const seen = async (id: string) => {
+        const { status, body: told, headers } = await eve.ask(method, route(id), body?.(id))
+        return {
+          status,
+          told: JSON.stringify(told).replace(/"request_id":"[^"]*"/, ''),
+          names: [...headers.keys()],
+        }
+      }
+      const [real, invented] = [await seen(sandbox), await seen(missing)]
+      expect(real).toEqual(invented)
+      expect(real.status).toBe(404)
+    }
+    await same(
+      'POST',
+      () => '/api/grants',
+      (id) => ({ sandbox: id }),
+    )
+    await same(
+      'POST',
+      () => '/api/grants',
+      (id) => ({ session: `${id}.${session.split('.')[1] ?? ''}` }),
+    )
+    await same('GET', (id) => `/api/grants?sandbox=${id}`)
+    await same('DELETE', (id) => `/api/grants/${id}.${grant.split('.')[1] ?? ''}`)
+    await same('GET', (id) => `/api/sandboxes/${id}`)
+    await same('GET', (id) => `/api/account/sessions/${id}.${session.split('.')[1] ?? ''}`)
+    expect((await owner.get('/api/grants?sandbox=dev')).body).not.toMatchObject({ grants: [] })
+  })
+
+  test('needs a credential that is good for it', async () => {
+    const ann = await Person.named(control, 'weak', { scope: 'sandbox:connect sandbox:exec' })
+    expect(codeIn(await ann.post('/api/grants', { sandbox: 'dev' }))).toBe('403 forbidden')
+  })
+
+  test('is not given without end', async () => {
+    await startSession('popular')
+    const ask = () => owner.post('/api/grants', { sandbox: 'popular' })
+    const all = await Promise.all(Array.from({ length: 70 }, ask))
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(64)
+    expect(codeIn(await ask())).toBe('429 too_many_grants')
+    const [first] = listIn(await owner.get('/api/grants?sandbox=popular'), 'grants')
+    expect((await owner.delete(`/api/grants/${String(Reflect.get(Object(first), 'grant'))}`)).status).toBe(
+      204,
+    )
+    expect((await ask()).status).toBe(201)
+  })
+})
+
+describe('a link', () => {
+  test('gives its grant to one of fifty who come at the same time, and the same one may come again', async () => {
+    const link = linkIn(await share({}))
+    const people = await Promise.all(Array.from({ length: 50 }, (_, at) => Person.named(control, `p${at}`)))
+    const all = await Promise.all(people.map((person) => person.post('/api/grants/redeem', { link })))
+    const winners = all.flatMap(({ status }, at) => (status === 200 ? [at] : []))
+    expect(winners).toHaveLength(1)
+    const losers = new Set(all.filter(({ status }) => status !== 200).map(codeIn))
+    expect([...losers]).toEqual(['410 link_spent'])
+    const [winner = 0] = winners
+    const again = await people[winner]?.post('/api/grants/redeem', { link })
+    expect(again?.body).toEqual(all[winner]?.body)
+  })
+
+  test('of the owner is not used up by the owner', async () => {
+    const link = linkIn(await share({}))
+    const told = await owner.post('/api/grants/redeem', { link })
+    expect(codeIn(told)).toBe('403 forbidden')
+    const ann = await Person.named(control, 'ann-2')
+    expect((await ann.post('/api/grants/redeem', { link })).status).toBe(200)
+  })
+
+  test('that was withdrawn, has a wrong secret or was never made opens nothing', async () => {
+    const ann = await Person.named(control, 'ann-3')
+    const told = await share({})
+    const [id = '', random = ''] = linkIn(told).split('.')
+    const wrong = 'x'.repeat(43)
+    const objects = () => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
+    const before = await objects()
+    for (const link of [
+      `${id}.${random}.${wrong}`,
+      `${id}.${'0'.repeat(20)}.${wrong}`,
+      `${'0'.repeat(32)}.${random}.${wrong}`,
+    ])
+      expect(codeIn(await ann.post('/api/grants/redeem', { link }))).toBe('410 link_spent')
+    expect(await objects()).toBe(before)
+    expect((await owner.delete(`/api/grants/${textIn(told, 'grant')}`)).status).toBe(204)
+    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
+    expect(codeIn(await ann.post('/api/grants/redeem', { link: 'x' }))).toBe('400 bad_request')
+    expect(codeIn(await owner.delete(`/api/grants/${textIn(told, 'grant')}`))).toBe('404 not_found')
+  })
+
+  test('is over when its time is', async () => {
+    const told = await share({ expiresSeconds: 1 })
+    const ann = await Person.named(control, 'ann-4')
+    await eventually(() => Date.now() > Number(textIn(told, 'expiresMs')), { what: 'the end of the grant' })
+    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
+  })
+
+  test('is in no log', async () => {
+    const told = await share({})
+    const secret = linkIn(told).split('.')[2] ?? ''
+    const ann = await Person.named(control, 'ann-5')
+    await ann.post('/api/grants/redeem', { link: linkIn(told) })
+    await ann.post('/api/grants/redeem', { link: `${linkIn(told).slice(0, -1)}_` })
+    expect(control.log.join('\n')).not.toContain(secret)
+  })
+})
+
+describe('what somebody holds', () => {
+  test('is in their lists, marked, until it is taken back', async () => {
+    const bob = await Person.named(control, 'bob')
+    expect((await bob.post('/api/sandboxes', { name: 'own', start: false })).status).toBe(201)
+    const grant = await shareWith(bob, { role: 'collaborator' })
+    sandboxes.activity = { attachments: 0, exits: [], sessions: [factsOf(session)] }
+    expect(listIn(await bob.get('/api/sandboxes'), 'sandboxes')).toMatchObject([
+      { name: 'own', access: 'owner' },
+      { id: sandbox, name: 'dev', access: 'collaborator', owner: 'owner' },
+    ])
+    expect(listIn(await bob.get('/api/account/sessions'), 'sessions')).toMatchObject([
+      { id: session, sandbox, access: 'collaborator', owner: 'owner' },
+    ])
+    expect((await bob.get(`/api/sandboxes/${sandbox}`)).body).toMatchObject({ access: 'collaborator' })
+    expect((await owner.get('/api/sandboxes/dev')).body).toMatchObject({ access: 'owner' })
+    const listed = listIn(await owner.get('/api/grants?sandbox=dev'), 'grants')
+    expect(listed).toContainEqual(expect.objectContaining({ grant, state: 'held', name: 'bob' }))
+
+    expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+    expect(listIn(await bob.get('/api/sandboxes'), 'sandboxes')).toHaveLength(1)
+    expect(listIn(await bob.get('/api/account/sessions'), 'sessions')).toEqual([])
+    expect(listIn(await bob.get('/api/account/grants'), 'grants')).toEqual([])
+    expect(codeIn(await bob.get(`/api/sandboxes/${sandbox}`))).toBe('404 sandbox_not_found')
+    expect(await attachAs(bob, `/terminal/${session}`)).toBe('session_not_found')
+  })
+
+  test('vanishes when the sandbox does', async () => {
+    const bob = await Person.named(control, 'bob-2')
+    await startSession('brief')
+    const made = await owner.post('/api/grants', { sandbox: 'brief' })
+    await bob.post('/api/grants/redeem', { link: linkIn(made) })
+    expect(listIn(await bob.get('/api/account/grants'), 'grants')).toHaveLength(1)
+    expect((await owner.delete('/api/sandboxes/brief')).status).toBe(204)
+    expect(listIn(await bob.get('/api/account/grants'), 'grants')).toEqual([])
+  })
+
+  test('lets a collaborator work, and a viewer see (threat T4)', async () => {
+    const [carl, vera] = [await Person.named(control, 'carl'), await Person.named(control, 'vera-2')]
+    await shareWith(carl, { role: 'collaborator' })
+    await shareWith(vera, {})
+    expect(await attachAs(carl, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ authority: 'driver', name: 'carl', exec: true })
+    expect(await attachAs(carl, `/terminal/${session}`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ authority: 'collaborator' })
+    expect(await attachAs(carl, `/terminal/${session}?role=driver`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ authority: 'driver' })
+    expect(await attachAs(vera, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
+    expect(await attachAs(vera, `/terminal/${session}`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ authority: 'viewer', exec: false })
+    for (const person of [carl, vera]) {
+      expect(codeIn(await person.post(`/api/sandboxes/${sandbox}/stop`, {}))).toBe('403 forbidden')
+      expect(codeIn(await person.delete(`/api/sandboxes/${sandbox}`))).toBe('403 forbidden')
+    }
+    expect(codeIn(await vera.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'id' }))).toBe('403 forbidden')
+  })
+
+  test('of one session is that session, and the sandbox and its others do not exist (threat T4)', async () => {
+    const other = await startSession('dev')
+    const sue = await Person.named(control, 'sue')
+    await shareWith(sue, { session })
+    expect(await attachAs(sue, `/terminal/${session}`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ authority: 'viewer', exec: false })
+    expect((await sue.get(`/api/account/sessions/${session}`)).status).toBe(200)
+    expect(await attachAs(sue, `/terminal/${other}`)).toBe('session_not_found')
+    expect(codeIn(await sue.get(`/api/account/sessions/${other}`))).toBe('404 session_not_found')
+    expect(codeIn(await sue.get(`/api/sandboxes/${sandbox}`))).toBe('404 sandbox_not_found')
+    expect(codeIn(await sue.get(`/logs/${sandbox}`))).toBe('404 sandbox_not_found')
+    expect(await attachAs(sue, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('sandbox_not_found')
+    expect(codeIn(await sue.post('/api/tickets', { session: other }))).toBe('404 session_not_found')
+    expect(codeIn(await sue.post('/api/tickets', { sandbox }))).toBe('404 sandbox_not_found')
+    expect(listIn(await sue.get('/api/sandboxes'), 'sandboxes')).toEqual([])
+    expect(listIn(await sue.get('/api/account/sessions'), 'sessions')).toMatchObject([
+      { id: session, access: 'viewer', owner: 'owner' },
+    ])
+    expect(JSON.stringify((await sue.get('/api/account/grants')).body)).not.toContain('dev')
+  })
+})
+
+describe('a guest of this machine', () => {
+  const nobody = () => new Person(control, undefined)
+
+  test('that is a program gets a token, good for what was shared and nothing else', async () => {
+    const made = await share({ role: 'collaborator' })
+    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
+    expect(told.body).toMatchObject({ sandbox, role: 'collaborator', owner: 'owner' })
+    expect(told.headers.get('set-cookie')).toBeNull()
+    const guest = new Person(control, textIn(told, 'token'))
+    const who = await guest.get('/api/whoami')
+    expect(who.body).toMatchObject({ name: 'Gus', scopes: ['connect', 'exec'] })
+    expect(textIn(who, 'expiresMs')).toBe(textIn(told, 'expiresMs'))
+    expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
+    expect(sandboxes.seen.at(-1)?.claims).toMatchObject({ name: 'Gus', authority: 'driver' })
+    // Nothing of their own: no sandbox, by name or by attaching to one.
+    expect(codeIn(await guest.post('/api/sandboxes', { name: 'mine' }))).toBe('403 forbidden')
+    expect(await attachAs(guest, '/attach?sandbox=mine&cmd=cat')).toBe('forbidden')
+    expect(await attachAs(guest, '/attach?cmd=cat')).toBe('forbidden')
+    expect((await owner.delete(`/api/grants/${textIn(made, 'grant')}`)).status).toBe(204)
+    expect(codeIn(await guest.get('/api/whoami'))).toBe('401 unauthorized')
+  })
+
+  test('that watches may only watch', async () => {
+    const told = await nobody().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
+    const guest = new Person(control, textIn(told, 'token'))
+    expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'guest', scopes: ['connect'] })
+    expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
+    expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
+  })
+
+  test('that is a browser gets a cookie, from our own page only', async () => {
+    const link = linkIn(await share({ session }))
+    const join = (headers: Record<string, string>) =>
+      nobody().ask('POST', '/api/grants/redeem', { link, name: 'Gus' }, headers)
+    expect(codeIn(await join({ origin: 'https://evil.example' }))).toBe('403 origin_refused')
+    expect(codeIn(await join({ 'sec-fetch-site': 'cross-site' }))).toBe('403 origin_refused')
+    const told = await join({ origin: control.origin })
+    expect(told.body).not.toHaveProperty('token')
+    const cookie = told.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(/^__Host-sandwire=sws_u\w+\.[\w-]{43}; .*HttpOnly; Secure; SameSite=Strict$/)
+    const headers = { cookie: cookie.split(';')[0] ?? '', origin: control.origin }
+    expect((await nobody().ask('GET', '/api/whoami', undefined, headers)).body).toMatchObject({ name: 'Gus' })
+    const ticket = textIn(await nobody().ask('POST', '/api/tickets', { session }, headers), 'ticket')
+    const handshake = await upgrade(control, `/terminal/${session}`, {
+      subprotocols: ['sandwire.v1', `sandwire.ticket.${ticket}`],
+      headers: [['Origin', control.origin]],
+    })
+    expect(await firstText(handshake)).toBe(`session ${session}`)
+  })
+
+  test('keeps what they have when they come for more', async () => {
+    const first = await nobody().post('/api/grants/redeem', {
+      link: linkIn(await share({ session })),
+      name: 'Gus',
+    })
+    const guest = new Person(control, textIn(first, 'token'))
+    const made = await share({ role: 'collaborator' })
+    const second = await guest.post('/api/grants/redeem', { link: linkIn(made) })
+    const more = new Person(control, textIn(second, 'token'))
+    expect((await more.get('/api/whoami')).body).toMatchObject({ name: 'Gus', scopes: ['connect', 'exec'] })
+    expect(listIn(await more.get('/api/account/grants'), 'grants')).toHaveLength(2)
+    await owner.delete(`/api/grants/${textIn(made, 'grant')}`)
+    expect(listIn(await more.get('/api/account/grants'), 'grants')).toHaveLength(1)
+  })
+
+  test('with a sign-in that ended is a new guest', async () => {
+    const headers = { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}`, origin: control.origin }
+    const link = linkIn(await share({}))
+    expect((await nobody().ask('POST', '/api/grants/redeem', { link }, headers)).status).toBe(200)
+  })
+
+  test('without a link, with a used one or with a wrong token is nobody', async () => {
+    const link = linkIn(await share({}))
+    expect((await nobody().post('/api/grants/redeem', { link })).status).toBe(200)
+    expect(codeIn(await nobody().post('/api/grants/redeem', { link }))).toBe('410 link_spent')
+    const accounts = () => control.metric('sandwire_objects_constructed_total{class="account"}')
+    const before = await accounts()
+    for (const token of [
+      `swg_u${'0'.repeat(32)}.${'x'.repeat(43)}`,
+      'swg_',
+      'swg_local',
+      `swg_x.${'x'.repeat(43)}`,
+    ])
+      expect(codeIn(await new Person(control, token).get('/api/whoami'))).toBe('401 unauthorized')
+    expect(await accounts()).toBe(before)
+    expect(codeIn(await new Person(control, `swg_local.${'x'.repeat(43)}`).get('/api/whoami'))).toBe(
+      '401 unauthorized',
+    )
+  })
+})
+
+test('where an issuer says who people are, nobody is a guest', async () => {
+  const issuer = {
+    ...{ id: 'test', name: 'Test', issuer: 'http://127.0.0.1:1/', audiences: ['us'], algorithms: ['RS256'] },
+    ...{ defaultScopes: [], requestScopes: [], bearer: 'access_token', endpoints: {} },
+  }
+  await using other = await startControl({ birthplace: sandboxes, config: { limits, issuers: [issuer] } })
+  const admin = new Person(other, TOKEN)
+  expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
+  const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
+  const told = await new Person(other, undefined).post('/api/grants/redeem', { link })
+  expect(codeIn(told)).toBe('401 unauthorized')
+})
+
+test('the page that links lead to has a strict policy and says nothing by itself', async () => {
+  const nobody = new Person(control, undefined)
+  const page = await nobody.get('/join')
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+  const script = String((await nobody.get('/join.js')).body)
+  // Nothing is asked for before the secret is out of the address bar.
+  expect(script.indexOf('replaceState')).toBeLessThan(script.indexOf('fetch('))
+  expect(script.indexOf('replaceState')).toBeGreaterThan(0)
+})
