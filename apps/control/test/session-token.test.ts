@@ -31,11 +31,13 @@ describe('a session token', () => {
 
   test('shows nothing of what it says, and never looks the same', async () => {
     const tokens = await open()
-    const minted = await Promise.all(Array.from({ length: 20 }, () => tokens.mint(BINDING, NOW)))
+    // Long ones: a short word comes up by chance.
+    const binding = { ...BINDING, user: 'somebody-with-a-long-name' }
+    const minted = await Promise.all(Array.from({ length: 20 }, () => tokens.mint(binding, NOW)))
     expect(new Set(minted).size).toBe(20)
     for (const token of minted) {
       const sealed = Buffer.from(token.split('.')[2] ?? '', 'base64url').toString('latin1')
-      for (const secret of ['ada', SESSION, SANDBOX, 'pty', 'host', 'aud', 'session'])
+      for (const secret of [binding.user, SESSION, SANDBOX, '"session"', '"workspace"'])
         expect([token.includes(secret), sealed.includes(secret)]).toEqual([false, false])
     }
   })
@@ -49,6 +51,18 @@ describe('a session token', () => {
         const changed = token.slice(0, at) + other + token.slice(at + 1)
         expect([at, await tokens.read(changed, 'ada', NOW)]).toEqual([at, undefined])
       }
+    }
+  })
+
+  test('has one spelling, however long it is', async () => {
+    const tokens = await open()
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    for (const user of ['a', 'ab', 'abc']) {
+      const token = await tokens.mint({ ...BINDING, user }, NOW)
+      const readable = await Promise.all(
+        [...letters].map((last) => tokens.read(token.slice(0, -1) + last, user, NOW)),
+      )
+      expect(readable.filter((session) => session !== undefined)).toEqual([SESSION])
     }
   })
 
