@@ -13,12 +13,14 @@ import type { SessionTokens } from './auth/session-token.ts'
 import type { LoginStates } from './auth/login-state.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
+import { whileWelcome } from './auth/while-welcome.ts'
 import { ticket } from './auth/ticket.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import { AttachLimits } from './http/attach-limits.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { unwrap } from './outcome.ts'
 import { auditRequests } from './routes/audit-requests.ts'
+import { addAccountRoutes } from './routes/account.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
 import { addFailures } from './routes/failures.ts'
@@ -109,7 +111,10 @@ export function createApp({
     unwrap(await directory.account(account).findSignIn(hash))
   const authenticator = firstOf([
     ...(hasLocalIdentity ? [guestToken({ accounts, find: findSignIn })] : []),
-    bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
+    whileWelcome(
+      bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
+      async (account, dated) => unwrap(await directory.account(account).isWelcome(dated)),
+    ),
     browserCookie({
       accounts,
       find: ({ account, hash }) => findSignIn(account, hash),
@@ -170,6 +175,7 @@ export function createApp({
   })
   addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
   addSignInListRoutes(app, guardOf, directory)
+  addAccountRoutes(app, guardOf, directory)
   const flows = openCodeFlows(config.issuers, { accounts, fetchUrl: askIssuer, nowMs })
   addIssuerSignInRoutes(app, guardOf, {
     directory,

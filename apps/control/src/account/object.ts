@@ -5,19 +5,26 @@ import type { SignIn } from '../auth/browser-cookie.ts'
 import type { AuditEntry } from '../audit/entry.ts'
 import { isGuestLogin } from '../auth/guests.ts'
 import type { Env } from '../env.ts'
-import { type Outcome, settle } from '../outcome.ts'
+import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
+import { WakeUp } from '../sandbox/wake-up.ts'
 import { AttachBudget } from './attach-budget.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
+import { deliverFarewells } from './deliver-farewells.ts'
+import { type Dated, Farewells, type Word } from './farewells.ts'
 import { SharedWithMe } from './shared.ts'
 import { SignIns, type SpentState } from './sign-ins.ts'
 import { AccountStore, type IndexedSession } from './store.ts'
 
 /** Between two parts of a long clean-up. */
 const PRUNE_PAUSE_MS = 1_000
+/** Between two tries to tell sandboxes what ended. */
+const FAREWELL_PAUSE_MS = 1_000
+/** After its deletion, calls of an account may still be under way that were let in before. */
+const CLOSING_MS = 60_000
 
 /** One account: the names of its sandboxes, an index of what runs in them, and the browsers signed in to it. */
 export class AccountObject extends DurableObject<Env> {
@@ -26,6 +33,8 @@ export class AccountObject extends DurableObject<Env> {
   readonly #audit: AuditStore
   readonly #attaches: AttachBudget
   readonly #shared: SharedWithMe
+  readonly #farewells: Farewells
+  readonly #wakeUp: WakeUp
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
@@ -34,6 +43,8 @@ export class AccountObject extends DurableObject<Env> {
     this.#audit = new AuditStore(ctx.storage.sql)
     this.#attaches = new AttachBudget(ctx.storage.sql)
     this.#shared = new SharedWithMe(ctx.storage.sql)
+    this.#farewells = new Farewells(ctx.storage.sql)
+    this.#wakeUp = new WakeUp(ctx.storage)
     runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'account' })
   }
 
@@ -45,6 +56,8 @@ export class AccountObject extends DurableObject<Env> {
       const { maxSandboxes, workspaceMode, defaultName } = runtimeOf(this.env).config
       if (workspaceMode === 'local' && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
+      if (Date.now() < (this.#farewells.deletedMs ?? 0) + CLOSING_MS)
+        throw notAccepted('the account was just deleted')
       if (store.countSandboxes() >= maxSandboxes)
         throw new SandwireError('too_many_sandboxes', `Cannot have more than ${maxSandboxes} sandboxes`)
       store.insertSandbox(id, name)
@@ -101,10 +114,12 @@ export class AccountObject extends DurableObject<Env> {
    * logins, if some had to end for this one.
    */
   signIn(signIn: SignIn, hash: string, state?: SpentState): Promise<Outcome<readonly string[]>> {
-    return this.#run(() => {
+    return this.#run(async () => {
       if (state !== undefined && !this.#signIns.spend(state.hash, state.expiresMs))
         throw notAccepted('this sign-in was completed before')
-      return this.#signIns.add(signIn, hash)
+      const ended = this.#signIns.add(signIn, hash)
+      await this.#sayGoodbye(ended.map((login) => ({ is: 'login', login })))
+      return ended
     })
   }
 
@@ -116,9 +131,49 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#signIns.list(Date.now()))
   }
 
-  /** Ends a sign-in; returns its login, from which on what hangs on it has to end too, or null when there is none. */
+  /** Ends a sign-in and what hangs on it, in every sandbox; returns its login, or null when there is none. */
   signOut(login: string): Promise<Outcome<string | null>> {
-    return this.#run(() => (this.#signIns.remove(login) ? login : null))
+    return this.#run(async () => {
+      if (!this.#signIns.remove(login)) return null
+      await this.#sayGoodbye([{ is: 'login', login }])
+      return login
+    })
+  }
+
+  /** The same for one that a token comes from, which is not accepted for as long as it would be. */
+  endToken(login: string, untilMs: number): Promise<Outcome<void>> {
+    return this.#run(() => {
+      this.#farewells.endToken(login, untilMs, Date.now())
+      return this.#sayGoodbye([{ is: 'login', login }])
+    })
+  }
+
+  /** Whether a token that is good by itself is still accepted here. */
+  isWelcome(dated: Dated): Promise<Outcome<boolean>> {
+    return this.#run(() => this.#farewells.accepts(dated, Date.now()))
+  }
+
+  /**
+   * Deletes the account: its sandboxes with what was shared of them, what it was given, its sign-ins. The audit stays, and so
+   * does the moment, before which nothing counts any more. Returns how many sandboxes have not ended yet.
+   */
+  close(account: string): Promise<Outcome<number>> {
+    return this.#run(async (store) => {
+      const nowMs = Date.now()
+      const own = store.sandboxes().map(({ id }) => id)
+      const shared = this.#shared.list(nowMs)
+      this.#farewells.close(nowMs)
+      this.#farewells.say(own, { is: 'destroy', account }, nowMs)
+      this.#farewells.say(
+        shared.map(({ sandbox }) => sandbox),
+        { is: 'leave', account },
+        nowMs,
+      )
+      for (const { login } of this.#signIns.list(nowMs)) this.#signIns.remove(login)
+      for (const { grant } of shared) this.#shared.remove(grant)
+      await this.#sayGoodbye([])
+      return this.#farewells.count
+    })
   }
 
   /** Counts an attach; `too_many_attaches` when the account may not have more now. */
@@ -141,8 +196,36 @@ export class AccountObject extends DurableObject<Env> {
 
   /** Rings when rows of the audit have become too old: an account that is never used again forgets them too. */
   override async alarm(): Promise<void> {
+    await this.#sayGoodbye([])
     this.#audit.prune(Date.now())
     await this.#watchAudit()
+  }
+
+  /** Writes down what every sandbox of this account has to hear, in this very turn, and tells them; the alarm goes on. */
+  async #sayGoodbye(words: readonly Word[]): Promise<void> {
+    const { log, nowMs } = runtimeOf(this.env)
+    const own = this.#store.sandboxes().map(({ id }) => id)
+    const shared = this.#shared.list(nowMs()).map(({ sandbox }) => sandbox)
+    for (const word of words) this.#farewells.say([...own, ...shared], word, nowMs())
+    if (this.#farewells.count === 0) return
+    await this.#wakeUp.by(nowMs() + FAREWELL_PAUSE_MS)
+    const tell = (sandbox: string, word: Word): Promise<void> => this.#tell(sandbox, word)
+    await deliverFarewells({ farewells: this.#farewells, tell, nowMs, log })
+    const { nextMs } = this.#farewells
+    if (nextMs !== undefined) await this.#wakeUp.by(Math.max(nextMs, nowMs() + FAREWELL_PAUSE_MS))
+  }
+
+  async #tell(sandbox: string, word: Word): Promise<void> {
+    const { SANDBOX } = this.env
+    const object = SANDBOX.get(SANDBOX.idFromName(sandbox))
+    switch (word.is) {
+      case 'login':
+        return unwrap(await object.endLogin(word.login))
+      case 'leave':
+        return unwrap(await object.leave(word.account))
+      case 'destroy':
+        return unwrap(await object.abandon(word.account, sandbox))
+    }
   }
 
   async #watchAudit(): Promise<void> {

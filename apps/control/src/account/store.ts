@@ -4,6 +4,7 @@ import { SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
+import { FAREWELL_MIGRATIONS } from './farewells.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -34,6 +35,7 @@ const MIGRATIONS: readonly string[] = [
   ...SHARED_MIGRATIONS,
   ATTACH_BUDGET_MIGRATION,
   AUDIT_GRANT_MIGRATION,
+  ...FAREWELL_MIGRATIONS,
 ]
 
 /** A session in the account's index. */

@@ -35,6 +35,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/signin': 'signin',
   'POST /api/signout': 'signout',
   'GET /signin/callback': 'signin',
+  'DELETE /api/account': 'account.delete',
   'DELETE /api/account/sign-ins/:login': 'signout',
   'POST /api/grants': 'grant.create',
   'DELETE /api/grants/:grant': 'grant.revoke',

@@ -26,6 +26,8 @@ export interface Identity {
   readonly via: 'bearer' | 'cookie' | 'ticket'
   /** Sign-in that the credential comes from; signing out ends what hangs on it. */
   readonly login?: string
+  /** When the credential was issued, if it says so. */
+  readonly issuedMs?: number
   /** When the credential ends; absent when it does not. */
   readonly expiresMs?: number
   readonly ticket?: TicketBinding

@@ -31,8 +31,14 @@ function dateClaim(claims: Members, claim: string): number | undefined {
   return value
 }
 
+/** When a token ends, and when it was issued if it says so. */
+export interface TokenTimes {
+  readonly expiresMs: number
+  readonly issuedMs?: number
+}
+
 /** Whether the token is good now, and until when that is so. */
-export function checkTimes(claims: Members, nowMs: number): { readonly expiresMs: number } {
+export function checkTimes(claims: Members, nowMs: number): TokenTimes {
   const expires = dateClaim(claims, 'exp')
   if (expires === undefined) throw notAccepted('the token does not say when it expires')
   if (!Number.isInteger(expires)) malformed('exp')
@@ -42,7 +48,8 @@ export function checkTimes(claims: Members, nowMs: number): { readonly expiresMs
   for (const claim of ['nbf', 'iat'])
     if ((dateClaim(claims, claim) ?? 0) * 1000 > nowMs + SKEW_MS)
       throw notAccepted('the token is not good yet')
-  return { expiresMs }
+  const issued = dateClaim(claims, 'iat')
+  return { expiresMs, ...(issued === undefined ? {} : { issuedMs: issued * 1000 }) }
 }
 
 /** Whom the token is meant for: one or several. */

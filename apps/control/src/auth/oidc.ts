@@ -43,7 +43,7 @@ export function oidcTokens(
     if (found === undefined) throw notAccepted('the issuer of the token is not one of ours')
     const { config, keys } = found
     // All that costs nothing comes before the signature: for that, the issuer may have to be asked.
-    const { expiresMs } = checkTimes(claims, nowMs())
+    const times = checkTimes(claims, nowMs())
     if (!audiencesOf(claims).some((audience) => config.audiences.includes(audience)))
       throw notAccepted('the token is meant for somebody else')
     const subject = textClaim(claims, 'sub')
@@ -53,6 +53,6 @@ export function oidcTokens(
     await verifyJws(jws, config.algorithms, (header) => keys.find(header))
     const account = await accounts.of('oidc', issuer, subject)
     const login = await loginOf(issuer, subject, claims)
-    return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, expiresMs }
+    return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, ...times }
   }
 }

@@ -39,13 +39,13 @@ export function serviceTokens(
     await verifyJws(jws, [SERVICE_ALGORITHM], key)
     const claims = readMembers(jws.payload)
     if (claims === undefined) throw notAccepted('the token is malformed')
-    const { expiresMs } = checkTimes(claims, nowMs())
-    if (expiresMs > nowMs() + MAX_LIFE_MS + 2 * SKEW_MS) throw notAccepted('the token lives too long')
+    const times = checkTimes(claims, nowMs())
+    if (times.expiresMs > nowMs() + MAX_LIFE_MS + 2 * SKEW_MS) throw notAccepted('the token lives too long')
     if (claims.has('aud') && !audiencesOf(claims).includes(AUDIENCE))
       throw notAccepted('the token is meant for somebody else')
     const account = await accounts.of('service', subjectOf(claims))
     const scopes = scopesOf(claims, ISSUED_SCOPES)
     const login = (await sha256Hex(jws.token)).slice(0, LOGIN_CHARS)
-    return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, expiresMs }
+    return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, ...times }
   }
 }

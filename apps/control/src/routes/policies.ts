@@ -59,6 +59,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   // With a template `connect` is enough; a command of one's own needs `exec`, which the route checks.
   'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),
   'GET /api/sandboxes/:sandbox/sessions/:session/output': rule('read', 'connect', 'watch'),
+  'DELETE /api/account': rule('write', 'admin', 'self'),
   'GET /api/account/sign-ins': rule('read', 'connect', 'self'),
   'DELETE /api/account/sign-ins/:login': rule('write', 'admin', 'self'),
   'GET /api/account/sessions': rule('read', 'connect', 'self'),

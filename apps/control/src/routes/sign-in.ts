@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { notAccepted } from '../auth/authenticator.ts'
+import { type Identity, notAccepted } from '../auth/authenticator.ts'
 import { FORGET_COOKIE } from '../auth/browser-cookie.ts'
 import { LOCAL_IDENTITY } from '../auth/local-token.ts'
 import type { RedeemCode } from '../auth/sign-in-codes.ts'
@@ -12,6 +12,9 @@ import { body, endpoint, type GuardOf } from './endpoint.ts'
 import { replaceSignIn } from './replace-sign-in.ts'
 import { signInBody } from './schemas.ts'
 
+/** For tokens that do not say when they end. */
+const TOKEN_LIFE_MS = 24 * 60 * 60 * 1000
+
 export interface SignInDependencies {
   readonly directory: Directory
   readonly source: SourceSettings
@@ -20,6 +23,15 @@ export interface SignInDependencies {
   readonly redeem: RedeemCode
   /** Whether this machine's user is somebody here. */
   readonly hasLocalIdentity: boolean
+}
+
+/** Ends the sign-in that a request comes with. The token of a machine or of an operator comes with none, and stays good. */
+async function signOut(directory: Directory, identity: Identity, nowMs: number): Promise<void> {
+  const { account, login, expiresMs } = identity
+  if (login === undefined) return
+  const object = directory.account(account)
+  const ended = unwrap(await object.signOut(login))
+  if (ended === null) unwrap(await object.endToken(login, expiresMs ?? nowMs + TOKEN_LIFE_MS))
 }
 
 /** Signing a browser in with a code that the host printed, and out again. */
@@ -56,8 +68,7 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       responses: { 204: { description: 'The cookie is worth nothing any more' } },
     }),
     async (context) => {
-      const { account, via, login } = identityOf(context)
-      if (via === 'cookie' && login !== undefined) unwrap(await directory.account(account).signOut(login))
+      await signOut(directory, identityOf(context), nowMs())
       context.header('set-cookie', FORGET_COOKIE)
       return context.body(null, 204)
     },

@@ -74,6 +74,14 @@ export class Cutting {
     await this.cut({ identity: account })
   }
 
+  /** Nobody may be here any more: what was given is taken back, and the owner is cut off too. */
+  async cutAll(owner: string): Promise<void> {
+    const { store, nowMs } = this.#deps
+    const grants = store.sharing.liveGrants(nowMs())
+    for (const { id } of grants) store.sharing.removeGrant(id)
+    await Promise.all([this.cut({ identity: owner }), ...grants.map(({ id }) => this.cut({ grant: id }))])
+  }
+
   /** The alarm: goes on with what waits, and cuts off whose grants have expired. */
   async ring(): Promise<void> {
     const { store, nowMs } = this.#deps

@@ -206,6 +206,18 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ cutting }) => cutting.leave(account))
   }
 
+  /** Its owner's account is gone: everybody is cut off, and everything of it removed. */
+  abandon(owner: string, sandbox: string): Promise<Outcome<void>> {
+    return this.#run(async ({ life, cutting }) => {
+      const requestId = crypto.randomUUID()
+      const call = { identity: owner, name: '', scopes: [], address: '', requestId }
+      if (this.#store.read() !== undefined) life.allow(call, 'own')
+      // Also where what makes sandboxes does not answer for now.
+      this.ctx.waitUntil(cutting.cutAll(owner))
+      await life.destroy(call, sandbox)
+    })
+  }
+
   /** The way in: an upgrade with an attach call; answers sandboxd's 101 or an error. */
   override fetch(request: Request): Promise<Response> {
     return this.wsConnect(request)

@@ -1,0 +1,141 @@
+import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
+
+/** Appended to the migrations of an account's store. */
+export const FAREWELL_MIGRATIONS: readonly string[] = [
+  `CREATE TABLE farewells (
+    number INTEGER PRIMARY KEY,
+    sandbox TEXT NOT NULL,
+    what TEXT NOT NULL,
+    tries INTEGER NOT NULL,
+    next_ms INTEGER NOT NULL,
+    UNIQUE (sandbox, what)
+  )`,
+  'CREATE TABLE ended_tokens (login TEXT PRIMARY KEY, until_ms INTEGER NOT NULL)',
+  'CREATE TABLE closure (one INTEGER PRIMARY KEY CHECK (one = 1), deleted_ms INTEGER NOT NULL)',
+]
+
+const FIRST_RETRY_MS = 500
+const MAX_RETRY_MS = 60_000
+/** Sign-ins by token that are remembered as ended; their tokens end by themselves. */
+const MAX_ENDED_TOKENS = 1_000
+/** How far an issuer's clock may be ahead of ours. */
+const SKEW_MS = 60_000
+/** How long tokens that do not say when they were issued are refused after a deletion. */
+const UNDATED_MS = 24 * 60 * 60 * 1000
+
+/** What a sandbox is told. */
+export type Word =
+  /** A sign-in of the account has ended. */
+  | { readonly is: 'login'; readonly login: string }
+  /** The account is gone, and held something here. */
+  | { readonly is: 'leave'; readonly account: string }
+  /** The account is gone, and this was its own. */
+  | { readonly is: 'destroy'; readonly account: string }
+
+/** Something that a sandbox has not been told yet. */
+export interface Farewell {
+  readonly number: number
+  readonly sandbox: string
+  readonly word: Word
+  readonly tries: number
+}
+
+/** A credential, as far as it matters whether it came before the end. */
+export interface Dated {
+  readonly login: string
+  readonly issuedMs?: number
+}
+
+function toFarewell(row: Row): Farewell {
+  return {
+    number: numberOf(row, 'number'),
+    sandbox: textOf(row, 'sandbox'),
+    word: JSON.parse(textOf(row, 'what')) as Word,
+    tries: numberOf(row, 'tries'),
+  }
+}
+
+/** What ended in an account, and which sandboxes have to hear of it. Written in the moment it ends, kept until they have. */
+export class Farewells {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Says something to sandboxes, each once. */
+  say(sandboxes: Iterable<string>, word: Word, nowMs: number): void {
+    for (const sandbox of new Set(sandboxes))
+      this.#sql.exec(
+        'INSERT OR IGNORE INTO farewells (sandbox, what, tries, next_ms) VALUES (?, ?, 0, ?)',
+        sandbox,
+        JSON.stringify(word),
+        nowMs,
+      )
+  }
+
+  /** What is to be said now. A clock that was set back delays nothing for longer than the longest wait. */
+  due(nowMs: number): readonly Farewell[] {
+    return this.#sql
+      .exec(
+        'SELECT * FROM farewells WHERE next_ms <= ? OR next_ms > ? ORDER BY number',
+        nowMs,
+        nowMs + MAX_RETRY_MS,
+      )
+      .toArray()
+      .map(toFarewell)
+  }
+
+  heard({ number }: Farewell): void {
+    this.#sql.exec('DELETE FROM farewells WHERE number = ?', number)
+  }
+
+  failed({ number, tries }: Farewell, nowMs: number): void {
+    const waitMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** tries)
+    this.#sql.exec(
+      'UPDATE farewells SET tries = ?, next_ms = ? WHERE number = ?',
+      tries + 1,
+      nowMs + waitMs,
+      number,
+    )
+  }
+
+  get count(): number {
+    return this.#sql.exec('SELECT number FROM farewells').toArray().length
+  }
+
+  /** When something is to be said next; undefined when all were told. */
+  get nextMs(): number | undefined {
+    const [row] = this.#sql.exec('SELECT MIN(next_ms) AS next FROM farewells').toArray()
+    return row === undefined || row['next'] === null ? undefined : numberOf(row, 'next')
+  }
+
+  /** The token of a sign-in is not accepted any more, for as long as it would be. */
+  endToken(login: string, untilMs: number, nowMs: number): void {
+    this.#sql.exec('DELETE FROM ended_tokens WHERE until_ms <= ?', nowMs)
+    this.#sql.exec('INSERT OR REPLACE INTO ended_tokens VALUES (?, ?)', login, untilMs)
+    this.#sql.exec(
+      'DELETE FROM ended_tokens WHERE login NOT IN (SELECT login FROM ended_tokens ORDER BY until_ms DESC LIMIT ?)',
+      MAX_ENDED_TOKENS,
+    )
+  }
+
+  /** The account ends now: what was issued before is worth nothing. */
+  close(nowMs: number): void {
+    this.#sql.exec('INSERT OR REPLACE INTO closure VALUES (1, ?)', nowMs)
+  }
+
+  get deletedMs(): number | undefined {
+    const [row] = this.#sql.exec('SELECT deleted_ms FROM closure').toArray()
+    return row === undefined ? undefined : numberOf(row, 'deleted_ms')
+  }
+
+  /** Whether a token is still good: its sign-in has not ended, and the account was not deleted after it was issued. */
+  accepts({ login, issuedMs }: Dated, nowMs: number): boolean {
+    if (this.#sql.exec('SELECT login FROM ended_tokens WHERE login = ?', login).toArray().length > 0)
+      return false
+    const { deletedMs } = this
+    if (deletedMs === undefined) return true
+    return issuedMs === undefined ? nowMs > deletedMs + UNDATED_MS : issuedMs > deletedMs + SKEW_MS
+  }
+}
