@@ -488,6 +488,7 @@ describe('a hostile issuer', () => {
     expect(run.code).toBe(255)
     expect(run.stderr).toContain('sbx-stdio: ')
     expect(run.stderr).not.toContain('Internal')
+    expect(run.stderr).not.toContain('and type')
     expect(seen).not.toContain('/token')
     expect(isSignedIn()).toBe(false)
   })
