@@ -10,7 +10,7 @@ import {
   parseLink,
   sandboxOfGrant,
 } from '../src/sandbox/grants.ts'
-import { authorityOf } from '../src/sandbox/pass-through.ts'
+import { authorityOf } from '../src/sandbox/attach-authority.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sandboxOfTicket, ticketScopes } from '../src/sandbox/tickets.ts'
 import { SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'

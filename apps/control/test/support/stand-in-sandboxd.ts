@@ -93,15 +93,17 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     if (url.pathname === '/activity') return Response.json(this.activity)
     const [, named = ''] = /^\/sessions\/([^/]+)$/.exec(url.pathname) ?? []
     if (this.sessions.has(named)) return Response.json(factsOf(named))
-    if (url.pathname === '/attach') {
-      const asked = url.searchParams.get('session')
-      const session = asked ?? claims?.session ?? ''
-      if (asked === null) this.sessions.add(session)
-      const offered = request.headers.get('sec-websocket-protocol') ?? ''
-      const headers = { 'sec-websocket-protocol': offered, ...this.socketHeaders }
-      if (this.sessions.has(session) && server.upgrade(request, { data: { session }, headers }))
-        return undefined
-    }
+    if (url.pathname === '/attach' && this.#upgrade(request, server, claims?.session)) return undefined
     return Response.json({ error: { code: 'session_not_found', message: 'RAW' } }, { status: 404 })
+  }
+
+  /** Whether there is now a socket; `made` is the id of a session that the request starts. */
+  #upgrade(request: Request, server: Bun.Server<{ session: string }>, made: string | undefined): boolean {
+    const asked = new URL(request.url).searchParams.get('session')
+    const session = asked ?? made ?? ''
+    if (asked === null) this.sessions.add(session)
+    const offered = request.headers.get('sec-websocket-protocol') ?? ''
+    const headers = { 'sec-websocket-protocol': offered, ...this.socketHeaders }
+    return this.sessions.has(session) && server.upgrade(request, { data: { session }, headers })
   }
 }
