@@ -14,6 +14,6 @@ export function notSignedInPage(why: SignInRefusal): string {
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Not signed in to Sandwire</title>
 <link rel="stylesheet" href="/page.css"></head>
-<body><main><h1>Not signed in</h1><p role="alert">${SENTENCES[why]}</p><p><a class="button" href="/signin">Try again</a></p></main></body></html>
+<body><main class="narrow"><h1>Not signed in</h1><p role="alert">${SENTENCES[why]}</p><p><a class="button main" href="/signin">Try again</a></p></main></body></html>
 `
 }

@@ -1,0 +1,101 @@
+import { expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import type { CryptoKey } from 'jose'
+import { checkIdToken } from '../src/auth/id-token.ts'
+import { notAccepted } from '../src/auth/authenticator.ts'
+import { makeKey, type SigningKey, signText } from './support/fake-issuer.ts'
+
+const NOW = 1_800_000_000
+const key = await makeKey('k1')
+const publicKey = (await crypto.subtle.importKey(
+  'jwk',
+  key.publicJwk as JsonWebKey,
+  { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  false,
+  ['verify'],
+)) as CryptoKey
+
+const CLAIMS = {
+  iss: 'https://issuer.test',
+  sub: 'ada',
+  aud: 'our-client',
+  nonce: 'n'.repeat(43),
+  iat: NOW,
+  exp: NOW + 300,
+  name: 'Ada',
+}
+
+function token(claims: Record<string, unknown>, header = {}, by: SigningKey = key): Promise<string> {
+  const full = { alg: 'RS256', kid: 'k1', ...header }
+  return signText(JSON.stringify(full), JSON.stringify({ ...CLAIMS, ...claims }), by)
+}
+
+function check(text: string): ReturnType<typeof checkIdToken> {
+  return checkIdToken(text, {
+    config: {
+      id: 'test',
+      name: 'Test',
+      issuer: 'https://issuer.test',
+      // Other tokens of the issuer are for others; an ID token is for the client.
+      audiences: ['sandwire-api'],
+      algorithms: ['RS256'],
+      defaultScopes: [],
+      requestScopes: [],
+      bearer: 'access_token',
+      endpoints: {},
+    },
+    keys: {
+      find: ({ kid }) =>
+        kid === 'k1' ? Promise.resolve(publicKey) : Promise.reject(notAccepted('the key is not known')),
+    },
+    clientId: 'our-client',
+    nonce: CLAIMS.nonce,
+    nowMs: NOW * 1000,
+  })
+}
+
+test('an ID token of this sign-in says who somebody is', async () => {
+  expect((await check(await token({}))).get('sub')).toBe('ada')
+  expect((await check(await token({ aud: ['our-client'] }))).get('sub')).toBe('ada')
+  expect((await check(await token({ aud: ['our-client', 'x'], azp: 'our-client' }))).get('sub')).toBe('ada')
+})
+
+test.each([
+  ['of another issuer', { iss: 'https://evil.test' }],
+  ['whose issuer is spelled otherwise', { iss: 'https://issuer.test/' }],
+  ['without an issuer', { iss: undefined }],
+  ['for another client', { aud: 'another-client' }],
+  ['for our API and not our client', { aud: 'sandwire-api' }],
+  ['for several that names none of them', { aud: ['our-client', 'another-client'] }],
+  ['that another client asked for', { aud: ['our-client', 'another-client'], azp: 'another-client' }],
+  ['for nobody', { aud: undefined }],
+  ['of another sign-in', { nonce: 'm'.repeat(43) }],
+  ['of no sign-in', { nonce: undefined }],
+  ['with part of a nonce', { nonce: 'n'.repeat(42) }],
+  ['that has expired', { exp: NOW - 60 }],
+  ['that never expires', { exp: undefined }],
+  ['from the future', { iat: NOW + 600 }],
+  ['of nobody', { sub: undefined }],
+  ['whose subject is a number', { sub: 1 }],
+])('an ID token %s is refused', async (_, claims) => {
+  expect(await rejectionOf(check(await token(claims)))).toMatchObject({ code: 'unauthorized' })
+})
+
+test('an ID token that is not signed by the issuer is refused (threat T34)', async () => {
+  const other = await makeKey('k1')
+  const [head = '', body = '', signature = ''] = (await token({})).split('.')
+  const unsigned = Buffer.from('{"alg":"none","kid":"k1"}').toString('base64url')
+  for (const bad of [
+    await token({}, {}, other),
+    await token({}, { kid: 'k2' }),
+    await token({}, { alg: 'RS512' }),
+    `${unsigned}.${body}.`,
+    `${unsigned}.${body}.${signature}`,
+    `${head}.${body}.`,
+    `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+    `${head}.${Buffer.from(JSON.stringify({ ...CLAIMS, sub: 'eve' })).toString('base64url')}.${signature}`,
+    '',
+    'a.b',
+  ])
+    expect(await rejectionOf(check(bad))).toMatchObject({ code: 'unauthorized' })
+})

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
+import type { Browser, Page } from 'playwright-core'
+import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
+import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+
+const obstacle = findBrowserObstacle()
+describe.skipIf(obstacle !== undefined)(
+  `signing in through an issuer in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let sandboxes: StandInSandboxes
+    let issuer: TestIssuer
+    let control: RunningControl
+    let browser: Browser
+    beforeAll(async () => {
+      sandboxes = new StandInSandboxes()
+      issuer = await startIssuer()
+      control = await startControl({ birthplace: sandboxes, config: { issuers: [issuer.configFor()] } })
+      const headers = { authorization: `Bearer ${await issuer.mintToken('ann')}` }
+      const json = { name: 'dev', start: false }
+      await control.fetch('/api/sandboxes', { method: 'POST', headers, json })
+      browser = await openBrowser()
+    })
+    afterAll(async () => {
+      await browser.close()
+      await control[Symbol.asyncDispose]()
+      await issuer[Symbol.asyncDispose]()
+      await sandboxes[Symbol.asyncDispose]()
+    })
+
+    /** A page of a browser of its own, and what its console complained about. */
+    async function openPage(): Promise<{ page: Page; complaints: string[] }> {
+      const page = await (await browser.newContext()).newPage()
+      const complaints: string[] = []
+      page.on('console', (message) => {
+        const isOurs = message.location().url.startsWith(control.origin)
+        // The first question of a page is who is signed in, and the answer to a stranger is an error to the console.
+        if (isOurs && message.type() === 'error' && !/\b40[13]\b/.test(message.text()))
+          complaints.push(message.text())
+      })
+      page.on('pageerror', (error) => complaints.push(error.message))
+      return { page, complaints }
+    }
+
+    async function signIn(page: Page, person: string): Promise<void> {
+      await page.goto(`${control.origin}/`)
+      await page.getByRole('link', { name: 'Sign in' }).click()
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      // The issuer is on another site, so that what browsers do between sites is done.
+      expect(new URL(page.url()).origin).toBe(issuer.url)
+      await page.getByLabel('User name').fill(person)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+    }
+
+    test('comes back signed in, stays so when reloaded, and signs out', async () => {
+      const { page, complaints } = await openPage()
+      await signIn(page, 'ann')
+      await page.getByText('Signed in as Ann Archer').waitFor()
+      expect(page.url()).toBe(`${control.origin}/`)
+      await page.getByText('dev', { exact: true }).waitFor()
+      expect(await page.evaluate(() => document.cookie)).toBe('')
+      const cookies = await page.context().cookies(control.origin)
+      expect(
+        cookies
+          .filter(({ name }) => name.startsWith('__Host-'))
+          .map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
+      ).toEqual([{ name: '__Host-sandwire', httpOnly: true, secure: true, sameSite: 'Strict' }])
+
+      await page.reload()
+      await page.getByText('Signed in as Ann Archer').waitFor()
+
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.waitForURL(`${control.origin}/signin`)
+      await page.goto(`${control.origin}/`)
+      await page.getByText('Not signed in.').waitFor()
+      expect(await page.getByText('Ann Archer').isVisible()).toBe(false)
+      expect(complaints).toEqual([])
+      await page.context().close()
+    })
+
+    test('says so when the person refuses, and offers to try again', async () => {
+      const { page, complaints } = await openPage()
+      await page.goto(`${control.origin}/signin`)
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      await page.getByRole('button', { name: 'Refuse' }).click()
+      await page.getByText('The sign-in was cancelled or refused.').waitFor()
+      await page.getByRole('link', { name: 'Try again' }).click()
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).waitFor()
+      expect(complaints).toEqual([])
+      await page.context().close()
+    })
+
+    test('comes back to the page that asked for it', async () => {
+      const { page } = await openPage()
+      await page.goto(`${control.origin}/signin?to=%2Fjoin`)
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      await page.getByLabel('User name').fill('bob')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(`${control.origin}/join`)
+      await page.context().close()
+    })
+
+    test('is not begun or completed by a page of another site (login CSRF)', async () => {
+      const { page } = await openPage()
+      const planted = await fetch(`${control.origin}/signin/start?issuer=test`, { redirect: 'manual' })
+      const back = await issuer.signIn(planted.headers.get('location') ?? '', 'eve')
+      const evil = Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        fetch: () =>
+          new Response(
+            `<!doctype html><a href="${control.origin}/signin/start?issuer=test">start</a> <a href="${back.href.replaceAll('&', '&amp;')}">finish</a>`,
+            { headers: { 'content-type': 'text/html' } },
+          ),
+      })
+      const address = `http://127.0.0.1:${evil.port}/`
+      await page.goto(address)
+      await page.getByRole('link', { name: 'start' }).click()
+      await page.waitForURL(`${control.origin}/signin`)
+      await page.goto(address)
+      await page.getByRole('link', { name: 'finish' }).click()
+      await page.getByText('was not started in this browser').waitFor()
+      await page.goto(`${control.origin}/`)
+      await page.getByText('Not signed in.').waitFor()
+      await page.context().close()
+      await evil.stop(true)
+    })
+  },
+)
