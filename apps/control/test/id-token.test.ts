@@ -1,19 +1,18 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import type { CryptoKey } from 'jose'
 import { checkIdToken } from '../src/auth/id-token.ts'
 import { notAccepted } from '../src/auth/authenticator.ts'
 import { makeKey, type SigningKey, signText } from './support/fake-issuer.ts'
 
 const NOW = 1_800_000_000
 const key = await makeKey('k1')
-const publicKey = (await crypto.subtle.importKey(
+const publicKey = await crypto.subtle.importKey(
   'jwk',
   key.publicJwk as JsonWebKey,
   { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   false,
   ['verify'],
-)) as CryptoKey
+)
 
 const CLAIMS = {
   iss: 'https://issuer.test',
