@@ -15,6 +15,8 @@ const FOLDERS = new Set([
 ])
 const OWN_PLACES = ['/opt/sandwire', '/usr/bin/bun', '/home/me/.config/sandwire']
 
+const FILES: Record<string, string> = {}
+
 function around(env: Record<string, string> = {}, links: Record<string, string> = {}): Surroundings {
   return {
     env,
@@ -28,6 +30,12 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
     ownerOf: (file) => (file === '/srv' ? 0 : 1000),
     uid: 1000,
     ownPlaces: OWN_PLACES,
+    readFile: (file) => FILES[file],
+    readSecretFile: (file) => {
+      const text = FILES[file]
+      if (text === undefined) throw new Error('there is no such file')
+      return text
+    },
   }
 }
 
@@ -43,7 +51,15 @@ describe('judgeConfiguration', () => {
   test('needs nothing to be set', () => {
     expect(judge({})).toEqual({
       isOk: true,
-      value: { dataFolder: '/home/me/project/.sandwire', port: 8787, addresses: ['127.0.0.1', '::1'] },
+      value: {
+        dataFolder: '/home/me/project/.sandwire',
+        port: 8787,
+        addresses: ['127.0.0.1', '::1'],
+        mode: 'local',
+        issuers: [],
+        secrets: {},
+        passed: {},
+      },
     })
   })
 
@@ -79,7 +95,8 @@ describe('judgeConfiguration', () => {
       'WORKSPACE_MODE is "remote": set it to local or sandboxes, or unset it',
       'The workspace "/nowhere" is not a folder: give an existing one with --workspace',
       'SANDWIRE_PORT is "x": give a whole number from 0 to 65535',
-      'SANDWIRE_BIND is "0.0.0.0": without an identity issuer only loopback is served; set it to 127.0.0.1, or unset it',
+      'SANDWIRE_BIND is "0.0.0.0": nobody but this machine’s user could be told apart; set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1',
+      'SANDWIRE_PUBLIC_URL is not set: give the origin that people use, such as https://sandwire.example, since every request is checked against it',
       'SANDWIRE_ISOLATION is "docker": set it to bubblewrap or none, or unset it',
     ])
   })
@@ -91,7 +108,8 @@ describe('judgeConfiguration', () => {
   test.each(['0.0.0.0', '::', '*', '192.168.0.1', 'example.com', '127.0.0.2', 'constructor'])(
     'refuses to bind to %s while nobody but the local user can be told apart',
     (bind) => {
-      expect(problemsOf(judge({}, { SANDWIRE_BIND: bind }))).toHaveLength(1)
+      const env = { SANDWIRE_BIND: bind, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
+      expect(problemsOf(judge({}, env))).toContainEqual(expect.stringContaining('SANDWIRE_BIND'))
     },
   )
 
@@ -156,5 +174,54 @@ describe('judgeConfiguration', () => {
   test('takes a data folder beside the workspace whose name begins alike', () => {
     expect(judge({ workspace: '/home/me/project', data: '/home/me/project-data' }).isOk).toBe(true)
     expect(judge({ workspace: '/home/me/project', data: '/home/me/..data' }).isOk).toBe(true)
+  })
+
+  test('opens to others with an issuer, and then isolates whatever comes', () => {
+    const env = {
+      SANDWIRE_ISSUER: 'keycloak',
+      SANDWIRE_ISSUER_DOMAIN: 'id.example',
+      SANDWIRE_ISSUER_REALM: 'a',
+      SANDWIRE_ISSUER_AUDIENCE: 'sandwire',
+      SANDWIRE_BIND: '0.0.0.0',
+      SANDWIRE_PUBLIC_URL: 'https://sandwire.example',
+    }
+    expect(judge({}, env)).toMatchObject({
+      value: {
+        mode: 'open',
+        addresses: ['0.0.0.0'],
+        publicOrigin: 'https://sandwire.example',
+        isolation: 'bubblewrap',
+        issuers: [{ issuer: 'https://id.example/realms/a' }],
+      },
+    })
+    expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
+      expect.stringContaining('would run commands as this machine’s user'),
+    ])
+  })
+
+  test('stays local with an issuer on loopback', () => {
+    const env = { SANDWIRE_ISSUER: 'google', SANDWIRE_ISSUER_CLIENT_ID: 'c' }
+    expect(judge({}, env)).toMatchObject({ value: { mode: 'local' } })
+  })
+
+  test('reads issuers and settings of control from the settings file', () => {
+    FILES['/etc/sandwire.json'] = JSON.stringify({
+      issuers: [{ issuer: 'https://id.example', audience: 'sandwire' }],
+      limits: { sessionsPerSandbox: 3 },
+    })
+    const found = judgeConfiguration(NO_FLAGS, {
+      ...around({ SANDWIRE_SETTINGS: '/etc/sandwire.json' }),
+      ownerOf: () => 1000,
+    })
+    expect(found).toMatchObject({
+      value: { issuers: [{ issuer: 'https://id.example' }], passed: { limits: { sessionsPerSandbox: 3 } } },
+    })
+  })
+
+  test('takes no settings from inside the workspace (threat T38)', () => {
+    const env = { SANDWIRE_SETTINGS: '/home/me/project/settings.json' }
+    expect(problemsOf(judge({ workspace: '.' }, env))).toContainEqual(
+      expect.stringContaining('is inside the workspace'),
+    )
   })
 })

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import type { PlaceFlags, UpFlags } from './arguments.ts'
+import { type Environment, read } from './settings/environment.ts'
+import { hasIdentity, type Identity, judgeIdentity } from './settings/identity.ts'
+import { judgeReach, type Reach } from './settings/reach.ts'
+import { judgeSettingsFile, type SettingsFile } from './settings/settings-file.ts'
 
 export const DEFAULT_PORT = 8787
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 /** What the world looks like to whoever judges a configuration. */
 export interface Surroundings {
@@ -20,6 +22,10 @@ export interface Surroundings {
   readonly uid: number
   /** Files and folders that this program runs from or believes. */
   readonly ownPlaces: readonly string[]
+  /** Text of a file that nobody else can change; undefined when there is none, and throws with the reason when it is no such file. */
+  readonly readFile: (file: string) => string | undefined
+  /** Text of a file that nobody else can open; throws with the reason when it is no such file. */
+  readonly readSecretFile: (file: string) => string
 }
 
 /** Where an installation keeps its things, and what it serves. */
@@ -29,10 +35,10 @@ export interface Place {
   readonly workspace?: string
 }
 
-export interface Configuration extends Place {
+export interface Configuration extends Place, Reach, Identity {
   readonly port: number
-  /** Loopback addresses to listen on; those but the first only where the machine has them. */
-  readonly addresses: readonly string[]
+  /** Settings that are control's to judge. */
+  readonly passed: SettingsFile['passed']
   /** Absent: the best this machine has. */
   readonly isolation?: 'bubblewrap' | 'none'
 }
@@ -41,19 +47,6 @@ export interface Configuration extends Place {
 export type Judged<T> =
   | { readonly isOk: true; readonly value: T }
   | { readonly isOk: false; readonly problems: readonly string[] }
-
-const LOOPBACK: Readonly<Record<string, readonly string[]>> = {
-  localhost: ['127.0.0.1', '::1'],
-  '127.0.0.1': ['127.0.0.1'],
-  '::1': ['::1'],
-  '[::1]': ['::1'],
-}
-
-/** An empty variable counts as absent, as shells make them so. */
-function read(env: Environment, name: string): string | undefined {
-  const text = env[name]
-  return text === undefined || text === '' ? undefined : text
-}
 
 /** Where the caller stands: npm changes the folder before it runs `start`. */
 function callerFolder({ env, cwd }: Surroundings): string {
@@ -125,21 +118,38 @@ function judgePort(flags: UpFlags, env: Environment, problems: string[]): number
   return DEFAULT_PORT
 }
 
-function judgeBind(env: Environment, problems: string[]): readonly string[] {
-  const text = read(env, 'SANDWIRE_BIND') ?? 'localhost'
-  const addresses = Object.hasOwn(LOOPBACK, text) ? LOOPBACK[text] : undefined
-  if (addresses !== undefined) return addresses
-  problems.push(
-    `SANDWIRE_BIND is "${text}": without an identity issuer only loopback is served; set it to 127.0.0.1, or unset it`,
-  )
-  return []
-}
-
-function judgeIsolation(env: Environment, problems: string[]): Configuration['isolation'] {
+function judgeIsolation(
+  env: Environment,
+  mode: Reach['mode'],
+  problems: string[],
+): Configuration['isolation'] {
   const text = read(env, 'SANDWIRE_ISOLATION')
+  if (text === 'none' && mode === 'open')
+    problems.push(
+      'SANDWIRE_ISOLATION is "none": whoever signs in would run commands as this machine’s user; set it to bubblewrap, or serve loopback only',
+    )
+  // Less than bubblewrap is for oneself only.
+  if (text === undefined && mode === 'open') return 'bubblewrap'
   if (text === undefined || text === 'bubblewrap' || text === 'none') return text
   problems.push(`SANDWIRE_ISOLATION is "${text}": set it to bubblewrap or none, or unset it`)
   return undefined
+}
+
+/** Where the settings file is; whoever can write it decides who signs in. */
+function judgeSettingsPlace(
+  { dataFolder, workspace }: Place,
+  around: Surroundings,
+  problems: string[],
+): string {
+  const given = read(around.env, 'SANDWIRE_SETTINGS')
+  const file =
+    given === undefined ? path.join(dataFolder, 'settings.json') : path.resolve(callerFolder(around), given)
+  if (given === undefined) return file
+  if (workspace !== undefined && isInside(around.realPath(file), workspace))
+    problems.push(`SANDWIRE_SETTINGS is "${file}": it is inside the workspace, where it could be changed`)
+  if (around.ownerOf(file) === undefined)
+    problems.push(`SANDWIRE_SETTINGS is "${file}": there is no such file`)
+  return file
 }
 
 /** Finds the installation that flags and environment name. */
@@ -154,8 +164,14 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   const problems: string[] = []
   const place = judgePlaceInto(flags, around, problems)
   const port = judgePort(flags, around.env, problems)
-  const addresses = judgeBind(around.env, problems)
-  const isolation = judgeIsolation(around.env, problems)
+  const settings = judgeSettingsFile(judgeSettingsPlace(place, around, problems), around.readFile, problems)
+  const identity = judgeIdentity(around, settings.issuers, problems)
+  const reach = judgeReach({ ...around, hasIdentity: hasIdentity(identity) }, problems)
+  const isolation = judgeIsolation(around.env, reach.mode, problems)
   if (problems.length > 0) return { isOk: false, problems }
-  return { isOk: true, value: { ...place, port, addresses, ...(isolation && { isolation }) } }
+  const { passed } = settings
+  return {
+    isOk: true,
+    value: { ...place, ...identity, ...reach, port, passed, ...(isolation && { isolation }) },
+  }
 }

@@ -10,6 +10,7 @@ import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
 import { findOwnPlaces } from './own-places.ts'
+import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 
 /** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
 const WRONG_USAGE = 2
@@ -42,6 +43,8 @@ const surroundings: Surroundings = {
   isFolder: (file) => statSync(file, { throwIfNoEntry: false })?.isDirectory() === true,
   ownerOf: (file) => statSync(file, { throwIfNoEntry: false })?.uid,
   ownPlaces: findOwnPlaces(asker),
+  readFile: readOperatorFile,
+  readSecretFile,
 }
 
 function fail(code: number, lines: readonly string[]): never {

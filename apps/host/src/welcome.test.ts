@@ -4,6 +4,10 @@ import { composeWelcome, type WelcomeFacts } from './welcome.ts'
 const FACTS: WelcomeFacts = {
   url: 'http://localhost:8787',
   signInLink: 'http://localhost:8787/signin#code',
+  mode: 'local',
+  listen: ['127.0.0.1:8787'],
+  hasTls: false,
+  identities: [],
   isolation: 'bubblewrap',
   isRoot: false,
   weaknesses: [],
@@ -35,4 +39,27 @@ test('the welcome names a served folder, sandboxes that were found, and the toke
   const text = composeWelcome({ ...FACTS, workspace: '/src', adopted: 2, tokenFile: '/data/local-token' })
   expect(text).toContain('over /src, 2 sandboxes found running\n')
   expect(text).toContain('--sandbox local --cmd bash --token-file /data/local-token\n')
+})
+
+test('the welcome of a server that others reach says who can sign in, and that nobody is let in by the local token', () => {
+  const open: WelcomeFacts = {
+    ...FACTS,
+    url: 'https://sandwire.example',
+    signInLink: 'https://sandwire.example/signin',
+    mode: 'open',
+    listen: ['0.0.0.0:8787'],
+    identities: ['Keycloak (https://id.example/realms/a)', 'service tokens'],
+  }
+  const text = composeWelcome(open)
+  expect(text).toContain(
+    'Sign in    https://sandwire.example/signin, with Keycloak (https://id.example/realms/a), service tokens\n',
+  )
+  expect(text).toContain('the local token is not accepted')
+  expect(text).toContain('Listens    0.0.0.0:8787, behind a proxy that speaks TLS\n')
+  expect(text).toContain('npx sbx-stdio login https://sandwire.example\n')
+  expect(composeWelcome({ ...open, hasTls: true })).not.toContain('proxy')
+})
+
+test('the welcome of a machine with an issuer names who else can sign in', () => {
+  expect(composeWelcome({ ...FACTS, identities: ['Google'] })).toContain('           others with Google\n')
 })

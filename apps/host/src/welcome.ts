@@ -3,6 +3,12 @@ import type { SandboxKeeper } from './sandboxes/keeper.ts'
 export interface WelcomeFacts {
   readonly url: string
   readonly signInLink: string
+  readonly mode: 'local' | 'open'
+  /** `HOST:PORT` of every public socket. */
+  readonly listen: readonly string[]
+  readonly hasTls: boolean
+  /** Who can sign in besides this machine's user. */
+  readonly identities: readonly string[]
   readonly isolation: SandboxKeeper['isolation']
   /** Who started it, and so who commands run as where nothing isolates them. */
   readonly isRoot: boolean
@@ -28,21 +34,52 @@ function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFac
   return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
-/** What a person reads when it runs. */
-export function composeWelcome(facts: WelcomeFacts): string {
-  const { url, signInLink, adopted, workspace, tokenFile, programs } = facts
+function describeSignIn({
+  signInLink,
+  mode,
+  identities,
+  url,
+  listen,
+  hasTls,
+}: WelcomeFacts): readonly string[] {
+  const who = identities.join(', ')
+  if (mode === 'local')
+    return [
+      `Sign in    ${signInLink}`,
+      '           works once, for 10 minutes; another: npx sandwire signin',
+      ...(who === '' ? [] : [`           others with ${who}`]),
+    ]
+  const proxy = hasTls ? '' : ', behind a proxy that speaks TLS'
+  return [
+    `Sign in    ${signInLink}, with ${who}`,
+    '           this machine’s user too: the local token is not accepted while others can get here',
+    `Listens    ${listen.join(', ')}${proxy}`,
+    `           people use ${url}`,
+  ]
+}
+
+function describeTerminal({ url, mode, workspace, tokenFile, programs }: WelcomeFacts): readonly string[] {
   const sandbox = workspace === undefined ? 'dev' : 'local'
   const token = tokenFile === undefined ? '' : ` --token-file ${tokenFile}`
+  const attach = `npx sbx-stdio ${url}/attach --sandbox ${sandbox} --cmd bash${token}`
+  return mode === 'open'
+    ? [`Terminal   npx sbx-stdio login ${url}`, `           ${attach}`]
+    : [`Terminal   ${attach}`, `           in a second terminal, from ${programs}`]
+}
+
+/** What a person reads when it runs. */
+export function composeWelcome(facts: WelcomeFacts): string {
+  const { url, adopted, workspace } = facts
   const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} found running`
   const over = workspace === undefined ? '' : `, over ${workspace}`
+  const lines = [
+    ...describeSignIn(facts),
+    ...describeTerminal(facts),
+    `Isolation  ${describeIsolation(facts)}; details: npx sandwire doctor`,
+  ]
   return `Sandwire runs at ${url}${over}${found}
 
-  Sign in    ${signInLink}
-             works once, for 10 minutes; another: npx sandwire signin
-  Terminal   npx sbx-stdio ${url}/attach --sandbox ${sandbox} --cmd bash${token}
-             in a second terminal, from ${programs}
-  Isolation  ${describeIsolation(facts)}; details: npx sandwire doctor
-
+${lines.map((line) => `  ${line}\n`).join('')}
 Ctrl-C stops it and its sandboxes; their files stay.
 `
 }

@@ -12,7 +12,8 @@ const codeShape = shape.record({ code: shape.text(128) })
 
 export interface ApiDependencies {
   readonly keeper: SandboxKeeper
-  readonly codes: SignInCodes
+  /** Absent: nobody signs in as this machine's user. */
+  readonly codes?: SignInCodes
   /** Address people open; sign-in links lead there. */
   readonly publicUrl: string
 }
@@ -63,10 +64,15 @@ const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
   'GET /logs': readLog,
 }
 
+/** Where a person signs in; with a code, as this machine's user. */
+export function signInLink(publicUrl: string, codes: SignInCodes | undefined): string {
+  return codes === undefined ? `${publicUrl}/signin` : `${publicUrl}/signin#${codes.mint()}`
+}
+
 async function redeem(request: Request, { codes }: ApiDependencies): Promise<Response> {
   const body = codeShape.decode(await readJson(request))
   if (body === undefined) return refuse('bad_request', 'Cannot sign in: the request does not fit')
-  if (!codes.redeem(body.code))
+  if (codes?.redeem(body.code) !== true)
     return refuse('unauthorized', 'Cannot sign in: the link was used or has expired; npx sandwire signin')
   return empty()
 }
@@ -78,7 +84,7 @@ const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependen
     'GET /sandboxes': async (_request, { keeper }) => Response.json({ sandboxes: await keeper.list() }),
     'POST /signin/redeem': redeem,
     'POST /signin': async (_request, { codes, publicUrl }) =>
-      Response.json({ link: `${publicUrl}/signin#${codes.mint()}` }),
+      Response.json({ link: signInLink(publicUrl, codes) }),
   }
 
 /** Finds what a request asks for; undefined when there is no such route. */

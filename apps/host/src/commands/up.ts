@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { type HostApi, serveHostApi } from '../api/server.ts'
+import { signInLink } from '../api/routes.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
 import type { UpFlags } from '../arguments.ts'
 import { keepClaiming } from '../claims.ts'
@@ -9,6 +10,7 @@ import type { Configuration } from '../configuration.ts'
 import { bootControl, CONTROL_ENTRY, type PreparedControl, prepareControl } from '../control/boot.ts'
 import { endOrphan, forgetWorkerd } from '../control/orphan.ts'
 import { chooseAddresses } from '../control/ports.ts'
+import { nameServer } from '../control/server-names.ts'
 import type { Workerd } from '../control/workerd.ts'
 import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
@@ -18,6 +20,7 @@ import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-pa
 import { createLog, describeCause, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
 import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
+import { nameIdentities } from '../settings/identity.ts'
 import { composeWelcome, type WelcomeFacts } from '../welcome.ts'
 
 const PROGRAMS = path.resolve(import.meta.dir, '../../../..')
@@ -119,7 +122,9 @@ interface Served {
   readonly url: string
   /** Every address under which it answers. */
   readonly urls: readonly string[]
-  readonly codes: SignInCodes
+  readonly signInLink: string
+  /** `HOST:PORT` of every public socket. */
+  readonly listen: readonly string[]
   readonly api: HostApi
   readonly control: Workerd
 }
@@ -136,11 +141,19 @@ async function serve(
   const { keeper, slots } = sandboxes
   // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
-  const url = `http://localhost:${port}`
+  const { url } = nameServer(configuration, port)
   const nowMs = (): number => performance.now()
-  const codes = new SignInCodes(nowMs)
+  const codes = configuration.mode === 'local' ? new SignInCodes(nowMs) : undefined
   const socket = hostSocketIn(base.socketFolder)
-  const options = { keeper, codes, publicUrl: url, socket, log, nowMs, mintRequestId: randomText }
+  const options = {
+    keeper,
+    publicUrl: url,
+    socket,
+    log,
+    nowMs,
+    mintRequestId: randomText,
+    ...(codes !== undefined && { codes }),
+  }
   const api = undo.adopt(serveHostApi(options), (served) => served.close())
   const control = await bootControl({
     prepared,
@@ -161,8 +174,12 @@ async function serve(
     forgetWorkerd(folder.workerd)
   })
   base.lock.describe({ url, socket })
-  const urls = [url, ...listen.map((address) => `http://${address}`)]
-  return { url, urls, codes, api, control }
+  const scheme = configuration.tls === undefined ? 'http' : 'https'
+  // Only where it does listen: whoever listened elsewhere would be sent the token.
+  const urls = [
+    ...new Set([url, `${scheme}://localhost:${port}`, ...listen.map((address) => `${scheme}://${address}`)]),
+  ]
+  return { url, urls, listen, signInLink: signInLink(url, codes), api, control }
 }
 
 /** Starts everything; whatever fails undoes what was begun. */
@@ -186,12 +203,17 @@ export async function up(options: UpOptions): Promise<Running> {
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
   late.control = served.control
   undo.use(keepClaiming(keeper, log))
-  const isFindable = publish(served.urls, base, options, undo)
+  // Where the local token is accepted, programs of this user find it.
+  const isFindable = configuration.mode === 'open' || publish(served.urls, base, options, undo)
   log.info('up', { isolation: keeper.isolation, sandboxes: adopted.length })
   const facts: WelcomeFacts = {
     ...sandboxes,
     url: served.url,
-    signInLink: `${served.url}/signin#${served.codes.mint()}`,
+    signInLink: served.signInLink,
+    mode: configuration.mode,
+    listen: served.listen,
+    hasTls: configuration.tls !== undefined,
+    identities: nameIdentities(configuration),
     isolation: keeper.isolation,
     isRoot: process.getuid?.() === 0,
     adopted: adopted.length,

@@ -8,6 +8,8 @@ import { bundleControl } from './bundle.ts'
 import { ControlLog } from './control-log.ts'
 import { removeEmptyObjects } from './empty-objects.ts'
 import { recordWorkerd } from './orphan.ts'
+import { findPrivateAddresses } from './issuer-network.ts'
+import { nameServer, type ServerNames } from './server-names.ts'
 import { Workerd } from './workerd.ts'
 import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
 import { findWorkerd } from './workerd-program.ts'
@@ -55,18 +57,24 @@ export interface BootOptions {
   readonly onTrouble: (message: string) => void
 }
 
-function describeControl({ configuration, keys, port }: BootOptions): ControlConfig {
-  const hosts = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
+function describeControl(
+  { configuration, keys }: BootOptions,
+  { origins, hosts }: ServerNames,
+): ControlConfig {
+  const { mode, issuers, passed, workspace } = configuration
   return {
-    mode: 'local',
-    publicOrigins: hosts.map((host) => `http://${host}`),
+    ...passed,
+    mode,
+    issuers,
+    publicOrigins: origins,
     hosts,
-    localTokenSha256: keys.localTokenSha256,
+    // Where others come in, nobody is the user of this machine just by a file.
+    ...(mode === 'local' && { localTokenSha256: keys.localTokenSha256 }),
     sleepAfterMs: SLEEP_AFTER_MS,
     alarmMs: ALARM_MS,
     maxSandboxes: MAX_SANDBOXES,
     provider: 'host',
-    workspaceMode: configuration.workspace === undefined ? 'sandboxes' : 'local',
+    workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
   }
 }
 
@@ -81,12 +89,20 @@ function sweepObjects({ folder, log }: BootOptions): void {
 }
 
 /** Runs control. */
-export function bootControl(options: BootOptions): Promise<Workerd> {
+export async function bootControl(options: BootOptions): Promise<Workerd> {
   const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onBack, onTrouble } = options
+  const { issuers, secrets, issuerAuthorities, tls } = options.configuration
   const config = describeWorkerd({
     script: prepared.script,
-    control: describeControl(options),
+    control: describeControl(options, nameServer(options.configuration, options.port)),
     keys,
+    secrets,
+    issuerNetwork: {
+      hasIssuers: issuers.length > 0,
+      privateAddresses: await findPrivateAddresses(issuers),
+      ...(issuerAuthorities !== undefined && { authorities: issuerAuthorities }),
+    },
+    ...(tls !== undefined && { tls }),
     listen,
     hostSocket,
     slots,

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
-import { describeWorkerd } from './workerd-config.ts'
+import { type ControlPlan, describeWorkerd } from './workerd-config.ts'
 
-const CONFIG = describeWorkerd({
+const PLAN: ControlPlan = {
   script: 'export default {}',
   control: {
     mode: 'local',
+    issuers: [],
     publicOrigins: [],
     hosts: [],
     localTokenSha256: '',
@@ -14,12 +15,21 @@ const CONFIG = describeWorkerd({
     provider: 'host',
     workspaceMode: 'sandboxes',
   },
-  keys: { signingKey: 's', idKey: 'i' },
+  keys: { signingKey: 's', idKey: 'i', sessionTokenSecret: 'made' },
+  secrets: {},
+  issuerNetwork: { hasIssuers: false, privateAddresses: [] },
   listen: ['127.0.0.1:1', '[::1]:1'],
   hostSocket: '/run/host.sock',
   slots: ['/run/slots/0', '/run/slots/1'],
   objects: '/data/control',
-})
+}
+const CONFIG = describeWorkerd(PLAN)
+
+function bindingsOf(plan: ControlPlan): ReadonlyMap<string | undefined, string | undefined> {
+  const control = describeWorkerd(plan).services?.find(({ name }) => name === 'control')
+  const bindings = control !== undefined && 'worker' in control ? control.worker?.bindings : undefined
+  return new Map((bindings ?? []).map((each) => [each.name, 'text' in each ? each.text : undefined]))
+}
 
 test('every socket leads to the public entrypoint and believes no header about the client', () => {
   expect(CONFIG.sockets?.map(({ address, service }) => [address, service])).toEqual([
@@ -39,6 +49,7 @@ test('control dials the sockets of the host and the slots, and no network (threa
   const services = Object.fromEntries((CONFIG.services ?? []).map((service) => [service.name, service]))
   expect(services['control']).toMatchObject({ worker: { globalOutbound: { name: 'nowhere' } } })
   expect(services['nowhere']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
+  expect(services['issuers']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['host']).toMatchObject({ external: { address: 'unix:/run/host.sock' } })
   const control = services['control']
   const bindings = control !== undefined && 'worker' in control ? control.worker?.bindings : undefined
@@ -46,10 +57,33 @@ test('control dials the sockets of the host and the slots, and no network (threa
     expect(services[`slot-${slot}`]).toMatchObject({ external: { address: `unix:/run/slots/${slot}` } })
     expect(bindings).toContainEqual({ name: `SLOT_${slot}`, service: { name: `slot-${slot}` } })
   }
-  expect(Object.keys(services).sort()).toEqual(['control', 'host', 'nowhere', 'objects', 'slot-0', 'slot-1'])
+  expect(Object.keys(services).sort()).toEqual([
+    ...['control', 'host', 'issuers', 'nowhere', 'objects', 'slot-0', 'slot-1'],
+  ])
 })
 
 test('no WebSocket of control is compressed (threat T29)', () => {
   const control = CONFIG.services?.find(({ name }) => name === 'control')
   expect(control).toMatchObject({ worker: { compatibilityFlags: ['no_web_socket_compression'] } })
+})
+
+test('secrets are bindings, and a session key is always there', () => {
+  const bare = bindingsOf(PLAN)
+  expect([bare.has('JWT_SECRET'), bare.has('API_TOKEN'), bare.get('SESSION_TOKEN_SECRET')]).toEqual([
+    ...[false, false, 'made'],
+  ])
+  const full = bindingsOf({ ...PLAN, secrets: { jwtSecret: 'j', apiToken: 'a', sessionTokenSecret: 's' } })
+  expect([full.get('JWT_SECRET'), full.get('API_TOKEN'), full.get('SESSION_TOKEN_SECRET')]).toEqual([
+    ...['j', 'a', 's'],
+  ])
+})
+
+test('sockets speak TLS when they are given a certificate, and believe no header either', () => {
+  const tls = { certificateChain: 'c', privateKey: 'k' }
+  for (const socket of describeWorkerd({ ...PLAN, tls }).sockets ?? []) {
+    const https = 'https' in socket ? socket.https : undefined
+    expect(https?.tlsOptions).toEqual({ keypair: tls })
+    expect(https?.options?.injectRequestHeaders).toContainEqual({ name: 'x-forwarded-for' })
+    expect(socket).not.toHaveProperty('http')
+  }
 })

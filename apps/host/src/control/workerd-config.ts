@@ -1,13 +1,18 @@
-import { bindingOfSlot } from '@sandwire/internal'
-import type { Config, Service, Worker_Binding } from 'miniflare'
+import { bindingOfSlot, type IssuerConfig } from '@sandwire/internal'
+import type { Config, Service, Socket, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
+import type { Reach } from '../settings/reach.ts'
+import type { Secrets } from '../settings/secrets.ts'
+import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
 
 /** What control is told about this machine, as the JSON of binding `SANDWIRE_CONFIG`. */
 export interface ControlConfig {
-  readonly mode: 'local'
+  readonly mode: Reach['mode']
+  readonly issuers: readonly IssuerConfig[]
   readonly publicOrigins: readonly string[]
   readonly hosts: readonly string[]
-  readonly localTokenSha256: string
+  /** Absent: nobody is this machine's user. */
+  readonly localTokenSha256?: string
   readonly sleepAfterMs: number
   readonly alarmMs: number
   readonly maxSandboxes: number
@@ -20,7 +25,12 @@ export interface ControlPlan {
   /** Bundle of the Worker, as text. */
   readonly script: string
   readonly control: ControlConfig
-  readonly keys: Pick<Keys, 'signingKey' | 'idKey'>
+  readonly keys: Pick<Keys, 'signingKey' | 'idKey' | 'sessionTokenSecret'>
+  readonly secrets: Secrets
+  /** How far control gets to ask issuers. */
+  readonly issuerNetwork: IssuerNetwork
+  /** What the public sockets speak TLS with; absent: they do not. */
+  readonly tls?: Reach['tls']
   /** `HOST:PORT` of every public socket. */
   readonly listen: readonly string[]
   /** Unix socket of the host API. */
@@ -75,6 +85,7 @@ function dial(name: string, socket: string): Service {
 }
 
 function bindings(plan: ControlPlan): Worker_Binding[] {
+  const { secrets } = plan
   return [
     { name: 'HOST', service: { name: 'host' } },
     ...plan.slots.map((_socket, slot) => ({
@@ -84,6 +95,10 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     { name: 'SANDWIRE_CONFIG', text: JSON.stringify(plan.control) },
     { name: 'SANDWIRE_SIGNING_KEY', text: plan.keys.signingKey },
     { name: 'SANDWIRE_ID_KEY', text: plan.keys.idKey },
+    { name: 'SESSION_TOKEN_SECRET', text: secrets.sessionTokenSecret ?? plan.keys.sessionTokenSecret },
+    ...(secrets.jwtSecret === undefined ? [] : [{ name: 'JWT_SECRET', text: secrets.jwtSecret }]),
+    ...(secrets.apiToken === undefined ? [] : [{ name: 'API_TOKEN', text: secrets.apiToken }]),
+    { name: 'ISSUERS', service: { name: 'issuers' } },
     ...OBJECTS.map(({ binding, className }) => ({
       name: binding,
       durableObjectNamespace: { className },
@@ -91,9 +106,19 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
   ]
 }
 
+/** A door for the public; nothing that a client says about itself in a header gets through it. */
+function describeSocket(address: string, index: number, tls: Reach['tls']): Socket {
+  const options = { injectRequestHeaders: CLAIMED_HEADERS.map((name) => ({ name })) }
+  const door = { name: `public-${index}`, address, service: { name: 'control', entrypoint: 'Public' } }
+  return tls === undefined
+    ? { ...door, http: options }
+    : { ...door, https: { options, tlsOptions: { keypair: { ...tls } } } }
+}
+
 /**
  * Configuration of workerd: one Worker, its public sockets, and nothing a development server would add. A public socket leads to
- * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network at all.
+ * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network but that of issuers, through
+ * a binding that only the code that asks them uses.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
   return {
@@ -116,15 +141,11 @@ export function describeWorkerd(plan: ControlPlan): Config {
       },
       dial('host', plan.hostSocket),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
+      { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
     ],
-    sockets: plan.listen.map((address, index) => ({
-      name: `public-${index}`,
-      address,
-      service: { name: 'control', entrypoint: 'Public' },
-      http: { injectRequestHeaders: CLAIMED_HEADERS.map((name) => ({ name })) },
-    })),
+    sockets: plan.listen.map((address, index) => describeSocket(address, index, plan.tls)),
     structuredLogging: true,
   }
 }

@@ -13,6 +13,8 @@ export interface Keys {
   readonly signingKey: string
   /** Key of the HMAC in sandbox ids, in base64. */
   readonly idKey: string
+  /** Keys of session tokens, as `decodeSessionKeys` reads them. */
+  readonly sessionTokenSecret: string
   /** Control knows the local token by this alone. */
   readonly localTokenSha256: string
 }
@@ -26,6 +28,10 @@ async function makeSigningKey(): Promise<string> {
   return Buffer.from(await crypto.subtle.exportKey('pkcs8', pair.privateKey)).toString('base64')
 }
 
+function makeSessionKeys(): string {
+  return `k1:${randomBytes().toString('base64')}`
+}
+
 function makeToken(): string {
   return `swl_${randomBytes().toString('base64url')}`
 }
@@ -35,6 +41,7 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
   const fresh = await makeSigningKey()
   const signingKey = readOrMake(path.join(folder.keys, 'signing-key'), () => fresh)
   const idKey = readOrMake(path.join(folder.keys, 'id-key'), () => randomBytes().toString('base64'))
+  const sessionTokenSecret = readOrMake(path.join(folder.keys, 'session-token-secret'), makeSessionKeys)
   if (options.isNewToken) writePrivateFile(folder.localToken, makeToken())
   const token = readOrMake(folder.localToken, makeToken).trim()
   if (!TOKEN.test(token))
@@ -42,5 +49,6 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
       'bad_request',
       `Cannot use "${folder.localToken}": it holds no token; make a new one with --new-token`,
     )
-  return { signingKey, idKey, localTokenSha256: createHash('sha256').update(token).digest('hex') }
+  const localTokenSha256 = createHash('sha256').update(token).digest('hex')
+  return { signingKey, idKey, sessionTokenSecret, localTokenSha256 }
 }

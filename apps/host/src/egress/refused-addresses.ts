@@ -54,6 +54,18 @@ const REFUSED_IPV6 = [
   '3fff::/20',
 ]
 
+/** All of that, for what takes networks by their names. */
+export const NOT_PUBLIC: readonly string[] = [
+  ...REFUSED_IPV4,
+  ...REFUSED_IPV6,
+  ...CARRIES_IPV4.map(({ network: text }) => text).filter((text) => !text.startsWith('::ffff:')),
+  '::/128',
+  '::1/128',
+  'fc00::/7',
+  'fe80::/10',
+  'ff00::/8',
+]
+
 interface Network {
   readonly bytes: Uint8Array
   readonly bits: number

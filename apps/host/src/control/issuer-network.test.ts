@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { issuerFromPreset } from '@sandwire/internal'
+import { describeIssuerNetwork, findPrivateAddresses } from './issuer-network.ts'
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  'public.example': ['93.184.216.34', '2606:2800:220:1::1'],
+  'lan.example': ['10.1.2.3', '93.184.216.34', 'fd12::1'],
+  'metadata.example': ['169.254.169.254', 'fd00:ec2::254', 'fe80::1', '100.100.100.200', '168.63.129.16'],
+  '127.0.0.1': ['127.0.0.1'],
+}
+
+function find(...urls: string[]): Promise<readonly string[]> {
+  const issuers = urls.map((issuer) => issuerFromPreset('oidc', { issuer, audience: 'a' }))
+  return findPrivateAddresses(issuers, async (host) => NAMES[host] ?? [])
+}
+
+describe('the network of issuers (threat T21)', () => {
+  test('is nothing without issuers', () => {
+    expect(describeIssuerNetwork({ hasIssuers: false, privateAddresses: [] })).toEqual({
+      allow: [],
+      deny: ['0.0.0.0/0', '::/0'],
+    })
+  })
+
+  test('has addresses of this machine and its own network only where a configured issuer is', async () => {
+    expect(await find('https://public.example', 'https://unknown.example')).toEqual([])
+    expect(await find('https://lan.example', 'http://127.0.0.1:1')).toEqual([
+      '10.1.2.3',
+      'fd12::1',
+      '127.0.0.1',
+    ])
+  })
+
+  test('never has those at which a cloud gives credentials away', async () => {
+    expect(await find('https://metadata.example')).toEqual([])
+    const { deny } = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
+    for (const network of ['169.254.0.0/16', 'fe80::/10', '127.0.0.0/8', '10.0.0.0/8', '168.63.129.16/32'])
+      expect(deny).toContain(network)
+  })
+
+  test('allows single addresses, and the authorities that are given', () => {
+    const network = describeIssuerNetwork({
+      hasIssuers: true,
+      privateAddresses: ['10.1.2.3', 'fd12::1'],
+      authorities: 'pem',
+    })
+    expect(network.allow).toEqual(['public', '10.1.2.3/32', 'fd12::1/128'])
+    expect(network.tlsOptions).toEqual({ trustBrowserCas: true, trustedCertificates: ['pem'] })
+  })
+})

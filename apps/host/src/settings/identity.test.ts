@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'bun:test'
+import { hasIdentity, type Identity, judgeIdentity, nameIdentities } from './identity.ts'
+import { judgeSettingsFile } from './settings-file.ts'
+
+function judge(
+  env: Record<string, string>,
+  settings?: unknown,
+): { readonly identity: Identity; readonly passed: unknown; readonly problems: string[] } {
+  const problems: string[] = []
+  const text = typeof settings === 'string' ? settings : JSON.stringify(settings)
+  const file = judgeSettingsFile('/s', () => (settings === undefined ? undefined : text), problems)
+  const around = {
+    env,
+    readFile: (name: string) => (name === '/ca' ? '-----BEGIN CERTIFICATE-----' : undefined),
+    readSecretFile: () => '',
+  }
+  return { identity: judgeIdentity(around, file.issuers, problems), passed: file.passed, problems }
+}
+
+const KEYCLOAK = {
+  SANDWIRE_ISSUER: 'keycloak',
+  SANDWIRE_ISSUER_DOMAIN: 'id.example',
+  SANDWIRE_ISSUER_REALM: 'team',
+  SANDWIRE_ISSUER_AUDIENCE: 'sandwire',
+  SANDWIRE_ISSUER_CLIENT_ID: 'web',
+}
+
+describe('judgeIdentity', () => {
+  test('knows nobody by itself', () => {
+    const { identity, problems } = judge({})
+    expect(problems).toEqual([])
+    expect(hasIdentity(identity)).toBe(false)
+    expect(nameIdentities(identity)).toEqual([])
+  })
+
+  test('makes an issuer of a preset and variables', () => {
+    const { identity, problems } = judge(KEYCLOAK)
+    expect(problems).toEqual([])
+    expect(identity.issuers).toMatchObject([
+      { id: 'keycloak', issuer: 'https://id.example/realms/team', audiences: ['sandwire'], clientId: 'web' },
+    ])
+    expect(hasIdentity(identity)).toBe(true)
+    expect(nameIdentities(identity)).toEqual(['Keycloak (https://id.example/realms/team)'])
+  })
+
+  test('takes a URL as an issuer that no preset knows', () => {
+    const { identity } = judge({ SANDWIRE_ISSUER: 'https://id.example/x', SANDWIRE_ISSUER_AUDIENCE: 'a' })
+    expect(identity.issuers).toMatchObject([{ id: 'oidc', issuer: 'https://id.example/x' }])
+  })
+
+  test('adds issuers of the settings file', () => {
+    const { identity, problems } = judge(KEYCLOAK, {
+      issuers: [
+        { issuer: 'google', clientId: 'g' },
+        { issuer: 'https://two.example', audience: 'a', id: 'two', name: 'Two', defaultScopes: ['connect'] },
+      ],
+    })
+    expect(problems).toEqual([])
+    expect(identity.issuers.map(({ id }) => id)).toEqual(['keycloak', 'google', 'two'])
+    expect(identity.issuers[2]).toMatchObject({ name: 'Two', defaultScopes: ['connect'] })
+  })
+
+  test('names everything that is wrong', () => {
+    const env = { SANDWIRE_ISSUER: 'http://id.example', SANDWIRE_ISSUER_AUDIENCE: 'a', JWT_SECRET: 'short' }
+    const { problems } = judge(env, { issuers: [{ issuer: 'nobody' }, { issuer: 'keycloak' }], more: 1 })
+    expect(problems).toHaveLength(5)
+  })
+
+  test.each<[Record<string, string>, unknown]>([
+    [{ SANDWIRE_ISSUER_CLIENT_ID: 'c' }, undefined],
+    [{}, 'junk'],
+    [{}, '[]'],
+    [{}, { issuers: 'x' }],
+    [{}, { issuers: [{ issuer: 'google', clientId: 'g', surprise: 1 }] }],
+    [{}, { issuers: [{ issuer: 'google', clientId: 'g', defaultScopes: ['operator'] }] }],
+    [{}, { commands: { free: 'yes' } }],
+    [{}, { limits: { sessionsPerSandbox: -1 } }],
+    [{}, { limits: { surprise: 1 } }],
+    [{}, { tokenInUrl: 'yes' }],
+    [{}, { sessionTokenMinutes: 5 }],
+    [{}, { hosts: ['evil'] }],
+    [{}, { localTokenSha256: 'x' }],
+    [KEYCLOAK, { issuers: [{ issuer: 'google', clientId: 'g', id: 'keycloak' }] }],
+    [KEYCLOAK, { issuers: [{ issuer: 'https://id.example/realms/team', audience: 'a' }] }],
+    [{ SANDWIRE_ISSUER_CA_FILE: '/nothing' }, undefined],
+  ])('refuses %j with %j', (env, settings) => {
+    expect(judge(env, settings).problems).toHaveLength(1)
+  })
+
+  test('hands on what control judges', () => {
+    expect(judge({}, { limits: { sessionsPerSandbox: 1 }, tokenInUrl: true }).passed).toEqual({
+      limits: { sessionsPerSandbox: 1 },
+      tokenInUrl: true,
+    })
+  })
+})

@@ -1,0 +1,70 @@
+import {
+  ISSUED_SCOPES,
+  ISSUER_ALGORITHMS,
+  type IssuerConfig,
+  issuerFromPreset,
+  isIssuerPreset,
+} from '@sandwire/internal'
+import { shape } from '@sandwire/protocol'
+import { type Environment, read } from './environment.ts'
+
+const short = shape.optional(shape.text(2048, /./))
+
+/** An issuer as an operator writes it down: a preset or a URL, and what only this installation can know. */
+export const issuerWishShape = shape.record({
+  /** A preset, or the issuer's URL to the letter as its tokens say it. */
+  issuer: shape.text(2048, /./),
+  /** URL behind a preset that needs one, such as a broker. */
+  url: short,
+  domain: short,
+  realm: short,
+  tenant: short,
+  clientId: short,
+  audience: short,
+  id: short,
+  name: short,
+  defaultScopes: shape.optional(shape.list(shape.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length)),
+  requestScopes: shape.optional(shape.list(shape.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 8)),
+  bearer: shape.optional(shape.oneOf(['access_token', 'id_token'])),
+  algorithms: shape.optional(shape.list(shape.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length)),
+})
+export type IssuerWish = shape.Decoded<typeof issuerWishShape>
+
+/** What the one issuer that variables can name is made of. */
+const VARIABLES = {
+  SANDWIRE_ISSUER_URL: 'url',
+  SANDWIRE_ISSUER_DOMAIN: 'domain',
+  SANDWIRE_ISSUER_REALM: 'realm',
+  SANDWIRE_ISSUER_TENANT: 'tenant',
+  SANDWIRE_ISSUER_CLIENT_ID: 'clientId',
+  SANDWIRE_ISSUER_AUDIENCE: 'audience',
+  SANDWIRE_ISSUER_NAME: 'name',
+} as const
+
+/** The issuer that variables name, if they do. */
+export function wishFromEnvironment(env: Environment, problems: string[]): IssuerWish | undefined {
+  const issuer = read(env, 'SANDWIRE_ISSUER')
+  const set = Object.entries(VARIABLES).flatMap(([variable, key]) => {
+    const text = read(env, variable)
+    return text === undefined ? [] : [{ variable, key, text }]
+  })
+  if (issuer === undefined) {
+    for (const { variable } of set.slice(0, 1))
+      problems.push(`${variable} is set without SANDWIRE_ISSUER: set that too, or unset it`)
+    return undefined
+  }
+  const wish = issuerWishShape.decode({
+    issuer,
+    ...Object.fromEntries(set.map(({ key, text }) => [key, text])),
+  })
+  if (wish === undefined) problems.push('SANDWIRE_ISSUER cannot be used: something of it is too long')
+  return wish
+}
+
+/** Settings of a wished issuer. Throws with the reason when the wish is not complete or not sound. */
+export function grantWish({ issuer, url, ...inputs }: IssuerWish): IssuerConfig {
+  if (isIssuerPreset(issuer))
+    return issuerFromPreset(issuer, { ...inputs, ...(url !== undefined && { issuer: url }) })
+  // Whoever writes an address means that issuer, and nothing is known about it.
+  return issuerFromPreset(issuer.includes('/') ? 'oidc' : issuer, { ...inputs, issuer })
+}

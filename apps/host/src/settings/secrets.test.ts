@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'bun:test'
+import { judgeSecrets, type Secrets } from './secrets.ts'
+
+const LONG = 'x'.repeat(32)
+const KEYS = `k1:${Buffer.alloc(32).toString('base64')}`
+
+function judge(env: Record<string, string>): { readonly secrets: Secrets; readonly problems: string[] } {
+  const problems: string[] = []
+  const readFile = (file: string): string => {
+    if (file === '/secret') return `${LONG}\n`
+    throw new Error('others can open it; chmod 600')
+  }
+  return { secrets: judgeSecrets(env, readFile, problems), problems }
+}
+
+describe('judgeSecrets', () => {
+  test('takes none, and each from a variable or a file', () => {
+    expect(judge({})).toEqual({ secrets: {}, problems: [] })
+    expect(judge({ JWT_SECRET: LONG, API_TOKEN_FILE: '/secret', SESSION_TOKEN_SECRET: KEYS })).toEqual({
+      secrets: { jwtSecret: LONG, apiToken: LONG, sessionTokenSecret: KEYS },
+      problems: [],
+    })
+  })
+
+  test.each<Record<string, string>>([
+    { JWT_SECRET: 'short' },
+    { JWT_SECRET: 'x'.repeat(31) },
+    { JWT_SECRET: 'x'.repeat(10_000) },
+    { API_TOKEN: 'x'.repeat(31) },
+    { API_TOKEN: `${LONG} ${LONG}` },
+    { API_TOKEN: `${LONG}.${LONG}.${LONG}` },
+    { API_TOKEN: `swl_${LONG}` },
+    { SESSION_TOKEN_SECRET: LONG },
+    { SESSION_TOKEN_SECRET: 'k1:c2hvcnQ=' },
+    { JWT_SECRET: LONG, JWT_SECRET_FILE: '/secret' },
+    { JWT_SECRET_FILE: '/open' },
+  ])('refuses %j', (env) => {
+    expect(judge(env).problems).toHaveLength(1)
+  })
+
+  test('says what is wrong without a character of the secret (threat T2)', () => {
+    const canary = 'CNRY0123456789abcdef'
+    for (const variable of ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET']) {
+      const { problems } = judge({ [variable]: canary })
+      expect(problems).toHaveLength(1)
+      expect(problems.join()).not.toContain(canary)
+    }
+  })
+})
