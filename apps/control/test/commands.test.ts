@@ -15,6 +15,12 @@ const COMMANDS = {
       params: { one: { pattern: '.*' }, two: { pattern: '.*', default: 'none' } },
       env: { GREETING: 'hello' },
     },
+    {
+      id: 'lang',
+      title: 'Say its language',
+      argv: ['sh', '-c', 'printf "LANG is <$LANG>"'],
+      env: { LANG: 'C' },
+    },
     { id: 'wait', title: 'Wait for input', argv: ['cat'], mode: 'pipe' },
   ],
 }
@@ -63,6 +69,12 @@ async function sessionsNow(): Promise<number> {
   const { sessions } = (await (await get('/api/account/sessions', OWNER)).json()) as { sessions: unknown[] }
   return sessions.length
 }
+
+const hello = (env: Record<string, string>): string =>
+  JSON.stringify({
+    ...{ type: 'hello', version: 1, identity: crypto.randomUUID().replaceAll('-', ''), resuming: false },
+    ...{ received: 0, window: 65_536, cols: 80, rows: 24, env },
+  })
 
 describe('a credential that is good for connecting only (threat T9)', () => {
   test('starts nothing by an upgrade, however it asks', async () => {
@@ -124,11 +136,6 @@ describe('a credential that is good for connecting only (threat T9)', () => {
   })
 
   test('cannot change the environment of a template with its hello', async () => {
-    const hello = (env: Record<string, string>): string =>
-      JSON.stringify({
-        ...{ type: 'hello', version: 1, identity: crypto.randomUUID().replaceAll('-', ''), resuming: false },
-        ...{ received: 0, window: 65_536, cols: 80, rows: 24, env },
-      })
     for (const [env, expected] of [
       [{ LD_PRELOAD: '/tmp/x.so' }, 'forbidden'],
       [{ GREETING: 'other' }, 'forbidden'],
@@ -164,6 +171,7 @@ describe('a template', () => {
             { name: 'two', description: '', maxLength: 256, pattern: '.*', default: 'none' },
           ],
         },
+        { id: 'lang', title: 'Say its language', description: '', mode: 'pipe', params: [] },
         { id: 'wait', title: 'Wait for input', description: '', mode: 'pipe', params: [] },
       ],
     })
@@ -180,6 +188,19 @@ describe('a template', () => {
     await eventually(() => control.log.some((line) => line.includes('"template":"wait"')), {
       what: 'the line',
     })
+  })
+
+  test('keeps its variables, also those that a terminal may set', async () => {
+    const handshake = await upgrade(control, '/attach?sandbox=dev&template=lang', { ...bearer(OWNER), ...V1 })
+    if (handshake.kind !== 'open') throw new Error(refusalOf(handshake))
+    await using socket = handshake.socket
+    await socket.sendFrame({
+      opcode: OPCODE.text,
+      payload: new TextEncoder().encode(hello({ LANG: 'de_DE.UTF-8' })),
+    })
+    let text = ''
+    while (!text.includes('>')) text += new TextDecoder().decode((await socket.nextFrame()).payload)
+    expect(text).toEndWith('LANG is <C>')
   })
 
   test.each([
