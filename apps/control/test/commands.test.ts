@@ -4,6 +4,7 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const COMMANDS = {
   blocked: ['reboot'],
@@ -271,4 +272,28 @@ describe('the operator', () => {
       what: 'the reason',
     })
   })
+})
+
+test('(threat T9) what sandboxd is told is no more than the credential is good for', async () => {
+  await using places = new StandInSandboxes()
+  await using server = await startControl({
+    birthplace: places,
+    config: { commands: COMMANDS },
+    bindings: { JWT_SECRET },
+  })
+  const claimsOf = async (query: string, token: string) => {
+    const handshake = await upgrade(server, `/attach?${query}`, { ...bearer(token), ...V1 })
+    if (handshake.kind !== 'open') throw new Error(refusalOf(handshake))
+    await using socket = handshake.socket
+    const session = new TextDecoder().decode((await socket.nextFrame()).payload).replace('session ', '')
+    const { exec, starts, env } = places.seen.at(-1)?.claims ?? {}
+    return { session, exec, starts, env }
+  }
+  const { session, ...started } = await claimsOf('sandbox=dev&cmd=cat', OWNER)
+  expect(started).toEqual({ exec: true, starts: undefined, env: undefined })
+  expect(await claimsOf(`session=${session}`, CONNECT)).toMatchObject({ exec: false, starts: undefined })
+  for (const token of [CONNECT, OWNER]) {
+    const template = await claimsOf('sandbox=dev&template=lang', token)
+    expect(template).toMatchObject({ exec: false, starts: true, env: { LANG: 'C' } })
+  }
 })
