@@ -46,8 +46,7 @@ export class Wire implements AsyncDisposable {
 
   /** Says hello, with only what a test cares about. */
   async hello(hello: Partial<Hello> = {}): Promise<void> {
-    await this.#opened.promise
-    this.send(helloText(hello))
+    await this.send(helloText(hello))
   }
 
   async send(message: object | string | Uint8Array<ArrayBuffer>): Promise<void> {
@@ -73,7 +72,8 @@ export class Wire implements AsyncDisposable {
   /** The code of the error that the connection ended with. */
   async refusal(): Promise<string> {
     await this.#closed.promise
-    return String(this.of('error').at(-1)?.['code'] ?? this.close?.code)
+    const code = this.of('error').at(-1)?.['code']
+    return typeof code === 'string' ? code : `closed with ${String(this.close?.code)}`
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
