@@ -382,3 +382,18 @@ describe('a cookie', () => {
     }
   })
 })
+
+describe('a server that has no local identity', () => {
+  test('signs nobody in by a link of the host', async () => {
+    await using open = await startControl({
+      birthplace: sandboxes,
+      config: { mode: 'open', localTokenSha256: undefined, issuers: [issuer.configFor()] },
+    })
+    const code = 'c'.repeat(32)
+    open.host.codes.add(code)
+    const jar = new CookieJar(open)
+    expect((await jar.write('POST', '/api/signin', { code })).status).toBe(401)
+    expect(jar.cookies.size).toBe(0)
+    expect(open.host.codes.has(code)).toBe(true)
+  })
+})
