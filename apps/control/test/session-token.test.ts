@@ -60,7 +60,7 @@ describe('a session token', () => {
     for (const user of ['a', 'ab', 'abc']) {
       const token = await tokens.mint({ ...BINDING, user }, NOW)
       const readable = await Promise.all(
-        [...letters].map((last) => tokens.read(token.slice(0, -1) + last, user, NOW)),
+        Array.from(letters).map((last) => tokens.read(token.slice(0, -1) + last, user, NOW)),
       )
       expect(readable.filter((session) => session !== undefined)).toEqual([SESSION])
     }

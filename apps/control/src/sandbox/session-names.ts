@@ -7,7 +7,7 @@ import { noSuchSession } from './missing.ts'
 export const SESSION_HEADER = 'sandwire-session'
 export const MODE_HEADER = 'sandwire-mode'
 /** How a client is told a name for it. */
-export const TOKEN_HEADER = 'sandwire-session-token'
+const TOKEN_HEADER = 'sandwire-session-token'
 
 /** Session tokens: made for who may see a session, and taken where its id would be. */
 export class SessionNames {

@@ -1,5 +1,5 @@
 /** Most ways, as a power of two, in which a pattern may try to match a value: some hundred milliseconds. */
-export const MAX_COST_BITS = 27
+const MAX_COST_BITS = 27
 
 /** Pieces of a pattern that matter here: escapes, classes and quantifiers are taken whole. */
 const PIECE = /\\(?:k<|.)|\[(?:\\.|[^\]\\])*\]|\(\?.|\{(\d+)(?:(,)(\d*))?\}|[()*+?|]/gsu
