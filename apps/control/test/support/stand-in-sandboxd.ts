@@ -91,6 +91,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     const { claims } = this.seen.at(-1) ?? { claims: undefined }
     if (url.pathname === '/__meta/version') return Response.json(this.version)
     if (url.pathname === '/activity') return Response.json(this.activity)
+    if (url.pathname === '/attachments/close') return Response.json({ closed: 0 })
     const [, named = ''] = /^\/sessions\/([^/]+)$/.exec(url.pathname) ?? []
     if (this.sessions.has(named)) return Response.json(factsOf(named))
     if (url.pathname === '/attach' && this.#upgrade(request, server, claims?.session)) return undefined

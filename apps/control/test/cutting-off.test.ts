@@ -1,0 +1,249 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, type RawWebSocket } from '@sandwire/testing'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const REVOKED = { code: 4435, reason: 'revoked' }
+const limits = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+/** What ends within five seconds has ended by then, on a machine that does much else. */
+const WAIT = { timeoutMs: 15_000 }
+
+/** A socket to a session that says nothing and hears when it is closed. */
+async function watch(control: RunningControl, person: Person, session: string): Promise<RawWebSocket> {
+  const { headers } = person
+  const path = `/attach?session=${session}`
+  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
+  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
+  return handshake.socket
+}
+
+/** The code by which somebody is told that they cannot attach. */
+async function refusalTo(control: RunningControl, person: Person, session: string): Promise<string> {
+  const { headers } = person
+  const path = `/attach?session=${session}`
+  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
+  if (handshake.kind !== 'open') return refusalOf(handshake)
+  const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
+  handshake.socket.reset()
+  return String(Reflect.get(Object(JSON.parse(frame)), 'code'))
+}
+
+async function startSession(owner: Person, sandbox: string): Promise<string> {
+  const started = await owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 600 })
+  return textIn(started, 'id')
+}
+
+async function makeSandbox(owner: Person, name: string): Promise<string> {
+  return textIn(await owner.post('/api/sandboxes', { name }), 'id')
+}
+
+async function shareWith(owner: Person, person: Person, request: object): Promise<string> {
+  const made = await owner.post('/api/grants', { role: 'collaborator', ...request })
+  await person.post('/api/grants/redeem', { link: linkIn(made) })
+  return textIn(made, 'grant')
+}
+
+async function isOpen(socket: RawWebSocket): Promise<boolean> {
+  await socket.sendFrame({ opcode: 9, payload: new Uint8Array() })
+  return (await socket.nextFrame()).opcode === 10
+}
+
+describe('with the real sandboxd', () => {
+  let sandboxes: RealSandboxes
+  let control: RunningControl
+  let owner: Person
+  let bob: Person
+  let sandbox: string
+  let session: string
+  beforeAll(async () => {
+    sandboxes = new RealSandboxes()
+    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    owner = new Person(control, TOKEN)
+    bob = await Person.named(control, 'bob')
+    sandbox = await makeSandbox(owner, 'dev')
+    session = await startSession(owner, 'dev')
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  test('(threat T6) revoking a grant closes who came by it, for good, and nobody else', async () => {
+    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    await using guest = await watch(control, bob, session)
+    await using own = await watch(control, owner, session)
+    expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+    expect((await guest.closed).frame).toEqual(REVOKED)
+    expect(await isOpen(own)).toBe(true)
+    expect(await refusalTo(control, bob, session)).toBe('session_not_found')
+  })
+
+  test('(threat T6) a grant that expires closes who came by it', async () => {
+    await shareWith(owner, bob, { sandbox: 'dev', expiresSeconds: 2 })
+    await using guest = await watch(control, bob, session)
+    expect((await guest.closed).frame).toEqual(REVOKED)
+    expect(await refusalTo(control, bob, session)).toBe('session_not_found')
+  }, 20_000)
+
+  test('(threat T6) signing out closes what hangs on that sign-in, wherever it is, and ends its token', async () => {
+    const laptop = await Person.named(control, 'ada', { jti: 'laptop' })
+    const phone = await Person.named(control, 'ada', { jti: 'phone' })
+    await shareWith(owner, laptop, { sandbox: 'dev' })
+    await makeSandbox(laptop, 'hers')
+    const hers = await startSession(laptop, 'hers')
+    await using one = await watch(control, laptop, session)
+    await using two = await watch(control, laptop, hers)
+    await using other = await watch(control, phone, session)
+    expect((await laptop.post('/api/signout', undefined)).status).toBe(204)
+    expect((await one.closed).frame).toEqual(REVOKED)
+    expect((await two.closed).frame).toEqual(REVOKED)
+    expect(await isOpen(other)).toBe(true)
+    expect(codeIn(await laptop.get('/api/sandboxes'))).toBe('401 unauthorized')
+    expect((await phone.get('/api/sandboxes')).status).toBe(200)
+  })
+
+  test('(threat T6) deleting an account closes everybody in its sandboxes, and itself everywhere', async () => {
+    const carol = await Person.named(control, 'carol')
+    const again = await Person.named(control, 'carol', { jti: 'another' })
+    await shareWith(owner, carol, { sandbox: 'dev' })
+    const hers = await makeSandbox(carol, 'hers')
+    const inHers = await startSession(carol, 'hers')
+    await shareWith(carol, bob, { sandbox: 'hers' })
+    await using elsewhere = await watch(control, carol, session)
+    await using home = await watch(control, carol, inHers)
+    await using guest = await watch(control, bob, inHers)
+    expect(codeIn(await carol.ask('DELETE', '/api/account', { confirm: 'yes' }))).toBe('400 bad_request')
+    expect(codeIn(await carol.ask('DELETE', '/api/account', {}))).toBe('400 bad_request')
+    expect(await isOpen(elsewhere)).toBe(true)
+    const deleted = await carol.ask('DELETE', '/api/account', { confirm: 'carol' })
+    expect(deleted).toMatchObject({ status: 200, body: { left: 0 } })
+    expect((await elsewhere.closed).frame).toEqual(REVOKED)
+    for (const socket of [home, guest]) expect([4435, 1012]).toContain((await socket.closed).frame?.code ?? 0)
+    expect(control.host.sandboxes.has(hers)).toBe(false)
+    for (const person of [carol, again])
+      expect(codeIn(await person.get('/api/sandboxes'))).toBe('401 unauthorized')
+    expect(JSON.stringify((await owner.get(`/api/grants?sandbox=${sandbox}`)).body)).not.toContain('carol')
+    expect(await refusalTo(control, bob, inHers)).toBe('session_not_found')
+  }, 20_000)
+
+  test("deletes nothing of the machine's own user", async () => {
+    expect(codeIn(await owner.ask('DELETE', '/api/account', { confirm: 'local' }))).toBe('403 forbidden')
+    expect((await owner.get('/api/sandboxes/dev')).status).toBe(200)
+  })
+})
+
+describe('with a sandboxd in the hands of the test', () => {
+  let sandboxes: StandInSandboxes
+  let control: RunningControl
+  let owner: Person
+  let bob: Person
+  let sandbox: string
+  let session: string
+  beforeAll(async () => {
+    sandboxes = new StandInSandboxes()
+    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    owner = new Person(control, TOKEN)
+    bob = await Person.named(control, 'bob')
+    sandbox = await makeSandbox(owner, 'dev')
+    const { headers } = owner
+    const started = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
+      subprotocols: ['sandwire.v1'],
+      headers,
+    })
+    if (started.kind === 'open') started.socket.reset()
+    session = [...sandboxes.sessions][0] ?? ''
+  })
+  afterEach(() => {
+    sandboxes.intercept = undefined
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  const severs = (): number => control.host.count(`POST /sandboxes/${sandbox}/sever`)
+  const closes = (): number => closings().length
+  const closings = () => sandboxes.seen.filter(({ claims }) => claims.path === '/attachments/close')
+  const isClose = (request: Request): boolean => new URL(request.url).pathname === '/attachments/close'
+
+  test.each([
+    ['hangs', () => new Promise<Response>(() => undefined)],
+    ['lies', () => Response.json({ closed: 'all of them' })],
+    ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
+  ] as const)(
+    '(threat T6) a sandbox whose sandboxd %s is severed, and asked until it confirms',
+    async (_, answer) => {
+      const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+      const before = severs()
+      const confirmed = closes()
+      sandboxes.intercept = (request) => (isClose(request) ? answer() : undefined)
+      expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+      await eventually(() => severs() > before, { what: 'the sandbox to be severed', ...WAIT })
+      sandboxes.intercept = undefined
+      await eventually(() => closes() > confirmed, { what: 'the cut to be confirmed', ...WAIT })
+      expect(severs()).toBe(before + 1)
+    },
+    40_000,
+  )
+
+  test('(threat T6) an attach that reaches sandboxd behind the cut is cut too', async () => {
+    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const held = Promise.withResolvers<undefined>()
+    const arrived = Promise.withResolvers<void>()
+    sandboxes.intercept = (request) => {
+      if (new URL(request.url).pathname !== '/attach') return undefined
+      arrived.resolve()
+      return held.promise as unknown as Promise<Response>
+    }
+    const before = closes()
+    const attaching = refusalTo(control, bob, session)
+    await arrived.promise
+    expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+    expect(closes()).toBe(before + 1)
+    held.resolve(undefined)
+    expect(await attaching).toBe('session_not_found')
+    expect(closes()).toBe(before + 2)
+  })
+
+  test('(threat T6) an attach whose sign-in ended on its way is cut too', async () => {
+    const ada = await Person.named(control, 'ada')
+    await shareWith(owner, ada, { sandbox: 'dev' })
+    const held = Promise.withResolvers<undefined>()
+    const arrived = Promise.withResolvers<void>()
+    sandboxes.intercept = (request) => {
+      if (new URL(request.url).pathname !== '/attach') return undefined
+      arrived.resolve()
+      return held.promise as unknown as Promise<Response>
+    }
+    const attaching = refusalTo(control, ada, session)
+    await arrived.promise
+    expect((await ada.post('/api/signout', undefined)).status).toBe(204)
+    const before = closes()
+    held.resolve(undefined)
+    expect(await attaching).toBe('unauthorized')
+    expect(closes()).toBe(before + 1)
+  })
+
+  test('says when a connection has to show its right again, and never to the machine itself', async () => {
+    const ada = await Person.named(control, 'eve')
+    await shareWith(owner, ada, { sandbox: 'dev' })
+    const joined = async (person: Person): Promise<number | undefined> => {
+      ;(await watch(control, person, session)).reset()
+      return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthoriseMs
+    }
+    const quarter = 15 * 60_000
+    expect(Math.abs(((await joined(ada)) ?? 0) - Date.now() - quarter)).toBeLessThan(60_000)
+    expect(await joined(owner)).toBeUndefined()
+    await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers: ada.headers })
+    const plain = sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims
+    // An hour, and a minute in which a token is still taken.
+    expect(Math.abs((plain?.reauthoriseMs ?? 0) - Date.now() - 61 * 60_000)).toBeLessThan(60_000)
+  })
+})

@@ -1,0 +1,92 @@
+import { Database } from 'bun:sqlite'
+import { SandwireError } from '@sandwire/protocol'
+import { expect, test } from 'bun:test'
+import { deliverFarewells } from '../src/account/deliver-farewells.ts'
+import { Farewells, type Word } from '../src/account/farewells.ts'
+import { AccountStore } from '../src/account/store.ts'
+import { notAccepted } from '../src/auth/authenticator.ts'
+import { whileWelcome } from '../src/auth/while-welcome.ts'
+import { createLog } from '../src/log.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const LOGIN: Word = { is: 'login', login: 'l1' }
+const HOUR_MS = 60 * 60 * 1000
+const log = createLog(
+  () => undefined,
+  () => 0,
+)
+
+function open(): Farewells {
+  const sql = sqlOf(new Database(':memory:'))
+  void new AccountStore(sql)
+  return new Farewells(sql)
+}
+
+test('each sandbox is told once, until it has heard', async () => {
+  const farewells = open()
+  farewells.say(['a', 'b', 'a'], LOGIN, 0)
+  farewells.say(['a'], LOGIN, 0)
+  const told: string[] = []
+  let isAway = true
+  const tell = async (sandbox: string): Promise<void> => {
+    told.push(sandbox)
+    if (isAway && sandbox === 'b') throw new SandwireError('sandbox_unreachable', 'no')
+  }
+  await deliverFarewells({ farewells, tell, nowMs: () => 0, log })
+  expect(told).toEqual(['a', 'b'])
+  expect(farewells.nextMs).toBe(500)
+  await deliverFarewells({ farewells, tell, nowMs: () => 499, log })
+  expect(told).toEqual(['a', 'b'])
+  isAway = false
+  await deliverFarewells({ farewells, tell, nowMs: () => 500, log })
+  expect(told).toEqual(['a', 'b', 'b'])
+  expect(farewells.count).toBe(0)
+  expect(farewells.nextMs).toBeUndefined()
+})
+
+test('a clock that was set back delays nothing for long', () => {
+  const farewells = open()
+  farewells.say(['a'], LOGIN, 10 * HOUR_MS)
+  expect(farewells.due(9 * HOUR_MS).length).toBe(1)
+})
+
+test('(threat T6) a token whose sign-in ended is not accepted, others of the account are', () => {
+  const farewells = open()
+  farewells.endToken('l1', HOUR_MS, 0)
+  expect(farewells.accepts({ login: 'l1', issuedMs: 0 }, 10)).toBe(false)
+  // An hour more on a clock that jumps changes nothing: the token itself has ended then.
+  expect(farewells.accepts({ login: 'l1', issuedMs: 0 }, 2 * HOUR_MS)).toBe(false)
+  expect(farewells.accepts({ login: 'l2', issuedMs: 0 }, 10)).toBe(true)
+})
+
+test('(threat T6) tokens from before a deletion are not accepted, later ones are', () => {
+  const farewells = open()
+  expect(farewells.accepts({ login: 'l1' }, 0)).toBe(true)
+  farewells.close(10 * HOUR_MS)
+  for (const issuedMs of [0, 10 * HOUR_MS, 10 * HOUR_MS + 60_000])
+    expect(farewells.accepts({ login: 'l1', issuedMs }, 11 * HOUR_MS)).toBe(false)
+  expect(farewells.accepts({ login: 'l1', issuedMs: 10 * HOUR_MS + 60_001 }, 11 * HOUR_MS)).toBe(true)
+  expect(farewells.accepts({ login: 'l1' }, 11 * HOUR_MS)).toBe(false)
+  expect(farewells.accepts({ login: 'l1' }, 35 * HOUR_MS)).toBe(true)
+})
+
+test('only credentials of a sign-in are asked about', async () => {
+  const asked: string[] = []
+  const of = (login?: string) =>
+    whileWelcome(
+      {
+        authenticate: async () => ({
+          ...{ account: 'a', name: '', scopes: [], via: 'bearer' },
+          ...(login === undefined ? {} : { login }),
+        }),
+      },
+      async (_, dated) => {
+        asked.push(dated.login)
+        return dated.login === 'good'
+      },
+    )
+  expect(await of().authenticate(new Headers())).toMatchObject({ account: 'a' })
+  expect(asked).toEqual([])
+  expect(await of('good').authenticate(new Headers())).toMatchObject({ account: 'a' })
+  expect(of('ended').authenticate(new Headers())).rejects.toThrow(notAccepted('the sign-in has ended'))
+})
