@@ -22,7 +22,8 @@ export function networkOf(address: string): string {
 }
 
 function isLoopback(address: string): boolean {
-  return address === '::1' || networkOf(address).startsWith('127.')
+  const text = parseIpAddress(networkOf(address))?.text ?? parseIpAddress(address)?.text ?? ''
+  return text === '::1' || text.startsWith('127.')
 }
 
 export interface AddressLimitSettings {

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, tokenOf } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const CANARY = 'canary-4f1d9b'
+
+interface Row {
+  readonly actor: string
+  readonly actorName: string
+  readonly action: string
+  readonly sandbox: string | null
+  readonly sandboxName: string | null
+  readonly session: string | null
+  readonly grant: string | null
+  readonly address: string
+  readonly outcome: string
+  readonly code: string | null
+  readonly command: string | null
+  readonly requestId: string
+}
+
+let sandboxes: RealSandboxes
+let control: RunningControl
+let owner: Person
+beforeAll(async () => {
+  sandboxes = new RealSandboxes()
+  control = await startControl({ birthplace: sandboxes, bindings: { JWT_SECRET } })
+  owner = new Person(control, TOKEN)
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+async function auditOf(person: Person, query = ''): Promise<readonly Row[]> {
+  const told = await person.get(`/api/audit?limit=1000${query}`)
+  expect(told.status).toBe(200)
+  return Reflect.get(Object(told.body), 'rows') as readonly Row[]
+}
+
+/** Deliveries follow the answers they are about. */
+async function rowsWhen(person: Person, query: string, isThere: (rows: readonly Row[]) => boolean) {
+  await eventually(async () => isThere(await auditOf(person, query)), { what: 'the rows to arrive' })
+  return auditOf(person, query)
+}
+
+const brief = ({ action, outcome, code }: Row): string =>
+  `${action} ${outcome}${code === null ? '' : ` ${code}`}`
+
+async function make(person: Person, name: string): Promise<string> {
+  const made = await person.post('/api/sandboxes', { name, start: false })
+  expect(made.status).toBe(201)
+  return textIn(made, 'id')
+}
+
+/** Gives somebody the whole sandbox. */
+async function share(name: string, role: string, to: Person): Promise<string> {
+  const grant = await owner.post('/api/grants', { sandbox: name, role })
+  expect((await to.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
+  return textIn(grant, 'grant')
+}
+
+async function startSession(name: string, json: unknown): Promise<string> {
+  const started = await owner.post(`/api/sandboxes/${name}/sessions`, json)
+  expect(started.status).toBe(201)
+  return textIn(started, 'id')
+}
+
+async function open(path: string, person = owner): Promise<string> {
+  const handshake = await upgrade(control, path, { headers: person.headers, subprotocols: ['sandwire.v1'] })
+  if (handshake.kind === 'open') handshake.socket.reset()
+  return handshake.kind
+}
+
+describe('the audit', () => {
+  test('has a row for everything that is done to a sandbox, and keeps it when that is gone', async () => {
+    const bob = await Person.named(control, 'bob')
+    const id = await make(owner, 'all')
+    await owner.ask('PUT', '/api/sandboxes/all/env', { env: { SECRET: CANARY } })
+    await owner.post('/api/sandboxes/all/start', undefined)
+    const session = await startSession('all', { cmd: '/bin/sh', args: ['-c', `: ${CANARY}; exec cat`] })
+    await owner.get(`/api/sandboxes/all/sessions/${session}/output`)
+    await owner.get('/logs/all')
+    await owner.ask('PUT', `/api/account/sessions/${session}/pin`)
+    await owner.delete(`/api/account/sessions/${session}/pin`)
+    expect(await open(`/attach?session=${session}`)).toBe('open')
+    expect(await open(`/attach?sandbox=all&cmd=/usr/bin/env&arg=${CANARY}`)).toBe('open')
+    await owner.post('/api/tickets', { sandbox: 'all', session })
+    const grant = await share('all', 'viewer', bob)
+    expect(await open(`/terminal/${session}`, bob)).toBe('open')
+    await owner.delete(`/api/grants/${grant}`)
+    await owner.delete(`/api/account/sessions/${session}`)
+    await owner.post('/api/sandboxes/all/exec', { cmd: 'echo', args: [CANARY], env: { A: CANARY } })
+    await owner.post('/api/sandboxes/all/stop', undefined)
+    expect((await owner.delete('/api/sandboxes/all')).status).toBe(204)
+
+    const rows = (await auditOf(owner, `&sandbox=${id}`)).toReversed()
+    expect(rows.map((row) => [row.action, row.actorName === 'bob', row.command])).toEqual([
+      ['sandbox.create', false, null],
+      ['sandbox.env', false, null],
+      ['sandbox.start', false, null],
+      ['session.start', false, 'sh'],
+      ['output.read', false, null],
+      ['logs.read', false, null],
+      ['session.pin', false, null],
+      ['session.unpin', false, null],
+      ['session.join', false, null],
+      ['session.start', false, 'env'],
+      ['ticket.create', false, null],
+      ['grant.create', false, null],
+      ['grant.redeem', true, null],
+      ['session.join', true, null],
+      ['grant.revoke', false, null],
+      ['session.end', false, null],
+      ['exec', false, 'echo'],
+      ['sandbox.stop', false, null],
+      ['sandbox.destroy', false, null],
+    ])
+    for (const row of rows) expect(row).toMatchObject({ sandboxName: 'all', outcome: 'allowed', code: null })
+    for (const row of rows.filter(({ action }) => action.startsWith('grant.'))) expect(row.grant).toBe(grant)
+    const joined = rows.filter(({ action }) => action === 'session.join')
+    expect(joined.map((row) => row.session)).toEqual([session, session])
+    expect(JSON.stringify(rows)).not.toContain(CANARY)
+  })
+
+  test('says what came of what was allowed', async () => {
+    const id = await make(owner, 'failing')
+    await owner.delete(`/api/account/sessions/${id}.${'0'.repeat(26)}`)
+    const rows = await rowsWhen(owner, `&sandbox=${id}`, (all) => all.length === 2)
+    expect(rows.map(brief)).toEqual(['session.end allowed sandbox_stopped', 'sandbox.create allowed'])
+    await owner.delete('/api/sandboxes/failing')
+  })
+
+  test('says where something came from, and believes no header about it (threat T50)', async () => {
+    const lies = Object.fromEntries(SPOOFS.map((name) => [name, '203.0.113.66']))
+    const from = { ...comingFrom('192.0.2.7'), ...lies }
+    const made = await owner.ask('POST', '/api/sandboxes', { name: 'far', start: false }, from)
+    const rows = await rowsWhen(owner, `&sandbox=${textIn(made, 'id')}`, (all) => all.length > 0)
+    expect(rows.map(({ address }) => address)).toEqual(['192.0.2.7'])
+    await owner.delete('/api/sandboxes/far')
+  })
+
+  test('has what people are refused who may do something there, and not what strangers are', async () => {
+    const [viewer, guest, stranger] = await Promise.all(
+      ['viewer', 'guest', 'stranger'].map((name) => Person.named(control, name)),
+    )
+    if (viewer === undefined || guest === undefined || stranger === undefined) throw new Error('People')
+    const id = await make(owner, 'refusing')
+    const session = await startSession(id, { cmd: 'cat' })
+    const other = await startSession(id, { cmd: 'cat' })
+    await share(id, 'viewer', viewer)
+    const link = await owner.post('/api/grants', { session, role: 'viewer' })
+    await guest.post('/api/grants/redeem', { link: linkIn(link) })
+
+    expect(codeIn(await stranger.post(`/api/sandboxes/${id}/stop`, undefined))).toBe('404 sandbox_not_found')
+    expect(codeIn(await stranger.delete(`/api/account/sessions/${session}`))).toBe('404 session_not_found')
+    expect(await open(`/attach?session=${session}`, stranger)).toBe('open')
+    expect(codeIn(await viewer.post(`/api/sandboxes/${id}/stop`, undefined))).toBe('403 forbidden')
+    expect(codeIn(await viewer.post(`/api/sandboxes/${id}/exec`, { cmd: 'id' }))).toBe('403 forbidden')
+    expect(await open(`/attach?sandbox=${id}&cmd=id`, viewer)).toBe('open')
+    expect(codeIn(await guest.delete(`/api/account/sessions/${session}`))).toBe('403 forbidden')
+    expect(await open(`/attach?session=${other}`, guest)).toBe('open')
+
+    const rows = await rowsWhen(owner, `&sandbox=${id}`, (all) =>
+      all.some((row) => row.session === other && row.outcome === 'refused'),
+    )
+    const refused = rows.filter(({ outcome }) => outcome === 'refused').toReversed()
+    expect(refused.map((row) => `${row.actorName}: ${brief(row)}`)).toEqual([
+      'viewer: sandbox.stop refused forbidden',
+      'viewer: exec refused forbidden',
+      'viewer: session.start refused forbidden',
+      'guest: session.end refused forbidden',
+      'guest: session.join refused sandbox_not_found',
+    ])
+    expect(rows.filter(({ actorName }) => actorName === 'stranger')).toEqual([])
+    // Strangers are in the log alone.
+    expect(await auditOf(stranger)).toEqual([])
+    expect(control.log.filter((line) => line.includes('"event":"refused"')).length).toBeGreaterThan(2)
+    await owner.delete(`/api/sandboxes/${id}`)
+  })
+
+  test('has what a credential is not good for, once, in the account of its owner', async () => {
+    const full = await Person.named(control, 'scoped')
+    const weak = new Person(control, await tokenOf('scoped', { scope: 'sandbox:connect' }))
+    const id = await make(full, 'mine')
+    expect(codeIn(await weak.post('/api/sandboxes/mine/stop', undefined))).toBe('403 forbidden')
+    expect(codeIn(await weak.post('/api/sandboxes', { name: 'more' }))).toBe('403 forbidden')
+    expect(codeIn(await weak.get('/api/audit'))).toBe('403 forbidden')
+    expect(await open('/attach?sandbox=mine&cmd=id', weak)).toBe('open')
+    const rows = await rowsWhen(full, '', (all) => all.some(({ action }) => action === 'session.start'))
+    expect(rows.map((row) => [brief(row), row.sandbox]).toReversed()).toEqual([
+      ['sandbox.create allowed', id],
+      ['sandbox.stop refused forbidden', id],
+      ['sandbox.create refused forbidden', null],
+      ['session.start refused forbidden', id],
+    ])
+    await full.delete('/api/sandboxes/mine')
+  })
+
+  test('is told page by page, of the own account alone', async () => {
+    const ann = await Person.named(control, 'ann')
+    const ben = await Person.named(control, 'ben')
+    for (const name of ['one', 'two', 'three']) await make(ann, name)
+    await make(ben, 'one')
+    await rowsWhen(ann, '', (all) => all.length === 3)
+    const first = await ann.get('/api/audit?limit=2')
+    const names = (body: unknown): unknown[] =>
+      (Reflect.get(Object(body), 'rows') as readonly Row[]).map((row) => row.sandboxName)
+    expect(names(first.body)).toEqual(['three', 'two'])
+    const second = await ann.get(`/api/audit?limit=2&before=${textIn(first, 'next')}`)
+    expect(names(second.body)).toEqual(['one'])
+    expect(Reflect.get(Object(second.body), 'next')).toBeNull()
+    expect((await auditOf(ben)).map((row) => row.actorName)).toEqual(['ben'])
+    expect(await auditOf(ann, '&action=sandbox.stop')).toEqual([])
+    for (const query of ['limit=0', 'limit=1001', 'before=x', 'action=nothing', 'since=-1', 'more=1'])
+      expect([query, codeIn(await ann.get(`/api/audit?${query}`))]).toEqual([query, '400 bad_request'])
+  })
+
+  test('has sign-ins and sign-outs', async () => {
+    const code = 'c'.repeat(32)
+    control.host.codes.add(code)
+    const response = await control.fetch('/api/signin', {
+      method: 'POST',
+      json: { code },
+      headers: { origin: control.origin, authorization: '' },
+    })
+    expect(response.status).toBe(204)
+    const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const headers = { cookie, origin: control.origin, authorization: '' }
+    expect((await control.fetch('/api/signout', { method: 'POST', headers })).status).toBe(204)
+    const rows = await auditOf(owner)
+    const signs = rows.filter(({ action }) => action.startsWith('sign'))
+    expect(signs.map(brief)).toEqual(['signout allowed', 'signin allowed'])
+  })
+
+  test('(threat T36) what people send cannot write rows of their own or hide in them', async () => {
+    const evil = `\r\n{"action":"fake"}\u001B[2J\u202E`
+    const person = new Person(control, await tokenOf('evil', { name: `eve${evil}` }))
+    const id = await make(person, 'evil')
+    const cmd = encodeURIComponent(`/bin/x${evil}${'y'.repeat(1000)}`)
+    await open(`/attach?sandbox=evil&cmd=${cmd}`, person)
+    await person.post('/api/sandboxes/evil/exec', { cmd: `x${evil}` })
+    const rows = await rowsWhen(person, '', (all) => all.filter((row) => row.command !== null).length === 2)
+    expect(rows.every(({ sandbox }) => sandbox === id)).toBe(true)
+    for (const value of rows.flatMap((row) => Object.values(row)))
+      expect(String(value)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
+    for (const line of control.log.filter((line) => line !== '' && line.startsWith('{')))
+      expect(line).not.toMatch(/\p{C}/u)
+    await person.delete('/api/sandboxes/evil')
+  })
+})

@@ -1,0 +1,289 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { SandwireError } from '@sandwire/protocol'
+import { AttachBudget } from '../src/account/attach-budget.ts'
+import { AccountStore } from '../src/account/store.ts'
+import { decodeConfig } from '../src/config.ts'
+import { AddressLimit, networkOf } from '../src/http/address-limit.ts'
+import { AttachLimits } from '../src/http/attach-limits.ts'
+import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { sqlOf } from './support/bun-sql.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, Person } from './support/people.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const NOW = 1_800_000_000_000
+
+function refusedBy(run: () => void): Pick<SandwireError, 'code' | 'retryAfterMs'> | undefined {
+  try {
+    run()
+    return undefined
+  } catch (error) {
+    return error as SandwireError
+  }
+}
+
+describe('the limit of an address', () => {
+  const limit = (exemptsLoopback = false) => new AddressLimit({ perMinute: 60, exemptsLoopback })
+  const taken = (of: AddressLimit, addresses: readonly string[]): number =>
+    addresses.filter((address) => of.refusal(address, NOW) === undefined).length
+
+  test('lets a minute of them through at once, then says how long to wait', () => {
+    const one = limit()
+    expect(
+      taken(
+        one,
+        Array.from({ length: 100 }, () => '192.0.2.1'),
+      ),
+    ).toBe(60)
+    expect(one.refusal('192.0.2.1', NOW)).toMatchObject({
+      code: 'too_many_from_address',
+      retryAfterMs: 1_000,
+    })
+    expect(one.refusal('192.0.2.2', NOW)).toBeUndefined()
+    expect(one.refusal('192.0.2.1', NOW + 1_000)).toBeUndefined()
+  })
+
+  test('(threat T50) counts all addresses that one IPv6 host can take as one, in every spelling', () => {
+    const host = Array.from({ length: 100 }, (_, index) => `2001:db8:1:2::${index.toString(16)}`)
+    expect(taken(limit(), host)).toBe(60)
+    const spellings = ['2001:db8:1:2::1', '2001:0db8:0001:0002:0000:0000:0000:0001', '2001:DB8:1:2:0:0:0:1']
+    expect(new Set(spellings.map(networkOf)).size).toBe(1)
+    expect(networkOf('2001:db8:1:3::1')).not.toBe(networkOf('2001:db8:1:2::1'))
+    expect(networkOf('::ffff:192.0.2.1')).toBe(networkOf('192.0.2.1'))
+  })
+
+  test('exempts this machine where everybody comes from it, and nowhere else', () => {
+    const loopback = Array.from({ length: 100 }, () => [
+      '127.0.0.1',
+      '::1',
+      '127.9.9.9',
+      '::ffff:127.0.0.1',
+    ]).flat()
+    expect(taken(limit(true), loopback)).toBe(400)
+    expect(taken(limit(false), loopback)).toBeLessThan(400)
+    expect(
+      taken(
+        limit(true),
+        Array.from({ length: 100 }, () => '127.evil.example'),
+      ),
+    ).toBe(60)
+  })
+
+  test('counts addresses that are not known as one', () => {
+    expect(
+      taken(
+        limit(),
+        Array.from({ length: 100 }, () => ''),
+      ),
+    ).toBe(60)
+  })
+
+  test('is counted by the platform where that can', async () => {
+    const keys: string[] = []
+    const limits = new AttachLimits({
+      perAddress: { perMinute: 60, exemptsLoopback: false },
+      rateLimit: { limit: async ({ key }) => ({ success: keys.push(key) < 2 }) },
+      takeOfAccount: async () => ({ ok: true, value: undefined }),
+      nowMs: () => NOW,
+    })
+    const call = { identity: 'ada', address: '2001:db8::1' }
+    await limits.admit(call)
+    expect(await limits.admit(call).catch((error: unknown) => error)).toMatchObject({
+      code: 'too_many_from_address',
+      retryAfterMs: 60_000,
+    })
+    expect(new Set(keys)).toEqual(new Set([networkOf('2001:db8::1')]))
+  })
+})
+
+describe('the limit of an account', () => {
+  const open = () => {
+    const sql = sqlOf(new Database(':memory:'))
+    // It makes the tables.
+    new AccountStore(sql)
+    return { sql, budget: new AttachBudget(sql) }
+  }
+
+  test('lets a minute of attaches through at once, then one after another', () => {
+    const { budget } = open()
+    for (let index = 0; index < 60; index += 1) budget.take(60, NOW)
+    expect(refusedBy(() => budget.take(60, NOW))).toMatchObject({
+      code: 'too_many_attaches',
+      retryAfterMs: 1_000,
+    })
+    expect(refusedBy(() => budget.take(60, NOW + 1_000))).toBeUndefined()
+    expect(refusedBy(() => budget.take(60, NOW + 1_000))).toBeDefined()
+    // A clock that goes back gives nothing.
+    expect(refusedBy(() => budget.take(60, NOW - 60_000))).toBeDefined()
+  })
+
+  test('(threat T50) is not refilled by an eviction of the account’s object', () => {
+    const { sql, budget } = open()
+    for (let index = 0; index < 60; index += 1) budget.take(60, NOW)
+    expect(refusedBy(() => new AttachBudget(sql).take(60, NOW))).toBeDefined()
+  })
+
+  test('is off when it is zero', () => {
+    const { budget } = open()
+    for (let index = 0; index < 1_000; index += 1) budget.take(0, NOW)
+  })
+})
+
+test('limits have defaults that fit the mode', () => {
+  const config = {
+    ...{ publicOrigins: [], hosts: ['h'], sleepAfterMs: 1_000, alarmMs: 50, maxSandboxes: 1 },
+    ...{ provider: 'host', workspaceMode: 'sandboxes' },
+  }
+  const { limits: local } = decodeConfig(JSON.stringify({ ...config, mode: 'local' }))
+  const { limits: shared } = decodeConfig(JSON.stringify({ ...config, mode: 'open' }))
+  expect(local.attachesPerMinutePerUser).toBe(30_000)
+  expect(shared).toEqual({
+    attachesPerMinutePerAddress: 300,
+    attachesPerMinutePerUser: 600,
+    strangersPerMinutePerAddress: 300,
+    sessionsPerSandbox: 1_000,
+    outputBytesPerSecond: 0,
+  })
+  const limits = { attachesPerMinutePerUser: -1 }
+  expect(() => decodeConfig(JSON.stringify({ ...config, mode: 'open', limits }))).toThrow()
+})
+
+describe('control', () => {
+  let sandboxes: StandInSandboxes
+  let control: RunningControl
+  beforeAll(async () => {
+    sandboxes = new StandInSandboxes()
+    const limits = {
+      ...{ attachesPerMinutePerAddress: 20, attachesPerMinutePerUser: 30, strangersPerMinutePerAddress: 10 },
+      ...{ sessionsPerSandbox: 5, outputBytesPerSecond: 70_000 },
+    }
+    // In local mode: what comes from other machines is limited there too, should it ever come.
+    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  /** What came of an attach: open, or its refusal over HTTP. A plain client is never told in a frame. */
+  async function attach(person: Person, headers: Readonly<Record<string, string>>) {
+    const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
+      headers: [...person.headers, ...Object.entries(headers)],
+    })
+    if (handshake.kind === 'open') handshake.socket.reset()
+    if (handshake.kind !== 'refused') return { outcome: handshake.kind, retryAfter: 0 }
+    const code: unknown = Reflect.get(
+      Object(Reflect.get(Object(JSON.parse(handshake.body)), 'error')),
+      'code',
+    )
+    const { headers: answered } = handshake
+    return { outcome: String(code), retryAfter: Number(answered.get('retry-after') ?? 'NaN') }
+  }
+
+  /** Outcomes and how often each came. */
+  function tally(outcomes: readonly { outcome: string }[]): Record<string, number> {
+    const counts: Record<string, number> = {}
+    for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1
+    return counts
+  }
+
+  test('(threat T50) refuses a flood of attaches from one address, whatever its headers say', async () => {
+    const people = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => Person.named(control, `p${index}`)),
+    )
+    const flood = Array.from({ length: 100 }, (_, index) => {
+      const lie = `203.0.113.${index}`
+      const lies = Object.fromEntries(SPOOFS.map((name) => [name, name === 'forwarded' ? `for=${lie}` : lie]))
+      const person = people[index % people.length]
+      if (person === undefined) throw new Error('People')
+      return attach(person, { ...lies, ...comingFrom('192.0.2.1') })
+    })
+    const outcomes = await Promise.all(flood)
+    const { open = 0, too_many_from_address: refused = 0 } = tally(outcomes)
+    expect(open + refused).toBe(100)
+    // Twenty, and what comes back while the flood lasts.
+    expect(open).toBeGreaterThanOrEqual(20)
+    expect(open).toBeLessThan(40)
+    for (const { outcome, retryAfter } of outcomes)
+      if (outcome !== 'open') expect([1, 2, 3]).toContain(retryAfter)
+  })
+
+  test('(threat T50) refuses a flood of one account that comes from many addresses', async () => {
+    const person = await Person.named(control, 'many')
+    const flood = Array.from({ length: 100 }, (_, index) => attach(person, comingFrom(`198.51.100.${index}`)))
+    const outcomes = await Promise.all(flood)
+    const { open = 0, too_many_attaches: refused = 0 } = tally(outcomes)
+    expect(open + refused).toBe(100)
+    expect(open).toBeGreaterThanOrEqual(30)
+    expect(open).toBeLessThan(50)
+    for (const { outcome, retryAfter } of outcomes)
+      if (outcome !== 'open') expect([1, 2]).toContain(retryAfter)
+    // Nobody else pays for it.
+    expect((await attach(new Person(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
+  })
+
+  test('says in the frame how long to wait, where there is no header to say it in', async () => {
+    const person = await Person.named(control, 'framed')
+    const headers = [...person.headers, ...Object.entries(comingFrom('192.0.2.44'))]
+    const told: string[] = []
+    for (let index = 0; index < 25; index += 1) {
+      const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
+        headers,
+        subprotocols: ['sandwire.v1'],
+      })
+      if (handshake.kind !== 'open') throw new Error('Told in a frame')
+      told.push(new TextDecoder().decode((await handshake.socket.nextFrame()).payload))
+      handshake.socket.reset()
+    }
+    const refusal: unknown = JSON.parse(told.find((text) => text.includes('too_many_from_address')) ?? 'null')
+    expect(refusal).toMatchObject({ type: 'error', code: 'too_many_from_address', fatal: true })
+    expect(String(Reflect.get(Object(refusal), 'message'))).toMatch(/: try again in \d+ s$/)
+  })
+
+  test('(threat T50) refuses strangers from one address, and nobody else', async () => {
+    const nobody = new Person(control, undefined)
+    const ask = async (index: number): Promise<string> => {
+      const lies = Object.fromEntries(SPOOFS.map((name) => [name, `203.0.113.${index}`]))
+      const told = await nobody.ask('GET', '/api/sandboxes', undefined, {
+        ...lies,
+        ...comingFrom('192.0.2.9'),
+      })
+      if (told.status === 429) expect(Number(told.headers.get('retry-after'))).toBeGreaterThan(0)
+      return codeIn(told)
+    }
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)))
+    expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
+    expect(answers.filter((answer) => answer.startsWith('401')).length).toBeLessThan(20)
+    const other = await nobody.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.10'))
+    expect(codeIn(other)).toBe('401 unauthorized')
+    const owner = new Person(control, TOKEN)
+    expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
+  })
+
+  test('writes refusals for being too many down, and not without end', async () => {
+    const person = await Person.named(control, 'many')
+    const told = await person.get('/api/audit?limit=1000')
+    const rows = Reflect.get(Object(told.body), 'rows') as readonly { code: string | null; action: string }[]
+    const refused = rows.filter(({ code }) => code === 'too_many_attaches')
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused.length).toBeLessThanOrEqual(61)
+    expect(new Set(refused.map(({ action }) => action))).toEqual(new Set(['session.start']))
+  })
+
+  test('hands sandboxes their limits on sessions and output', () => {
+    const [spec] = control.host.specs.values()
+    expect(spec).toMatchObject({ maxSessions: 5, outputBytesPerSecond: 70_000 })
+  })
+
+  test('says that waiting a moment does not help where somebody has to act', async () => {
+    const sandbox = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 1 } })
+    await using _ = sandbox
+    const owner = new Person(sandbox, TOKEN)
+    await owner.post('/api/sandboxes', { name: 'one', start: false })
+    const told = await owner.post('/api/sandboxes', { name: 'two', start: false })
+    expect(codeIn(told)).toBe('429 too_many_sandboxes')
+    expect(told.headers.get('retry-after')).toBe('60')
+  })
+})
