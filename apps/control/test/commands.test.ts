@@ -191,6 +191,20 @@ describe('a template', () => {
     })
   })
 
+  test('is named in the owner’s audit, also when it was started through the API', async () => {
+    expect((await post('/api/sandboxes/dev/sessions', { template: 'lang' }, CONNECT)).status).toBe(201)
+    const written = await eventually(
+      async () => {
+        const { rows } = (await (await get('/api/audit', OWNER)).json()) as {
+          rows: { template?: string | null }[]
+        }
+        return rows.some(({ template }) => template === 'lang') ? rows : undefined
+      },
+      { what: 'the row' },
+    )
+    expect(written.filter(({ template }) => template === 'wait').length).toBeGreaterThan(0)
+  })
+
   test('keeps its variables, also those that a terminal may set', async () => {
     const handshake = await upgrade(control, '/attach?sandbox=dev&template=lang', { ...bearer(OWNER), ...V1 })
     if (handshake.kind !== 'open') throw new Error(refusalOf(handshake))
