@@ -54,13 +54,13 @@ const refused = { status: 401, code: 'unauthorized' }
 
 async function serviceToken(
   claims: Answer,
-  options: { secret?: string; header?: Answer } = {},
+  options: { secret?: string; header?: Answer; hash?: string } = {},
 ): Promise<string> {
   const encode = (value: unknown): string =>
     new TextEncoder().encode(JSON.stringify(value)).toBase64({ alphabet: 'base64url', omitPadding: true })
   const input = `${encode({ alg: 'HS256', typ: 'JWT', ...options.header })}.${encode(claims)}`
   const bytes = new TextEncoder().encode(options.secret ?? SECRET)
-  const hmac = { name: 'HMAC', hash: 'SHA-256' }
+  const hmac = { name: 'HMAC', hash: options.hash ?? 'SHA-256' }
   const imported = await crypto.subtle.importKey('raw', bytes, hmac, false, ['sign'])
   const mac = new Uint8Array(await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(input)))
   return `${input}.${mac.toBase64({ alphabet: 'base64url', omitPadding: true })}`
@@ -228,7 +228,7 @@ describe('a service token', () => {
     for (const token of [
       await serviceToken({ sub: 'bot', exp: soon() }, { secret: `${SECRET}x` }),
       await serviceToken({ sub: 'bot', exp: soon() }, { secret: ''.padEnd(32, '\u0000') }),
-      await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'HS384' } }),
+      await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'HS384' }, hash: 'SHA-384' }),
       await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'none' } }),
       await serviceToken({ sub: 'bot', exp: soon() }, { header: { crit: ['exp'] } }),
       await serviceToken({ sub: 'bot' }),

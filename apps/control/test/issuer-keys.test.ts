@@ -58,6 +58,20 @@ describe('the keys of an issuer', () => {
     expect(await ask(keysOf(), 'one')).toBe('unauthorized')
   })
 
+  test('are public ones for signing, whatever else the issuer shows (threat T34)', async () => {
+    const secret = { kty: 'oct', k: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA', kid: 'one' }
+    for (const jwk of [
+      secret,
+      { ...one.publicJwk, use: 'enc' },
+      { ...one.publicJwk, key_ops: ['encrypt'] },
+      { ...one.publicJwk, alg: 'ES384' },
+      { ...one.publicJwk, crv: 'P-384' },
+    ]) {
+      issuer.keys = [{ ...one, publicJwk: jwk }]
+      expect([jwk, await ask(keysOf(), 'one')]).toEqual([jwk, 'unauthorized'])
+    }
+  })
+
   test('change: a new one is found, an old one ends', async () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
@@ -110,6 +124,27 @@ describe('an issuer that cannot be asked', () => {
     expect(issuer.asked).toEqual(['/keys'])
   })
 
+  test('does not make people wait for ever', async () => {
+    const keys = keysOf()
+    issuer.mood = 'silent'
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+  }, 30_000)
+
+  test.each([
+    '{"keys":{}}',
+    '{"keys":[null]}',
+    '{"__proto__":{"keys":[]}}',
+    '[]',
+    'null',
+    '',
+    '{',
+    `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
+  ])('is one with keys that cannot be read (threat T35)', async (text) => {
+    const config = issuer.config({ endpoints: { jwks: 'https://id.example/keys' } })
+    const keys = new IssuerKeys(config, () => Promise.resolve(new Response(text)), Date.now)
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+  })
+
   test('is left alone for a while', async () => {
     const keys = keysOf()
     issuer.mood = 'broken'
@@ -146,21 +181,40 @@ describe('an issuer that cannot be asked', () => {
   })
 
   test.each([
-    ['http://keys.example/keys'],
-    ['file:///etc/passwd'],
-    ['https://user:pass@keys.example/'],
-    [7],
-    [undefined],
-  ])('is one that keeps its keys at %p', async (jwks) => {
-    issuer.metadata = { jwks_uri: jwks }
-    expect(await ask(keysOf(), 'one')).toBe('issuer_unavailable')
+    ['https://id.example', 'http://keys.example/keys'],
+    ['https://id.example', 'ftp://keys.example/keys'],
+    ['https://id.example', 'https://user:pass@keys.example/'],
+    // One of the network must not send us to services of this machine.
+    ['https://id.example', 'http://127.0.0.1/keys'],
+    ['https://id.example', 'https://localhost/keys'],
+    ['http://127.0.0.1', 'http://keys.example/keys'],
+    ['https://id.example', 7],
+    ['https://id.example', undefined],
+  ])('is one at %s that keeps its keys at %p, and there nobody is asked', async (name, keysUrl) => {
+    const asked: string[] = []
+    const answer = (url: string): Promise<Response> => {
+      asked.push(url)
+      const isMetadata = url.includes('.well-known')
+      return Promise.resolve(
+        Response.json(isMetadata ? { issuer: name, jwks_uri: keysUrl } : { keys: [one.publicJwk] }),
+      )
+    }
+    const keys = new IssuerKeys(issuer.config({ issuer: name }), answer, Date.now)
+    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+    expect(asked).toEqual([`${name}/.well-known/openid-configuration`])
   })
 
-  test('is one of the network that says its keys are on this machine', async () => {
-    const answer = { issuer: 'https://id.example', jwks_uri: `${issuer.url}/keys` }
-    const config = issuer.config({ issuer: 'https://id.example' })
-    const keys = new IssuerKeys(config, () => Promise.resolve(Response.json(answer)), Date.now)
-    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+  test('is not one whose keys are somewhere else on the network', async () => {
+    const answer = (url: string): Promise<Response> =>
+      Promise.resolve(
+        Response.json(
+          url === 'https://keys.example/'
+            ? { keys: [one.publicJwk] }
+            : { issuer: 'https://id.example', jwks_uri: 'https://keys.example/' },
+        ),
+      )
+    const keys = new IssuerKeys(issuer.config({ issuer: 'https://id.example' }), answer, Date.now)
+    expect(await ask(keys, 'one')).toBe('public')
   })
 })
 

@@ -267,6 +267,28 @@ describe('a token (threat T34)', () => {
     expect(await show(await issuer.token())).toMatchObject({ outcome: '200 in' })
   })
 
+  test.each([
+    '{"__proto__":CLAIMS}',
+    '{"constructor":{"prototype":CLAIMS}}',
+    '{"a":CLAIMS}',
+    `{"a":${'['.repeat(2_500)}${']'.repeat(2_500)}}`,
+  ])('that hides its claims somewhere is refused (threat T35)', async (text) => {
+    const token = await signText(HEADER, text.replace('CLAIMS', claimsText()), key)
+    expect(await show(token)).toMatchObject({ outcome: '401 unauthorized' })
+  })
+
+  test('may carry what nobody reads, and changes nothing by it (threat T35)', async () => {
+    const odd = `"__proto__":{"scopes":["operator"]},"constructor":{"prototype":{}},"n":1e999,"big":9007199254740993,"s":"\\ud800","deep":${'['.repeat(900)}${']'.repeat(900)}`
+    const token = await signText(HEADER, claimsText().replace('{', `{${odd},`), key)
+    const response = await control.fetch('/api/whoami', { headers: { authorization: `Bearer ${token}` } })
+    expect(response.status).toBe(200)
+    const plain = await control.fetch('/api/whoami', {
+      headers: { authorization: `Bearer ${await issuer.token()}` },
+    })
+    const { expiresMs: _, ...answer } = Object(await response.json()) as Record<string, unknown>
+    expect(await plain.json()).toMatchObject(answer)
+  })
+
   test('is never said back', async () => {
     const canary = 'canary-7f3a'
     for (const token of [
