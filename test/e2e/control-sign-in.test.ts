@@ -167,6 +167,24 @@ describe.skipIf(obstacle !== undefined)(
       await page.close()
     })
 
+    test.each([
+      ['/join', '/join'],
+      ['//evil.example/', '/'],
+      ['/\\evil.example/', '/'],
+      ['https://evil.example/', '/'],
+      ['javascript:alert(1)', '/'],
+    ])('goes on to %j only if that is a page of ours (open redirect)', async (to, path) => {
+      const page = await browser.newPage()
+      await page.goto(`${control.origin}/signin?${new URLSearchParams({ to }).toString()}`)
+      control.host.codes.add(CODE)
+      // As somebody pastes the whole link.
+      await page.getByLabel('Link or code').fill(`${control.origin}/signin#${CODE}`)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL((url) => url.pathname !== '/signin')
+      expect(page.url()).toBe(control.origin + path)
+      await page.close()
+    })
+
     test('is of no use to a page of another origin', async () => {
       const evil = Bun.serve({
         hostname: '127.0.0.1',

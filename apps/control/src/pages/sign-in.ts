@@ -20,6 +20,8 @@ const say = (text) => { at('status').textContent = text }
 const away = () => say('The server does not answer.')
 const linked = location.hash.slice(1)
 const to = new URLSearchParams(location.search).get('to')
+// As the server has it for issuers: a path, and on this server.
+const isOurs = /^\\/(?![\\/\\\\])/.test(to ?? '') && new URL(to, location.origin).origin === location.origin
 history.replaceState(null, '', '/signin' + location.search)
 const redeem = async (code) => {
   say('Signing in…')
@@ -30,7 +32,7 @@ const redeem = async (code) => {
   })
   if (!response.ok) return offer('The link was used or has expired: npx sandwire signin prints a new one.')
   say('Signed in.')
-  location.replace('/')
+  location.replace(isOurs ? new URL(to, location.origin).href : '/')
 }
 const button = ({ id, name }) => {
   const link = document.createElement('a')

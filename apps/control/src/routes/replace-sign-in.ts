@@ -21,14 +21,14 @@ export interface NewSignIn {
 }
 
 /**
- * Signs a browser in under a new secret; returns its Set-Cookie header. What the browser came with is never used again: it
+ * Signs a browser in under a new secret; returns its Set-Cookie header, and the login that it is known by. What the browser came with is never used again: it
  * ends, if it was a sign-in to the same account, so that a cookie planted before is worth nothing afterwards.
  */
 export async function replaceSignIn(
   directory: Directory,
   headers: Headers,
   { person, nowMs, state }: NewSignIn,
-): Promise<string> {
+): Promise<{ readonly cookie: string; readonly login: string }> {
   const { account, name, scopes, issuer } = person
   const object = directory.account(account)
   const { header, hash } = await mintCookie(account, SIGN_IN_LIFE_MS)
@@ -40,5 +40,5 @@ export async function replaceSignIn(
     const known = unwrap(await object.findSignIn(old.hash))
     if (known !== null) unwrap(await object.signOut(known.login))
   }
-  return header
+  return { cookie: header, login }
 }

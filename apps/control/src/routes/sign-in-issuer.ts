@@ -9,7 +9,7 @@ import type { SourceSettings } from '../http/source-check.ts'
 import type { Log } from '../log.ts'
 import { notSignedInPage } from '../pages/not-signed-in.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import type { App, AppEnv } from './context.ts'
+import { type App, type AppEnv, setSignedIn } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { respondPage } from './page.ts'
 import { replaceSignIn } from './replace-sign-in.ts'
@@ -81,20 +81,21 @@ export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSi
     response.headers.append('set-cookie', FORGET_LOGIN)
     return response
   }
-  const finish = async (context: Context<AppEnv>, login: LoginState): Promise<Response> => {
+  const finish = async (context: Context<AppEnv>, left: LoginState): Promise<Response> => {
     const request = context.req.raw
-    const flow = flows.get(login.issuer)
+    const flow = flows.get(left.issuer)
     if (flow === undefined) throw new SignInRefused('stale')
-    const person = await flow.finish(new URL(request.url).searchParams, login)
-    const state = { hash: await sha256Hex(login.state), expiresMs: login.expiresMs }
+    const person = await flow.finish(new URL(request.url).searchParams, left)
+    const state = { hash: await sha256Hex(left.state), expiresMs: left.expiresMs }
     const signIn = { person, nowMs: nowMs(), state }
-    const cookie = await replaceSignIn(directory, request.headers, signIn).catch((caught: unknown) => {
+    const replaced = replaceSignIn(directory, request.headers, signIn).catch((caught: unknown) => {
       // The account knows this state already.
       const isSpent = caught instanceof SandwireError && caught.code === 'unauthorized'
       throw isSpent ? new SignInRefused('stale', caught) : caught
     })
-    context.set('identity', { ...person, via: 'cookie' })
-    return redirectTo(originOf(request, source) + login.to, [cookie, FORGET_LOGIN])
+    const { cookie, login } = await replaced
+    setSignedIn(context, { ...person, login })
+    return redirectTo(originOf(request, source) + left.to, [cookie, FORGET_LOGIN])
   }
 
   app.openapi(route(START), async (context) => {
@@ -115,9 +116,9 @@ export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSi
     const { raw } = context.req
     takeBudget(raw)
     try {
-      const login = await states.open(raw.headers, nowMs())
-      if (login?.redirectUri !== originOf(raw, source) + CALLBACK) throw new SignInRefused('stale')
-      return await finish(context, login)
+      const left = await states.open(raw.headers, nowMs())
+      if (left?.redirectUri !== originOf(raw, source) + CALLBACK) throw new SignInRefused('stale')
+      return await finish(context, left)
     } catch (caught) {
       return explain(context, caught)
     }

@@ -54,8 +54,9 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
         throw notAccepted('the link was used or has expired')
       const person = { ...LOCAL_IDENTITY, issuer: null }
-      const cookie = await replaceSignIn(directory, context.req.raw.headers, { person, nowMs: nowMs() })
-      setSignedIn(context, LOCAL_IDENTITY)
+      const { headers } = context.req.raw
+      const { cookie, login } = await replaceSignIn(directory, headers, { person, nowMs: nowMs() })
+      setSignedIn(context, { ...LOCAL_IDENTITY, login })
       context.header('set-cookie', cookie)
       return context.body(null, 204)
     },
