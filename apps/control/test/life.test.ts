@@ -82,6 +82,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     index: {
       report: async (_, view, sessions) => void reports.push({ view, sessions }),
       remove: async (_, sandbox) => void removed.push(sandbox),
+      has: async (owner) => owner === CALL.identity,
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
@@ -195,6 +196,14 @@ describe('the life of a sandbox', () => {
     made.store.setState({ is: 'stopped' })
     expect((await made.life.ready('r', false)).is).toBe('running')
     expect(made.provider.starts).toBe(1)
+  })
+
+  test('lets only the owner finish what broke off', async () => {
+    const made = open()
+    expect(await rejectionOf(made.life.allowDestroy(STRANGER, ID))).toMatchObject({
+      code: 'sandbox_not_found',
+    })
+    await made.life.allowDestroy(CALL, ID)
   })
 
   test('leaves nothing behind', async () => {

@@ -27,6 +27,8 @@ export interface SandboxIndex {
   /** `sessions` replaces those known of this sandbox. */
   report(owner: string, view: SandboxView, sessions?: readonly SessionFacts[]): Promise<void>
   remove(owner: string, sandbox: string): Promise<void>
+  /** Whether the account has it under one of its names. */
+  has(owner: string, sandbox: string): Promise<boolean>
 }
 
 export interface LifeDependencies {
@@ -105,11 +107,19 @@ export class SandboxLife {
     await this.#inTurn(() => this.#stop(requestId))
   }
 
+  /**
+   * Refuses whoever may not destroy it. A record can be missing where an earlier attempt broke off; then its owner, who still has
+   * the name, finishes it, and for everybody else there is nothing.
+   */
+  async allowDestroy(call: SandboxCall, sandbox: string): Promise<void> {
+    if (this.#deps.store.read() !== undefined) this.allow(call, 'own')
+    else if (!(await this.#deps.index.has(call.identity, sandbox))) throw noSuchSandbox()
+  }
+
   /** `lastWords` is called when everything but what is stored here is gone. */
   async destroy(call: SandboxCall, sandbox: string, lastWords?: () => Promise<void>): Promise<void> {
     const { identity, requestId } = call
     const { store, provider, index, alarm, deleteAll } = this.#deps
-    // A record can be missing where an earlier attempt broke off; then this one finishes it.
     if (store.read() !== undefined) this.allow(call, 'own')
     await this.#inTurn(async () => {
       await provider.destroy(sandbox, requestId)

@@ -80,8 +80,9 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
-    return this.#asked(call, {}, ({ life, trail }) => {
+    return this.#asked(call, {}, async ({ life, trail }) => {
       const scene = trail.look(call)
+      await life.allowDestroy(call, sandbox)
       return life.destroy(call, sandbox, async () => {
         // Told before it is forgotten: what is stored here ends with the sandbox, the owner's audit does not.
         if (scene !== undefined) await trail.write(call, { action: 'sandbox.destroy' }, scene)

@@ -64,6 +64,8 @@ export async function openParts(
     index: {
       report: async (owner, view, sessions) => unwrap(await account(owner).report(view, sessions)),
       remove: async (owner, sandbox) => unwrap(await account(owner).remove(sandbox)),
+      has: async (owner, sandbox) =>
+        unwrap(await account(owner).sandboxes()).some(({ id }) => id === sandbox),
     },
     alarm: {
       set: (atMs) => wakeUp.by(atMs),

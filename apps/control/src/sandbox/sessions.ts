@@ -180,7 +180,7 @@ export class SandboxSessions {
   /** Marks a session as one to keep the sandbox awake for, or no longer. */
   async pin(call: SandboxCall, session: string, pinned: boolean): Promise<void> {
     const { life, store } = this.#deps
-    life.allow(call, 'work')
+    life.allow(call, 'work', session)
     const { id } = await this.show(call, session)
     store.setPin(id, pinned)
   }

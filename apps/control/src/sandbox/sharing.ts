@@ -68,8 +68,8 @@ export class SandboxSharing {
 
   async grant(call: SandboxCall, request: GrantRequest): Promise<GrantRecord> {
     const { life, sessions, store, nowMs, random, holders } = this.#deps
-    life.allow(call, 'own')
     const { session, role, lifeMs, label, linkHash, account } = request
+    life.allow(call, 'own', session)
     // Sharing something that is not there would look like success to both.
     if (session !== undefined) await sessions.show(call, session)
     const { record } = life.allow(call, 'own')

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { POLICIES, type Policy } from '../src/routes/policies.ts'
+import {
+  type CredentialKind,
+  CREDENTIALS,
+  expectedOf,
+  PEOPLE,
+  type PersonKind,
+} from './support/matrix/rules.ts'
+import { type Answer, Stage } from './support/matrix/stage.ts'
+import { type Place, type Verb, VERBS } from './support/matrix/verbs.ts'
+
+/** Long enough for a loaded machine. */
+const TIMEOUT_MS = 60_000
+
+const kindsOf = <K extends string>(record: Readonly<Record<K, unknown>>): K[] => Object.keys(record) as K[]
+
+interface Case {
+  readonly route: string
+  readonly verb: Verb
+}
+const cases: readonly Case[] = Object.entries(VERBS).flatMap(([route, verbs]) =>
+  verbs.map((verb) => ({ route, verb })),
+)
+const titleOf = ({ route, verb }: Case): string => (verb.how === undefined ? route : `${route} ${verb.how}`)
+const methodOf = (route: string): string => route.split(' ')[0] ?? ''
+const policyOf = ({ route }: Case): Policy => POLICIES[route] ?? 'public'
+
+let stage: Stage
+let shared: Place
+beforeAll(async () => {
+  stage = await Stage.open()
+  shared = await stage.makePlace()
+}, TIMEOUT_MS)
+afterAll(() => stage[Symbol.asyncDispose]())
+
+async function askAs(
+  { route, verb }: Case,
+  place: Place,
+  [kind, credential]: readonly [PersonKind, CredentialKind],
+  name: string = kind,
+): Promise<Answer> {
+  return stage.ask(methodOf(route), verb.ask({ ...place, name }), await stage.person(kind, credential, name))
+}
+
+/** What comes of a verb for one of the people. What may succeed and changes things is tried where nobody else looks. */
+async function outcomeOf(
+  one: Case,
+  who: readonly [PersonKind, CredentialKind],
+  isLet: boolean,
+): Promise<string> {
+  const { spends, gets } = one.verb
+  const name = spends === 'account' ? crypto.randomUUID() : who[0]
+  const place = spends === 'place' && isLet ? await stage.makePlace() : shared
+  const { outcome } = await askAs(one, place, who, name)
+  if (place !== shared) await stage.removePlace(place)
+  return outcome === gets ? 'allowed' : outcome
+}
+
+describe('the matrix', () => {
+  test('has every route', () => {
+    expect(kindsOf(POLICIES).filter((route) => !Object.hasOwn(VERBS, route))).toEqual([])
+    expect(kindsOf(VERBS).filter((route) => !Object.hasOwn(POLICIES, route))).toEqual([])
+  })
+
+  test('has every route that the router serves', async () => {
+    const owner = await stage.person('owner')
+    const { body } = await owner.get('/api/openapi.json')
+    const paths = Object.entries(Object(Reflect.get(Object(body), 'paths')) as Record<string, object>)
+    const served = paths.flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    )
+    expect(served.length).toBeGreaterThan(20)
+    expect(served.filter((route) => !Object.hasOwn(VERBS, route))).toEqual([])
+  })
+})
+
+describe('who may do what (threat T6)', () => {
+  for (const one of cases) {
+    const policy = policyOf(one)
+    if (policy === 'public') continue
+    test(
+      titleOf(one),
+      async () => {
+        const expected: Record<string, string> = {}
+        const actual: Record<string, string> = {}
+        for (const kind of kindsOf(PEOPLE))
+          for (const credential of kindsOf(CREDENTIALS)) {
+            const who = [kind, credential] as const
+            const key = `${kind}, ${credential}`
+            const wanted = expectedOf(policy, one.verb, who)
+            expected[key] = wanted
+            actual[key] = await outcomeOf(one, who, wanted === 'allowed')
+          }
+        expect(actual).toEqual(expected)
+      },
+      TIMEOUT_MS,
+    )
+  }
+})
+
+describe('what is public is the same for everybody', () => {
+  for (const one of cases.filter((each) => policyOf(each) === 'public'))
+    test(titleOf(one), async () => {
+      const nobody = await askAs(one, shared, ['none', 'all scopes'])
+      expect(nobody.outcome).not.toBe('forbidden')
+      for (const kind of ['owner', 'stranger'] as const)
+        expect(await askAs(one, shared, [kind, 'all scopes'])).toEqual(nobody)
+    })
+})
+
+describe('not yours and not there are one answer (threat T7)', () => {
+  /** Something that never was, and something that is no more. */
+  let invented: Place
+  let gone: Place
+  beforeAll(async () => {
+    const spell = (id: string): string => `${'0'.repeat(8)}${id.slice(8)}`
+    const { sandbox, session, grant } = shared
+    invented = {
+      sandbox: spell(sandbox),
+      session: session.replace(sandbox, spell(sandbox)),
+      grant: grant.replace(sandbox, spell(sandbox)),
+    }
+    gone = await stage.makePlace()
+    await stage.removePlace(gone)
+  }, TIMEOUT_MS)
+
+  const named = cases.filter((each) => {
+    const policy = policyOf(each)
+    return policy !== 'public' && policy.need !== 'self'
+  })
+  for (const one of named)
+    test(titleOf(one), async () => {
+      const foreign = await askAs(one, shared, ['stranger', 'all scopes'])
+      expect(foreign.outcome).toMatch(/not_found$/)
+      expect(await askAs(one, invented, ['stranger', 'all scopes'])).toEqual(foreign)
+      expect(await askAs(one, gone, ['stranger', 'all scopes'])).toEqual(foreign)
+      // Nor can they tell which of its parts is there.
+      const otherSession = { ...shared, session: `${shared.session.slice(0, -8)}00000000` }
+      expect(await askAs(one, otherSession, ['stranger', 'all scopes'])).toEqual(foreign)
+      expect(await askAs(one, shared, ['revoked', 'all scopes'])).toEqual(foreign)
+    })
+})

@@ -1,0 +1,153 @@
+import { type RunningControl, startControl } from '../control.ts'
+import { upgrade } from '../handshake.ts'
+import { JWT_SECRET, Person, textIn, type Told, tokenOf } from '../people.ts'
+import { RealSandboxes } from '../real-sandboxes.ts'
+import { helloText } from '../wire.ts'
+import { CREDENTIALS, type CredentialKind, type PersonKind } from './rules.ts'
+import type { Asked, Place } from './verbs.ts'
+
+/** What came of a request, without what differs by chance. */
+export interface Answer {
+  /** `allowed`, or the code of the refusal. */
+  readonly outcome: string
+  /** Status, headers and body, or what a socket said. */
+  readonly seen: unknown
+}
+
+const NO_LIMITS = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+const TEMPLATE = { id: 'nothing', title: 'Nothing', argv: ['true'] }
+/** By chance, or by the clock. */
+const FICKLE_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
+
+function codeOf(body: unknown): string | undefined {
+  const error: unknown = Reflect.get(Object(body), 'error')
+  const code: unknown = Reflect.get(Object(error), 'code')
+  return typeof code === 'string' ? code : undefined
+}
+
+function steady(headers: Headers): unknown {
+  return [...headers].filter(([name]) => !FICKLE_HEADERS.includes(name)).toSorted()
+}
+
+/** The same error of two requests differs in their ids alone. */
+function withoutRequestId(body: unknown): unknown {
+  return JSON.parse(JSON.stringify(body).replaceAll(/"request_id":"[^"]*"/g, '"request_id":"-"'))
+}
+
+/** A control with real sandboxes, in which people own, share and lose things. */
+export class Stage implements AsyncDisposable {
+  readonly control: RunningControl
+  readonly #sandboxes: RealSandboxes
+  #count = 0
+
+  private constructor(control: RunningControl, sandboxes: RealSandboxes) {
+    this.control = control
+    this.#sandboxes = sandboxes
+  }
+
+  static async open(): Promise<Stage> {
+    const sandboxes = new RealSandboxes()
+    const config = {
+      // Others get here, so nobody is let in as a guest.
+      mode: 'open',
+      localTokenSha256: undefined,
+      limits: NO_LIMITS,
+      commands: { templates: [TEMPLATE] },
+    }
+    return new Stage(
+      await startControl({ birthplace: sandboxes, config, bindings: { JWT_SECRET } }),
+      sandboxes,
+    )
+  }
+
+  /** Somebody with a credential; `none` has none. Under another name they are another account. */
+  async person(
+    kind: PersonKind,
+    credential: CredentialKind = 'all scopes',
+    name: string = kind,
+  ): Promise<Person> {
+    const scope = CREDENTIALS[credential].map((each) => `sandbox:${each}`).join(' ')
+    const bearer = kind === 'none' ? undefined : await tokenOf(name, { scope })
+    return new Person(this.control, bearer)
+  }
+
+  /** A running sandbox with a session, shared with everybody as their kind says. */
+  async makePlace(): Promise<Place> {
+    this.#count += 1
+    const owner = await this.person('owner')
+    const sandbox = textIn(await must(owner.post('/api/sandboxes', { name: `place-${this.#count}` })), 'id')
+    const begun = await must(
+      owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 3_600, mode: 'pipe' }),
+    )
+    const session = textIn(begun, 'id')
+    const give = async (kind: PersonKind, request: object): Promise<string> => {
+      const account = textIn(await must((await this.person(kind)).get('/api/whoami')), 'account')
+      return textIn(await must(owner.post('/api/grants', { ...request, account })), 'grant')
+    }
+    const grant = await give('collaborator', { sandbox, role: 'collaborator' })
+    await give('viewer', { sandbox, role: 'viewer' })
+    await give('session guest', { session, role: 'viewer' })
+    const taken = await give('revoked', { sandbox, role: 'collaborator' })
+    await must(owner.delete(`/api/grants/${taken}`))
+    return { sandbox, session, grant }
+  }
+
+  async removePlace({ sandbox }: Place): Promise<void> {
+    await (await this.person('owner')).delete(`/api/sandboxes/${sandbox}`)
+  }
+
+  /** Asks, and says what came of it. */
+  async ask(method: string, { path, json, socket }: Asked, person: Person): Promise<Answer> {
+    if (socket === 'bearer') return this.#attach(path, person.headers, [])
+    if (socket === undefined) return judge(await person.ask(method, path, json))
+    const given = await person.post('/api/tickets', socket.ticketFor)
+    if (given.status !== 201) return judge(given)
+    return this.#attach(path, [], [`sandwire.ticket.${textIn(given, 'ticket')}`])
+  }
+
+  async #attach(
+    path: string,
+    headers: readonly (readonly [string, string])[],
+    subprotocols: readonly string[],
+  ): Promise<Answer> {
+    const handshake = await upgrade(this.control, path, {
+      headers,
+      subprotocols: ['sandwire.v1', ...subprotocols],
+    })
+    if (handshake.kind === 'ended') throw new Error(`The connection ended: ${JSON.stringify(handshake.how)}`)
+    if (handshake.kind === 'refused') {
+      const body: unknown = JSON.parse(handshake.body)
+      const seen = [handshake.status, steady(handshake.headers), withoutRequestId(body)]
+      return { outcome: codeOf(body) ?? String(handshake.status), seen }
+    }
+    await using socket = handshake.socket
+    await socket
+      .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })
+      .catch(() => undefined)
+    const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
+    const code: unknown = Reflect.get(Object(frame), 'code')
+    const seen = [socket.response.status, steady(socket.response.headers), frame]
+    socket.reset()
+    return { outcome: typeof code === 'string' ? code : 'allowed', seen }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.control[Symbol.asyncDispose]()
+    await this.#sandboxes[Symbol.asyncDispose]()
+  }
+}
+
+async function must(asked: Promise<Told>): Promise<Told> {
+  const told = await asked
+  if (told.status >= 300) throw new Error(`Cannot set the stage: ${JSON.stringify(told.body)}`)
+  return told
+}
+
+function judge({ status, headers, body }: Told): Answer {
+  const outcome = status < 400 ? 'allowed' : (codeOf(body) ?? String(status))
+  return { outcome, seen: [status, steady(headers), withoutRequestId(body ?? null)] }
+}

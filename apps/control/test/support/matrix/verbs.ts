@@ -1,0 +1,199 @@
+import { mintHex } from '../wire.ts'
+import type { Demand } from './rules.ts'
+
+/** What requests are about. */
+export interface Place {
+  /** Who asks about it. */
+  readonly name?: string
+  readonly sandbox: string
+  readonly session: string
+  readonly grant: string
+}
+
+/** A request over HTTP, or the upgrade to a WebSocket. */
+export interface Asked {
+  readonly path: string
+  readonly json?: unknown
+  /** Opens a socket, with a ticket where the page would ask for one. */
+  readonly socket?: 'bearer' | { readonly ticketFor: unknown }
+}
+
+/** One way to use a route. */
+export interface Verb extends Demand {
+  /** Told apart from others of the same route by this. */
+  readonly how?: string
+  readonly ask: (place: Place) => Asked
+  /** Leaves the place another one: who is let through gets a place of their own. */
+  readonly spends?: 'place' | 'account'
+  /** What whoever is let through is told where it cannot be a success here. */
+  readonly gets?: string
+}
+
+const plain = (path: string, json?: unknown): Verb => ({
+  ask: () => ({ path, ...(json === undefined ? {} : { json }) }),
+})
+const ofSandbox = (path: string, json?: unknown): Verb => ({
+  names: 'sandbox',
+  ask: ({ sandbox }) => ({
+    path: path.replace(':sandbox', sandbox),
+    ...(json === undefined ? {} : { json }),
+  }),
+})
+const ofSession = (path: string): Verb => ({
+  names: 'session',
+  ask: ({ sandbox, session }) => ({
+    path: path.replace(':sandbox', sandbox).replace(':session', session),
+  }),
+})
+
+/** Joins are asked for by whoever can; `role` only where it is what the verb is about. */
+const join = (path: string): Verb[] => [
+  { ...ofSession(`${path}role=viewer`), how: 'as viewer', ask: socket(`${path}role=viewer`) },
+  { ...ofSession(path), how: 'as driver', drives: true, ask: socket(`${path}role=driver`) },
+]
+
+function socket(path: string): Verb['ask'] {
+  return ({ sandbox, session }) => ({
+    path: path.replace(':sandbox', sandbox).replace(':session', session),
+    socket: 'bearer',
+  })
+}
+
+/** How every route is used. A route that is not here fails the matrix. */
+export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
+  'GET /health': [plain('/health')],
+  'GET /healthz': [plain('/healthz')],
+  'GET /readyz': [plain('/readyz')],
+  'GET /metrics': [plain('/metrics')],
+  'GET /': [plain('/')],
+  'GET /front.js': [plain('/front.js')],
+  'GET /signin': [plain('/signin')],
+  'GET /signin.js': [plain('/signin.js')],
+  'GET /signin/start': [plain('/signin/start')],
+  'GET /signin/callback': [plain('/signin/callback')],
+  'GET /join': [plain('/join')],
+  'GET /join.js': [plain('/join.js')],
+  'GET /page.css': [plain('/page.css')],
+  'POST /api/signin': [plain('/api/signin', { code: 'x'.repeat(32) })],
+  'POST /api/signout': [{ ...plain('/api/signout'), spends: 'account' }],
+  'GET /api/auth': [plain('/api/auth')],
+  'GET /api/whoami': [plain('/api/whoami')],
+  'GET /api/openapi.json': [plain('/api/openapi.json')],
+  'GET /api/sandboxes': [plain('/api/sandboxes')],
+  'POST /api/sandboxes': [{ ...plain('/api/sandboxes', { start: false }), spends: 'account' }],
+  'GET /api/sandboxes/:sandbox': [ofSandbox('/api/sandboxes/:sandbox')],
+  'DELETE /api/sandboxes/:sandbox': [{ ...ofSandbox('/api/sandboxes/:sandbox'), spends: 'place' }],
+  'POST /api/sandboxes/:sandbox/start': [ofSandbox('/api/sandboxes/:sandbox/start')],
+  'POST /api/sandboxes/:sandbox/stop': [
+    { ...ofSandbox('/api/sandboxes/:sandbox/stop?discard=1'), spends: 'place' },
+  ],
+  'PUT /api/sandboxes/:sandbox/env': [ofSandbox('/api/sandboxes/:sandbox/env', { env: {} })],
+  'POST /api/sandboxes/:sandbox/exec': [ofSandbox('/api/sandboxes/:sandbox/exec', { cmd: 'true' })],
+  'POST /api/sandboxes/:sandbox/sessions': [
+    {
+      ...ofSandbox('/api/sandboxes/:sandbox/sessions', { cmd: 'true', keep: 1 }),
+      how: 'a command of one’s own',
+      scope: 'exec',
+    },
+    { ...ofSandbox('/api/sandboxes/:sandbox/sessions', { template: 'nothing', keep: 1 }), how: 'a template' },
+  ],
+  'GET /api/sandboxes/:sandbox/sessions/:session/output': [
+    ofSession('/api/sandboxes/:sandbox/sessions/:session/output'),
+  ],
+  'DELETE /api/account': [
+    { spends: 'account', ask: ({ name }) => ({ path: '/api/account', json: { confirm: name } }) },
+  ],
+  'GET /api/account/sign-ins': [plain('/api/account/sign-ins')],
+  'DELETE /api/account/sign-ins/:login': [{ ...plain('/api/account/sign-ins/another'), gets: 'not_found' }],
+  'GET /api/account/sessions': [plain('/api/account/sessions')],
+  'GET /api/account/sessions/:session': [ofSession('/api/account/sessions/:session')],
+  'DELETE /api/account/sessions/:session': [
+    { ...ofSession('/api/account/sessions/:session'), spends: 'place' },
+  ],
+  'PUT /api/account/sessions/:session/pin': [ofSession('/api/account/sessions/:session/pin')],
+  'DELETE /api/account/sessions/:session/pin': [ofSession('/api/account/sessions/:session/pin')],
+  'GET /api/audit': [plain('/api/audit')],
+  'GET /api/account/grants': [plain('/api/account/grants')],
+  'POST /api/grants': [
+    {
+      names: 'sandbox',
+      how: 'of a sandbox',
+      ask: ({ sandbox }) => ({ path: '/api/grants', json: { sandbox, expiresSeconds: 60 } }),
+    },
+    {
+      names: 'session',
+      how: 'of a session',
+      ask: ({ session }) => ({ path: '/api/grants', json: { session, expiresSeconds: 60 } }),
+    },
+  ],
+  'GET /api/grants': [
+    { names: 'sandbox', ask: ({ sandbox }) => ({ path: `/api/grants?sandbox=${sandbox}` }) },
+  ],
+  'DELETE /api/grants/:grant': [
+    { names: 'grant', spends: 'place', ask: ({ grant }) => ({ path: `/api/grants/${grant}` }) },
+  ],
+  'POST /api/grants/redeem': [
+    {
+      gets: 'link_spent',
+      ask: ({ grant }) => ({
+        path: '/api/grants/redeem',
+        json: { link: `${grant}.${'x'.repeat(43)}` },
+      }),
+    },
+  ],
+  'POST /api/tickets': [
+    {
+      names: 'session',
+      how: 'to join',
+      ask: ({ session }) => ({ path: '/api/tickets', json: { session, role: 'viewer' } }),
+    },
+    {
+      names: 'sandbox',
+      how: 'to start',
+      need: 'work',
+      ask: ({ sandbox }) => ({ path: '/api/tickets', json: { sandbox } }),
+    },
+  ],
+  'GET /api/templates': [plain('/api/templates')],
+  'GET /logs/:sandbox': [ofSandbox('/logs/:sandbox')],
+  'GET /attach': [
+    {
+      names: 'sandbox',
+      how: 'to start',
+      need: 'work',
+      scope: 'exec',
+      ask: ({ sandbox }) => ({
+        path: `/attach?sandbox=${sandbox}&cmd=true&keep=1&createId=${mintHex()}`,
+        socket: 'bearer',
+      }),
+    },
+    {
+      names: 'sandbox',
+      how: 'to start a template',
+      need: 'work',
+      ask: ({ sandbox }) => ({
+        path: `/attach?sandbox=${sandbox}&template=nothing&keep=1&createId=${mintHex()}`,
+        socket: 'bearer',
+      }),
+    },
+    ...join('/attach?session=:session&'),
+    {
+      names: 'session',
+      how: 'with a ticket',
+      ask: ({ session }) => ({
+        path: `/attach?session=${session}&role=viewer`,
+        socket: { ticketFor: { session, role: 'viewer' } },
+      }),
+    },
+    {
+      names: 'session',
+      how: 'with a ticket to drive',
+      drives: true,
+      ask: ({ session }) => ({
+        path: `/attach?session=${session}&role=driver`,
+        socket: { ticketFor: { session, role: 'driver' } },
+      }),
+    },
+  ],
+  'GET /terminal/:session': join('/terminal/:session?'),
+}
