@@ -208,6 +208,8 @@ describe('control', () => {
     expect(open).toBeLessThan(40)
     for (const { outcome, retryAfter } of outcomes)
       if (outcome !== 'open') expect([1, 2, 3]).toContain(retryAfter)
+    // One comes back every three seconds, and that is what is said.
+    expect(Math.max(...outcomes.map(({ retryAfter }) => retryAfter))).toBeGreaterThan(1)
   })
 
   test('(threat T50) refuses a flood of one account that comes from many addresses', async () => {
@@ -269,6 +271,7 @@ describe('control', () => {
     const refused = rows.filter(({ code }) => code === 'too_many_attaches')
     expect(refused.length).toBeGreaterThan(0)
     expect(refused.length).toBeLessThanOrEqual(61)
+    expect(await control.metric('sandwire_audit_left_out_total')).toBeGreaterThan(0)
     expect(new Set(refused.map(({ action }) => action))).toEqual(new Set(['session.start']))
   })
 
