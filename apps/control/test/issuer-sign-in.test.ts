@@ -316,6 +316,20 @@ describe('sign-ins', () => {
     expect(await eve.statusOfWhoami()).toBe(200)
   })
 
+  test('are in the audit of their account, with their beginning and their end', async () => {
+    const jar = await signIn('bob')
+    const mine = await list(jar)
+    const login = mine.find(({ current }) => current)?.login
+    await jar.write('POST', '/api/signout')
+    const later = await signIn('bob')
+    const audit = await (await later.read('/api/audit')).text()
+    const rows = (JSON.parse(audit) as { rows: Record<string, unknown>[] }).rows
+    const deeds = rows
+      .filter((row) => row['login'] === login)
+      .map(({ action, outcome }) => `${String(action)} ${String(outcome)}`)
+    expect(deeds.sort()).toEqual(['signin allowed', 'signout allowed'])
+  })
+
   test('end with a sign-out, for good', async () => {
     const jar = await signIn('ann')
     const cookie = jar.cookies.get(COOKIE) ?? ''
