@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-/** Bigger than any machine has a use for, small enough to count with. */
-const MAX_COUNT = 1_000_000
+/** Bigger than anybody has a use for, small enough to count with. */
+const MAX_COUNT = 2 ** 40
 
 const perMinute = z.int().min(0).max(MAX_COUNT)
 
@@ -16,11 +16,7 @@ export const limitsSchema = z.object({
   /** At a time in one sandbox; counts from its next start on. */
   sessionsPerSandbox: z.int().min(1).max(10_000).default(1_000),
   /** Of output to one attachment; counts from the sandbox's next start on. */
-  outputBytesPerSecond: z
-    .int()
-    .min(0)
-    .max(2 ** 40)
-    .default(0),
+  outputBytesPerSecond: z.int().min(0).max(MAX_COUNT).default(0),
 })
 
 export type Limits = Required<z.infer<typeof limitsSchema>>

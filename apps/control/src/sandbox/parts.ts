@@ -26,6 +26,11 @@ export interface SandboxParts {
 
 /** When what could not be told is tried again, unless something else rings sooner. */
 const RETRY_MS = 5_000
+/**
+ * How long what was written down may wait for its first try, should the object die right after. No shorter than it has to
+ * be: while the sandbox runs, its own alarm is there by then, and every alarm asks how it is.
+ */
+const UNTOLD_MS = 60_000
 /** Between two alarms at least. */
 const MIN_PAUSE_MS = 250
 /** How long the owner's account may take to write down what it is told. */
@@ -90,7 +95,7 @@ export async function openParts(
       const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(entries))
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
-    wake: () => wakeUp.by(nowMs() + RETRY_MS),
+    wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
     mintId: () => crypto.randomUUID(),
   })
   const rearm = async (): Promise<void> => {
