@@ -3,11 +3,12 @@ export const JOIN_HTML = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Join in Sandwire</title>
 <link rel="stylesheet" href="/page.css"><script src="/join.js" defer></script></head>
-<body><main><h1>Sandwire</h1><p id="status" role="status">Loading…</p>
-<p id="signin" hidden><a href="/signin?to=%2Fjoin">Sign in</a></p>
-<div id="ask" hidden><label>Your name, as the others see it: <input id="name" maxlength="64" autocomplete="nickname"></label>
-<button id="go">Join</button></div>
-<p id="next" hidden>In a terminal: <code id="line"></code></p>
+<body><main class="narrow"><h1>Join in Sandwire</h1>
+<p id="status" role="status">Loading…</p>
+<p id="signin" hidden><a class="button main" href="/signin?to=%2Fjoin">Sign in</a></p>
+<form id="ask" class="stack" hidden><label>Your name, as the others see it
+<input id="name" maxlength="64" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
+<div id="next" hidden><p>In a terminal: <code id="line"></code></p><p><a href="/">All that you have here</a></p></div>
 </main></body></html>
 `
 
@@ -56,9 +57,10 @@ const begin = async () => {
   say(hasGuests ? 'Something was shared with you.' : 'Sign in to see what was shared with you.')
   at('signin').hidden = hasGuests
   at('ask').hidden = !hasGuests
-  const go = () => redeem(at('name').value.trim()).catch(fail)
-  at('go').addEventListener('click', go)
-  at('name').addEventListener('keydown', (event) => { if (event.key === 'Enter') go() })
+  at('ask').addEventListener('submit', (event) => {
+    event.preventDefault()
+    redeem(at('name').value.trim()).catch(fail)
+  })
 }
 begin().catch(fail)
 `

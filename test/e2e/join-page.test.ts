@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
+import type { Browser, Page } from 'playwright-core'
+import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
+import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
+import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+
+const obstacle = findBrowserObstacle()
+
+/** A page of a browser of its own, and every address and header that it sent anywhere. */
+async function openPage(browser: Browser): Promise<{ page: Page; sent: string[] }> {
+  const page = await (await browser.newContext()).newPage()
+  const sent: string[] = []
+  page.on('request', (request) => sent.push(request.url(), JSON.stringify(request.headers())))
+  return { page, sent }
+}
+
+/** Opens a socket from within the page, by a ticket; tells the protocol and the first message. */
+function openSocket(page: Page, session: string): Promise<readonly string[]> {
+  return page.evaluate(async (id) => {
+    const answer = await fetch('/api/tickets', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ session: id }),
+    })
+    const made: unknown = await answer.json()
+    const ticket = String(Reflect.get(Object(made), 'ticket'))
+    const socket = new WebSocket(`/terminal/${id}`, ['sandwire.v1', `sandwire.ticket.${ticket}`])
+    return new Promise<string[]>((resolve, reject) => {
+      socket.addEventListener('message', ({ data }) => resolve([socket.protocol, String(data)]))
+      socket.addEventListener('error', () => reject(new Error('No socket')))
+    })
+  }, session)
+}
+
+describe.skipIf(obstacle !== undefined)(
+  `a link to something shared, in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let sandboxes: StandInSandboxes
+    let issuer: TestIssuer
+    let browser: Browser
+    beforeAll(async () => {
+      sandboxes = new StandInSandboxes()
+      issuer = await startIssuer()
+      browser = await openBrowser()
+    })
+    afterAll(async () => {
+      await browser.close()
+      await issuer[Symbol.asyncDispose]()
+      await sandboxes[Symbol.asyncDispose]()
+    })
+
+    /** The last attach that reached sandboxd; it is asked for other things at any time. */
+    const lastAttach = () => sandboxes.seen.findLast(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
+
+    /** A session of the machine's owner, and the link that shares it. */
+    async function share(
+      control: RunningControl,
+    ): Promise<{ session: string; link: string; secret: string }> {
+      const owner = new Person(control, TOKEN)
+      const made = await owner.post('/api/sandboxes', { name: `s-${crypto.randomUUID().slice(0, 8)}` })
+      const session = `${textIn(made, 'id')}.${'0'.repeat(26)}`
+      sandboxes.sessions.add(session)
+      const told = await owner.post('/api/grants', { session })
+      return { session, link: textIn(told, 'link'), secret: linkIn(told).split('.')[2] ?? '' }
+    }
+
+    test('makes a guest of whoever gives a name, who opens a socket by a ticket', async () => {
+      await using control = await startControl({ birthplace: sandboxes })
+      const { session, link, secret } = await share(control)
+      const { page, sent } = await openPage(browser)
+      await page.goto(link)
+      expect(page.url()).toBe(`${control.origin}/join`)
+      await page.getByLabel('Your name').fill('Gus')
+      await page.getByRole('button', { name: 'Join' }).click()
+      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      expect(await page.getByText(session).isVisible()).toBe(true)
+      expect(await page.evaluate(() => document.cookie)).toBe('')
+      expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
+      expect(lastAttach()?.claims).toMatchObject({ name: 'Gus', authority: 'viewer' })
+      // Once, and nothing is left of it: not in the address bar, not in the tab, in no request but the one.
+      expect(sent.join('\n')).not.toContain(secret)
+      expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
+      await page.goBack().catch(() => null)
+      expect(page.url()).not.toContain(secret)
+      await page.goto(link)
+      await page.getByText('owner shares one session with you').waitFor()
+      await page.context().close()
+
+      const { page: late } = await openPage(browser)
+      await late.goto(link)
+      await late.getByRole('button', { name: 'Join' }).click()
+      await late.getByText('The link was used, has expired or was withdrawn').waitFor()
+      await late.context().close()
+    })
+
+    test('says nothing of what is shared before the sign-in, and comes back to it after', async () => {
+      await using control = await startControl({
+        birthplace: sandboxes,
+        config: { issuers: [issuer.configFor()] },
+      })
+      const { session, link, secret } = await share(control)
+      const { page, sent } = await openPage(browser)
+      await page.goto(link)
+      await page.getByText('Sign in to see what was shared with you.').waitFor()
+      expect(await page.getByRole('button', { name: 'Join' }).isVisible()).toBe(false)
+      await page.getByRole('link', { name: 'Sign in' }).click()
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      await page.getByLabel('User name').fill('ann')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
+      expect(lastAttach()?.claims).toMatchObject({ name: 'Ann Archer', authority: 'viewer' })
+      expect(sent.join('\n')).not.toContain(secret)
+      await page.context().close()
+    })
+
+    test('without its secret is only an address', async () => {
+      await using control = await startControl({ birthplace: sandboxes })
+      const { page } = await openPage(browser)
+      await page.goto(`${control.origin}/join`)
+      await page.getByText('This address is only the beginning of a link').waitFor()
+      await page.context().close()
+    })
+  },
+)
