@@ -302,6 +302,7 @@ describe('a server that others reach', () => {
     [{}, { JWT_SECRET: 'short' }, 'JWT_SECRET is shorter than 32 bytes'],
     [{}, { JWT_SECRET: SECRET, API_TOKEN: 'short' }, 'API_TOKEN is shorter than 32 characters'],
     [{}, { API_TOKEN: `swl_${'t'.repeat(43)}` }, 'API_TOKEN has the form of another kind of token'],
+    [{}, { API_TOKEN: `a.b.${'c'.repeat(40)}` }, 'API_TOKEN has the form of another kind of token'],
     [{}, { API_TOKEN: '', JWT_SECRET: '' }, 'no identity issuer is configured'],
   ])('serves nobody when it cannot know who they are: %j %j', async (config, bindings, why) => {
     await using closed = await startControl({
@@ -334,6 +335,18 @@ describe('a server that others reach', () => {
 })
 
 describe('an issuer that does not answer', () => {
+  test('is asked by few when many come at once, and all of them get in', async () => {
+    await using crowded = new FakeIssuer([key])
+    await using control2 = await startControl({
+      birthplace: sandboxes,
+      config: { issuers: [crowded.config()] },
+    })
+    const token = await crowded.token()
+    const answers = await Promise.all(Array.from({ length: 60 }, () => whoami(token, control2)))
+    expect(answers.filter(({ via }) => via === 'bearer')).toHaveLength(60)
+    expect(crowded.asked.length).toBeLessThanOrEqual(8)
+  })
+
   test('keeps its people out for now, says so, and nobody else notices', async () => {
     await using down = new FakeIssuer([key])
     await using control2 = await startControl({

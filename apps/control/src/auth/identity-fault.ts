@@ -1,8 +1,10 @@
 import type { Config } from '../config.ts'
 import { MIN_API_TOKEN_CHARS } from './api-token.ts'
 import { isJwtForm } from './bearer.ts'
-import { isLocalToken } from './local-token.ts'
 import { MIN_SECRET_BYTES } from './service-token.ts'
+
+/** How our own tokens begin: of this machine's user, of guests, of browsers. */
+const OTHER_TOKENS = /^sw[a-z]_/
 
 /** Credentials of the operator's own services; absent, there are none. */
 export interface Secrets {
@@ -20,7 +22,7 @@ function faultOfApiToken(token: string): string | undefined {
   if (token.length < MIN_API_TOKEN_CHARS) return `API_TOKEN is shorter than ${MIN_API_TOKEN_CHARS} characters`
   if (!/^[\x21-\x7e]+$/.test(token)) return 'API_TOKEN has characters that no header can carry'
   // The form of a bearer decides who examines it, so this one would never be examined as what it is.
-  if (isLocalToken(token) || isJwtForm(token)) return 'API_TOKEN has the form of another kind of token'
+  if (OTHER_TOKENS.test(token) || isJwtForm(token)) return 'API_TOKEN has the form of another kind of token'
   return undefined
 }
 

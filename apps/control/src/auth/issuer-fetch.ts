@@ -4,7 +4,7 @@ import { readBounded } from '../http/read-bounded.ts'
 import { within } from '../http/within.ts'
 
 /** Longest that an issuer may take for an answer, with its body. */
-const TIMEOUT_MS = 5_000
+export const ASK_TIMEOUT_MS = 5_000
 /** Metadata and keys of the largest issuers are a tenth of this. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
@@ -23,14 +23,14 @@ export async function askIssuer(fetchUrl: Fetch, url: string): Promise<Response 
       method: 'GET',
       headers: { accept: 'application/json' },
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
     })
     const text = await readBounded(response, MAX_ANSWER_BYTES)
     return text === undefined ? undefined : new Response(text, { status: response.status })
   }
   try {
     // The signal may not reach a body that trickles.
-    return await within(ask(), TIMEOUT_MS, () => new Error('Too slow'))
+    return await within(ask(), ASK_TIMEOUT_MS, () => new Error('Too slow'))
   } catch {
     // Whatever broke, it did not answer: told by the undefined.
     return undefined

@@ -1,9 +1,11 @@
 import type { IssuerConfig } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { createRemoteJWKSet, customFetch, type CryptoKey, errors, type JWSHeaderParameters } from 'jose'
+import { within } from '../http/within.ts'
 import { notAccepted } from './authenticator.ts'
 import { discover, endpointOf } from './discovery.ts'
-import { askIssuer, type Fetch, issuerAway } from './issuer-fetch.ts'
+import { ASK_TIMEOUT_MS, askIssuer, type Fetch, issuerAway } from './issuer-fetch.ts'
+import { Turns } from './turns.ts'
 
 /** Keys are asked for again after this long, so a key that the issuer withdrew is worth nothing then. */
 export const KEYS_LIFE_MS = 10 * 60_000
@@ -13,24 +15,40 @@ export const KEYS_COOLDOWN_MS = 30_000
 export const AWAY_MS = 5_000
 /** Metadata is asked for again after this long. */
 const METADATA_LIFE_MS = 60 * 60_000
+/** An answer so young is everybody's who waited for a turn to ask the same. */
+const SAME_MOMENT_MS = 1_000
 /** Questions to one issuer at a time: strangers can cause them. */
-const MAX_QUESTIONS = 8
+const MAX_QUESTIONS = 4
+/** Longest that a question can take, which may be two. */
+const QUESTION_MS = 2 * ASK_TIMEOUT_MS + 1_000
+/** Longest that anybody waits for a key. What jose awaits may belong to a request that was cancelled, and never come. */
+const FIND_MS = 3 * ASK_TIMEOUT_MS
 
-type KeySet = ReturnType<typeof createRemoteJWKSet>
+interface KeySet {
+  readonly url: string
+  readonly find: ReturnType<typeof createRemoteJWKSet>
+}
+interface Remembered {
+  readonly text: string
+  readonly atMs: number
+}
 
 /** The keys of one issuer, and of nobody else: found by its metadata, kept for a while. */
 export class IssuerKeys {
   readonly #config: IssuerConfig
   readonly #fetch: Fetch
   readonly #nowMs: () => number
-  #set: { readonly keys: KeySet; readonly untilMs: number } | undefined
+  readonly #turns: Turns
+  #set: KeySet | undefined
+  #metadata: Remembered | undefined
+  #answer: Remembered | undefined
   #away: { readonly error: SandwireError; readonly untilMs: number } | undefined
-  #questions = 0
 
   constructor(config: IssuerConfig, fetchUrl: Fetch, nowMs: () => number) {
     this.#config = config
     this.#fetch = fetchUrl
     this.#nowMs = nowMs
+    this.#turns = new Turns(MAX_QUESTIONS, QUESTION_MS, nowMs)
   }
 
   /** The key with which this issuer signed a token of this header; throws `unauthorized` when it has none. */
@@ -38,9 +56,8 @@ export class IssuerKeys {
     // Without a name for the key, which one fits would be a guess.
     if (typeof header.kid !== 'string') throw notAccepted('the token does not name its key')
     try {
-      return await (
-        await this.#keys()
-      )(header)
+      const late = (): Error => issuerAway(this.#config.name, 'does not answer')
+      return await within(this.#find(header), FIND_MS, late)
     } catch (caught) {
       if (caught instanceof errors.JWKSNoMatchingKey || caught instanceof errors.JWKSMultipleMatchingKeys)
         throw notAccepted('the token is signed with a key that the issuer does not name')
@@ -49,43 +66,67 @@ export class IssuerKeys {
     }
   }
 
+  async #find(header: JWSHeaderParameters): Promise<CryptoKey> {
+    const { find } = await this.#keys()
+    return find(header)
+  }
+
   async #keys(): Promise<KeySet> {
-    if (this.#set !== undefined && this.#set.untilMs > this.#nowMs()) return this.#set.keys
-    const url = this.#config.endpoints.jwks ?? (await this.#ask(() => this.#findKeys()))
-    const keys = createRemoteJWKSet(new URL(url), {
-      cacheMaxAge: KEYS_LIFE_MS,
-      cooldownDuration: KEYS_COOLDOWN_MS,
-      [customFetch]: (address) => this.#ask(() => this.#fetchKeys(address)),
-    })
-    this.#set = { keys, untilMs: this.#nowMs() + METADATA_LIFE_MS }
-    return keys
-  }
-
-  async #findKeys(): Promise<string> {
-    return endpointOf(await discover(this.#config, this.#fetch), 'jwks_uri', this.#config)
-  }
-
-  async #fetchKeys(url: string): Promise<Response> {
-    const response = await askIssuer(this.#fetch, url)
-    if (response?.status === 200) return response
-    throw issuerAway(this.#config.name, response === undefined ? 'does not answer' : 'does not give its keys')
-  }
-
-  /** One question at a time from everybody's view; after a failure, none for a while. */
-  async #ask<T>(question: () => Promise<T>): Promise<T> {
-    if (this.#away !== undefined && this.#away.untilMs > this.#nowMs()) throw this.#away.error
-    if (this.#questions >= MAX_QUESTIONS) throw issuerAway(this.#config.name, 'is being asked too often')
-    this.#questions += 1
-    try {
-      const answer = await question()
-      this.#away = undefined
-      return answer
-    } catch (caught) {
-      const error = SandwireError.from(caught)
-      this.#away = { error, untilMs: this.#nowMs() + AWAY_MS }
-      throw error
-    } finally {
-      this.#questions -= 1
+    const url = this.#config.endpoints.jwks ?? (await this.#findUrl())
+    if (this.#set?.url !== url) {
+      const find = createRemoteJWKSet(new URL(url), {
+        cacheMaxAge: KEYS_LIFE_MS,
+        cooldownDuration: KEYS_COOLDOWN_MS,
+        [customFetch]: async (address) => new Response(await this.#fetchKeys(address)),
+      })
+      this.#set = { url, find }
+      this.#answer = undefined
     }
+    return this.#set
+  }
+
+  async #findUrl(): Promise<string> {
+    const known = (): string | undefined => this.#young(this.#metadata, METADATA_LIFE_MS)
+    return (
+      known() ??
+      this.#ask(known, async () => {
+        const url = endpointOf(await discover(this.#config, this.#fetch), 'jwks_uri', this.#config)
+        this.#metadata = { text: url, atMs: this.#nowMs() }
+        return url
+      })
+    )
+  }
+
+  async #fetchKeys(url: string): Promise<string> {
+    const known = (): string | undefined => this.#young(this.#answer, SAME_MOMENT_MS)
+    return this.#ask(known, async () => {
+      const response = await askIssuer(this.#fetch, url)
+      if (response === undefined) throw issuerAway(this.#config.name, 'does not answer')
+      if (response.status !== 200) throw issuerAway(this.#config.name, 'does not give its keys')
+      const text = await response.text()
+      this.#answer = { text, atMs: this.#nowMs() }
+      return text
+    })
+  }
+
+  #young(remembered: Remembered | undefined, lifeMs: number): string | undefined {
+    return remembered !== undefined && this.#nowMs() - remembered.atMs < lifeMs ? remembered.text : undefined
+  }
+
+  /** Asks in turn, unless the answer is known by then; after a failure, nobody asks for a while. */
+  async #ask(known: () => string | undefined, question: () => Promise<string>): Promise<string> {
+    const late = (): Error => issuerAway(this.#config.name, 'does not answer')
+    return this.#turns.take(async () => {
+      if (this.#away !== undefined && this.#away.untilMs > this.#nowMs()) throw this.#away.error
+      const answer = known()
+      if (answer !== undefined) return answer
+      try {
+        return await question()
+      } catch (caught) {
+        const error = SandwireError.from(caught)
+        this.#away = { error, untilMs: this.#nowMs() + AWAY_MS }
+        throw error
+      }
+    }, late)
   }
 }
