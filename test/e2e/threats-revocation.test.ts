@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { finish, startCli } from './cli-runner.ts'
+import { Attached, runShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { PEOPLE_ENV, Person, tokenOf } from './support/person.ts'
+
+const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+/** Five seconds are what is promised; the rest is for a machine that does much else. */
+const CUT = { timeoutMs: 8_000 }
+const WAIT = { timeoutMs: 60_000 }
+/** Goes on until it is ended, whoever reads. */
+const ENDLESS = 'n=0; while :; do n=$((n+1)); echo "$n"; sleep 0.01; done'
+const BLOCKS = 250
+/** As many lines as it has numbers, over some seconds. */
+const COUNT = `i=0; while [ $i -lt ${BLOCKS} ]; do seq $((i*500)) $((i*500+499)); i=$((i+1)); sleep 0.03; done`
+
+function countedSha256(): string {
+  const hash = new Bun.CryptoHasher('sha256')
+  for (let number = 0; number < BLOCKS * 500; number += 1) hash.update(`${number}\n`)
+  return hash.digest('hex')
+}
+
+/** Why an attachment failed; undefined while it has not. */
+function failure({ handle }: Attached): string | undefined {
+  const status = handle.status.get()
+  return status.is === 'failed' ? status.error.code : undefined
+}
+
+let door: FrontDoor
+let owner: Person
+let bob: Person
+beforeAll(async () => {
+  door = await FrontDoor.open({ env: PEOPLE_ENV })
+  owner = new Person(door, door.host.token)
+  bob = new Person(door, tokenOf('bob'))
+}, 120_000)
+afterAll(() => door[Symbol.asyncDispose](), 120_000)
+
+/** Somebody who sees a session's output come in. */
+async function follow(person: Person, session: string): Promise<Attached> {
+  const client = new Attached(person.server(), { session }, { output: 'digest', retryForMs: 60_000 })
+  await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
+  return client
+}
+
+async function stream(person: Person, sandbox: string): Promise<Attached> {
+  const client = runShell(person.server(sandbox), ENDLESS, { output: 'digest', overflow: 'trim' })
+  await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
+  return client
+}
+
+async function goesOn(client: Attached): Promise<void> {
+  const before = client.stdout.length
+  await eventually(() => client.stdout.length > before, { what: 'more output', ...WAIT })
+}
+
+async function isCut(client: Attached, code: string): Promise<void> {
+  await eventually(() => failure(client) !== undefined, { what: 'the cut', ...CUT })
+  expect(failure(client)).toBe(code)
+}
+
+describe('while output streams', () => {
+  test('a revoked grant ends the library and the command line, and nothing of others (threat T6)', async () => {
+    await door.create('revoked')
+    await using driver = await stream(owner, 'revoked')
+    const grant = await owner.shareWith(bob, { sandbox: 'revoked' })
+    await using guest = await follow(bob, driver.session)
+    const url = `http://localhost:${door.host.port}/attach`
+    const cli = startCli([process.execPath, CLI, url, '--session', driver.session], { SBX_TOKEN: bob.token })
+    const first = await cli.stdout.getReader().read()
+    expect(first.value?.byteLength).toBeGreaterThan(0)
+    await owner.send('DELETE', `/api/grants/${grant}`)
+    await isCut(guest, 'revoked')
+    await eventually(() => cli.exitCode !== null, { what: 'the end of the command line', ...CUT })
+    expect(cli.exitCode).toBe(255)
+    await goesOn(driver)
+    expect(driver.reconnections).toBe(0)
+    await using again = new Attached(bob.server(), { session: driver.session })
+    await isCut(again, 'session_not_found')
+  }, 120_000)
+
+  test('a sign-out ends what hangs on it, and not the same person elsewhere (threat T6)', async () => {
+    await door.create('signed')
+    await using driver = await stream(owner, 'signed')
+    const laptop = new Person(door, tokenOf('ada', { jti: 'laptop' }))
+    const phone = new Person(door, tokenOf('ada', { jti: 'phone' }))
+    await owner.shareWith(laptop, { sandbox: 'signed' })
+    await using here = await follow(laptop, driver.session)
+    await using there = await follow(phone, driver.session)
+    await laptop.send('POST', '/api/signout')
+    await isCut(here, 'revoked')
+    await goesOn(there)
+    await goesOn(driver)
+    await using again = new Attached(laptop.server(), { session: driver.session })
+    await isCut(again, 'unauthorized')
+  }, 120_000)
+
+  test('a deleted account ends everybody in its sandboxes, and itself in others (threat T6)', async () => {
+    const carol = new Person(door, tokenOf('carol'))
+    await door.create('kept')
+    await using driver = await stream(owner, 'kept')
+    await owner.shareWith(carol, { sandbox: 'kept' })
+    const { id } = await carol.send('POST', '/api/sandboxes', { name: 'hers' })
+    door.ids.add(String(id))
+    await using home = await stream(carol, 'hers')
+    await carol.shareWith(bob, { sandbox: String(id) })
+    await using guest = await follow(bob, home.session)
+    await using away = await follow(carol, driver.session)
+    expect(await carol.send('DELETE', '/api/account', { confirm: 'carol' })).toEqual({ left: 0 })
+    await isCut(away, 'revoked')
+    for (const client of [home, guest])
+      await eventually(() => failure(client) !== undefined, { what: 'the end', ...CUT })
+    await goesOn(driver)
+    expect((await carol.fetch('/api/sandboxes')).status).toBe(401)
+    await door.isGone(String(id))
+  }, 120_000)
+})
+
+describe('while sandboxd stands still', () => {
+  for (const kills of [false, true]) {
+    const also = kills ? ' and control is killed' : ''
+    test(`a revoked grant ends all the same${also}, and the innocent miss nothing (threat T6)`, async () => {
+      const name = kills ? 'killed' : 'still'
+      const { id } = await door.create(name)
+      await using driver = runShell(owner.server(name), COUNT, { output: 'digest', retryForMs: 120_000 })
+      await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+      const grant = await owner.shareWith(bob, { sandbox: name })
+      await using guest = await follow(bob, driver.session)
+      const daemon = door.sandboxd(id)
+      process.kill(daemon, 'SIGSTOP')
+      try {
+        await owner.send('DELETE', `/api/grants/${grant}`)
+        if (kills) await door.killWorkerd()
+        await eventually(() => guest.reconnections > 0 || failure(guest) !== undefined, {
+          what: 'the cut',
+          ...CUT,
+        })
+        await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
+        expect(failure(guest)).toBe('session_not_found')
+      } finally {
+        process.kill(daemon, 'SIGCONT')
+      }
+      expect((await driver.exit).code).toBe(0)
+      expect(driver.stdout.sha256).toBe(countedSha256())
+      expect(driver.gaps).toEqual([])
+      expect(driver.reconnections).toBeGreaterThan(0)
+    }, 180_000)
+  }
+})
+
+test('the command line says why it ended (threat T6)', async () => {
+  await door.create('told')
+  await using driver = await stream(owner, 'told')
+  const grant = await owner.shareWith(bob, { sandbox: 'told' })
+  const url = `http://localhost:${door.host.port}/attach`
+  const cli = startCli([process.execPath, CLI, url, '--session', driver.session], { SBX_TOKEN: bob.token })
+  const done = finish(cli)
+  await eventually(() => driver.presences.at(-1)?.attachments.length === 2, { what: 'the guest', ...WAIT })
+  await owner.send('DELETE', `/api/grants/${grant}`)
+  const { code, stderr } = await done
+  expect(code).toBe(255)
+  expect(stderr).toContain('withdrawn')
+}, 120_000)
