@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, openRawTcp, openRawWebSocket, readDescendants } from '@sandwire/testing'
@@ -8,7 +9,7 @@ import { FrontDoor } from './support/front-door.ts'
 import { mintHex } from './support/wire-client.ts'
 
 /** Files that hold a secret of this machine by design, readable by their owner alone. */
-const SAFES = ['local-token', 'keys/signing-key', 'keys/id-key']
+const SAFES = ['local-token', 'keys/signing-key', 'keys/id-key', 'keys/session-token-secret']
 /** Images of disks are looked at from inside. */
 const MAX_FILE_BYTES = 64 * 1024 ** 2
 
@@ -31,6 +32,41 @@ const canaries = {
   origin: mintCanary().toLowerCase(),
   referer: mintCanary(),
   internal: mintCanary(),
+  jwtSecret: mintCanary(),
+  apiToken: mintCanary(),
+  // Its length is that of base64.
+  sessionTokenSecret: `${mintCanary()}8`,
+  wrongJwt: mintCanary(),
+  wrongTicket: mintCanary(),
+  wrongLink: mintCanary(),
+  wrongSessionToken: mintCanary(),
+  cliVariable: mintCanary(),
+}
+
+/** What the host is started with: its own environment is the one place where these may be seen. */
+const GIVEN = {
+  environment: canaries.environment,
+  jwtSecret: canaries.jwtSecret,
+  apiToken: canaries.apiToken,
+  sessionTokenSecret: canaries.sessionTokenSecret,
+}
+
+/** A service token of somebody, made with the operator's secret. */
+function serviceToken(subject: string): string {
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { sub: subject, exp: Math.floor(Date.now() / 1000) + 600 }
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+  return `${signed}.${createHmac('sha256', canaries.jwtSecret).update(signed).digest('base64url')}`
+}
+
+/** Something that looks like a token of an issuer, with a secret for a signature. */
+function jwtWith(signature: string): string {
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${encode({ alg: 'RS256', kid: signature })}.${encode({ iss: 'https://id.example', sub: signature })}.${signature}`
+}
+
+function textIn(body: unknown, key: string): string {
+  return String(Reflect.get(Object(body), key))
 }
 
 /** Everything below a folder, as text. */
@@ -65,10 +101,86 @@ describe('a secret (threat T2)', () => {
       body: JSON.stringify({ code }),
     })
 
+  const post = (
+    path: string,
+    body: unknown,
+    headers: Record<string, string>,
+  ): RequestInit & { path: string } => ({
+    path,
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  /** An answer that gives somebody a secret of theirs; only they see it. */
+  const obtain = async ({ path, ...init }: RequestInit & { path: string }): Promise<Response> => {
+    const response = await fetch(`http://127.0.0.1:${door.host.port}${path}`, { ...init, keepalive: false })
+    if (!response.ok) throw new Error(`Cannot obtain ${path}: ${await response.text()}`)
+    return response
+  }
+
+  /** The operator's services use what they were given. */
+  const useOwnCredentials = async (): Promise<void> => {
+    const jwt = serviceToken('ada')
+    secrets.set('service token', jwt.split('.')[2] ?? '')
+    for (const bearer of [jwt, canaries.apiToken]) {
+      const headers = { authorization: `Bearer ${bearer}` }
+      expect((await ask('/api/whoami', { headers })).status).toBe(200)
+      expect((await ask('/api/sandboxes/dev', { headers })).status).toBe(404)
+      await ask(`/attach?sandbox=dev&cmd=cat&token=${bearer}`, {})
+    }
+  }
+
+  /** A link, a ticket and a session's name are made, used, and used once too often. */
+  const share = async (session: string): Promise<void> => {
+    const { port, headers } = door.host
+    const made: unknown = await (
+      await obtain(post('/api/grants', { session, role: 'viewer' }, headers))
+    ).json()
+    const link = textIn(made, 'link').split('#')[1] ?? ''
+    secrets.set('link secret', link.split('.').at(-1) ?? '')
+    const guest: unknown = await (
+      await obtain(post('/api/grants/redeem', { link, name: 'guest' }, {}))
+    ).json()
+    secrets.set('guest token', textIn(guest, 'token'))
+    const again = post('/api/grants/redeem', { link }, {})
+    expect((await ask(again.path, again)).status).toBe(410)
+    const invented = link.replace(/[^.]+$/, canaries.wrongLink)
+    const wrong = post('/api/grants/redeem', { link: invented }, {})
+    expect((await ask(wrong.path, wrong)).ok).toBe(false)
+
+    const held = { authorization: `Bearer ${textIn(guest, 'token')}` }
+    const given: unknown = await (
+      await obtain(post('/api/tickets', { session, role: 'viewer' }, held))
+    ).json()
+    const ticket = textIn(given, 'ticket')
+    secrets.set('ticket', ticket.split('.').at(-1) ?? '')
+    const useTicket = (): ReturnType<typeof openRawWebSocket> =>
+      openRawWebSocket({
+        port,
+        path: `/attach?session=${session}&role=viewer`,
+        subprotocols: ['sandwire.v1', `sandwire.ticket.${ticket}`],
+      })
+    const opened = await useTicket()
+    expect(opened.kind).toBe('open')
+    if (opened.kind === 'open') opened.socket.reset()
+    const refused = await useTicket()
+    expect(refused.kind).toBe('refused')
+    if (refused.kind === 'refused') answers.push(JSON.stringify([...refused.headers]), refused.body)
+    const shown: unknown = await (await obtain({ path: `/api/account/sessions/${session}`, headers })).json()
+    secrets.set('session token', textIn(shown, 'token'))
+    await openRawWebSocket({ port, path: `/terminal/${textIn(shown, 'token')}`, headers })
+  }
+
   /** A life with every success and every failure that sees a credential. */
   beforeAll(async () => {
     door = await FrontDoor.open({
-      env: { SANDWIRE_CANARY: canaries.environment, NPM_TOKEN: canaries.environment },
+      env: {
+        SANDWIRE_CANARY: canaries.environment,
+        NPM_TOKEN: canaries.environment,
+        JWT_SECRET: canaries.jwtSecret,
+        API_TOKEN: canaries.apiToken,
+        SESSION_TOKEN_SECRET: `k1:${canaries.sessionTokenSecret}`,
+      },
     })
     const { port, headers, token, data } = door.host
     const { id } = await door.create('dev')
@@ -84,10 +196,15 @@ describe('a secret (threat T2)', () => {
     secrets.set('session cookie', /=(sws_[^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '')?.[1] ?? '')
     expect((await signIn(canaries.wrongCode)).status).toBe(401)
 
+    await useOwnCredentials()
+    await share(inside.session)
+
     const { cookie, otherCookie, referer, internal } = canaries
     const wrong = [
       { authorization: `Bearer ${canaries.wrongToken}` },
       { authorization: `Basic ${canaries.basic}` },
+      { authorization: `Bearer ${jwtWith(canaries.wrongJwt)}` },
+      { 'sec-websocket-protocol': `sandwire.v1, sandwire.ticket.${id}.${canaries.wrongTicket}` },
       { cookie: `__Host-sandwire=${cookie}; other=${otherCookie}`, 'sec-fetch-site': 'same-origin' },
       { ...headers, origin: `https://${canaries.origin}.example` },
       { ...headers, referer: `http://x/${referer}`, 'x-sandwire-call': internal, 'x-request-id': internal },
@@ -99,6 +216,7 @@ describe('a secret (threat T2)', () => {
         '/attach?sandbox=dev&cmd=cat',
         '/nowhere',
         '/logs/dev',
+        `/terminal/${canaries.wrongSessionToken}`,
       ]) {
         await ask(path, { headers: each })
         await openRawWebSocket({ port, path, headers: each })
@@ -119,6 +237,7 @@ describe('a secret (threat T2)', () => {
     const cli = startCli([...door.cli('dev'), '--cmd', 'cat'], {
       ...door.env,
       SBX_TOKEN: canaries.wrongToken,
+      SBX_CANARY: canaries.cliVariable,
     })
     await cli.stdin.end()
     const refused = await finish(cli)
@@ -139,7 +258,8 @@ describe('a secret (threat T2)', () => {
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name)
 
   test('was really used', () => {
-    expect(secrets.size).toBe(Object.keys(canaries).length + 1 + SAFES.length + 2)
+    const made = ['service token', 'link secret', 'guest token', 'ticket', 'session token']
+    expect(secrets.size).toBe(Object.keys(canaries).length + 1 + SAFES.length + 2 + made.length)
     for (const secret of secrets.values()) expect(secret.length).toBeGreaterThanOrEqual(16)
     expect(answers.length).toBeGreaterThan(20)
   })
@@ -172,7 +292,7 @@ describe('a secret (threat T2)', () => {
     expect(all.flatMap((pid) => foundIn(readOf(pid, 'cmdline')))).toEqual([])
     // The host was given the environment by whoever started it, and keeps it to itself.
     const [host = '', ...others] = all.map((pid) => readOf(pid, 'environ'))
-    expect(foundIn(host)).toEqual(['environment'])
+    expect(foundIn(host).toSorted()).toEqual(Object.keys(GIVEN).toSorted())
     expect(others.flatMap(foundIn)).toEqual([])
   })
 

@@ -75,7 +75,7 @@ describe('the matrix', () => {
   })
 })
 
-describe('who may do what (threat T6)', () => {
+describe('who may do what (threat T4, threat T9)', () => {
   for (const one of cases) {
     const policy = policyOf(one)
     if (policy === 'public') continue
@@ -109,7 +109,7 @@ describe('what is public is the same for everybody', () => {
     })
 })
 
-describe('not yours and not there are one answer (threat T7)', () => {
+describe('not yours and not there are one answer (threat T4)', () => {
   /** Something that never was, and something that is no more. */
   let invented: Place
   let gone: Place

@@ -3,13 +3,20 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
-import { type Judged, judgeConfiguration, judgePlace, type Surroundings } from './configuration.ts'
+import {
+  type Configuration,
+  type Judged,
+  judgeConfiguration,
+  judgePlace,
+  type Surroundings,
+} from './configuration.ts'
 import { examine } from './commands/doctor.ts'
 import { askSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
 import { findOwnPlaces } from './own-places.ts'
+import { forgetSecrets } from './settings/secrets.ts'
 import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 
 /** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
@@ -63,8 +70,15 @@ function settle<T>(judged: Judged<T>): T {
   ])
 }
 
-async function runUp(flags: UpFlags): Promise<void> {
+/** Judges once, and keeps secrets nowhere but in the result. */
+function configure(flags: UpFlags): Configuration {
   const configuration = settle(judgeConfiguration(flags, surroundings))
+  forgetSecrets(process.env)
+  return configuration
+}
+
+async function runUp(flags: UpFlags): Promise<void> {
+  const configuration = configure(flags)
   const options: UpOptions = { configuration, flags, env: process.env, tell, print }
   const asked = Promise.withResolvers<void>()
   let isForced = (): void => process.exit(FAILED)
@@ -88,7 +102,7 @@ async function runUp(flags: UpFlags): Promise<void> {
 
 async function runDoctor(flags: PlaceFlags): Promise<void> {
   const nothing = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
-  const configuration = settle(judgeConfiguration({ ...flags, ...nothing }, surroundings))
+  const configuration = configure({ ...flags, ...nothing })
   if (!(await examine({ configuration, env: process.env, tell, print }))) process.exit(FAILED)
 }
 

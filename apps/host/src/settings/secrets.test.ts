@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { judgeSecrets, type Secrets } from './secrets.ts'
+import { forgetSecrets, judgeSecrets, type Secrets } from './secrets.ts'
 
 const LONG = 'x'.repeat(32)
 const KEYS = `k1:${Buffer.alloc(32).toString('base64')}`
@@ -36,6 +36,12 @@ describe('judgeSecrets', () => {
     { JWT_SECRET_FILE: '/open' },
   ])('refuses %j', (env) => {
     expect(judge(env).problems).toHaveLength(1)
+  })
+
+  test('are taken out of the environment that children get', () => {
+    const env = { JWT_SECRET: 'a', API_TOKEN: 'b', SESSION_TOKEN_SECRET: 'c', PATH: '/bin' }
+    forgetSecrets(env)
+    expect(env).toEqual({ PATH: '/bin' } as typeof env)
   })
 
   test('says what is wrong without a character of the secret (threat T2)', () => {

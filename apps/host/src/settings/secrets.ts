@@ -53,6 +53,11 @@ const RULES: readonly Rule[] = [
   { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', faultOf: faultOfSessionKeys },
 ]
 
+/** Takes secrets out of an environment, so that no child is given one; the kernel still shows what this process was started with. */
+export function forgetSecrets(env: Record<string, string | undefined>): void {
+  for (const { variable } of RULES) delete env[variable]
+}
+
 function findText(
   { variable }: Rule,
   env: Environment,
