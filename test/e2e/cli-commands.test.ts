@@ -231,7 +231,7 @@ describe('the token', () => {
     const other = `http://localhost:${server.port}`
     const run = await cli('list', '--url', other)
     expect(run.code).toBe(255)
-    expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN\n')
+    expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN, or sign in: ')
     expect(asked.map(({ authorization }) => authorization)).toEqual([null])
     await know(url, other)
     expect(await cli('list', '--url', other)).toMatchObject({ code: 0 })

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
-import { type CliRun, runCli, startCli } from './cli-runner.ts'
+import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
 import { type IssuerRelay, openIssuerRelay } from './support/issuer-relay.ts'
+import { openReauthorisingDoor } from './support/reauthorising-door.ts'
+import { startSandboxd } from './support/sandboxd.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 
@@ -296,6 +298,54 @@ describe('a stored sign-in', () => {
     expect(attaches.length).toBeGreaterThan(0)
     for (const { authorization } of attaches) expect(authorization).toBe(`Bearer ${stored().bearer}`)
   })
+
+  test('is shown anew, and fresh, when a server asks for it again; nothing of the stream is lost', async () => {
+    await using sandboxd = await startSandboxd()
+    await using door = openReauthorisingDoor(sandboxd, (request) => {
+      const what = `${request.method} ${new URL(request.url).pathname}`
+      return answers[what]?.(request) ?? new Response('none', { status: 404 })
+    })
+    url = door.url
+    await login()
+    const first = stored().bearer
+    const script =
+      'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo $i; if [ $i = 500 ]; then read x; fi; done'
+    const child = startCli([process.execPath, MAIN, url, '--', 'sh', '-c', script], env)
+    const done = finish(child)
+    await eventually(() => door.shown.length === 1, { what: 'the attach' })
+    expire()
+    door.askAgain()
+    await eventually(() => door.shown.length === 2, { what: 'the second attach' })
+    void child.stdin.write('go on\n')
+    await child.stdin.end()
+    const run = await done
+    expect(run).toMatchObject({ code: 0, stderr: '' })
+    expect(run.stdout.toString()).toBe(Array.from({ length: 2000 }, (_, i) => `${i + 1}\n`).join(''))
+    expect(stored().bearer).not.toBe(first)
+    expect(door.shown).toEqual([`Bearer ${first}`, `Bearer ${stored().bearer}`])
+  }, 30_000)
+
+  test('ends an attach in words when it is over', async () => {
+    await using sandboxd = await startSandboxd()
+    await using door = openReauthorisingDoor(sandboxd, (request) => {
+      const what = `${request.method} ${new URL(request.url).pathname}`
+      return answers[what]?.(request) ?? new Response('none', { status: 404 })
+    })
+    url = door.url
+    await login()
+    const child = startCli([process.execPath, MAIN, url, '--', 'cat'], env)
+    const done = finish(child)
+    await eventually(() => door.shown.length === 1, { what: 'the attach' })
+    await issuer.revokePerson('ann')
+    expire()
+    door.askAgain()
+    const run = await done
+    expect(run.code).toBe(255)
+    expect(run.stderr).toBe(
+      `sbx-stdio: Signed out: the issuer no longer accepts this sign-in\nhint: sign in again: npx sbx-stdio login ${url}\n`,
+    )
+    expect(door.shown).toHaveLength(1)
+  }, 30_000)
 
   test('is sent to no other origin: another port, another name, a redirect (threat T2)', async () => {
     await login()

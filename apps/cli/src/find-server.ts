@@ -35,7 +35,7 @@ export interface ServerOptions {
 }
 
 const NO_CREDENTIAL = { bearer: () => Promise.resolve(undefined), credential: 'none' } as const
-const START_ONE = 'start one with npm start, or name one with --url URL'
+const START_ONE = 'start one with npm start, name one with --url URL, or sign in to one: sbx-stdio login URL'
 
 function knownServers(env: Environment): readonly KnownServer[] {
   const known = readKnownServers(env)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { findServer, tokenSources } from './find-server.ts'
 import { readKnownServers, serversFile } from './known-servers.ts'
+import { CredentialStore } from './sign-in/credential-store.ts'
 import { Wrong } from './words.ts'
 
 let folder: string
@@ -97,12 +98,42 @@ describe('findServer', () => {
     })
     expect(await wrong(() => find(NOTHING, env, runs()))).toEqual({
       message: `No server runs on this machine; known are ${a}, ${b}, ${c}`,
-      hint: 'start one with npm start, or name one with --url URL',
+      hint: 'start one with npm start, name one with --url URL, or sign in to one: sbx-stdio login URL',
     })
     know()
     expect((await wrong(() => find(NOTHING, env))).hint).toContain('npm start')
     rmSync(serversFile(env))
     expect((await wrong(() => find(NOTHING, env))).hint).toContain('npm start')
+  })
+
+  test('takes the only server that somebody signed in to when none of this machine runs', async () => {
+    const store = new CredentialStore(env)
+    store.write({ version: 1, origin: 'https://far.example', bearer: 'far-token' })
+    expect(await find(NOTHING, env)).toEqual({
+      origin: 'https://far.example',
+      address: 'https://far.example',
+      isDefault: true,
+      isOwn: false,
+      credential: 'signIn',
+      token: 'far-token',
+    })
+    know(['http://localhost:1', tokenFile('a')])
+    expect((await find(NOTHING, env, runs())).origin).toBe('https://far.example')
+    expect(await wrong(() => find(NOTHING, env, runs('http://localhost:1')))).toEqual({
+      message: 'There are several servers: http://localhost:1, https://far.example',
+      hint: 'choose one with --url URL or SBX_URL',
+    })
+  })
+
+  test('prefers a sign-in to the token of this machine, and what is given to both', async () => {
+    know(['http://localhost:1', tokenFile('a')])
+    new CredentialStore(env).write({ version: 1, origin: 'http://localhost:1', bearer: 'mine' })
+    expect(await find(NOTHING, env)).toMatchObject({ credential: 'signIn', token: 'mine', isOwn: true })
+    expect(await find({ ...NOTHING, token: 't' }, env)).toMatchObject({ credential: 'given', token: 't' })
+    expect(await find({ ...NOTHING, isAnonymous: true }, env)).toMatchObject({
+      credential: 'none',
+      token: undefined,
+    })
   })
 
   test('prefers --url, then SBX_URL; the path of an address is not used', async () => {

@@ -27,8 +27,8 @@ async function readLink(words: ReadWords, io: CommandIo): Promise<ShareLink> {
   if (given !== undefined) {
     hideArgument(given)
     throw new Wrong(
-      'A link on the command line can be read by others on this machine, and by you in the history',
-      'run sbx-stdio join and paste it there, or give it with --link-file FILE',
+      'A link on the command line can be read by others on this machine, and stays in the history of the shell',
+      'sbx-stdio join asks for it; or give it with --link-file FILE',
     )
   }
   const file = words.one('link-file')
@@ -70,11 +70,9 @@ async function redeem(link: ShareLink, name: string | undefined, context: Comman
     io.print(spellJson(rest))
     return 0
   }
-  const what =
-    typeof redeemed.session !== 'string'
-      ? `sandbox ${printable(redeemed.sandboxName ?? redeemed.sandbox)}`
-      : 'session'
-  io.say(`${printable(redeemed.owner)} shares a ${what} with you; you are a ${printable(redeemed.role)}`)
+  const { owner, role, sandboxName, sandbox, session } = redeemed
+  const what = typeof session === 'string' ? 'a session' : `the sandbox ${printable(sandboxName ?? sandbox)}`
+  io.say(`${printable(owner)} shares ${what} with you; you are a ${printable(role)}`)
   const words = attachWords(link, redeemed)
   if (words !== undefined && io.attach !== undefined) return await io.attach(words)
   if (words === undefined)

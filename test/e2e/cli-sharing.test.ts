@@ -1,0 +1,276 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type CliRun, runCli } from './cli-runner.ts'
+import { openTerminal } from './support/terminal.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+const TOKEN = `swl_${'t'.repeat(43)}`
+const ID = '0123456789abcdefghjkmnpqrstvwxyz'
+const SESSION = `${ID}.0123456789abcdefghjkmnpqrs`
+const GRANT = `${ID}.0123456789abcdefghjk`
+const SECRET = `${GRANT}.${'s'.repeat(43)}`
+const LATER = Date.now() + 3_600_500
+
+interface Asked {
+  readonly what: string
+  readonly authorization: string | null
+  readonly body: unknown
+}
+
+let folder: string
+let env: Record<string, string | undefined>
+let server: ReturnType<typeof Bun.serve>
+let url: string
+let asked: Asked[]
+/** Answers by method and path with query; what is not here is 404. */
+let answers: Record<string, () => Response>
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-sharing-'))
+  asked = []
+  answers = {}
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname, search } = new URL(request.url)
+      const what = `${request.method} ${pathname}${search}`
+      const text = await request.text()
+      const body: unknown = text === '' ? undefined : JSON.parse(text)
+      asked.push({ what, authorization: request.headers.get('authorization'), body })
+      return (
+        answers[what]?.() ?? Response.json({ error: { code: 'not_found', message: 'none' } }, { status: 404 })
+      )
+    },
+  })
+  url = `http://127.0.0.1:${server.port}`
+  env = {
+    XDG_CONFIG_HOME: folder,
+    HOME: folder,
+    SBX_URL: url,
+    SBX_TOKEN: TOKEN,
+    USER: 'carol',
+    npm_command: undefined,
+  }
+})
+afterEach(async () => {
+  await server.stop(true)
+  rmSync(folder, { recursive: true })
+})
+
+function cli(argv: readonly string[], input?: string): Promise<CliRun> {
+  return runCli([process.execPath, MAIN, ...argv], { env, ...(input === undefined ? {} : { input }) })
+}
+
+const link = (): string => `${url}/join#${SECRET}`
+
+describe('share', () => {
+  test('prints the link, and says what it gives away and how to withdraw it', async () => {
+    const notice = 'A collaborator has a shell, and so can read and change every file in the sandbox'
+    answers['POST /api/grants'] = () =>
+      Response.json({ grant: GRANT, link: link(), role: 'collaborator', expiresMs: LATER, notice })
+    const run = await cli(['share', 'dev', '--role', 'collaborator', '--expires', '1h', '--label', 'for Bob'])
+    expect(run.stdout.toString()).toBe(`${link()}\n`)
+    expect(run.stderr).toContain(`sbx-stdio: ${notice}\n`)
+    expect(run.stderr).toContain('for 60 min; the link works once')
+    expect(run.stderr).toContain(`withdraw it with: npx sbx-stdio revoke ${GRANT}\n`)
+    expect(asked).toEqual([
+      {
+        what: 'POST /api/grants',
+        authorization: `Bearer ${TOKEN}`,
+        body: { sandbox: 'dev', role: 'collaborator', expiresSeconds: 3600, label: 'for Bob' },
+      },
+    ])
+  })
+
+  test('shares one session by its id alone', async () => {
+    answers['POST /api/grants'] = () =>
+      Response.json({ grant: GRANT, link: link(), role: 'viewer', expiresMs: LATER })
+    const run = await cli(['share', '--session', SESSION])
+    expect(run.stderr).toContain('a viewer of the session')
+    expect(asked[0]?.body).toEqual({ sandbox: ID, session: SESSION })
+  })
+
+  test.each([
+    [['share'], 'No sandbox is given'],
+    [['share', 'dev', '--role', 'owner'], 'takes viewer or collaborator'],
+    [['share', 'dev', '--expires', 'soon'], 'takes a time'],
+    [['share', 'dev', '--session', 'x'], 'takes the id of a session'],
+    [['revoke'], 'No grant is given'],
+    [['revoke', '../x'], 'not the id of a grant'],
+    [['audit', '--since', '0'], 'takes a time'],
+    [['audit', '--sandbox', '../x'], 'takes the name or id'],
+  ])('%j is refused', async (argv, message) => {
+    const run = await cli(argv)
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain(message)
+    expect(asked).toEqual([])
+  })
+})
+
+test('grants shows who holds what, and nothing that a terminal would obey', async () => {
+  const held = {
+    grant: GRANT,
+    session: null,
+    role: 'viewer',
+    label: 'a\x1b[2Jb',
+    createdMs: 1,
+    expiresMs: LATER,
+  }
+  answers['GET /api/grants?sandbox=dev'] = () =>
+    Response.json({
+      sandbox: ID,
+      grants: [
+        { ...held, state: 'held', account: 'x', name: 'Bob\x1b]0;t\x07' },
+        { ...held, session: SESSION, state: 'open', account: null, name: null },
+      ],
+    })
+  const run = await cli(['grants', 'dev'])
+  expect(run.stdout.toString()).toMatch(/viewer {2}the sandbox +Bob \]0;t/)
+  expect(run.stdout.toString()).toContain('(link not used yet)')
+  expect(run.stdout.toString()).not.toContain('\x1b')
+  answers['GET /api/account/grants'] = () =>
+    Response.json({
+      grants: [
+        { grant: GRANT, sandbox: ID, session: SESSION, role: 'viewer', owner: 'Ann', expiresMs: LATER },
+      ],
+    })
+  const mine = await cli(['grants'])
+  expect(mine.stdout.toString()).toContain('Ann')
+  expect(mine.stderr).toContain(`come back with: npx sbx-stdio ${url} --session ${SESSION}`)
+})
+
+test('revoke withdraws', async () => {
+  answers[`DELETE /api/grants/${GRANT}`] = () => new Response(null, { status: 204 })
+  expect(await cli(['revoke', GRANT])).toMatchObject({ code: 0 })
+  expect((await cli(['revoke', GRANT, '--json'])).stdout.toString()).toBe('{}\n')
+})
+
+describe('join', () => {
+  const redeemed = (changes: Record<string, unknown> = {}): Response =>
+    Response.json({
+      grant: GRANT,
+      sandbox: ID,
+      session: SESSION,
+      role: 'viewer',
+      owner: 'Ann',
+      expiresMs: LATER,
+      ...changes,
+    })
+
+  test('takes the link from standard input, and says how to go there', async () => {
+    answers['POST /api/grants/redeem'] = () => redeemed()
+    const run = await cli(['join'], `${link()}\n`)
+    expect(run.code).toBe(0)
+    expect(run.stderr).toBe(
+      `sbx-stdio: Ann shares a session with you; you are a viewer\n` +
+        `sbx-stdio: go there with: npx sbx-stdio ${url} --session ${SESSION} --role viewer\n`,
+    )
+    expect(asked).toEqual([
+      { what: 'POST /api/grants/redeem', authorization: `Bearer ${TOKEN}`, body: { link: SECRET } },
+    ])
+  })
+
+  test('keeps what a guest is given for this server only, and shows it nowhere', async () => {
+    env = { ...env, SBX_TOKEN: undefined }
+    const token = `swg_${'g'.repeat(43)}`
+    answers['POST /api/grants/redeem'] = () => redeemed({ token })
+    const file = join(folder, 'link')
+    writeFileSync(file, link())
+    const run = await cli(['join', '--link-file', file, '--json'])
+    expect(asked[0]).toMatchObject({ authorization: null, body: { link: SECRET, name: 'carol' } })
+    expect(run.stdout.toString() + run.stderr).not.toContain('gggg')
+    const folderOfSignIns = join(folder, 'sandwire', 'sign-ins')
+    const [name = ''] = readdirSync(folderOfSignIns)
+    expect(JSON.parse(readFileSync(join(folderOfSignIns, name), 'utf8'))).toEqual({
+      version: 1,
+      origin: url,
+      bearer: token,
+      expiresMs: LATER,
+    })
+    await cli(['grants'])
+    expect(asked.at(-1)?.authorization).toBe(`Bearer ${token}`)
+  })
+
+  test('refuses a link on the command line, and does not repeat it', async () => {
+    const run = await cli(['join', link()])
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('can be read by others')
+    expect(run.stderr).not.toContain('ssss')
+    expect(asked).toEqual([])
+  })
+
+  test('sends a link nowhere but to where it says, and not over plain http (threat T2)', async () => {
+    const run = await cli(['join'], `http://far.example/join#${SECRET}`)
+    expect(run.stderr).toContain('neither https nor of this machine')
+    expect(run.stderr).not.toContain('ssss')
+    expect((await cli(['join', '--url', url], link())).stderr).toContain('once')
+    expect(asked).toEqual([])
+  })
+
+  test('asks for the link without showing it', async () => {
+    answers['POST /api/grants/redeem'] = () => redeemed({ session: null, sandboxName: 'dev' })
+    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'join'], env, cols: 200 })
+    await terminal.waitFor('Link (it is not shown): ')
+    terminal.send(`${link()}\r`)
+    await terminal.waitFor('Ann shares the sandbox dev with you')
+    await terminal.waitFor('see what runs there')
+    expect(await terminal.exit).toMatchObject({ code: 0 })
+    expect(terminal.rawOutput()).not.toContain('ssss')
+  })
+})
+
+test('audit reads every page, and prints what a terminal can show', async () => {
+  const row = {
+    atMs: Date.UTC(2026, 0, 2, 3, 4, 5),
+    actor: 'x',
+    actorName: 'Bob\x1b[2J',
+    action: 'attach',
+    sandbox: ID,
+    sandboxName: 'dev',
+    session: null,
+    address: '192.0.2.1',
+    outcome: 'refused',
+    code: 'forbidden',
+    template: null,
+    command: 'bash',
+    requestId: 'r',
+  }
+  let pages = 0
+  const answer = (): Response => Response.json({ rows: [row], next: pages++ === 0 ? '1-2' : null })
+  answers = new Proxy({}, { get: () => answer })
+  const run = await cli(['audit', '--sandbox', 'dev', '--since', '24h'])
+  const [header, ...lines] = run.stdout.toString().trimEnd().split('\n')
+  expect(header).toMatch(/^WHEN +WHO +FROM +WHAT/)
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(
+    /^2026-01-02 03:04:05 {2}Bob \[2J +192\.0\.2\.1 {2}attach {2}dev +refused {2}bash forbidden$/,
+  )
+  expect(asked[0]?.what).toMatch(/^GET \/api\/audit\?since=[0-9]+&sandbox=dev&limit=1000$/)
+  expect(asked[1]?.what).toContain('&before=1-2')
+  pages = 0
+  expect(JSON.parse((await cli(['audit', '--json'])).stdout.toString())).toEqual({ rows: [row, row] })
+})
+
+test('templates shows what may be run', async () => {
+  answers['GET /api/templates'] = () =>
+    Response.json({
+      templates: [
+        {
+          id: 'build',
+          title: 'Build it',
+          description: '',
+          mode: 'pipe',
+          params: [
+            { name: 'target', description: '', maxLength: 10 },
+            { name: 'jobs', description: '', maxLength: 3, default: '2' },
+          ],
+        },
+      ],
+    })
+  const run = await cli(['templates'])
+  expect(run.stdout.toString()).toMatch(/\nbuild +target \[jobs\] +Build it\n/)
+  expect(run.stderr).toContain('--template ID --param NAME=VALUE')
+})
