@@ -106,7 +106,7 @@ export function createApp({
   })
   const hasLocalIdentity = config.localTokenSha256 !== undefined
   /** On one machine, without issuers, people can come for a link without a sign-in of their own. */
-  const hasGuests = hasLocalIdentity && config.issuers.length === 0
+  const hasGuests = config.mode === 'local' && hasLocalIdentity && config.issuers.length === 0
   const findSignIn = async (account: string, hash: string) =>
     unwrap(await directory.account(account).findSignIn(hash))
   const authenticator = firstOf([

@@ -423,17 +423,24 @@ describe('a guest of this machine', () => {
   })
 })
 
-test('where an issuer says who people are, nobody is a guest', async () => {
+describe('nobody is a guest', () => {
   const issuer = {
     ...{ id: 'test', name: 'Test', issuer: 'http://127.0.0.1:1/', audiences: ['us'], algorithms: ['RS256'] },
     ...{ defaultScopes: [], requestScopes: [], bearer: 'access_token', endpoints: {} },
   }
-  await using other = await startControl({ birthplace: sandboxes, config: { limits, issuers: [issuer] } })
-  const admin = new Person(other, TOKEN)
-  expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
-  const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
-  const told = await new Person(other, undefined).post('/api/grants/redeem', { link })
-  expect(codeIn(told)).toBe('401 unauthorized')
+
+  test.each([
+    ['where an issuer says who people are', { issuers: [issuer] }],
+    ['on a server that others reach', { mode: 'open' }],
+  ])('%s', async (_, config) => {
+    const bindings = { JWT_SECRET }
+    await using other = await startControl({ birthplace: sandboxes, config: { limits, ...config }, bindings })
+    const admin = new Person(other, TOKEN)
+    expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
+    const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
+    const told = await new Person(other, undefined).post('/api/grants/redeem', { link })
+    expect(codeIn(told)).toBe('401 unauthorized')
+  })
 })
 
 test('the page that links lead to has a strict policy and says nothing by itself', async () => {

@@ -52,8 +52,8 @@ const begin = async () => {
   if (link === '') return say('This address is only the beginning of a link: open the whole one.')
   const who = await fetch('/api/whoami')
   if (who.ok) return redeem('')
-  const { local, issuers } = await (await fetch('/api/auth')).json()
-  const hasGuests = local && issuers.length === 0
+  const { mode, local, issuers } = await (await fetch('/api/auth')).json()
+  const hasGuests = mode === 'local' && local && issuers.length === 0
   say(hasGuests ? 'Something was shared with you.' : 'Sign in to see what was shared with you.')
   at('signin').hidden = hasGuests
   at('ask').hidden = !hasGuests

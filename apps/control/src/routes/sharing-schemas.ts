@@ -62,7 +62,7 @@ export const grantMade = z
   .openapi('GrantMade')
 
 /** A grant as the owner sees it. */
-export const grantView = z
+const grantView = z
   .object({
     grant: z.string(),
     session: z.string().nullable(),
@@ -107,7 +107,7 @@ const held = {
   expiresMs: timeMs,
 }
 /** A grant as its holder sees it. */
-export const heldGrant = z.object(held).openapi('HeldGrant')
+const heldGrant = z.object(held).openapi('HeldGrant')
 export const heldGrantList = z.object({ grants: z.array(heldGrant) }).openapi('HeldGrants')
 export const redeemed = z
   .object({
