@@ -28,6 +28,7 @@ function open() {
   const account = new AuditStore(sqlOf(accountDatabase))
   const post: Post[] = []
   const clock = { nowMs: NOW }
+  const lost: string[] = []
   let wakes = 0
   let ids = 0
   const deliver = async (_owner: string, entries: readonly AuditEntry[]): Promise<void> => {
@@ -40,6 +41,7 @@ function open() {
     const trail = new AuditTrail({
       ...{ store, deliver, nowMs: () => clock.nowMs },
       wake: async () => void (wakes += 1),
+      onLost: ({ requestId }) => void lost.push(requestId),
       mintId: () => `drop-${(ids += 1)}`,
     })
     return { store, trail }
@@ -54,7 +56,7 @@ function open() {
     if (scene !== undefined) await trail.write(call(requestId, identity), { action: 'exec' }, scene)
   }
   const rows = () => account.page({ limit: 5_000 }, clock.nowMs).rows
-  return { ...first, boot, post, clock, write, rows, wakes: () => wakes }
+  return { ...first, database, lost, boot, post, clock, write, rows, wakes: () => wakes }
 }
 
 test('what was written arrives once, however often its delivery fails, and after a crash', async () => {
@@ -151,4 +153,23 @@ test('rows left out because somebody is refused too often are counted', async ()
   await trail.flush()
   expect(rows().filter(({ outcome }) => outcome === 'refused')).toHaveLength(60)
   expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 10 }])
+})
+
+test('a full disk loses the row, says so, and keeps nobody out', async () => {
+  const { trail, database, lost, write, store } = open()
+  database.run(
+    "CREATE TRIGGER full BEFORE INSERT ON audit_outbox BEGIN SELECT RAISE(ABORT, 'disk: SQLITE_FULL'); END",
+  )
+  await write(trail, 'a')
+  expect(lost).toEqual(['a'])
+  database.run('DROP TRIGGER full')
+  await write(trail, 'b')
+  expect(lost).toEqual(['a'])
+  expect(store.audit.isEmpty).toBe(false)
+})
+
+test('any other fault of the storage is not passed over', async () => {
+  const { trail, database, write } = open()
+  database.run("CREATE TRIGGER bad BEFORE INSERT ON audit_outbox BEGIN SELECT RAISE(ABORT, 'broken'); END")
+  expect(await rejectionOf(write(trail, 'a'))).toBeInstanceOf(Error)
 })

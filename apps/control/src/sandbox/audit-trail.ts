@@ -2,6 +2,7 @@ import type { ErrorCode } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal } from '../audit/entry.ts'
+import { isDiskFull } from '../disk-full.ts'
 import type { AuditOutbox } from './audit-outbox.ts'
 import type { SandboxCall } from './call.ts'
 import type { SandboxRecord } from './record.ts'
@@ -29,6 +30,8 @@ export interface TrailDependencies {
   readonly deliver: (owner: string, entries: readonly AuditEntry[]) => Promise<void>
   /** Makes sure that the object's alarm rings soon, also after a crash. */
   readonly wake: () => Promise<void>
+  /** Told of a row that could not be written because the disk is full. */
+  readonly onLost: (entry: AuditEntry) => void
   readonly nowMs: () => number
   readonly mintId: () => string
 }
@@ -54,7 +57,7 @@ export class AuditTrail {
 
   /** Writes down what a call came to. Durable with whatever else the object writes before it answers. */
   async write(call: SandboxCall, deed: Deed, before: Scene, code?: ErrorCode): Promise<void> {
-    const { store, nowMs, wake } = this.#deps
+    const { store, nowMs, wake, onLost } = this.#deps
     const { record } = before
     // Destroyed: its last row was written while there was a place to write it.
     if (store.read() === undefined) return
@@ -79,8 +82,14 @@ export class AuditTrail {
       ...(call.login === undefined ? {} : { login: call.login }),
       ...(code === undefined ? {} : { code }),
     }
-    if (!this.#chatter.admits(entry, nowMs()) || !this.#outbox.add(entry)) this.#drop(record)
-    await wake()
+    try {
+      if (!this.#chatter.admits(entry, nowMs()) || !this.#outbox.add(entry)) this.#drop(record)
+      await wake()
+    } catch (caught) {
+      // Nobody could get in to make room if that needed room.
+      if (!isDiskFull(caught)) throw caught
+      onLost(entry)
+    }
   }
 
   /** Makes sure that what waits is tried again. */

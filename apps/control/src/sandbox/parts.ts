@@ -96,6 +96,8 @@ export async function openParts(
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
+    onLost: ({ requestId, sandbox = '', code = '' }) =>
+      log.error('audit_lost', { request_id: requestId, sandbox, code }),
     mintId: () => crypto.randomUUID(),
   })
   const rearm = async (): Promise<void> => {
