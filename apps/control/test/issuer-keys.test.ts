@@ -87,7 +87,10 @@ describe('the keys of an issuer', () => {
 
   test('are not asked for again and again by tokens that name unknown ones (threat T34)', async () => {
     const keys = keysOf()
-    for (let at = 0; at < 50; at++) await ask(keys, `unknown-${at}`)
+    for (let at = 0; at < 10; at++) {
+      await ask(keys, `unknown-${at}`)
+      after(2_000)
+    }
     expect(count('/keys')).toBe(1)
     after(KEYS_COOLDOWN_MS + 1)
     for (let at = 0; at < 50; at++) await ask(keys, `unknown-${at}`)
