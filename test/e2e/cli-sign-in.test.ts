@@ -411,6 +411,20 @@ describe('logout', () => {
 })
 
 describe('a hostile server', () => {
+  test('that signs in like another one gets nothing unless it is trusted (threat T2)', async () => {
+    await login()
+    const other = `http://localhost:${server.port}`
+    const run = await cli('login', other)
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain(`signs in like ${url}: what it gets would be good there too`)
+    expect(run.stderr).toContain(`hint: npx sbx-stdio login ${other} --trust`)
+    expect(asked.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
+    url = other
+    const { code, done } = await beginLogin('--trust')
+    await issuer.approveDevice(code, 'ann')
+    expect((await done()).code).toBe(0)
+  })
+
   const MANY = 'x'.repeat(1024 * 1024)
 
   test('cannot fill the memory with its answer', async () => {

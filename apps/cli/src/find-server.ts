@@ -2,7 +2,7 @@ import { findKnown, type KnownServer, originOf, readKnownServers } from './known
 import { type Probe, probeServer } from './probe-server.ts'
 import { parseAddress } from './server-address.ts'
 import { CredentialStore } from './sign-in/credential-store.ts'
-import { storedBearer } from './sign-in/stored-bearer.ts'
+import { requireStoredBearer } from './sign-in/stored-bearer.ts'
 import { readToken, type TokenSources } from './token.ts'
 import { Wrong } from './words.ts'
 
@@ -110,7 +110,7 @@ export function openCredential(
   const origin = originOf(url)
   const store = new CredentialStore(env)
   if (!isGiven(sources) && store.read(origin) !== undefined)
-    return { bearer: () => storedBearer(store, origin), credential: 'signIn' }
+    return { bearer: () => requireStoredBearer(store, origin), credential: 'signIn' }
   const first = readToken(sources)
   if (!first.isOk) throw new Wrong(first.message, first.hint)
   const bearer = (): Promise<string | undefined> => {

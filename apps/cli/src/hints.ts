@@ -39,7 +39,7 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   too_many_attaches: TOO_OFTEN,
   too_many_from_address: TOO_OFTEN,
   rate_limited: TOO_MUCH,
-  revoked: 'it is no longer shared with you: ask its owner for a new link',
+  revoked: 'ask the owner for a new link if it was shared with you, or sign in again if you signed out',
   link_spent: 'a link works once: ask whoever shared it for a new one',
   command_blocked: 'the operator of the server does not allow it: ask them, or run something else',
   no_issuer: 'whoever runs the server has to name an issuer: docs/operations.md says how',

@@ -1,6 +1,7 @@
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
 import { createApi } from '../api.ts'
 import { atLeast, decodeAnswer } from '../at-least.ts'
+import { quote } from '../come-back.ts'
 import { exitCodeOfSignal } from '../exit-code.ts'
 import { printable } from '../printable.ts'
 import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
@@ -57,9 +58,28 @@ async function signInWith(
   }
 }
 
+/**
+ * A server says itself whom to sign in with. One that names the issuer and client of another server could show there what
+ * it is given here, so somebody has to want that.
+ */
+async function checkOthers(info: SignInIssuer, isTrusted: boolean, context: CommandContext): Promise<void> {
+  const { env, io, origin, server } = context
+  const store = new CredentialStore(env)
+  const other = store.origins().find((each) => each !== origin && isSameClient(store.read(each), info))
+  if (other === undefined || isTrusted) return
+  const { host } = new URL(origin)
+  io.say(`${host} signs in like ${other}: what it gets would be good there too`)
+  if (await io.confirm?.(`Do you trust ${host} with that?`)) return
+  throw new Wrong(`Not signed in to ${host}`, `sbx-stdio login ${quote(server)} --trust`)
+}
+
+function isSameClient(credential: Credential | undefined, { issuer, clientId }: SignInIssuer): boolean {
+  return credential?.renewal?.issuer === issuer && credential.renewal.clientId === clientId
+}
+
 /** Signs in to a server with one of its issuers. */
 export const login: Command = {
-  help: `Usage: sbx-stdio login [URL] [--issuer ID] [--json]
+  help: `Usage: sbx-stdio login [URL] [--issuer ID] [--trust] [--json]
 
 Signs in to a server: shows an address to open on any device and a code to type there, and waits until you have agreed.
 What it gets is stored in a file that only you can read, is used by every command for this server and for no other, and
@@ -67,11 +87,13 @@ is renewed by itself until you sign out.
 
   URL                  the server (default: SBX_URL, or the only one that is known)
   --issuer ID          whom to sign in with, where the server knows several
+  --trust              do not ask, although what the server gets would be good at another one too
 `,
-  options: { issuer: 'once' },
+  options: { issuer: 'once', trust: 'flag' },
   read: (words) => {
     const url = readOptionalUrl(words)
     const asked = words.one('issuer')
+    const isTrusted = words.has('trust')
     return {
       ...(url === undefined ? {} : { url }),
       isAnonymous: true,
@@ -81,6 +103,7 @@ is renewed by itself until you sign out.
           throw new Wrong(`Cannot sign in to ${origin}: whoever is on the way could read it`, 'use https://')
         const { host } = new URL(origin)
         const info = chooseIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
+        await checkOthers(info, isTrusted, context)
         io.say(`signing in to ${host} with ${printable(info.name)} (${new URL(info.issuer).host})`)
         const credential = await signInWith(info, context)
         if (credential === undefined) {

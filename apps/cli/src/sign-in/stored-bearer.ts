@@ -44,6 +44,13 @@ async function renew(store: CredentialStore, old: Credential): Promise<Credentia
   }
 }
 
+/** The bearer of somebody who is signed in at this origin; throws `unauthorized` when they no longer are. */
+export async function requireStoredBearer(store: CredentialStore, origin: string): Promise<string> {
+  const bearer = await storedBearer(store, origin)
+  if (bearer === undefined) throw signedOut('somebody ran logout')
+  return bearer
+}
+
 /**
  * The bearer for this origin, renewed when it is about to end; undefined when nobody is signed in there. However many
  * processes ask at once, one of them uses the refresh token and the others see what it got. Throws `unauthorized` when
@@ -54,7 +61,7 @@ export async function storedBearer(store: CredentialStore, origin: string): Prom
   if (found === undefined || isFresh(found, Date.now())) return found?.bearer
   using _lock = await openLock(`${store.fileOf(origin)}.lock`)
   const current = store.read(origin)
-  if (current === undefined) throw signedOut('another sbx-stdio signed out')
+  if (current === undefined) throw signedOut('somebody ran logout')
   if (isFresh(current, Date.now())) return current.bearer
   try {
     return (await renew(store, current)).bearer
