@@ -10,7 +10,7 @@ Usage: sandwire COMMAND [options]
   version    prints the version
 
 Options of up
-  --port N             where to listen on loopback (${DEFAULT_PORT}; 0 picks a free port)
+  --port N             where to listen (${DEFAULT_PORT}; 0 picks a free port)
   --data DIR           where everything is kept (.sandwire in the current folder)
   --workspace DIR      serves this folder as the one sandbox, "local"
   --keep-sandboxes     leaves sandboxes running at the end, for the next start
@@ -22,6 +22,11 @@ doctor and signin take --data and --workspace as up does.
 Environment
   SANDWIRE_PORT, SANDWIRE_DATA     as --port and --data
   SANDWIRE_ISOLATION               bubblewrap or none; without it the best this machine has
-  SANDWIRE_BIND                    loopback address to listen on (default: 127.0.0.1 and ::1)
+  SANDWIRE_BIND                    address to listen on (default: 127.0.0.1 and ::1); others need an issuer
+  SANDWIRE_PUBLIC_URL              the origin that people use, with https
+  SANDWIRE_TLS_CERT, _KEY          files in PEM; without them a proxy speaks TLS
+  SANDWIRE_ISSUER                  who says who people are: a preset or a URL; docs/operations.md has the rest
+  SANDWIRE_SETTINGS                settings file (default: settings.json in the data folder)
+  JWT_SECRET, API_TOKEN            let services in; as JWT_SECRET_FILE and API_TOKEN_FILE from files
   WORKSPACE_MODE                   local: as --workspace with the current folder
 `

@@ -34,14 +34,7 @@ function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFac
   return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
-function describeSignIn({
-  signInLink,
-  mode,
-  identities,
-  url,
-  listen,
-  hasTls,
-}: WelcomeFacts): readonly string[] {
+function describeSignIn({ signInLink, mode, identities, listen, hasTls }: WelcomeFacts): readonly string[] {
   const who = identities.join(', ')
   if (mode === 'local')
     return [
@@ -54,7 +47,6 @@ function describeSignIn({
     `Sign in    ${signInLink}, with ${who}`,
     '           this machine’s user too: the local token is not accepted while others can get here',
     `Listens    ${listen.join(', ')}${proxy}`,
-    `           people use ${url}`,
   ]
 }
 

@@ -8,6 +8,10 @@ const FACTS: DoctorFacts = {
   ],
   data: { folder: '/data', freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
   port: { number: 8787, obstacle: 'taken' },
+  identity: [
+    { line: "this machine's user", isGood: true },
+    { line: 'Auth0: does not answer', isGood: false },
+  ],
   isolation: 'none',
   weaknesses: ['no limits'],
   notice: 'Sandboxes are not isolated',
@@ -18,6 +22,8 @@ test('the findings name everything, each weakness in a line', () => {
   expect(composeFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
 Data folder  /data (3.0 GiB free, used by process 7)
 Port         8787 is taken
+Identity     this machine's user
+             wrong: Auth0: does not answer
 Isolation    none
              weak: Sandboxes are not isolated
              weak: no limits

@@ -1,3 +1,4 @@
+import type { IdentityFinding } from '../doctor/identity.ts'
 import type { ProbeReport } from '../doctor/probe-report.ts'
 
 /** Everything `doctor` found out about this machine. */
@@ -10,6 +11,8 @@ export interface DoctorFacts {
     readonly holder: string | null
   }
   readonly port: { readonly number: number; readonly obstacle: string | null }
+  /** How people come in, and whether that works. */
+  readonly identity: readonly IdentityFinding[]
   readonly isolation: string
   readonly weaknesses: readonly string[]
   /** Why sandboxes are less isolated than they could be. */
@@ -27,13 +30,16 @@ function row(label: string, text: string): string {
 
 /** What was found, before anything is tried. */
 export function composeFindings(facts: DoctorFacts): string {
-  const { programs, data, port, isolation, weaknesses, notice, limits } = facts
+  const { programs, data, port, identity, isolation, weaknesses, notice, limits } = facts
   const free = data.freeBytes === null ? 'not made yet' : `${(data.freeBytes / GIBIBYTE).toFixed(1)} GiB free`
   const holder = data.holder === null ? '' : `, used by ${data.holder}`
   return [
     row('Programs', programs.map(([name, version]) => `${name} ${version ?? 'missing'}`).join(', ')),
     row('Data folder', `${data.folder} (${free}${holder})`),
     row('Port', `${port.number} is ${port.obstacle ?? 'free'}`),
+    ...identity.map(({ line, isGood }, at) =>
+      row(at === 0 ? 'Identity' : '', isGood ? line : `wrong: ${line}`),
+    ),
     row('Isolation', isolation),
     ...[...(notice === null ? [] : [notice]), ...weaknesses].map((line) => row('', `weak: ${line}`)),
     row('Limits', `processes by ${limits.processes}, disk by ${limits.disk}`),

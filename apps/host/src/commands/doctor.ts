@@ -9,6 +9,7 @@ import { layOut, openDataFolder } from '../data/data-folder.ts'
 import { readHolder } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import { runBattery } from '../doctor/battery.ts'
+import { examineIdentity, openProbes } from '../doctor/identity.ts'
 import { detectCgroups } from '../isolation/cgroups.ts'
 import { chooseIsolation } from '../isolation/choose.ts'
 import { hasLoopDevices } from '../isolation/loop-devices.ts'
@@ -99,6 +100,7 @@ export async function examine({ configuration, env, tell, print }: DoctorOptions
         programs: await findPrograms(),
         data: findData(configuration.dataFolder),
         port: await findPort(configuration),
+        identity: await examineIdentity(configuration, openProbes(configuration.issuerAuthorities)),
         isolation: isolation.kind,
         weaknesses: isolation.weaknesses,
         notice: notice ?? null,
