@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { attach, type OpenSocket, openWebSocket } from '@sandwire/client'
 import { eventually } from '@sandwire/testing'
 import { type ClaimChanges, type SignedSandboxd, startSignedSandboxd } from './support/signed-sandboxd.ts'
 import { mintHex, type WireClient } from './support/wire-client.ts'
@@ -243,4 +244,40 @@ describe('[A9] a connection whose token says when it has to be shown again', () 
     await again.hello({ identity, attempt: 2, resuming: true })
     expect(await again.next('welcome')).toMatchObject({ role: 'driver' })
   })
+
+  test('[R15] is opened anew at once by the client library, and no byte is lost or repeated', async () => {
+    const id = await start({
+      cmd: 'sh',
+      args: ['-c', 'i=0; while [ $i -lt 400 ]; do echo $i; i=$((i+1)); sleep 0.01; done'],
+    })
+    let connections = 0
+    const statuses: string[] = []
+    const openSocket: OpenSocket = (request, events) => {
+      connections += 1
+      let inner: ReturnType<OpenSocket> | undefined
+      const path = request.url.pathname + request.url.search
+      void signed.sign('GET', path, { reauthoriseMs: Date.now() + 1_200 }).then((token) => {
+        const headers = { authorization: `Bearer ${token}` }
+        inner = openWebSocket({ ...request, headers }, events)
+      })
+      return {
+        send: (data) => inner?.send(data),
+        close: (code, reason) => inner?.close(code, reason),
+      }
+    }
+    const chunks: Uint8Array[] = []
+    const handle = attach({
+      url: signed.sandboxd.url,
+      request: { session: id },
+      onOutput: (_, bytes) => void chunks.push(bytes.slice()),
+      openSocket,
+    })
+    handle.status.subscribe(({ is }) => void statuses.push(is))
+    expect((await handle.exit).code).toBe(0)
+    expect(Buffer.concat(chunks).toString()).toBe(
+      Array.from({ length: 400 }, (_, line) => `${line}\n`).join(''),
+    )
+    expect(connections).toBeGreaterThan(2)
+    expect(statuses).not.toContain('reconnecting')
+  }, 30_000)
 })

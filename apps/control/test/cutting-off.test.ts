@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
@@ -132,6 +133,39 @@ describe('with the real sandboxd', () => {
     expect(JSON.stringify((await owner.get(`/api/grants?sandbox=${sandbox}`)).body)).not.toContain('carol')
     expect(await refusalTo(control, bob, inHers)).toBe('session_not_found')
   }, 20_000)
+
+  test('(threat T6) signing a browser out, from itself or from elsewhere, closes what its tickets opened', async () => {
+    const attach = async (jar: CookieJar): Promise<RawWebSocket> => {
+      const ticket = String(
+        Reflect.get(Object(await (await jar.write('POST', '/api/tickets', { session })).json()), 'ticket'),
+      )
+      const subprotocols = ['sandwire.v1', `sandwire.ticket.${ticket}`]
+      const headers = [['Origin', control.origin]] as const
+      const handshake = await upgrade(control, `/attach?session=${session}`, { subprotocols, headers })
+      if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
+      return handshake.socket
+    }
+    const signIn = async (code: string): Promise<CookieJar> => {
+      const jar = new CookieJar(control)
+      control.host.codes.add(code)
+      expect((await jar.write('POST', '/api/signin', { code })).status).toBe(204)
+      return jar
+    }
+    const first = await signIn('a'.repeat(32))
+    const second = await signIn('b'.repeat(32))
+    const third = await signIn('c'.repeat(32))
+    await using one = await attach(first)
+    await using two = await attach(second)
+    await using three = await attach(third)
+    expect((await first.write('POST', '/api/signout')).status).toBe(204)
+    expect((await one.closed).frame).toEqual(REVOKED)
+    const list: unknown = await (await second.read('/api/account/sign-ins')).json()
+    const signIns = Reflect.get(Object(list), 'signIns') as { login: string; current: boolean }[]
+    const current = signIns.find((each) => each.current)?.login ?? ''
+    expect((await third.write('DELETE', `/api/account/sign-ins/${current}`)).status).toBe(204)
+    expect((await two.closed).frame).toEqual(REVOKED)
+    expect(await isOpen(three)).toBe(true)
+  })
 
   test("deletes nothing of the machine's own user", async () => {
     expect(codeIn(await owner.ask('DELETE', '/api/account', { confirm: 'local' }))).toBe('403 forbidden')
