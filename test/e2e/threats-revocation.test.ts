@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { finish, startCli } from './cli-runner.ts'
 import { Attached, runShell } from './support/attached.ts'
@@ -37,6 +38,14 @@ beforeAll(async () => {
   bob = new Person(door, tokenOf('bob'))
 }, 120_000)
 afterAll(() => door[Symbol.asyncDispose](), 120_000)
+
+/** What control has logged about a sandbox. */
+function eventsOf(sandbox: string): string[] {
+  const lines = readFileSync(join(door.data, 'host.log'), 'utf8').split('\n')
+  return lines
+    .filter((line) => line.includes(`"sandbox":"${sandbox}"`))
+    .map((line) => /"event":"([a-z_]+)"/.exec(line)?.[1] ?? '')
+}
 
 /** Somebody who sees a session's output come in. */
 async function follow(person: Person, session: string): Promise<Attached> {
@@ -146,6 +155,8 @@ describe('while sandboxd stands still', () => {
       expect(driver.stdout.sha256).toBe(countedSha256())
       expect(driver.gaps).toEqual([])
       expect(driver.reconnections).toBeGreaterThan(0)
+      // The cut is remembered and asked for, by whichever control is there, until sandboxd has confirmed it.
+      await eventually(() => eventsOf(id).includes('cut'), { what: 'the cut to be confirmed', ...WAIT })
     }, 180_000)
   }
 })
