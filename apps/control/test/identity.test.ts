@@ -360,6 +360,8 @@ describe('an issuer that does not answer', () => {
         code: 'issuer_unavailable',
       })
     }
+    const { headers } = await control2.fetch('/api/whoami', { headers: bearer(await down.token()) })
+    expect(headers.get('retry-after')).toBe('5')
     expect(down.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
     // What is bad without asking anybody stays bad.
     expect(await whoami(await down.token({ exp: 1 }), control2)).toMatchObject(refused)

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import type { IssuerConfig } from '@sandwire/internal'
 import { metadataUrls } from '../src/auth/discovery.ts'
-import { AWAY_MS, IssuerKeys, KEYS_COOLDOWN_MS, KEYS_LIFE_MS } from '../src/auth/issuer-keys.ts'
+import { AWAY_MS } from '../src/auth/issuer-fetch.ts'
+import { IssuerKeys, KEYS_COOLDOWN_MS, KEYS_LIFE_MS } from '../src/auth/issuer-keys.ts'
 import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
 
 let one: SigningKey

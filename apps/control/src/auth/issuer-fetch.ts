@@ -8,12 +8,17 @@ export const ASK_TIMEOUT_MS = 5_000
 /** Metadata and keys of the largest issuers are a tenth of this. */
 const MAX_ANSWER_BYTES = 256 * 1024
 
+/** After an issuer did not answer, nobody waits for it again for so long. */
+export const AWAY_MS = 5_000
+
 /** The way out to issuers. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** An issuer cannot be asked now. Nobody is let in, and nobody is told that their token is bad. */
 export function issuerAway(name: string, why: string): SandwireError {
-  return new SandwireError('issuer_unavailable', `Cannot check the token: ${name} ${why}`)
+  return new SandwireError('issuer_unavailable', `Cannot check the token: ${name} ${why}`, {
+    retryAfterMs: AWAY_MS,
+  })
 }
 
 /** Asks an issuer; follows no redirect, waits and reads no more than it should. Undefined: it did not answer, or too much. */

@@ -4,15 +4,13 @@ import { createRemoteJWKSet, customFetch, type CryptoKey, errors, type JWSHeader
 import { within } from '../http/within.ts'
 import { notAccepted } from './authenticator.ts'
 import { discover, endpointOf } from './discovery.ts'
-import { ASK_TIMEOUT_MS, askIssuer, type Fetch, issuerAway } from './issuer-fetch.ts'
+import { ASK_TIMEOUT_MS, askIssuer, AWAY_MS, type Fetch, issuerAway } from './issuer-fetch.ts'
 import { Turns } from './turns.ts'
 
 /** Keys are asked for again after this long, so a key that the issuer withdrew is worth nothing then. */
 export const KEYS_LIFE_MS = 10 * 60_000
 /** A key that is not known makes us ask, but no more often than this. */
 export const KEYS_COOLDOWN_MS = 30_000
-/** After an issuer did not answer, nobody waits for it again for so long. */
-export const AWAY_MS = 5_000
 /** Metadata is asked for again after this long. */
 const METADATA_LIFE_MS = 60 * 60_000
 /** An answer so young is everybody's who waited for a turn to ask the same. */
