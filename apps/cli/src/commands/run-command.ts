@@ -135,7 +135,8 @@ function hintOf({ code }: SandwireError, understood: Understood | undefined, pro
   const found = understood?.found
   return hintFor(code, {
     url: found?.address ?? '',
-    credential: found?.credential ?? 'none',
+    // Whoever was about to sign in has nothing else to try.
+    credential: understood?.task.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
     isOwn: found?.isOwn === true,
     program,
     comeBack: undefined,

@@ -1,0 +1,143 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
+import { type CliRun, runCli, startCli } from '../cli-runner.ts'
+import { type IssuerRelay, openIssuerRelay } from './issuer-relay.ts'
+
+export const MAIN = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
+
+/** A sign-in as it is stored. */
+interface Stored {
+  readonly bearer: string
+  readonly expiresMs: number
+  readonly renewal: { readonly refreshToken: string; readonly tokenEndpoint: string }
+}
+
+type Answer = (request: Request) => Response | Promise<Response>
+
+/** Whom the token in a request is about. */
+function nameIn(request: Request): Response {
+  const [, token = ''] = (request.headers.get('authorization') ?? '').split(' ')
+  if (token === '')
+    return Response.json({ error: { code: 'unauthorized', message: 'Who is it?' } }, { status: 401 })
+  const { name, sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<
+    string,
+    string
+  >
+  return Response.json({ account: sub, name, scopes: ['connect'], via: 'bearer', expiresMs: null })
+}
+
+/** A home, a stand-in for control that believes every token, and a real issuer. */
+export class SignInScene implements AsyncDisposable {
+  readonly issuer: TestIssuer
+  readonly relay: IssuerRelay
+  readonly server: ReturnType<typeof Bun.serve>
+  /** Of the server that is signed in to. */
+  url: string
+  /** What the stand-in was asked. */
+  readonly asked: { readonly what: string; readonly authorization: string | null }[] = []
+  /** Answers by method and path; what is not here is 404. */
+  readonly answers: Record<string, Answer> = {
+    'GET /api/auth': () => this.auth(),
+    'GET /api/whoami': nameIn,
+    'POST /api/signout': () => new Response(null, { status: 204 }),
+  }
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Where sign-ins are stored. */
+  readonly folder: string
+  readonly #home = mkdtempSync(join(tmpdir(), 'cli-sign-in-'))
+
+  constructor(issuer: TestIssuer) {
+    this.issuer = issuer
+    this.relay = openIssuerRelay(issuer.url)
+    this.server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => this.answer(request) })
+    this.url = `http://127.0.0.1:${this.server.port}`
+    this.folder = join(this.#home, 'sandwire', 'sign-ins')
+    const absent = { SBX_URL: undefined, DISPLAY: undefined, npm_command: undefined }
+    this.env = { XDG_CONFIG_HOME: this.#home, HOME: this.#home, ...absent }
+  }
+
+  static async open(): Promise<SignInScene> {
+    return new SignInScene(await startIssuer())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.stop(true)
+    this.relay.close()
+    await this.issuer[Symbol.asyncDispose]()
+    rmSync(this.#home, { recursive: true })
+  }
+
+  answer(request: Request): Response | Promise<Response> {
+    const what = `${request.method} ${new URL(request.url).pathname}`
+    this.asked.push({ what, authorization: request.headers.get('authorization') })
+    return this.answers[what]?.(request) ?? new Response('none', { status: 404 })
+  }
+
+  /** What the server says about its issuer, with these changes. */
+  auth(changes: Readonly<Record<string, unknown>> = {}): Response {
+    const { audiences: _, algorithms: _a, defaultScopes: _d, ...known } = this.issuer.configFor()
+    const issuer = { ...known, requestParameters: {}, endpoints: this.relay.endpoints, ...changes }
+    return Response.json({ mode: 'open', local: false, issuers: [issuer] })
+  }
+
+  cli(...argv: readonly string[]): Promise<CliRun> {
+    return runCli([process.execPath, MAIN, ...argv], { env: this.env })
+  }
+
+  start(...argv: readonly string[]) {
+    return startCli([process.execPath, MAIN, ...argv], this.env)
+  }
+
+  /** Starts to sign in, and waits for what it shows. */
+  async beginLogin(...argv: readonly string[]) {
+    const child = this.start('login', this.url, ...argv)
+    await child.stdin.end()
+    let shown = ''
+    const following = (async () => {
+      const decoder = new TextDecoder()
+      for await (const chunk of child.stderr) shown += decoder.decode(chunk, { stream: true })
+    })()
+    const find = (): string | undefined => /and type {2}(\S+)/.exec(shown)?.[1]
+    const code = await eventually(find, { what: 'a code to be shown' })
+    const done = async () => {
+      const stdout = await new Response(child.stdout).text()
+      await Promise.all([following, child.exited])
+      return { code: child.exitCode, stdout, stderr: shown }
+    }
+    return { child, code, shown: () => shown, done }
+  }
+
+  async login(): Promise<void> {
+    const { code, done } = await this.beginLogin()
+    await this.issuer.approveDevice(code, 'ann')
+    const run = await done()
+    if (run.code !== 0) throw new Error(`Cannot sign in: ${run.stderr}`)
+  }
+
+  get isSignedIn(): boolean {
+    try {
+      return readdirSync(this.folder).some((name) => name.endsWith('.json'))
+    } catch {
+      // Nobody ever signed in.
+      return false
+    }
+  }
+
+  get storedFile(): string {
+    const [name, ...more] = readdirSync(this.folder).filter((each) => each.endsWith('.json'))
+    if (name === undefined || more.length > 0) throw new Error('There is not one sign-in')
+    return join(this.folder, name)
+  }
+
+  get stored(): Stored {
+    return JSON.parse(readFileSync(this.storedFile, 'utf8')) as Stored
+  }
+
+  /** As if time had passed. */
+  expire(expiresMs = 1): void {
+    writeFileSync(this.storedFile, JSON.stringify({ ...this.stored, expiresMs }), { mode: 0o600 })
+  }
+}
