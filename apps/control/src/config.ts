@@ -47,6 +47,11 @@ const configSchema = z.object({
   publicOrigins: z.array(z.string().refine(isOrigin)).max(64),
   /** Host headers that mean this server, with their port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
+  /** Where a proxy on this machine says who is behind it; absent: there is none, and nobody is believed. */
+  clientAddressHeader: z
+    .string()
+    .regex(/^[a-z0-9-]{1,64}$/)
+    .exactOptional(),
   /** Of the token that the host wrote for this machine's user; absent: there is no local identity. */
   localTokenSha256: z
     .string()

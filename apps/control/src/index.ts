@@ -3,6 +3,7 @@ import { createApp } from './app.ts'
 import { readSecrets } from './auth/identity-fault.ts'
 import { redeemAtHost } from './auth/sign-in-codes.ts'
 import type { Env } from './env.ts'
+import { believeProxy } from './http/proxied-address.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
 import { Directory } from './sandbox/directory.ts'
@@ -38,7 +39,8 @@ async function appOf(env: Env): Promise<App> {
 /** The public port. Everything that people and programs reach is behind this entrypoint. */
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
-    return (await appOf(this.env)).fetch(request)
+    const { clientAddressHeader } = runtimeOf(this.env).config
+    return (await appOf(this.env)).fetch(believeProxy(request, clientAddressHeader))
   }
 }
 

@@ -21,7 +21,7 @@ export function networkOf(address: string): string {
   return isMapped ? bytes.subarray(12).join('.') : `${bytes.subarray(0, 8).toHex()}/64`
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   const text = parseIpAddress(networkOf(address))?.text ?? parseIpAddress(address)?.text ?? ''
   return text === '::1' || text.startsWith('127.')
 }

@@ -61,13 +61,14 @@ function describeControl(
   { configuration, keys }: BootOptions,
   { origins, hosts }: ServerNames,
 ): ControlConfig {
-  const { mode, issuers, passed, workspace } = configuration
+  const { mode, issuers, passed, workspace, clientAddressHeader } = configuration
   return {
     ...passed,
     mode,
     issuers,
     publicOrigins: origins,
     hosts,
+    ...(clientAddressHeader !== undefined && { clientAddressHeader }),
     // Where others come in, nobody is the user of this machine just by a file.
     ...(mode === 'local' && { localTokenSha256: keys.localTokenSha256 }),
     sleepAfterMs: SLEEP_AFTER_MS,

@@ -11,6 +11,8 @@ export interface ControlConfig {
   readonly issuers: readonly IssuerConfig[]
   readonly publicOrigins: readonly string[]
   readonly hosts: readonly string[]
+  /** Where a proxy on this machine says who is behind it. */
+  readonly clientAddressHeader?: string
   /** Absent: nobody is this machine's user. */
   readonly localTokenSha256?: string
   readonly sleepAfterMs: number
@@ -46,7 +48,7 @@ const COMPATIBILITY_DATE = '2026-07-01'
 /** Compressed messages could unpack to more than their size promises. */
 const COMPATIBILITY_FLAGS = ['no_web_socket_compression']
 
-/** Names a proxy would use to speak of the client. There is no proxy, so whoever sends them makes them up. */
+/** Names a proxy would use to speak of the client. Without one, whoever sends them makes them up. */
 const CLAIMED_HEADERS = [
   'cf-connecting-ip',
   'cf-connecting-ipv6',
@@ -107,8 +109,9 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
 }
 
 /** A door for the public; nothing that a client says about itself in a header gets through it. */
-function describeSocket(address: string, index: number, tls: Reach['tls']): Socket {
-  const options = { injectRequestHeaders: CLAIMED_HEADERS.map((name) => ({ name })) }
+function describeSocket(address: string, index: number, { tls, control }: ControlPlan): Socket {
+  const dropped = CLAIMED_HEADERS.filter((name) => name !== control.clientAddressHeader)
+  const options = { injectRequestHeaders: dropped.map((name) => ({ name })) }
   const door = { name: `public-${index}`, address, service: { name: 'control', entrypoint: 'Public' } }
   return tls === undefined
     ? { ...door, http: options }
@@ -145,7 +148,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
     ],
-    sockets: plan.listen.map((address, index) => describeSocket(address, index, plan.tls)),
+    sockets: plan.listen.map((address, index) => describeSocket(address, index, plan)),
     structuredLogging: true,
   }
 }

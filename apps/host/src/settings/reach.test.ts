@@ -75,6 +75,12 @@ describe('judgeReach', () => {
     },
   )
 
+  test('takes the name of a proxy’s header, and nothing else', () => {
+    const name = (header: string) => judge({ SANDWIRE_CLIENT_ADDRESS_HEADER: header })
+    expect(name('X-Forwarded-For').reach.clientAddressHeader).toBe('x-forwarded-for')
+    expect(name('a header').problems).toHaveLength(1)
+  })
+
   test('speaks TLS with a certificate and its key', () => {
     const env = { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key', ...PUBLIC }
     expect(judge(env)).toMatchObject({

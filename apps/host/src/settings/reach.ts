@@ -9,6 +9,8 @@ export interface Reach {
   readonly mode: 'local' | 'open'
   /** Origin that people use; absent: loopback. */
   readonly publicOrigin?: string
+  /** Where a proxy on this machine says who is behind it, in small letters. */
+  readonly clientAddressHeader?: string
   /** What TLS is spoken with, in PEM; absent: none, so a public origin means a proxy in front. */
   readonly tls?: { readonly certificateChain: string; readonly privateKey: string }
 }
@@ -92,11 +94,21 @@ function judgeTls({ env, readFile, readSecretFile }: ReachSurroundings, problems
   }
 }
 
+function judgeAddressHeader({ env }: ReachSurroundings, problems: string[]): string | undefined {
+  const text = read(env, 'SANDWIRE_CLIENT_ADDRESS_HEADER')?.toLowerCase()
+  if (text === undefined || /^[a-z0-9-]{1,64}$/.test(text)) return text
+  problems.push(
+    `SANDWIRE_CLIENT_ADDRESS_HEADER is "${text}": give the name of a header, such as X-Forwarded-For`,
+  )
+  return undefined
+}
+
 /** Judges where the server listens and what people call it. */
 export function judgeReach(around: ReachSurroundings, problems: string[]): Reach {
   const addresses = judgeBind(around, problems)
   const publicUrl = judgePublicUrl(around, problems)
   const tls = judgeTls(around, problems)
+  const clientAddressHeader = judgeAddressHeader(around, problems)
   const isBoundOpen = addresses.some((address) => !isLoopbackName(address))
   const isNamedOpen = publicUrl !== undefined && !isLoopbackName(publicUrl.hostname)
   if (isBoundOpen && read(around.env, 'SANDWIRE_PUBLIC_URL') === undefined)
@@ -111,6 +123,7 @@ export function judgeReach(around: ReachSurroundings, problems: string[]): Reach
     addresses,
     mode: isBoundOpen || isNamedOpen ? 'open' : 'local',
     ...(publicUrl !== undefined && { publicOrigin: publicUrl.origin }),
+    ...(clientAddressHeader !== undefined && { clientAddressHeader }),
     ...(tls !== undefined && { tls }),
   }
 }

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { type RunningControl, startControl } from './support/control.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const HEADER = 'x-forwarded-for'
+let sandboxes: StandInSandboxes
+let behind: RunningControl
+let bare: RunningControl
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  behind = await startControl({ birthplace: sandboxes, config: { clientAddressHeader: HEADER } })
+  bare = await startControl({ birthplace: sandboxes })
+})
+afterAll(async () => {
+  await behind[Symbol.asyncDispose]()
+  await bare[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+let made = 0
+/** The address that the audit has of a request with these headers; it comes from loopback, as a proxy on this machine does. */
+async function addressOf(
+  control: RunningControl,
+  said: Readonly<Record<string, string>>,
+  peer = '127.0.0.1',
+): Promise<string> {
+  made += 1
+  const headers = { ...said, ...comingFrom(peer) }
+  const name = `seen-${made}`
+  const response = await control.fetch('/api/sandboxes', {
+    method: 'POST',
+    headers,
+    json: { name, start: false },
+  })
+  expect(response.status).toBe(201)
+  const row = await eventually(
+    async () => {
+      const page: unknown = await (await control.fetch('/api/audit?action=sandbox.create')).json()
+      const rows: unknown = Reflect.get(Object(page), 'rows')
+      return Array.isArray(rows)
+        ? rows.find((each: unknown) => Reflect.get(Object(each), 'sandboxName') === name)
+        : undefined
+    },
+    { what: 'the audit', timeoutMs: 10_000 },
+  )
+  return String(Reflect.get(Object(row), 'address'))
+}
+
+describe('the address of a client (threat T50)', () => {
+  test('is what a proxy on this machine added last', async () => {
+    expect(await addressOf(behind, { [HEADER]: '203.0.113.9' })).toBe('203.0.113.9')
+    expect(await addressOf(behind, { [HEADER]: '198.51.100.1, 203.0.113.9' })).toBe('203.0.113.9')
+    expect(await addressOf(behind, { [HEADER]: '2001:db8::7' })).toBe('2001:db8::7')
+  })
+
+  test('is the connection’s own where that is no address, or was not said', async () => {
+    for (const list of ['junk', '203.0.113.9, junk', '203.0.113.9,', '203.0.113.9:80'])
+      expect(await addressOf(behind, { [HEADER]: list })).toBe('127.0.0.1')
+    expect(await addressOf(behind, {})).toBe('127.0.0.1')
+  })
+
+  test('is not told by any other header', async () => {
+    const others = SPOOFS.filter((name) => name !== HEADER).map((name) => [name, '203.0.113.9'] as const)
+    expect(await addressOf(behind, Object.fromEntries(others))).toBe('127.0.0.1')
+  })
+
+  test('is not told by any header where no proxy is configured', async () => {
+    const all = SPOOFS.map((name) => [name, '203.0.113.9'] as const)
+    expect(await addressOf(bare, Object.fromEntries(all))).toBe('127.0.0.1')
+  })
+
+  test('is believed of nobody but this machine', async () => {
+    expect(await addressOf(behind, { [HEADER]: '203.0.113.9' }, '198.51.100.7')).toBe('198.51.100.7')
+  })
+})
