@@ -2,8 +2,7 @@ import type { IssuerConfig } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { discover, endpointOf } from './discovery.ts'
-import type { Fetch } from './issuer-fetch.ts'
-import { AWAY_MS } from './issuer-keys.ts'
+import { AWAY_MS, type Fetch } from './issuer-fetch.ts'
 
 /** Metadata is asked for again after this long. */
 const LIFE_MS = 60 * 60_000
