@@ -11,6 +11,9 @@ const READY_TIMEOUT_MS = 60_000
 /** Sandboxes stop first, in order. */
 const STOP_TIMEOUT_MS = 30_000
 
+/** Where it says its port: under the name it has on this machine, or among what it listens on. */
+const ADDRESS = /(?:^|runs at |Listens +)(?:https?:\/\/)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0):([0-9]+)/
+
 export interface HostOptions {
   /** Default: a new folder, removed at the end. */
   readonly data?: string
@@ -55,7 +58,7 @@ export async function startHost(options: HostOptions = {}): Promise<RunningHost>
   const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     for await (const line of readLines(stream)) {
       output += `${line}\n`
-      const url = /http:\/\/(?:localhost|127\.0\.0\.1):([0-9]+)/.exec(line)?.[1]
+      const url = ADDRESS.exec(line)?.[1]
       if (url !== undefined) found(url)
     }
   }
