@@ -41,7 +41,8 @@ function open() {
     const trail = new AuditTrail({
       ...{ store, deliver, nowMs: () => clock.nowMs },
       wake: async () => void (wakes += 1),
-      onLost: ({ requestId }) => void lost.push(requestId),
+      soon: () => undefined,
+      log: { warn: () => undefined, error: (_, fields) => void lost.push(fields?.request_id ?? '') },
       mintId: () => `drop-${(ids += 1)}`,
     })
     return { store, trail }

@@ -25,7 +25,7 @@ export interface AuditTarget {
 }
 
 /** Deeds about an account and not about a sandbox, which writes down its own. */
-const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout'])
+const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.delete'])
 
 /**
  * Writes down what no sandbox's object could: that a credential was not good for something or that it was too much, and

@@ -2,9 +2,11 @@ import type { ErrorCode } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal } from '../audit/entry.ts'
-import { isDiskFull } from '../disk-full.ts'
+import { isDiskFull, nameFault } from '../disk-full.ts'
+import type { Log } from '../log.ts'
 import type { AuditOutbox } from './audit-outbox.ts'
 import type { SandboxCall } from './call.ts'
+import type { About } from './deeds.ts'
 import type { SandboxRecord } from './record.ts'
 import type { SandboxStore } from './store.ts'
 
@@ -30,8 +32,9 @@ export interface TrailDependencies {
   readonly deliver: (owner: string, entries: readonly AuditEntry[]) => Promise<void>
   /** Makes sure that the object's alarm rings soon, also after a crash. */
   readonly wake: () => Promise<void>
-  /** Told of a row that could not be written because the disk is full. */
-  readonly onLost: (entry: AuditEntry) => void
+  /** Has the rows told, without anybody waiting for it. */
+  readonly soon: () => void
+  readonly log: Pick<Log, 'warn' | 'error'>
   readonly nowMs: () => number
   readonly mintId: () => string
 }
@@ -55,9 +58,34 @@ export class AuditTrail {
     return record === undefined ? undefined : { record, isKnown: this.#isKnown(record, identity) }
   }
 
+  /** Does what somebody asked for and, when that has a name in the audit, writes down what came of it. */
+  async watch<T>(call: SandboxCall, about: About<T>, run: () => T | Promise<T>): Promise<T> {
+    const aboutOf = typeof about === 'function' ? about : (): Partial<Deed> => about
+    const action = aboutOf(undefined).action ?? call.action
+    const scene = this.look(call)
+    if (scene === undefined || action === undefined) return run()
+    let code: ErrorCode | undefined
+    let value: T | undefined
+    try {
+      value = await run()
+      return value
+    } catch (caught) {
+      code = nameFault(caught).code
+      throw caught
+    } finally {
+      await this.write(call, { ...aboutOf(value), action }, scene, code)
+    }
+  }
+
+  /** Tells all there is before the sandbox is forgotten: what is stored here ends with it, the owner's audit does not. */
+  async sayLast(call: SandboxCall, scene: Scene | undefined): Promise<void> {
+    if (scene !== undefined) await this.write(call, { action: 'sandbox.destroy' }, scene)
+    await this.flush()
+  }
+
   /** Writes down what a call came to. Durable with whatever else the object writes before it answers. */
   async write(call: SandboxCall, deed: Deed, before: Scene, code?: ErrorCode): Promise<void> {
-    const { store, nowMs, wake, onLost } = this.#deps
+    const { store, nowMs, wake, soon, log } = this.#deps
     const { record } = before
     // Destroyed: its last row was written while there was a place to write it.
     if (store.read() === undefined) return
@@ -88,13 +116,20 @@ export class AuditTrail {
     } catch (caught) {
       // Nobody could get in to make room if that needed room.
       if (!isDiskFull(caught)) throw caught
-      onLost(entry)
+      log.error('audit_lost', { request_id: call.requestId, sandbox: record.id })
     }
+    soon()
   }
 
-  /** Makes sure that what waits is tried again. */
-  wake(): Promise<void> {
-    return this.#deps.wake()
+  /** Tells the owner's account what waits, if that can be done now. */
+  async tell(): Promise<void> {
+    try {
+      await this.flush()
+    } catch (caught) {
+      // The rows stay, and the alarm tries again.
+      const { code, message } = nameFault(caught)
+      this.#deps.log.warn('audit_delayed', { code, cause: message })
+    }
   }
 
   /** Tells the owner's account everything that waits; throws when that cannot be done now. */

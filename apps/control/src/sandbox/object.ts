@@ -1,14 +1,12 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { ErrorCode } from '@sandwire/protocol'
-import { nameOfCommand } from '../audit/entry.ts'
-import { nameFault } from '../disk-full.ts'
 import type { Env } from '../env.ts'
 import { respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
-import type { Deed } from './audit-trail.ts'
-import type { AttachCall, SandboxCall } from './call.ts'
+import type { SandboxCall } from './call.ts'
+import { type About, commandOf, deedOf } from './deeds.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Allowed } from './life.ts'
 import { openParts, type SandboxParts } from './parts.ts'
@@ -19,21 +17,6 @@ import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './ses
 import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
-
-/** What a row says: known before, or from what came of it, which is undefined when nothing did. */
-type About<T> = Partial<Deed> | ((value: T | undefined) => Partial<Deed>)
-
-/** The command of a request by its name, which is all that is ever written down of it. */
-function commandOf({ cmd }: Pick<ProcessRequest, 'cmd'>): Pick<Deed, 'command'> {
-  return cmd === undefined ? {} : { command: nameOfCommand(cmd) }
-}
-
-/** What the audit says of an attach. */
-function deedOf({ joins, session, query }: AttachCall): Deed {
-  if (joins !== undefined) return { action: 'session.join', session: joins }
-  const cmd = new URLSearchParams(query).get('cmd') ?? undefined
-  return { action: 'session.start', session, ...commandOf(cmd === undefined ? {} : { cmd }) }
-}
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
 export class SandboxObject extends DurableObject<Env> {
@@ -55,7 +38,6 @@ export class SandboxObject extends DurableObject<Env> {
       const view = await life.create(record)
       const scene = trail.look(call)
       if (isNew && scene !== undefined) await trail.write(call, { action: 'sandbox.create' }, scene)
-      this.#tellSoon()
       return view
     })
   }
@@ -83,11 +65,7 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#asked(call, {}, async ({ life, trail }) => {
       const scene = trail.look(call)
       await life.allowDestroy(call, sandbox)
-      return life.destroy(call, sandbox, async () => {
-        // Told before it is forgotten: what is stored here ends with the sandbox, the owner's audit does not.
-        if (scene !== undefined) await trail.write(call, { action: 'sandbox.destroy' }, scene)
-        await trail.flush()
-      })
+      return life.destroy(call, sandbox, () => trail.sayLast(call, scene))
     })
   }
 
@@ -209,13 +187,14 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Its owner's account is gone: everybody is cut off, and everything of it removed. */
   abandon(owner: string, sandbox: string): Promise<Outcome<void>> {
-    return this.#run(async ({ life, cutting }) => {
+    return this.#run(async ({ life, trail, cutting }) => {
       const requestId = crypto.randomUUID()
       const call = { identity: owner, name: '', scopes: [], address: '', requestId }
       if (this.#store.read() !== undefined) life.allow(call, 'own')
       // Also where what makes sandboxes does not answer for now.
       this.ctx.waitUntil(cutting.cutAll(owner))
-      await life.destroy(call, sandbox)
+      const scene = trail.look(call)
+      await life.destroy(call, sandbox, () => trail.sayLast(call, scene))
     })
   }
 
@@ -255,17 +234,16 @@ export class SandboxObject extends DurableObject<Env> {
       const scene = trail.look(call)
       if (scene === undefined || call.action === undefined) return
       await trail.write(call, { action: call.action, session }, scene, code)
-      this.#tellSoon()
     })
   }
 
   /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
   override async alarm(): Promise<void> {
     unwrap(
-      await this.#run(async ({ life, cutting, rearm }) => {
+      await this.#run(async ({ life, trail, cutting, rearm }) => {
         // First, and not waited for: nothing else may hold a cut up, and it holds nothing up.
         this.ctx.waitUntil(cutting.ring())
-        await this.#tell()
+        await trail.tell()
         const is = this.#store.read()?.state.is
         if (is !== 'stopped' && is !== 'failed') await life.look(crypto.randomUUID())
         await rearm()
@@ -292,35 +270,7 @@ export class SandboxObject extends DurableObject<Env> {
     about: About<T>,
     run: (parts: SandboxParts) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    const aboutOf = typeof about === 'function' ? about : (): Partial<Deed> => about
-    const action = aboutOf(undefined).action ?? call.action
-    return this.#run(async (parts) => {
-      const scene = parts.trail.look(call)
-      if (scene === undefined || action === undefined) return run(parts)
-      let code: ErrorCode | undefined
-      let value: T | undefined
-      try {
-        value = await run(parts)
-        return value
-      } catch (caught) {
-        code = nameFault(caught).code
-        throw caught
-      } finally {
-        await parts.trail.write(call, { ...aboutOf(value), action }, scene, code)
-        this.#tellSoon()
-      }
-    })
-  }
-
-  /** Tells the owner's account what waits, without anybody waiting for it. */
-  #tellSoon(): void {
-    this.ctx.waitUntil(this.#tell())
-  }
-
-  async #tell(): Promise<void> {
-    const told = await this.#run(({ trail }) => trail.flush())
-    // The rows stay, and the alarm tries again.
-    if (!told.ok) runtimeOf(this.env).log.warn('audit_delayed', { code: told.code })
+    return this.#run((parts) => parts.trail.watch(call, about, () => run(parts)))
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {

@@ -89,15 +89,14 @@ export async function openParts(
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
-  const trail = new AuditTrail({
-    ...{ store, nowMs },
+  const trail: AuditTrail = new AuditTrail({
+    ...{ store, nowMs, log },
     deliver: async (owner, entries) => {
       const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(entries))
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
-    onLost: ({ requestId, sandbox = '', code = '' }) =>
-      log.error('audit_lost', { request_id: requestId, sandbox, code }),
+    soon: () => ctx.waitUntil(trail.tell()),
     mintId: () => crypto.randomUUID(),
   })
   const rearm = async (): Promise<void> => {
