@@ -176,6 +176,20 @@ describe('two issuers (threat T34)', () => {
   })
 })
 
+test('an issuer signs with the algorithms that it is configured with, and no other (threat T34)', async () => {
+  const keys = await Promise.all((['RS256', 'ES256', 'EdDSA'] as const).map((alg) => makeKey(alg, alg)))
+  await using issuer = new FakeIssuer(keys)
+  await using control2 = await startControl({
+    birthplace: sandboxes,
+    config: { issuers: [issuer.config({ algorithms: ['ES256', 'EdDSA'] })] },
+  })
+  const [rsa, ...pinned] = keys
+  for (const signedBy of pinned)
+    expect(await whoami(await issuer.token({}, { key: signedBy }), control2)).toMatchObject({ via: 'bearer' })
+  if (rsa === undefined) throw new Error('There is no key')
+  expect(await whoami(await issuer.token({}, { key: rsa }), control2)).toMatchObject(refused)
+})
+
 describe('a token of another kind (threat T34)', () => {
   test('than an access token is refused where one is expected', async () => {
     const plain = { header: { typ: 'JWT' } }

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openAccountIds } from '../src/auth/account-id.ts'
+import type { Identity } from '../src/auth/authenticator.ts'
+import { readJws } from '../src/auth/jws.ts'
+import { type OidcTokens, oidcTokens } from '../src/auth/oidc.ts'
+import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
+
+let one: FakeIssuer
+let two: FakeIssuer
+let check: OidcTokens
+beforeAll(async () => {
+  one = new FakeIssuer([await makeKey('k', 'ES256')])
+  two = new FakeIssuer([await makeKey('k', 'EdDSA')])
+  check = oidcTokens([one.config({ algorithms: ['ES256'] }), two.config({ algorithms: ['EdDSA'] })], {
+    accounts: await openAccountIds(new Uint8Array(32)),
+    fetchUrl: (url, init) => fetch(url, init),
+    nowMs: Date.now,
+  })
+})
+afterAll(async () => {
+  await one[Symbol.asyncDispose]()
+  await two[Symbol.asyncDispose]()
+})
+
+const identify = (token: string): Promise<Identity> => check(readJws(token))
+async function loginOf(issuer: FakeIssuer, claims: Record<string, unknown>): Promise<string> {
+  const { login } = await identify(await issuer.token(claims))
+  expect(login).toMatch(/^[0-9a-f]{32}$/)
+  return login ?? ''
+}
+
+describe('the sign-in of a token', () => {
+  test('is the one that the issuer names, however often the token is renewed', async () => {
+    const first = await loginOf(one, { sid: 's', jti: 'a' })
+    expect(await loginOf(one, { sid: 's', jti: 'b', exp: Math.floor(Date.now() / 1000) + 900 })).toBe(first)
+    expect(await loginOf(one, { sid: 't', jti: 'a' })).not.toBe(first)
+  })
+
+  test('is the token itself where the issuer names none', async () => {
+    expect(await loginOf(one, { jti: 'a' })).toBe(await loginOf(one, { jti: 'a' }))
+    expect(await loginOf(one, { jti: 'a' })).not.toBe(await loginOf(one, { jti: 'b' }))
+    const token = await one.token()
+    expect((await identify(token)).login).toBe((await identify(token)).login)
+  })
+
+  test('is of nobody else', async () => {
+    const logins = [
+      await loginOf(one, { sid: 's' }),
+      await loginOf(one, { jti: 's' }),
+      await loginOf(one, { sid: 's', sub: 'eve' }),
+      await loginOf(two, { sid: 's' }),
+    ]
+    expect(new Set(logins).size).toBe(logins.length)
+  })
+})
+
+test('a token ends at the moment from which on it is refused', async () => {
+  const exp = Math.floor(Date.now() / 1000) + 60
+  expect(await identify(await one.token({ exp }))).toMatchObject({ expiresMs: exp * 1000 + 30_000 })
+})
