@@ -236,6 +236,18 @@ describe('the life of a sandbox', () => {
 })
 
 describe('the alarm', () => {
+  test('keeps what runs wanted for three looks, and lets go of what stops', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    await made.life.look('r')
+    expect(made.provider.renewals).toEqual([90_000, 90_000])
+    made.clock.nowMs += 700_000
+    await made.life.look('r')
+    expect(made.state()).toBe('stopped')
+    expect(made.provider.renewals).toHaveLength(2)
+  })
+
   async function running(settings = SETTINGS) {
     const made = open(new MemoryProvider(), settings)
     await made.create()

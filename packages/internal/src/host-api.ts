@@ -88,7 +88,7 @@ export interface HostHealth {
   readonly status: 'ok'
   readonly version: string
   /** How sandboxes are isolated: `none` when they are not. */
-  readonly isolation: 'bubblewrap' | 'none'
+  readonly isolation: 'bubblewrap' | 'container' | 'none'
   readonly sandboxes: number
 }
 

@@ -133,6 +133,10 @@ export class HostProvider implements Provider {
     await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/sever`, requestId }, dismiss)
   }
 
+  async renew(): Promise<void> {
+    // The host keeps a sandbox until it is told otherwise.
+  }
+
   logs(id: string, maxBytes: number, requestId: string): Promise<string> {
     const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
     return this.#ask({ name: 'logs', method: 'GET', path, requestId }, (response) =>

@@ -36,6 +36,8 @@ export interface Provider {
   destroy(id: string, requestId: string): Promise<void>
   /** Cuts every connection into it; clients resume. */
   sever(id: string, requestId: string): Promise<void>
+  /** It is wanted for this long even if nobody asks for anything; where sandboxes end by themselves. */
+  renew(id: string, forMs: number, requestId: string): Promise<void>
   /** The last bytes of its log, JSON lines. */
   logs(id: string, maxBytes: number, requestId: string): Promise<string>
   health(requestId: string): Promise<HostHealth>

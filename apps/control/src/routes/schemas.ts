@@ -155,7 +155,7 @@ export const sandboxView = z
     sleepAfterSeconds: z.int().nullable(),
     ephemeral: z.boolean().openapi({ description: 'Files do not survive a stop.' }),
     network,
-    isolation: z.enum(['bubblewrap', 'none']).nullable().openapi({
+    isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
       description:
         'What keeps it in; null: not known now. With `none`, network and limits hold nothing back.',
     }),

@@ -14,6 +14,9 @@ import { decodeActivity, keepsAwake, lastMoveMs, type SessionFacts, withPin } fr
 import { type SandboxEvent, type SandboxState, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
+/** Looks for which a running sandbox is wanted. */
+const RENEWED_LOOKS = 3
+
 /** A sandbox that a caller may use, and how. */
 export interface Allowed {
   readonly record: SandboxRecord
@@ -199,6 +202,7 @@ export class SandboxLife {
       const sessions = state.is === 'running' ? await this.readActivity(state, requestId) : []
       if (this.#isIdle(sessions))
         await this.#inTurn(() => (this.#isIdle(sessions) ? this.#stop(requestId) : undefined))
+      if (this.#state.is === 'running') await this.#renew(requestId)
     } catch (caught) {
       // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
       const { code, message } = SandwireError.from(caught)
@@ -282,6 +286,7 @@ export class SandboxLife {
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
       store.touch(nowMs())
       await this.#observed(status)
+      await this.#renew(requestId)
     } catch (caught) {
       const error = SandwireError.from(caught)
       await this.apply({ type: 'startFailed', reason: error.code })
@@ -296,6 +301,12 @@ export class SandboxLife {
       maxSessions: sessionsPerSandbox,
       ...(outputBytesPerSecond === 0 ? {} : { outputBytesPerSecond }),
     }
+  }
+
+  /** For longer than until the next look, in case that one comes late. */
+  async #renew(requestId: string): Promise<void> {
+    const { provider, settings } = this.#deps
+    await provider.renew(this.#record.id, RENEWED_LOOKS * settings.alarmMs, requestId)
   }
 
   async #stop(requestId: string): Promise<void> {

@@ -6,6 +6,8 @@ import type { Provider, Survival, UpstreamRequest } from '../../src/providers/pr
 export class MemoryProvider implements Provider {
   readonly survives: Survival
   readonly sandboxes = new Map<string, SandboxStatus>()
+  /** How long the sandbox was wanted for, each time that was said. */
+  readonly renewals: number[] = []
   starts = 0
   stops = 0
   /** Thrown by the next start or stop. */
@@ -46,6 +48,10 @@ export class MemoryProvider implements Provider {
 
   async sever(): Promise<void> {
     // There are no connections to cut.
+  }
+
+  async renew(_id: string, forMs: number): Promise<void> {
+    this.renewals.push(forMs)
   }
 
   async logs(): Promise<string> {

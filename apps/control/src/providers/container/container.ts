@@ -1,0 +1,220 @@
+import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal'
+import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { within } from '../../http/within.ts'
+import type { Provider, UpstreamRequest } from '../provider.ts'
+import type { ContainerRun, ContainerStore } from './container-store.ts'
+import { type Engine, reasonOfEnd } from './engine.ts'
+
+/** Where sandboxd listens in its container, and the name it answers to (deploy/sandbox/startup.sh). */
+const PORT = 8080
+const ORIGIN = 'http://sandbox'
+/** A cold image is fetched before it starts. */
+const START_TIMEOUT_MS = 90_000
+/** Between two looks whether sandboxd listens, doubling up to the second one. */
+const MIN_LOOK_MS = 25
+const MAX_LOOK_MS = 1_000
+/** How long a container may take to end when it is asked to; sandboxd ends its own within 10 s. */
+const STOP_TIMEOUT_MS = 15_000
+const UPSTREAM_TIMEOUT_MS = 15_000
+const SIGTERM = 15
+const ADDRESS = `container:${PORT}`
+
+export interface ContainerProviderDependencies {
+  readonly engine: Engine
+  readonly store: ContainerStore
+  /** Lets what the sandbox may reach, and nothing else, through; before it starts. */
+  readonly openNetwork: (spec: StartSpec) => Promise<void>
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly mintEpoch: () => string
+  /** Keeps the object alive until this is over. */
+  readonly hold: (work: Promise<unknown>) => void
+  /** The container ended although nobody asked it to. */
+  readonly onLost: () => void
+}
+
+function unreachable(cause?: unknown): SandwireError {
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
+}
+
+/** Makes a sandbox of its object's own container. There is one per object, so the ids of the calls are all the same. */
+export class ContainerProvider implements Provider {
+  readonly survives = { detach: 'processes', stop: 'nothing', upgrade: 'processes' } as const
+  readonly #deps: ContainerProviderDependencies
+  #starting: Promise<SandboxStatus> | undefined
+  /** Epoch whose end is waited for. */
+  #watched: string | undefined
+  /** Settles when the container that is watched has ended. */
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(deps: ContainerProviderDependencies) {
+    this.#deps = deps
+  }
+
+  start(spec: StartSpec): Promise<SandboxStatus> {
+    this.#starting ??= this.#start(spec).finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async status(id: string): Promise<SandboxStatus> {
+    return this.#read(id)
+  }
+
+  async stop(id: string): Promise<SandboxStatus> {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (engine.running && run !== undefined) {
+      this.#watch(run)
+      store.end(run.epoch, '')
+      engine.signal(SIGTERM)
+      const late = (): Error => new Error('It does not end')
+      // One that does not end by itself is ended.
+      await within(this.#ended, STOP_TIMEOUT_MS, late).catch(() => undefined)
+      this.#note('stopped')
+    }
+    if (engine.running) await engine.destroy()
+    return this.#read(id)
+  }
+
+  async destroy(): Promise<void> {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (run !== undefined) store.end(run.epoch, '')
+    if (engine.running) await engine.destroy()
+    store.clear()
+  }
+
+  /**
+   * Nothing outside a container can cut its connections one by one, so the container ends. It is asked for only when
+   * sandboxd does not do what it is told.
+   */
+  async sever(): Promise<void> {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (run !== undefined) store.end(run.epoch, 'severed')
+    this.#note('severed')
+    if (engine.running) await engine.destroy()
+  }
+
+  async renew(_id: string, forMs: number): Promise<void> {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (!engine.running || run === undefined) return
+    this.#watch(run)
+    await engine.setInactivityTimeout(forMs)
+  }
+
+  async logs(_id: string, maxBytes: number): Promise<string> {
+    return this.#deps.store.lines(maxBytes)
+  }
+
+  async health(): Promise<HostHealth> {
+    return containerHealth()
+  }
+
+  async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
+    if (address !== ADDRESS || !this.#deps.engine.running) throw unreachable()
+    const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
+    if (body !== undefined) init.body = body
+    try {
+      return await within(this.#ask(path, init), UPSTREAM_TIMEOUT_MS, unreachable)
+    } catch (cause) {
+      throw cause instanceof SandwireError ? cause : unreachable(cause)
+    }
+  }
+
+  async #start(spec: StartSpec): Promise<SandboxStatus> {
+    const { engine, store, openNetwork, nowMs, mintEpoch } = this.#deps
+    const before = store.read()
+    if (engine.running && before !== undefined) {
+      this.#watch(before)
+      await this.#listening()
+      return this.#read(spec.id)
+    }
+    // One that nobody remembers is nobody's.
+    if (engine.running) await engine.destroy()
+    await openNetwork(spec)
+    const run = { epoch: mintEpoch(), startedMs: nowMs() }
+    store.begin(run)
+    engine.start({
+      enableInternet: spec.network.policy === 'open',
+      env: {
+        SANDWIRE_SANDBOX: spec.id,
+        SANDWIRE_PUBLIC_KEY: spec.publicKey,
+        ...(Object.keys(spec.env).length === 0 ? {} : { SANDWIRE_ENV: JSON.stringify(spec.env) }),
+      },
+    })
+    this.#note('started')
+    this.#watch(run)
+    await this.#listening()
+    return this.#read(spec.id)
+  }
+
+  /** Waits until sandboxd answers anything at all. */
+  async #listening(): Promise<void> {
+    const { engine, sleep, nowMs } = this.#deps
+    const deadlineMs = nowMs() + START_TIMEOUT_MS
+    for (let waitMs = MIN_LOOK_MS; nowMs() < deadlineMs; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
+      if (!engine.running)
+        throw new SandwireError('sandbox_failed', 'The sandbox ended while it was starting')
+      try {
+        const response = await within(this.#ask('/healthz', {}), MAX_LOOK_MS, unreachable)
+        await response.body?.cancel()
+        return
+      } catch {
+        // Not yet; whether it ever will is told by the time.
+        await sleep(waitMs)
+      }
+    }
+    await engine.destroy()
+    throw new SandwireError('sandbox_failed', 'The sandbox did not start in time')
+  }
+
+  #ask(path: string, init: RequestInit): Promise<Response> {
+    return this.#deps.engine.getTcpPort(PORT).fetch(`${ORIGIN}${path}`, init)
+  }
+
+  #read(id: string): SandboxStatus {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (run === undefined) return { id, state: 'absent' }
+    const { epoch, startedMs, end } = run
+    if (engine.running && end === undefined)
+      return { id, state: 'running', address: ADDRESS, epoch, startedMs }
+    // It ended while nobody watched.
+    if (end === undefined) store.end(epoch, 'lost')
+    const reason = end ?? 'lost'
+    return reason === '' ? { id, state: 'stopped' } : { id, state: 'stopped', reason }
+  }
+
+  /** Waits for the container's end, once per start. */
+  #watch({ epoch }: ContainerRun): void {
+    if (this.#watched === epoch) return
+    this.#watched = epoch
+    const { engine, store, hold, onLost } = this.#deps
+    const ended = (reason: string): void => {
+      const wasAsked = store.read()?.end !== undefined
+      store.end(epoch, reason)
+      if (wasAsked) return
+      this.#note(reason)
+      onLost()
+    }
+    this.#ended = engine.monitor().then(
+      () => ended('exit_0'),
+      (caught: unknown) => ended(reasonOfEnd(caught)),
+    )
+    hold(this.#ended)
+  }
+
+  #note(event: string): void {
+    const { store, nowMs } = this.#deps
+    store.note(JSON.stringify({ time: new Date(nowMs()).toISOString(), source: 'container', event }))
+  }
+}
+
+/** How containers are, as far as anybody outside an object can know. */
+export function containerHealth(): HostHealth {
+  return { status: 'ok', version: SOFTWARE_VERSION, isolation: 'container', sandboxes: 0 }
+}

@@ -1,0 +1,137 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS, type NetworkSpec, type StartSpec } from '@sandwire/internal'
+import { eventually, rejectionOf } from '@sandwire/testing'
+import { CONTAINER_MIGRATIONS, ContainerStore } from '../src/providers/container/container-store.ts'
+import { ContainerProvider } from '../src/providers/container/container.ts'
+import { migrate } from '../src/sql.ts'
+import { sqlOf } from './support/bun-sql.ts'
+import { providerContract } from './support/provider-contract.ts'
+import { StandInEngine } from './support/stand-in-engine.ts'
+
+const ID = '0'.repeat(32)
+
+function specOf(over: Partial<StartSpec> = {}): StartSpec {
+  return {
+    id: ID,
+    name: 'dev',
+    publicKey: 'A'.repeat(43),
+    network: { policy: 'none', allow: [] },
+    limits: DEFAULT_SANDBOX_LIMITS,
+    env: {},
+    ...over,
+  }
+}
+
+function open(engine = new StandInEngine(), database = new Database(':memory:')) {
+  const sql = sqlOf(database)
+  migrate(sql, CONTAINER_MIGRATIONS)
+  const store = new ContainerStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
+  const networks: NetworkSpec[] = []
+  let lost = 0
+  let nowMs = 0
+  let epochs = 0
+  const provider = new ContainerProvider({
+    engine,
+    store,
+    openNetwork: async ({ network }) => void networks.push(network),
+    nowMs: () => nowMs,
+    sleep: async (ms) => void (nowMs += ms),
+    mintEpoch: () => `epoch-${(epochs += 1)}`,
+    hold: (work) => void work.catch(() => undefined),
+    onLost: () => void (lost += 1),
+  })
+  return { provider, engine, database, store, networks, lost: () => lost }
+}
+
+providerContract('container', async () => {
+  const made = open()
+  return {
+    provider: made.provider,
+    starts: () => made.engine.starts.length,
+    [Symbol.asyncDispose]: async () => undefined,
+  }
+})
+
+describe('the container provider', () => {
+  test('starts with the key and the environment, and the network that was asked for', async () => {
+    const { provider, engine, networks } = open()
+    await provider.start(specOf({ env: { A: '1' }, network: { policy: 'open', allow: [] } }))
+    const env = { SANDWIRE_SANDBOX: ID, SANDWIRE_PUBLIC_KEY: 'A'.repeat(43), SANDWIRE_ENV: '{"A":"1"}' }
+    expect(engine.starts).toEqual([{ enableInternet: true, env }])
+    expect(networks).toEqual([{ policy: 'open', allow: [] }])
+  })
+
+  test('gives no internet to a sandbox with a list, or with nothing', async () => {
+    for (const policy of ['none', 'allowlist'] as const) {
+      const { provider, engine } = open()
+      await provider.start(specOf({ network: { policy, allow: ['example.com'] } }))
+      expect(engine.starts[0]?.enableInternet).toBe(false)
+    }
+  })
+
+  test('waits until sandboxd listens, and no longer than it may take', async () => {
+    const patient = open()
+    patient.engine.deafLooks = 5
+    expect((await patient.provider.start(specOf())).state).toBe('running')
+    const deaf = open()
+    deaf.engine.deafLooks = Number.POSITIVE_INFINITY
+    expect(await rejectionOf(deaf.provider.start(specOf()))).toMatchObject({ code: 'sandbox_failed' })
+    expect(deaf.engine.running).toBe(false)
+  })
+
+  test('says how a container ended that nobody asked to, and tells', async () => {
+    const { provider, engine, lost } = open()
+    await provider.start(specOf())
+    engine.end(139)
+    await eventually(() => lost() === 1, { what: 'the loss to be told' })
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'exit_139' })
+    expect(await provider.logs(ID, 10_000)).toContain('exit_139')
+  })
+
+  test('is not told of an end that was asked for', async () => {
+    const { provider, engine, lost } = open()
+    await provider.start(specOf())
+    await provider.stop(ID)
+    expect(engine.signals).toEqual([15])
+    expect(engine.destroys).toBe(0)
+    expect(lost()).toBe(0)
+  })
+
+  test('after its object was evicted, knows the container again or that it is gone', async () => {
+    const first = open()
+    const before = await first.provider.start(specOf())
+    const second = open(first.engine, first.database)
+    expect(await second.provider.status(ID)).toEqual(before)
+    expect(await second.provider.start(specOf())).toEqual(before)
+    first.engine.running = false
+    const third = open(first.engine, first.database)
+    expect(await third.provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'lost' })
+  })
+
+  test('keeps the container as long as it is wanted, and watches it again', async () => {
+    const { provider, engine } = open()
+    await provider.renew(ID, 1_000)
+    expect(engine.timeouts).toEqual([])
+    await provider.start(specOf())
+    await provider.renew(ID, 180_000)
+    expect(engine.timeouts).toEqual([180_000])
+  })
+
+  test('ends a container whose connections must be cut, and says so', async () => {
+    const { provider, engine } = open()
+    await provider.start(specOf())
+    await provider.sever()
+    expect(engine.running).toBe(false)
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'severed' })
+  })
+
+  test('keeps a bounded log', async () => {
+    const { store } = open()
+    for (let line = 0; line < 1_000; line++) store.note(`{"line":${line}}`)
+    const lines = store.lines(1_000_000).trim().split('\n')
+    expect(lines).toHaveLength(200)
+    expect(lines.at(-1)).toBe('{"line":999}')
+    expect(store.lines(20)).toBe('{"line":999}\n')
+  })
+})

@@ -1,0 +1,64 @@
+import type { Engine, EngineStart } from '../../src/providers/container/engine.ts'
+
+/** A container engine whose containers are nothing but a state, and whose sandboxd answers everything. */
+export class StandInEngine implements Engine {
+  running = false
+  readonly starts: EngineStart[] = []
+  readonly signals: number[] = []
+  readonly timeouts: number[] = []
+  destroys = 0
+  /** Looks that fail before sandboxd listens. */
+  deafLooks = 0
+  /** Whether it ends when it is asked to. */
+  isObedient = true
+  readonly requests: string[] = []
+  #ending = Promise.withResolvers<void>()
+
+  start(options: EngineStart): void {
+    if (this.running) throw new Error('It runs already')
+    this.running = true
+    this.starts.push(options)
+    this.#ending = Promise.withResolvers<void>()
+    this.#ending.promise.catch(() => undefined)
+  }
+
+  monitor(): Promise<void> {
+    return this.#ending.promise
+  }
+
+  async destroy(): Promise<void> {
+    this.destroys += 1
+    this.end(137)
+  }
+
+  signal(number: number): void {
+    this.signals.push(number)
+    if (this.isObedient) this.end(0)
+  }
+
+  getTcpPort(port: number) {
+    return {
+      fetch: async (url: string): Promise<Response> => {
+        if (!this.running || port !== 8080) throw new Error('connection refused')
+        if (this.deafLooks > 0) {
+          this.deafLooks -= 1
+          throw new Error('connection refused')
+        }
+        this.requests.push(url)
+        return new Response('')
+      },
+    }
+  }
+
+  async setInactivityTimeout(durationMs: number): Promise<void> {
+    this.timeouts.push(durationMs)
+  }
+
+  /** The container ends by itself. */
+  end(code: number): void {
+    if (!this.running) return
+    this.running = false
+    if (code === 0) this.#ending.resolve()
+    else this.#ending.reject(Object.assign(new Error('It ended'), { exitCode: code }))
+  }
+}
