@@ -174,3 +174,13 @@ test('any other fault of the storage is not passed over', async () => {
   database.run("CREATE TRIGGER bad BEFORE INSERT ON audit_outbox BEGIN SELECT RAISE(ABORT, 'broken'); END")
   expect(await rejectionOf(write(trail, 'a'))).toBeInstanceOf(Error)
 })
+
+test('a sandbox is not forgotten before its last row has arrived', async () => {
+  const { trail, post, write, rows, store } = open()
+  await write(trail, 'a')
+  post.push('is lost')
+  expect(await rejectionOf(trail.sayLast(call('end'), trail.look(call('end'))))).toBeInstanceOf(Error)
+  await trail.sayLast(call('end'), trail.look(call('end')))
+  expect(store.audit.isEmpty).toBe(true)
+  expect(rows().map(({ action }) => action)).toEqual(['sandbox.destroy', 'exec'])
+})
