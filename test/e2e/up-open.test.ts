@@ -89,7 +89,11 @@ describe.skipIf(obstacle !== undefined)(
     })
 
     /** A request as it arrives: under the public name, with a certificate that is checked against it. */
-    function ask(path: string, bearer: string, init: RequestInit = {}): Promise<Response> {
+    function ask(
+      path: string,
+      bearer: string,
+      init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+    ): Promise<Response> {
       const ca = readFileSync(join(folder, 'cert.pem'), 'utf8')
       const headers = { host: 'sandwire.example', authorization: `Bearer ${bearer}`, ...init.headers }
       return fetch(`https://127.0.0.1:${host.port}${path}`, {

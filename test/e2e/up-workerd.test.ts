@@ -62,7 +62,15 @@ describe('workerd as the host runs it', () => {
     lines = []
     control = await bootControl({
       prepared,
-      configuration: { dataFolder: folder, port, addresses: ['127.0.0.1'] },
+      configuration: {
+        dataFolder: folder,
+        port,
+        addresses: ['127.0.0.1'],
+        mode: 'local',
+        issuers: [],
+        secrets: {},
+        passed: {},
+      },
       folder: data,
       keys: await openKeys(data, { isNewToken: false }),
       port,
