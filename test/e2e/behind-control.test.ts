@@ -210,7 +210,10 @@ test('stopping tells attachments why, ends every process and does not wait for o
   expect(id).not.toBe('')
   own.sandboxd.kill('SIGTERM')
   expect(await client.closed).toEqual({ code: 1012, reason: 'shutting_down' })
-  expect(client.of('error')).toMatchObject([{ code: 'shutting_down', message: 'The sandbox is stopping' }])
+  expect(client.of('error')).toMatchObject([
+    { code: 'shutting_down', fatal: false },
+    { code: 'shutting_down', message: 'The sandbox is stopping', fatal: true },
+  ])
   expect(await own.sandboxd.exited).toEqual({ code: 0, signal: null })
   expect(() => process.kill(pid, 0)).toThrow()
 })

@@ -11,10 +11,10 @@ const WAIT = { timeoutMs: 20_000 }
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 
 describe('SIGTERM', () => {
-  test('[E1] tells clients, ends every process wherever it hid, and exits with 0', async () => {
+  test('[E1] [X13] tells clients, ends every process wherever it hid, and exits with 0', async () => {
     const sandboxd = await startSandboxd()
     const file = join(sandboxd.workspace, 'pids')
-    const script = `echo $$ >>${file}; setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' & exec sleep 600`
+    const script = `echo up; echo $$ >>${file}; setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' & exec sleep 600`
     const query = new URLSearchParams([
       ['createId', mintHex()],
       ['cmd', 'sh'],
@@ -37,16 +37,64 @@ describe('SIGTERM', () => {
     expect(descendants.length).toBeGreaterThanOrEqual(2)
     sandboxd.kill('SIGTERM')
     expect(await wire.closed).toEqual({ code: 1012, reason: 'shutting_down' })
-    expect(wire.of('error')).toMatchObject([{ code: 'shutting_down', fatal: true }])
-    expect((await plain.closed).code).toBe(1012)
+    expect(wire.of('error')).toMatchObject([
+      { code: 'shutting_down', message: 'The sandbox is stopping: it ends within 4 s', fatal: false },
+      { code: 'shutting_down', fatal: true },
+    ])
+    // What it did not consume is why it was closed; the exit was told before.
+    expect(wire.of('exit')).toMatchObject([{ code: null, signal: 'SIGHUP' }])
+    expect((await plain.closed).code).toBe(1000)
     expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
     expect([...pids, ...descendants].filter(isAlive)).toEqual([])
     await sandboxd.stop()
   })
 
-  test('lets the library wait for a new one, and says that the session is gone', async () => {
-    const sandboxd = await startSandboxd()
-    const client = runShell(sandboxd, 'cat', { retryForMs: 1_500 })
+  test.each(['pipe', 'pty'] as const)(
+    '[X13] lets a process write until its end: every byte arrives before its exit, through a %s',
+    async (mode) => {
+      const sandboxd = await startSandboxd()
+      const words = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo word $i; done; echo last'
+      const client = runShell(
+        sandboxd,
+        `trap '${words}; exit 7' HUP; echo up; while :; do sleep 0.05; done`,
+        {
+          mode,
+        },
+      )
+      await client.waitFor('up')
+      sandboxd.kill('SIGTERM')
+      expect(await client.handle.exit).toMatchObject({ code: 7, signal: null, truncated: false })
+      // The shell may say that its sleep was hung up as well.
+      const lines = client.stdout.text.split(/\r?\n/).filter((line) => /^word|^last/.test(line))
+      const expected = Array.from({ length: 20_000 }, (_, index) => `word ${index + 1}`)
+      expect(lines).toEqual([...expected, 'last'])
+      expect(client.warnings).toEqual(['shutting_down'])
+      expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
+      await sandboxd.stop()
+    },
+  )
+
+  test('[X13] gives a process that wants to finish the seconds it was told, and starts none meanwhile', async () => {
+    const sandboxd = await startSandboxd({ args: ['--stop-seconds', '20'] })
+    const client = runShell(
+      sandboxd,
+      `trap 'while [ ! -e go ]; do sleep 0.05; done; echo done; exit 0' HUP; echo up; while :; do sleep 0.05; done`,
+    )
+    await client.waitFor('up')
+    sandboxd.kill('SIGTERM')
+    await eventually(() => client.warnings.length > 0, { what: 'the warning', ...WAIT })
+    const late = new WireClient(sandboxd, `createId=${mintHex()}&cmd=true`)
+    expect(await late.closed).toEqual({ code: 1012, reason: 'shutting_down' })
+    await Bun.write(join(sandboxd.workspace, 'go'), '')
+    expect(await client.handle.exit).toMatchObject({ code: 0 })
+    expect(client.stdout.text).toBe('up\ndone\n')
+    expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
+    await sandboxd.stop()
+  })
+
+  test('[X13] lets a library that reads nothing wait for a new one, and says that the session is gone', async () => {
+    const sandboxd = await startSandboxd({ args: ['--stop-seconds', '1'] })
+    const client = runShell(sandboxd, 'exec yes', { retryForMs: 1_500, isFrozen: true })
     await client.isAttached()
     await sandboxd.stop()
     await eventually(() => client.reconnections > 0, { what: 'the library to try again', ...WAIT })

@@ -9,6 +9,7 @@ import {
   DEFAULT_REQUESTS_PER_SECOND,
   DEFAULT_SESSION_LIMITS,
 } from './settings.ts'
+import { DEFAULT_STOP_SECONDS } from './stop-plan.ts'
 import type { SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them
@@ -38,6 +39,7 @@ Limits
   --output-bytes-per-second N   output to one attachment (0: no limit)
   --grace-seconds N         how long a session without its driver blocks rather than trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
   --stall-seconds N         how long a driver that consumes nothing may hold a trimming session back (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
+  --stop-seconds N          from SIGTERM to the end, for processes and for their last bytes (${DEFAULT_STOP_SECONDS})
 
   --help, --version
 `
@@ -66,6 +68,7 @@ export type Arguments =
       readonly maxSessions: number
       readonly requestsPerSecond: number
       readonly maxMessageBytes: number
+      readonly stopMs: number
       readonly session: SessionLimits
     }
 
@@ -154,6 +157,7 @@ function read(argv: readonly string[]): Arguments {
       'output-bytes-per-second': { type: 'string' },
       'grace-seconds': { type: 'string' },
       'stall-seconds': { type: 'string' },
+      'stop-seconds': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
       version: { type: 'boolean', default: false },
     },
@@ -187,6 +191,7 @@ function read(argv: readonly string[]): Arguments {
       min: 1024,
       fallback: DEFAULT_MAX_MESSAGE_BYTES,
     }),
+    stopMs: 1000 * whole('stop-seconds', values['stop-seconds'], { min: 1, fallback: DEFAULT_STOP_SECONDS }),
     session: {
       ...defaults,
       logBytes,

@@ -18,6 +18,7 @@ import { ScreenModel } from './sessions/screen-model.ts'
 import { ScreenRenderer } from './sessions/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
+import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 
 function fail(message: string, hint: string): never {
@@ -167,7 +168,7 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     log.info('stopping', { sessions: registry.size })
-    await registry.shutDown()
+    await registry.shutDown(planStop(parsed.stopMs))
     await server.stop(true)
     if (address.kind === 'unix') rmSync(address.path, { force: true })
     process.exit(0)

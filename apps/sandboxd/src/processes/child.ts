@@ -1,5 +1,5 @@
 import { kill } from './libc.ts'
-import { climbKillLadder } from './kill-ladder.ts'
+import { climbKillLadder, type KillLadderLimits } from './kill-ladder.ts'
 import { fail } from './resolve-command.ts'
 import type { ProcessSpec, SpawnFailure } from './process.ts'
 import { type Family, findFamily, MARKER_VARIABLE, readProcess, signalProcess } from './process-tree.ts'
@@ -58,8 +58,8 @@ export class Child {
   }
 
   /** Ends everyone; concurrent calls share one climb. */
-  terminate(): Promise<void> {
-    this.#termination ??= climbKillLadder(this.#family, this.#options).finally(() => {
+  terminate(patience: KillLadderLimits = this.#options): Promise<void> {
+    this.#termination ??= climbKillLadder(this.#family, patience).finally(() => {
       this.#termination = undefined
     })
     return this.#termination

@@ -1,6 +1,7 @@
 import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from './child.ts'
 import { DrainTimer } from './drain-timer.ts'
+import type { KillLadderLimits } from './kill-ladder.ts'
 import { closeFd, readableBytes } from './libc.ts'
 import { OutputReader } from './output-reader.ts'
 import { PipeInput } from './pipe-input.ts'
@@ -98,8 +99,8 @@ class PipeProcess implements RunningProcess {
     for (const output of this.#outputs) output.reader.resume()
   }
 
-  terminate(): Promise<void> {
-    return this.#child.terminate()
+  terminate(patience?: KillLadderLimits): Promise<void> {
+    return this.#child.terminate(patience)
   }
 
   /** The leader is gone, descendants may still write. */

@@ -1,3 +1,5 @@
+import type { KillLadderLimits } from './kill-ladder.ts'
+
 /** What to run. `argv[0]` is looked up on `env.PATH` unless it contains a slash. */
 export interface ProcessSpec {
   readonly argv: readonly [string, ...string[]]
@@ -50,7 +52,7 @@ export interface RunningProcess {
   pause(): void
   resume(): void
   /** Runs the HUP, TERM, KILL ladder over the group and its known descendants; resolves when none is left. */
-  terminate(): Promise<void>
+  terminate(patience?: KillLadderLimits): Promise<void>
 }
 
 /** Starts a process, or says why it cannot be started. */

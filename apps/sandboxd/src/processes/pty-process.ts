@@ -1,6 +1,7 @@
 import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from './child.ts'
 import { DrainTimer } from './drain-timer.ts'
+import type { KillLadderLimits } from './kill-ladder.ts'
 import { closeFd, kill } from './libc.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from './process.ts'
 import { foregroundGroup, openPty, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
@@ -122,8 +123,8 @@ class PtyProcess implements RunningProcess {
     this.#reader.resume()
   }
 
-  terminate(): Promise<void> {
-    return this.#child.terminate()
+  terminate(patience?: KillLadderLimits): Promise<void> {
+    return this.#child.terminate(patience)
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   type WhichAttachments,
 } from '@sandwire/protocol'
 import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
+import type { StopPlan } from '../stop-plan.ts'
 import { MARKER_VARIABLE } from '../processes/process-tree.ts'
 import type { Log } from '../log.ts'
 import { OutputBatch } from './output-batch.ts'
@@ -80,6 +81,8 @@ export class SessionHost {
   #isPerforming = false
   #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
   #isGone = false
+  /** Called whenever the last connection is gone. */
+  #onVacant: () => void = () => undefined
 
   constructor(options: SessionOptions, command: HostedCommand, deps: HostDependencies) {
     this.session = new ServerSession(options, deps.now())
@@ -128,6 +131,7 @@ export class SessionHost {
 
   disconnected(id: LinkId): void {
     this.#links.delete(id)
+    if (this.#links.size === 0) this.#onVacant()
     this.#run(this.session.disconnected(id, this.#deps.now()))
   }
 
@@ -141,12 +145,31 @@ export class SessionHost {
     if (this.#hasEnded) void this.#process?.terminate()
   }
 
-  /** Ends every connection so that clients come back, and the process. Resolves when nothing of it is left. */
-  async shutDown(): Promise<void> {
+  /**
+   * Says that the end is near, ends the process, and gives attachments until the deadline to take its last bytes and its
+   * exit; whoever has not is told to come back. Resolves when nothing of it is left.
+   */
+  async shutDown(plan: StopPlan): Promise<void> {
+    const message = `The sandbox is stopping: it ends within ${Math.ceil(plan.totalMs / 1000)} s`
+    this.#run(this.session.forewarn({ code: 'shutting_down', message }, this.#deps.now()))
+    // A process that nobody has greeted yet is not started any more.
+    if (this.#process === undefined) this.end()
+    await Promise.all([this.#process?.terminate(plan.patience), this.#whenVacant(plan.totalMs)])
     this.#run(
       this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()),
     )
-    await this.#process?.terminate()
+  }
+
+  /** Resolves when no connection is left, or at the deadline. */
+  #whenVacant(waitMs: number): Promise<void> {
+    if (this.#links.size === 0) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, waitMs)
+    this.#onVacant = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    return promise
   }
 
   /** Cuts off the attachments that match; returns how many had a connection. */
@@ -293,6 +316,7 @@ export class SessionHost {
         // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
         link.terminate()
         this.#links.delete(id)
+        if (this.#links.size === 0) this.#onVacant()
         this.#run(this.session.disconnected(id, this.#deps.now()))
         return
     }

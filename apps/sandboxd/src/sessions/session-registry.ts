@@ -5,6 +5,7 @@ import { latest } from '../http/session-view.ts'
 import { resolveCwd } from '../http/workspace-path.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
+import type { StopPlan } from '../stop-plan.ts'
 import { type HostDependencies, SessionHost } from './session-host.ts'
 
 /** A process that has ended, for whoever keeps an index. */
@@ -65,6 +66,7 @@ export class SessionRegistry {
   readonly #exits: PastExit[] = []
   /** Ids of sessions that had a process and are gone, oldest first, so that whoever comes back is told the truth. */
   readonly #gone = new Set<string>()
+  #isStopping = false
 
   constructor(
     settings: Settings,
@@ -123,6 +125,8 @@ export class SessionRegistry {
   }
 
   #refuseMore(): SandwireError | undefined {
+    if (this.#isStopping)
+      return new SandwireError('shutting_down', 'Cannot start a process: the sandbox is stopping')
     const { size } = this.#hosts
     if (size < this.#settings.maxSessions) return undefined
     return new SandwireError('too_many_sessions', `Cannot start a process: ${size} sessions are running`)
@@ -138,9 +142,10 @@ export class SessionRegistry {
     return closed
   }
 
-  /** Ends everything; resolves when no process is left. */
-  async shutDown(): Promise<void> {
-    await Promise.all([...this.#hosts.values()].map((host) => host.shutDown()))
+  /** Starts nothing more and ends everything; resolves when no process is left. */
+  async shutDown(plan: StopPlan): Promise<void> {
+    this.#isStopping = true
+    await Promise.all([...this.#hosts.values()].map((host) => host.shutDown(plan)))
   }
 
   #claim(claim: {

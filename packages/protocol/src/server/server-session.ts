@@ -196,6 +196,17 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
+  /** Tells attachments of an end that is near, while everything goes on; a connection without a hello comes too late for it. */
+  forewarn(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
+    const { links, roster, outbox } = this.#parts
+    for (const [link] of links.all()) {
+      const attachment = roster.ofLink(link)
+      if (attachment === undefined) refuseLink(this.#parts, link, refusal, nowMs)
+      else outbox.warn(attachment, refusal)
+    }
+    return this.#settle(nowMs)
+  }
+
   /** Cuts off the attachments that match, for good; says how many had a connection. */
   revoke(
     which: WhichAttachments,
