@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandwireError } from '@sandwire/protocol'
+import { eventually } from '@sandwire/testing'
 import { AttachBudget } from '../src/account/attach-budget.ts'
 import { AccountStore } from '../src/account/store.ts'
 import { decodeConfig } from '../src/config.ts'
@@ -266,10 +267,15 @@ describe('control', () => {
 
   test('writes refusals for being too many down, and not without end', async () => {
     const person = await Person.named(control, 'many')
-    const told = await person.get('/api/audit?limit=1000')
-    const rows = Reflect.get(Object(told.body), 'rows') as readonly { code: string | null; action: string }[]
-    const refused = rows.filter(({ code }) => code === 'too_many_attaches')
-    expect(refused.length).toBeGreaterThan(0)
+    const refused = await eventually(
+      async () => {
+        const { body } = await person.get('/api/audit?limit=1000')
+        const rows = Reflect.get(Object(body), 'rows') as readonly { code: string | null; action: string }[]
+        const found = rows.filter(({ code }) => code === 'too_many_attaches')
+        return found.length > 0 && found
+      },
+      { what: 'a row of a refusal' },
+    )
     expect(refused.length).toBeLessThanOrEqual(61)
     expect(await control.metric('sandwire_audit_left_out_total')).toBeGreaterThan(0)
     expect(new Set(refused.map(({ action }) => action))).toEqual(new Set(['session.start']))

@@ -31,6 +31,8 @@ const RETRY_MS = 5_000
  * be: while the sandbox runs, its own alarm is there by then, and every alarm asks how it is.
  */
 const UNTOLD_MS = 60_000
+/** How long rows gather before the account is told: each time costs it a write, which whoever asks it waits for. */
+const TELL_AFTER_MS = 250
 /** Between two alarms at least. */
 const MIN_PAUSE_MS = 250
 /** How long the owner's account may take to write down what it is told. */
@@ -89,6 +91,14 @@ export async function openParts(
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
+  let isTelling = false
+  const tellSoon = async (): Promise<void> => {
+    if (isTelling) return
+    isTelling = true
+    await sleep(TELL_AFTER_MS)
+    isTelling = false
+    await trail.tell()
+  }
   const trail: AuditTrail = new AuditTrail({
     ...{ store, nowMs, log },
     deliver: async (owner, entries) => {
@@ -96,7 +106,7 @@ export async function openParts(
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
-    soon: () => ctx.waitUntil(trail.tell()),
+    soon: () => ctx.waitUntil(tellSoon()),
     mintId: () => crypto.randomUUID(),
   })
   const rearm = async (): Promise<void> => {
