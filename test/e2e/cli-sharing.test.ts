@@ -142,6 +142,18 @@ test('grants shows who holds what, and nothing that a terminal would obey', asyn
   expect(mine.stderr).toContain(`come back with: npx sbx-stdio ${url} --session ${SESSION}`)
 })
 
+test('list says whose a sandbox is when some are of others', async () => {
+  const sandbox = { id: ID, name: 'dev', state: 'running', createdMs: 1 }
+  const mine = { ...sandbox, name: 'mine' }
+  const theirs = { ...sandbox, access: 'viewer', owner: 'Ann' }
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [mine, theirs] })
+  const lines = (await cli(['list'])).stdout.toString().trimEnd().split('\n')
+  expect(lines[0]).toEndWith('SHARED BY')
+  expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual(['BY', '-', 'Ann'])
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [mine] })
+  expect((await cli(['list'])).stdout.toString()).not.toContain('SHARED')
+})
+
 test('revoke withdraws', async () => {
   answers[`DELETE /api/grants/${GRANT}`] = () => new Response(null, { status: 204 })
   expect(await cli(['revoke', GRANT])).toMatchObject({ code: 0 })
@@ -192,6 +204,9 @@ describe('join', () => {
     })
     await cli(['grants'])
     expect(asked.at(-1)?.authorization).toBe(`Bearer ${token}`)
+    answers['POST /api/signout'] = () => new Response(null, { status: 204 })
+    expect((await cli(['logout'])).stderr).toContain('to come back you need a new link')
+    expect(readdirSync(folderOfSignIns)).toEqual([])
   })
 
   test('refuses a link on the command line, and does not repeat it', async () => {

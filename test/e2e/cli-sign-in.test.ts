@@ -30,7 +30,8 @@ describe('login', () => {
   })
 
   test('finds the endpoints in the metadata of the issuer, and prints JSON', async () => {
-    scene.answers['GET /api/auth'] = () => scene.auth({ endpoints: {} })
+    scene.answers['GET /api/auth'] = () =>
+      scene.auth({ endpoints: {}, requestParameters: { resource: scene.issuer.audience } })
     const { code, done } = await scene.beginLogin('--json')
     await scene.issuer.approveDevice(code, 'bob')
     const run = await done()
@@ -40,7 +41,13 @@ describe('login', () => {
       name: 'Bob Baker',
       issuer: 'test',
     })
-    expect(scene.stored.renewal.tokenEndpoint).toBe(`${scene.issuer.url}/token`)
+    const { tokenEndpoint, resource } = scene.stored.renewal
+    expect({ tokenEndpoint, resource }).toEqual({
+      tokenEndpoint: `${scene.issuer.url}/token`,
+      resource: scene.issuer.audience,
+    })
+    scene.expire()
+    expect((await scene.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
   test('ends when it is declined', async () => {

@@ -27,6 +27,22 @@ describe('a stored sign-in', () => {
     expect((await scene.cli('whoami')).code).toBe(0)
   })
 
+  test('is the ID token where the server wants that, and is renewed like another', async () => {
+    scene.answers['GET /api/auth'] = () => scene.auth({ bearer: 'id_token' })
+    await scene.login()
+    const first = scene.stored
+    const claims = JSON.parse(Buffer.from(first.bearer.split('.')[1] ?? '', 'base64url').toString()) as {
+      aud: string
+      exp: number
+    }
+    expect(claims.aud).toBe(scene.issuer.clientId)
+    expect(first.expiresMs).toBe(claims.exp * 1000)
+    scene.expire()
+    expect((await scene.cli('whoami')).stdout.toString()).toBe('Ann Archer\n')
+    expect(scene.stored.expiresMs).toBeGreaterThan(1)
+    expect(scene.stored.renewal.refreshToken).not.toBe(first.renewal.refreshToken)
+  })
+
   test('is renewed once when many processes want it at once', async () => {
     await scene.login()
     scene.expire()

@@ -24,6 +24,8 @@ test.each([
   [60, '60 s'],
   [600, '10 min'],
   [86_400, '24 h'],
+  [100_000, '28 h'],
+  [604_799, '7 days'],
 ])('spellSeconds says %d as "%s"', (seconds, text) => {
   expect(spellSeconds(seconds)).toBe(text)
 })

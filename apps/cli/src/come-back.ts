@@ -24,7 +24,8 @@ export function comeBackLine(
 export function spellSeconds(seconds: number): string {
   if (seconds < 120) return `${seconds} s`
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`
-  return `${Math.round(seconds / 3600)} h`
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`
+  return `${Math.round(seconds / 86_400)} days`
 }
 
 /** Where Bun mounts the files of a compiled executable. */

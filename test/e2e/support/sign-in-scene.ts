@@ -12,7 +12,11 @@ export const MAIN = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
 interface Stored {
   readonly bearer: string
   readonly expiresMs: number
-  readonly renewal: { readonly refreshToken: string; readonly tokenEndpoint: string }
+  readonly renewal: {
+    readonly refreshToken: string
+    readonly tokenEndpoint: string
+    readonly resource?: string
+  }
 }
 
 type Answer = (request: Request) => Response | Promise<Response>

@@ -23,7 +23,8 @@ function describeNetwork({ network, isolation }: Sandbox): string {
 export const list: Command = {
   help: `Usage: sbx-stdio list [--json]
 
-Lists your sandboxes: name, state, network, age, when something last happened in it, and id.
+Lists your sandboxes and those that others share with you: name, state, network, age, when something last happened in
+it, id, and whose it is.
 `,
   options: {},
   read: (words) => {
@@ -40,6 +41,7 @@ Lists your sandboxes: name, state, network, age, when something last happened in
           io.say(`no sandboxes yet; make one: ${program} create NAME`)
           return
         }
+        const isShared = sandboxes.some(({ owner }) => owner !== undefined)
         const rows = sandboxes.map((sandbox) => [
           sandbox.name,
           describeState(sandbox),
@@ -47,8 +49,9 @@ Lists your sandboxes: name, state, network, age, when something last happened in
           spellAge(sandbox.createdMs, nowMs),
           spellAge(sandbox.lastActivityMs, nowMs),
           sandbox.id,
+          ...(isShared ? [sandbox.owner ?? '-'] : []),
         ])
-        io.print(spellTable(HEADER, rows))
+        io.print(spellTable(isShared ? [...HEADER, 'SHARED BY'] : HEADER, rows))
       },
     }
   },

@@ -113,7 +113,8 @@ is renewed by itself until you sign out.
         const name = await askName(origin, credential.bearer)
         new CredentialStore(env).write(credential)
         if (isJson) io.print(spellJson({ server, origin, name: name ?? null, issuer: info.id }))
-        else io.say(`Signed in to ${host}${name === undefined ? '' : ` as ${name}`}`)
+        if ((env['SBX_TOKEN'] ?? '') !== '') io.say('SBX_TOKEN is set and comes before it: unset it')
+        if (!isJson) io.say(`Signed in to ${host}${name === undefined ? '' : ` as ${name}`}`)
         return 0
       },
     }

@@ -85,6 +85,8 @@ the sign-in at the issuer. Works when they cannot be reached, and says what they
           return
         }
         io.say(`Signed out of ${host}`)
+        if (credential.renewal === undefined)
+          io.say('you were a guest there; to come back you need a new link')
         if (server.is === 'untold')
           io.say(
             `the server could not be told, so what is attached stays until its access ends: ${server.why}`,

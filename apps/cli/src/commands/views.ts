@@ -14,6 +14,8 @@ const sandboxShape = atLeast({
   lastActivityMs: optionalMs,
   ephemeral: shape.optional(shape.bool),
   isolation: shape.optional(shape.nullable(word)),
+  /** Whose it is, where it is somebody else's. */
+  owner: shape.optional(shape.text(256)),
   network: shape.optional(atLeast({ policy: word, allow: shape.list(shape.text(253), 1_000) })),
 })
 export type Sandbox = shape.Decoded<typeof sandboxShape>
