@@ -13,6 +13,20 @@ const TIMEOUT_MS = 90_000
 const obstacle =
   Bun.which('openssl') === null ? 'no openssl' : Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
 
+/** The most that the host lets an operator set; control must take it. */
+const LARGEST = {
+  limits: {
+    attachesPerMinutePerAddress: 1_000_000,
+    attachesPerMinutePerUser: 1_000_000,
+    strangersPerMinutePerAddress: 1_000_000,
+    sessionsPerSandbox: 10_000,
+    outputBytesPerSecond: 2 ** 40,
+  },
+  sessionTokenMinutes: 60,
+  tokenInUrl: true,
+  commands: { free: 'exec-scope', templates: [{ id: 'nothing', title: 'Nothing', argv: ['true'] }] },
+}
+
 /** Everything that `sandwire up` says when it does not start. */
 async function refusal(env: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'sandwire-open-'))
@@ -69,7 +83,7 @@ describe.skipIf(obstacle !== undefined)(
       const { clientId, audience } = issuer
       writeFileSync(
         settings,
-        JSON.stringify({ issuers: [{ issuer: issuer.url, clientId, audience, name: 'Test' }] }),
+        JSON.stringify({ issuers: [{ issuer: issuer.url, clientId, audience, name: 'Test' }], ...LARGEST }),
       )
       host = await startHost({
         env: {

@@ -98,6 +98,7 @@ describe('judgeConfiguration', () => {
       'SANDWIRE_BIND is "0.0.0.0": nobody but this machine’s user could be told apart; set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1',
       'SANDWIRE_PUBLIC_URL is not set: give the origin that people use, such as https://sandwire.example, since every request is checked against it',
       'SANDWIRE_ISOLATION is "docker": set it to bubblewrap or none, or unset it',
+      'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',
     ])
   })
 
@@ -195,13 +196,19 @@ describe('judgeConfiguration', () => {
       },
     })
     expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
-      expect.stringContaining('would run commands as this machine’s user'),
+      expect.stringContaining('would run commands as you'),
+    ])
+    expect(problemsOf(judge({ workspace: '.' }, env))).toEqual([
+      expect.stringContaining('for this machine’s user alone'),
     ])
   })
 
   test('stays local with an issuer on loopback', () => {
     const env = { SANDWIRE_ISSUER: 'google', SANDWIRE_ISSUER_CLIENT_ID: 'c' }
-    expect(judge({}, env)).toMatchObject({ value: { mode: 'local' } })
+    expect(judge({}, env)).toMatchObject({ value: { mode: 'local', isolation: 'bubblewrap' } })
+    expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
+      expect.stringContaining('other users of this machine'),
+    ])
   })
 
   test('reads issuers and settings of control from the settings file', () => {

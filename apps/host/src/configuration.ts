@@ -118,18 +118,19 @@ function judgePort(flags: UpFlags, env: Environment, problems: string[]): number
   return DEFAULT_PORT
 }
 
+/** Who else than this machine's user can come in, and so how much sandboxes must hold. */
 function judgeIsolation(
   env: Environment,
-  mode: Reach['mode'],
+  knowsOthers: boolean,
   problems: string[],
 ): Configuration['isolation'] {
   const text = read(env, 'SANDWIRE_ISOLATION')
-  if (text === 'none' && mode === 'open')
+  if (text === 'none' && knowsOthers)
     problems.push(
-      'SANDWIRE_ISOLATION is "none": whoever signs in would run commands as this machine’s user; set it to bubblewrap, or serve loopback only',
+      'SANDWIRE_ISOLATION is "none": whoever signs in, other users of this machine among them, would run commands as you; set it to bubblewrap',
     )
   // Less than bubblewrap is for oneself only.
-  if (text === undefined && mode === 'open') return 'bubblewrap'
+  if (text === undefined && knowsOthers) return 'bubblewrap'
   if (text === undefined || text === 'bubblewrap' || text === 'none') return text
   problems.push(`SANDWIRE_ISOLATION is "${text}": set it to bubblewrap or none, or unset it`)
   return undefined
@@ -167,7 +168,11 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   const settings = judgeSettingsFile(judgeSettingsPlace(place, around, problems), around.readFile, problems)
   const identity = judgeIdentity(around, settings.issuers, problems)
   const reach = judgeReach({ ...around, hasIdentity: hasIdentity(identity) }, problems)
-  const isolation = judgeIsolation(around.env, reach.mode, problems)
+  const isolation = judgeIsolation(around.env, hasIdentity(identity) || reach.mode === 'open', problems)
+  if (place.workspace !== undefined && reach.mode === 'open')
+    problems.push(
+      'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',
+    )
   if (problems.length > 0) return { isOk: false, problems }
   const { passed } = settings
   return {

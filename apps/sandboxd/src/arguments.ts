@@ -91,7 +91,7 @@ class Wrong extends Error {}
 
 function whole(name: string, text: string | undefined, range: { min: number; fallback: number }): number {
   if (text === undefined) return range.fallback
-  const value = /^[0-9]{1,12}$/.test(text) ? Number(text) : Number.NaN
+  const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= range.min)) throw new Wrong(`--${name} takes a whole number from ${range.min}`)
   return value
 }

@@ -1,7 +1,9 @@
 import { sandboxOfSession } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
+import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
 import type { SandboxCall } from './call.ts'
 import { noSuchSandbox, noSuchSession } from './missing.ts'
@@ -41,6 +43,12 @@ export class Directory {
     reuse: boolean,
   ): Promise<SandboxView> {
     const account = call.identity
+    // It is a folder of the machine's user, whoever else can sign in here.
+    if (runtimeOf(this.#env).config.workspaceMode === 'local' && account !== LOCAL_ACCOUNT)
+      throw new SandwireError(
+        'forbidden',
+        "Cannot make a sandbox: this server serves a folder of its owner's",
+      )
     const minted = await this.#mint.mintSandbox()
     const { id, isNew } = unwrap(await this.account(account).claim(name, minted))
     if (!isNew && !reuse) throw new SandwireError('name_taken', 'Another sandbox has this name')

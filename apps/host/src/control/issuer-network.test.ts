@@ -9,6 +9,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   '127.0.0.1': ['127.0.0.1'],
 }
 
+const pem = (text: string): string => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`
+
 function find(...urls: string[]): Promise<readonly string[]> {
   const issuers = urls.map((issuer) => issuerFromPreset('oidc', { issuer, audience: 'a' }))
   return findPrivateAddresses(issuers, async (host) => NAMES[host] ?? [])
@@ -42,9 +44,9 @@ describe('the network of issuers (threat T21)', () => {
     const network = describeIssuerNetwork({
       hasIssuers: true,
       privateAddresses: ['10.1.2.3', 'fd12::1'],
-      authorities: 'pem',
+      authorities: `# one\n${pem('a')}\n# two\n${pem('b')}\n`,
     })
     expect(network.allow).toEqual(['public', '10.1.2.3/32', 'fd12::1/128'])
-    expect(network.tlsOptions).toEqual({ trustBrowserCas: true, trustedCertificates: ['pem'] })
+    expect(network.tlsOptions).toEqual({ trustBrowserCas: true, trustedCertificates: [pem('a'), pem('b')] })
   })
 })

@@ -17,6 +17,9 @@ export interface IssuerNetwork {
 const NEVER = ['169.254.0.0/16', 'fe80::/10', 'fd00:ec2::/32', '100.100.100.200/32', '168.63.129.16/32']
 const NEVER_ADDRESS = /^(169\.254\.|fe[89ab]|fd00:ec2:|100\.100\.100\.200$|168\.63\.129\.16$)/i
 
+/** Workerd takes them one by one. */
+const CERTIFICATES = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs
+
 function hostsOf({ issuer, endpoints }: IssuerConfig): string[] {
   const urls = [issuer, ...Object.values(endpoints).filter((each) => typeof each === 'string')]
   return urls.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))
@@ -52,7 +55,7 @@ export function describeIssuerNetwork({ hasIssuers, privateAddresses, authoritie
     deny: [...NOT_PUBLIC, ...NEVER],
     tlsOptions: {
       trustBrowserCas: true,
-      ...(authorities !== undefined && { trustedCertificates: [authorities] }),
+      ...(authorities !== undefined && { trustedCertificates: authorities.match(CERTIFICATES) ?? [] }),
     },
   }
 }

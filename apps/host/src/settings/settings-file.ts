@@ -12,17 +12,17 @@ export interface SettingsFile {
   readonly passed: Readonly<Record<string, unknown>>
 }
 
-const count = shape.optional(shape.whole(0, 2 ** 40))
+const perMinute = shape.optional(shape.whole(0, 1_000_000))
 
-/** Settings of control that an operator may set, and what they look like; control knows their bounds too. */
+/** Settings of control that an operator may set, and what they may be, which is what control takes. */
 const PASSED: Readonly<Record<string, (value: unknown, problems: string[]) => unknown>> = {
   commands: judgeCommands,
   limits: shape.record({
-    attachesPerMinutePerAddress: count,
-    attachesPerMinutePerUser: count,
-    strangersPerMinutePerAddress: count,
+    attachesPerMinutePerAddress: perMinute,
+    attachesPerMinutePerUser: perMinute,
+    strangersPerMinutePerAddress: perMinute,
     sessionsPerSandbox: shape.optional(shape.whole(1, 10_000)),
-    outputBytesPerSecond: count,
+    outputBytesPerSecond: shape.optional(shape.whole(0, 2 ** 40)),
   }).decode,
   sessionTokenMinutes: shape.whole(15, 60).decode,
   tokenInUrl: shape.bool.decode,
