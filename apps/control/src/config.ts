@@ -70,7 +70,7 @@ const configSchema = z.object({
   tokenInUrl: z.boolean().default(false),
   /** How long a session token lives. */
   sessionTokenMinutes: z.int().min(15).max(60).default(60),
-  provider: z.literal('host'),
+  provider: z.enum(['host', 'container']),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local']),
 })

@@ -8,8 +8,10 @@ export interface Env {
   readonly SANDBOX: DurableObjectNamespace<SandboxObject>
   /** One object per account, named by its identity. */
   readonly ACCOUNT: DurableObjectNamespace<AccountObject>
-  /** The host API, reachable by nobody else. */
-  readonly HOST: Fetcher
+  /** The host API, reachable by nobody else; absent where there is no host. */
+  readonly HOST?: Fetcher
+  /** Where sandboxes with a list of hosts reach the web, where the runtime has no network of its own. */
+  readonly OUTSIDE?: Fetcher
   /** Sandboxes of this machine, by the slots of the host API's addresses. */
   readonly [slot: `SLOT_${number}`]: Fetcher | undefined
   /** The way to issuers, where the runtime has no network of its own; absent: it has one. */

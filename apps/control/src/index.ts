@@ -8,6 +8,7 @@ import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
 import { Directory } from './sandbox/directory.ts'
 
+export { Egress } from './providers/container/egress.ts'
 export { AccountObject } from './account/object.ts'
 export { SandboxObject } from './sandbox/object.ts'
 
@@ -30,7 +31,9 @@ async function appOf(env: Env): Promise<App> {
     askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     rateLimit: env.RATE_LIMIT,
     mintRequestId: () => crypto.randomUUID(),
-    redeem: redeemAtHost((url, init) => env.HOST.fetch(url, init)),
+    redeem: redeemAtHost((url, init) =>
+      env.HOST === undefined ? Promise.reject(new Error('There is no host')) : env.HOST.fetch(url, init),
+    ),
   })
   apps.set(env, app)
   return app

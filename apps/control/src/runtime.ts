@@ -8,6 +8,8 @@ import type { Env } from './env.ts'
 import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { Breaker } from './providers/breaker.ts'
+import { containerHealth } from './providers/container/container.ts'
+import { type ObjectPlace, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
 import { type IsolationOf, rememberIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
@@ -29,7 +31,10 @@ export interface Runtime {
   readonly log: Log
   readonly metrics: Metrics
   readonly breaker: Breaker
-  readonly provider: Provider
+  /** What makes sandboxes, to those who are none. */
+  readonly provider: Pick<Provider, 'health'>
+  /** What makes the sandbox of an object. */
+  readonly providerOf: (place: ObjectPlace) => Provider
   readonly isolationOf: IsolationOf
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -68,13 +73,17 @@ function readConfig(env: Env, log: Log): Config {
   }
 }
 
+function notHere(): never {
+  throw new Error('There is no host here')
+}
+
 function createRuntime(env: Env): Runtime {
   const nowMs = (): number => Date.now()
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
   const metrics = new Metrics()
   const breaker = new Breaker()
-  const provider = new HostProvider({
-    askHost: (url, init) => env.HOST.fetch(url, init),
+  const host = new HostProvider({
+    askHost: (url, init) => (env.HOST === undefined ? notHere() : env.HOST.fetch(url, init)),
     findSlot: (slot) => env[bindingOfSlot(slot)],
     breaker,
     nowMs,
@@ -88,12 +97,14 @@ function createRuntime(env: Env): Runtime {
   let opened: Keys | undefined
   const log = createLog((line) => console.log(line), nowMs)
   const config = readConfig(env, log)
+  const provider = config.provider === 'host' ? host : { health: async () => containerHealth() }
   return {
     config,
     log,
     metrics,
     breaker,
     provider,
+    providerOf: (place) => (config.provider === 'host' ? host : openContainer(place, { nowMs, sleep })),
     isolationOf: rememberIsolation(provider),
     nowMs,
     sleep,

@@ -87,6 +87,8 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     deleteAll: async () => {
       for (const table of [
+        'container',
+        'container_events',
         'sandbox',
         'pins',
         'grants',

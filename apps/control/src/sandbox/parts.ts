@@ -43,8 +43,15 @@ export async function openParts(
   env: Env,
   store: SandboxStore,
 ): Promise<SandboxParts> {
-  const { config, log, nowMs, sleep, keys } = runtimeOf(env)
-  const { provider } = runtimeOf(env)
+  const { config, log, nowMs, sleep, keys, providerOf } = runtimeOf(env)
+  const provider = providerOf({
+    container: ctx.container,
+    store: store.container,
+    wayTo: (allow) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', allow } }),
+    hold: (work) => ctx.waitUntil(work),
+    // The alarm finds out what became of it, and tells.
+    onLost: () => ctx.waitUntil(wakeUp.by(nowMs())),
+  })
   const { signer } = await keys()
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
   const sandboxd = (sandbox: string): SandboxdClient =>

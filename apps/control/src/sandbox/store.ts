@@ -1,3 +1,4 @@
+import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/container-store.ts'
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import { AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
 import { CUT_MIGRATIONS, CutOutbox } from './cut-outbox.ts'
@@ -37,6 +38,7 @@ const MIGRATIONS: readonly string[] = [
   )`,
   AUDIT_OUTBOX_MIGRATION,
   ...CUT_MIGRATIONS,
+  ...CONTAINER_MIGRATIONS,
 ]
 
 /**
@@ -52,12 +54,15 @@ export class SandboxStore {
   readonly audit: AuditOutbox
   /** Connections that are still to be cut, and sign-ins that ended. */
   readonly cuts: CutOutbox
+  /** What the object remembers of its container, where it has one. */
+  readonly container: ContainerStore
 
   constructor(sql: Sql) {
     this.#sql = sql
     this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
     this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     this.cuts = new CutOutbox((query, ...bindings) => this.#exec(query, ...bindings))
+    this.container = new ContainerStore((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()
   }
