@@ -31,3 +31,12 @@ export interface Env {
   /** Keys of session tokens, `KID:BASE64,KID:BASE64` as `decodeSessionKeys` reads them; absent: there are no such tokens. */
   readonly SESSION_TOKEN_SECRET?: string
 }
+
+declare global {
+  namespace Cloudflare {
+    /** What `ctx.exports` leads to: the entrypoints and objects of this worker. */
+    interface GlobalProps {
+      mainModule: typeof import('./index.ts')
+    }
+  }
+}
