@@ -1,4 +1,5 @@
 import type { AccountObject } from './account/object.ts'
+import type * as main from './index.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
@@ -36,7 +37,7 @@ declare global {
   namespace Cloudflare {
     /** What `ctx.exports` leads to: the entrypoints and objects of this worker. */
     interface GlobalProps {
-      mainModule: typeof import('./index.ts')
+      mainModule: typeof main
     }
   }
 }
