@@ -17,7 +17,7 @@ const MAX_UTF8_TAIL = 3
 const MIN_POLL_MS = 20
 const MAX_POLL_MS = 500
 /** How long a connection may stay before its credential is asked for again. */
-export const REAUTHORISE_MS = 15 * 60 * 1000
+const REAUTHORISE_MS = 15 * 60 * 1000
 
 /** A process to start, as `POST /sessions` of sandboxd takes it. */
 export interface ProcessRequest {
@@ -99,7 +99,7 @@ interface Entry {
  * When a connection has to show its right again; undefined: never, because its credential does not end. A plain one cannot
  * come back, so it has all the time that its credential has.
  */
-export function reauthoriseAt(
+function reauthoriseAt(
   { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,
   nowMs: number,
 ): number | undefined {
