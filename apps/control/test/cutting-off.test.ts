@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
+import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
@@ -108,6 +109,24 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(other)).toBe(true)
     expect(codeIn(await laptop.get('/api/sandboxes'))).toBe('401 unauthorized')
     expect((await phone.get('/api/sandboxes')).status).toBe(200)
+  })
+
+  test('(threat T6) signing out by a token closes what older tokens opened, where the issuer names no sign-in', async () => {
+    await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
+    await using birthplace = new RealSandboxes()
+    const issuers = [issuer.config({ algorithms: ['ES256'] })]
+    await using served = await startControl({ birthplace, config: { limits, issuers } })
+    const older = new Person(served, await issuer.token({ jti: 'older' }))
+    const newer = new Person(served, await issuer.token({ jti: 'newer' }))
+    await makeSandbox(older, 'hers')
+    const hers = await startSession(older, 'hers')
+    await using opened = await watch(served, older, hers)
+    expect((await newer.post('/api/signout', undefined)).status).toBe(204)
+    expect((await opened.closed).frame).toEqual(REVOKED)
+    expect(codeIn(await newer.get('/api/sandboxes'))).toBe('401 unauthorized')
+    // Another sign-in of hers may have refreshed it.
+    await using again = await watch(served, older, hers)
+    expect(await isOpen(again)).toBe(true)
   })
 
   test('(threat T6) deleting an account closes everybody in its sandboxes, and itself everywhere', async () => {

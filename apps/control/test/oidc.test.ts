@@ -36,11 +36,16 @@ describe('the sign-in of a token', () => {
     expect(await loginOf(one, { sid: 't', jti: 'a' })).not.toBe(first)
   })
 
-  test('is the token itself where the issuer names none', async () => {
-    expect(await loginOf(one, { jti: 'a' })).toBe(await loginOf(one, { jti: 'a' }))
-    expect(await loginOf(one, { jti: 'a' })).not.toBe(await loginOf(one, { jti: 'b' }))
+  test('is shared by all tokens where the issuer names none, and each is known by itself', async () => {
+    const named = async (claims: Record<string, unknown>) => identify(await one.token(claims))
+    const first = await named({ jti: 'a' })
+    const second = await named({ jti: 'b' })
+    expect(second.login).toBe(first.login ?? '')
+    expect(second.token).not.toBe(first.token ?? '')
+    expect((await named({ jti: 'a' })).token).toBe(first.token ?? '')
     const token = await one.token()
-    expect((await identify(token)).login).toBe((await identify(token)).login)
+    expect((await identify(token)).token).toBe((await identify(token)).token ?? '')
+    expect((await named({ sid: 's' })).token).toBeUndefined()
   })
 
   test('is of nobody else', async () => {

@@ -27,6 +27,8 @@ const UNDATED_MS = 24 * 60 * 60 * 1000
 export type Word =
   /** A sign-in of the account has ended. */
   | { readonly is: 'login'; readonly login: string }
+  /** What any token of a person opened ends, and they may open it again. */
+  | { readonly is: 'tokens'; readonly login: string }
   /** The account is gone, and held something here. */
   | { readonly is: 'leave'; readonly account: string }
   /** The account is gone, and this was its own. */

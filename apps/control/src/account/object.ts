@@ -140,11 +140,20 @@ export class AccountObject extends DurableObject<Env> {
     })
   }
 
-  /** The same for one that a token comes from, which is not accepted for as long as it would be. */
-  endToken(login: string, untilMs: number): Promise<Outcome<void>> {
+  /**
+   * The same for one that a token comes from, which is not accepted for as long as it would be. Where `login` stands for
+   * other tokens too, those stay good, though what they opened ends.
+   */
+  endToken(
+    { login, token }: { readonly login: string; readonly token: string },
+    untilMs: number,
+  ): Promise<Outcome<void>> {
     return this.#run(() => {
-      this.#farewells.endToken(login, untilMs, Date.now())
-      return this.#sayGoodbye([{ is: 'login', login }])
+      this.#farewells.endToken(token, untilMs, Date.now())
+      return this.#sayGoodbye([
+        { is: 'login', login: token },
+        ...(login === token ? [] : [{ is: 'tokens', login } as const]),
+      ])
     })
   }
 
@@ -221,6 +230,8 @@ export class AccountObject extends DurableObject<Env> {
     switch (word.is) {
       case 'login':
         return unwrap(await object.endLogin(word.login))
+      case 'tokens':
+        return unwrap(await object.cutLogin(word.login))
       case 'leave':
         return unwrap(await object.leave(word.account))
       case 'destroy':

@@ -26,6 +26,8 @@ export interface Identity {
   readonly via: 'bearer' | 'cookie' | 'ticket'
   /** Sign-in that the credential comes from; signing out ends what hangs on it. */
   readonly login?: string
+  /** The very token, where its issuer does not say which sign-in it comes from: `login` then stands for all such tokens. */
+  readonly token?: string
   /** When the credential was issued, if it says so. */
   readonly issuedMs?: number
   /** When the credential ends; absent when it does not. */

@@ -20,11 +20,22 @@ export interface OidcDependencies {
 /** Says who the token of a configured issuer was issued for. */
 export type OidcTokens = (jws: Jws) => Promise<Identity>
 
-/** Names the sign-in that a token comes from: the issuer's own name for it, else the token's. */
-async function loginOf(issuer: string, subject: string, claims: Members): Promise<string> {
-  const named = ['sid', 'jti'].find((claim) => typeof claims.get(claim) === 'string')
-  const of = named === undefined ? [claims.get('iat'), claims.get('exp')] : [named, claims.get(named)]
-  return (await sha256Hex(JSON.stringify([issuer, subject, ...of]))).slice(0, LOGIN_CHARS)
+/**
+ * Names the sign-in that a token comes from, and the token itself where the issuer does not say: then nobody can tell
+ * which tokens were refreshed from which, and signing out by one closes what any of them opened.
+ */
+async function loginOf(
+  issuer: string,
+  subject: string,
+  claims: Members,
+): Promise<Pick<Identity, 'login' | 'token'>> {
+  const name = async (...of: readonly unknown[]): Promise<string> =>
+    (await sha256Hex(JSON.stringify([issuer, subject, ...of]))).slice(0, LOGIN_CHARS)
+  const sid = claims.get('sid')
+  if (typeof sid === 'string') return { login: await name('sid', sid) }
+  const jti = claims.get('jti')
+  const of = typeof jti === 'string' ? ['jti', jti] : [claims.get('iat'), claims.get('exp')]
+  return { login: await name('tokens'), token: await name(...of) }
 }
 
 /** Checks tokens of these issuers, each with its own keys and its own rules. */
@@ -53,6 +64,6 @@ export function oidcTokens(
     await verifyJws(jws, config.algorithms, (header) => keys.find(header))
     const account = await accounts.of('oidc', issuer, subject)
     const login = await loginOf(issuer, subject, claims)
-    return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, ...times }
+    return { account, name: nameOf(claims, account), scopes, via: 'bearer', ...login, ...times }
   }
 }

@@ -8,9 +8,9 @@ export type IsWelcome = (
 
 /** Accepts what another accepts, unless its account ended it. A credential without a sign-in has nothing that can end. */
 export function whileWelcome(inner: Authenticator, isWelcome: IsWelcome): Authenticator {
-  const check = async ({ account, login, issuedMs }: Identity): Promise<void> => {
-    if (login === undefined) return
-    if (!(await isWelcome(account, { login, ...(issuedMs === undefined ? {} : { issuedMs }) })))
+  const check = async ({ account, login, token = login, issuedMs }: Identity): Promise<void> => {
+    if (token === undefined) return
+    if (!(await isWelcome(account, { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) })))
       throw notAccepted('the sign-in has ended')
   }
   return {

@@ -11,6 +11,8 @@ export interface SandboxCall {
   readonly scopes: readonly Scope[]
   /** Sign-in that its credential comes from. */
   readonly login?: string
+  /** The very token, where `login` stands for others too. */
+  readonly token?: string
   /** When its credential ends; absent when it does not. */
   readonly expiresMs?: number
   /** Network address it comes from; empty when that is not known. */

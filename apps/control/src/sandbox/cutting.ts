@@ -67,6 +67,12 @@ export class Cutting {
     return this.cut({ login })
   }
 
+  /** What hangs on a sign-in ends here, though the sign-in does not. */
+  cutLogin(login: string): Promise<void> {
+    this.#deps.store.sharing.removeTicketsOf(login)
+    return this.cut({ login })
+  }
+
   /** An account is gone: what it was given is too. */
   async leave(account: string): Promise<void> {
     const { store } = this.#deps

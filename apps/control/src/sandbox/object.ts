@@ -180,6 +180,11 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ cutting }) => cutting.endLogin(login))
   }
 
+  /** Connections that hang on a sign-in are cut, though it goes on. */
+  cutLogin(login: string): Promise<Outcome<void>> {
+    return this.#run(({ cutting }) => cutting.cutLogin(login))
+  }
+
   /** An account is gone: what it was given here is taken back, and its connections are cut. */
   leave(account: string): Promise<Outcome<void>> {
     return this.#run(({ cutting }) => cutting.leave(account))

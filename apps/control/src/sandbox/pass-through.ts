@@ -13,6 +13,7 @@ const callSchema = z.object({
   name: z.string(),
   scopes: z.array(z.enum(SCOPES)),
   login: z.string().exactOptional(),
+  token: z.string().exactOptional(),
   expiresMs: z.number().exactOptional(),
   address: z.string(),
   requestId: z.string(),
