@@ -53,6 +53,9 @@ const rows: readonly Row[] = [
   ['test/e2e/b.ts', "import '../../packages/protocol/src/codec.ts'", imports],
   ['bench/a.ts', "import '@sandwire/testing'", undefined],
   ['scripts/a.ts', "import '@sandwire/testing'", imports],
+  ['deploy/a.ts', "import '../apps/control/src/index.ts'; import '@sandwire/client'", undefined],
+  ['deploy/b.ts', "import '../packages/client/src/index.ts'", imports],
+  ['deploy/c.ts', "import '@sandwire/testing'", imports],
 ]
 
 type Diagnostics = { readonly diagnostics: readonly { readonly code?: string; readonly filename: string }[] }
@@ -71,7 +74,7 @@ beforeAll(() => {
     writeFileSync(path.join(tree, file), `${statement}\n`)
   }
   const oxlint = path.join(root, 'node_modules', '.bin', 'oxlint')
-  const folders = ['packages', 'apps', 'test', 'bench', 'scripts']
+  const folders = ['packages', 'apps', 'test', 'bench', 'scripts', 'deploy']
   const result = Bun.spawnSync([oxlint, '--format=json', ...folders], { cwd: tree })
   const report = JSON.parse(result.stdout.toString()) as Diagnostics
   for (const { code, filename } of report.diagnostics) {

@@ -14,6 +14,10 @@ const steps: readonly Step[] = [
   // The worker has other globals than everything else; its tests run in Bun and have the usual ones.
   { name: 'worker', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control'] },
   { name: 'its tests', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control/test'] },
+  {
+    name: 'its edge',
+    argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'deploy/cloudflare'],
+  },
   { name: 'lint', argv: [bin('oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', argv: [bin('oxfmt'), '--check'] },
   { name: 'dead code', argv: [bin('knip'), '--no-progress', '--no-config-hints'] },

@@ -4,15 +4,14 @@
 //   npm run image -- --base NAME --tag NAME       on another Debian
 //   npm run image -- --debootstrap                on a base made here with debootstrap: needs root, no registry
 
-import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
+import { fillContext } from './image/context.ts'
 import { importDebian } from './image/import-debian.ts'
 import { findEngine, run } from './image/engine.ts'
-
-const root = path.dirname(import.meta.dir)
 
 const { values } = parseArgs({
   options: {
@@ -40,11 +39,7 @@ if (engine === undefined)
 
 const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
 try {
-  run('Compile sandboxd', [process.execPath, path.join(import.meta.dir, 'build.ts'), context])
-  rmSync(path.join(context, 'sbx-stdio'))
-  for (const name of ['Dockerfile', 'startup.sh'])
-    copyFileSync(path.join(root, 'deploy/sandbox', name), path.join(context, name))
-  for (const name of ['sandboxd', 'startup.sh']) chmodSync(path.join(context, name), 0o755)
+  fillContext(context)
   const base = values.debootstrap ? importDebian(engine) : values.base
   const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
   run(`Build ${values.tag}`, [engine, 'build', ...given, '--tag', values.tag, context])

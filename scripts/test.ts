@@ -30,7 +30,10 @@ interface Stage {
 }
 
 const stages: readonly Stage[] = [
-  { name: 'unit', patterns: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'scripts/**/*.test.ts'] },
+  {
+    name: 'unit',
+    patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
+  },
   { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'] },
   { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
 ]

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { describeWorkerd } from '../../apps/host/src/control/workerd-config.ts'
+import { limitsSchema } from '../../apps/control/src/limits.ts'
+import { configure, readWranglerFile } from './configuration.ts'
+import { decodeSettings } from './settings.ts'
+
+const URL_OF_IT = 'https://sandwire.example.workers.dev'
+
+describe('wrangler.jsonc', () => {
+  test('pins the platform as one machine does', async () => {
+    const machine = describeWorkerd({
+      script: '',
+      control: {
+        ...{ mode: 'local', issuers: [], publicOrigins: [], hosts: [], provider: 'host' },
+        ...{ sleepAfterMs: 1, alarmMs: 1, maxSandboxes: 1, workspaceMode: 'sandboxes' },
+      },
+      keys: { signingKey: '', idKey: '', sessionTokenSecret: '' },
+      secrets: {},
+      issuerNetwork: { hasIssuers: false, privateAddresses: [] },
+      ...{ listen: [], hostSocket: '', slots: [], objects: '' },
+    })
+    const worker = machine.services?.flatMap((service) => ('worker' in service ? [service.worker] : []))[0]
+    const file = await readWranglerFile()
+    expect(file).toMatchObject({
+      compatibility_date: worker?.compatibilityDate ?? 'none',
+      compatibility_flags: worker?.compatibilityFlags ?? [],
+    })
+    const classes = worker?.durableObjectNamespaces?.map(({ className }) => className)
+    expect(Reflect.get(file, 'migrations')).toEqual([{ tag: 'v1', new_sqlite_classes: classes }])
+  })
+
+  test('counts attaches per address as control does by itself', async () => {
+    const { attachesPerMinutePerAddress } = limitsSchema.parse({})
+    expect(Reflect.get(await readWranglerFile(), 'ratelimits')).toMatchObject([
+      { name: 'RATE_LIMIT', simple: { limit: attachesPerMinutePerAddress, period: 60 } },
+    ])
+  })
+
+  test('names files that exist', async () => {
+    const { main, containers } = configure(await readWranglerFile(), { url: URL_OF_IT })
+    for (const file of [main, ...containers.map(({ image }) => image)]) expect(existsSync(file)).toBe(true)
+  })
+})
+
+describe('the settings of a deployment', () => {
+  test('decide the address, the sizes and what control is told', async () => {
+    const control = { limits: { outputBytesPerSecond: 1_000 } }
+    const made = configure(await readWranglerFile(), {
+      ...{ url: 'https://shells.example.com', name: 'shells', control },
+      ...{ instanceType: 'standard-1', maxInstances: 7, bucket: 'other-files', base: 'debian:trixie-slim' },
+    })
+    expect(made).toMatchObject({
+      name: 'shells',
+      workers_dev: false,
+      routes: [{ pattern: 'shells.example.com', custom_domain: true }],
+      containers: [
+        { instance_type: 'standard-1', max_instances: 7, image_vars: { BASE: 'debian:trixie-slim' } },
+      ],
+      r2_buckets: [{ bucket_name: 'other-files' }],
+    })
+    expect(JSON.parse(made.vars.SANDWIRE_CONFIG)).toMatchObject({
+      ...control,
+      mode: 'open',
+      provider: 'container',
+      hosts: ['shells.example.com'],
+      publicOrigins: ['https://shells.example.com'],
+    })
+  })
+
+  test('are refused with all that is wrong with them', () => {
+    const bad = { url: 'http://x.example/', name: 'A', maxInstances: 0, control: { mode: 'local' }, extra: 1 }
+    expect(() => decodeSettings(JSON.stringify(bad))).toThrow(
+      /url: .*; name: .*; maxInstances: .*; control: expected settings of control without mode.*; extra: unknown/,
+    )
+    expect(() => decodeSettings('{}')).toThrow('url: expected https://HOST without a path')
+    expect(decodeSettings(`{"url":"${URL_OF_IT}"}`)).toEqual({ url: URL_OF_IT })
+  })
+
+  test('are refused when control would not take them', async () => {
+    const file = await readWranglerFile()
+    const control = { sleepAfterMs: 'soon' }
+    expect(() => configure(file, { url: URL_OF_IT, control })).toThrow('sleepAfterMs')
+  })
+})

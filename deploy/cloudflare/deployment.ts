@@ -1,0 +1,105 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { configure, readWranglerFile, type WranglerConfiguration } from './configuration.ts'
+import { chooseSecrets } from './secrets.ts'
+import { type DeploySettings, decodeSettings } from './settings.ts'
+import { Wrangler } from './wrangler.ts'
+
+const ROOT = path.resolve(import.meta.dir, '../..')
+const SETTINGS_FILE = path.join(import.meta.dir, 'settings.json')
+/** A deployment that nobody reaches: what a dry run is made with when there are no settings. */
+const NOWHERE: DeploySettings = { url: 'https://sandwire.example.workers.dev' }
+
+/** Largest Worker that Cloudflare takes, compressed. */
+const MAX_WORKER_BYTES = 10 * 1024 * 1024
+
+export interface Deployment {
+  readonly settings: DeploySettings
+  readonly configuration: WranglerConfiguration
+  readonly wrangler: Wrangler
+}
+
+/** Reads and checks the settings, and writes what wrangler is to be told. */
+export async function prepareDeployment(options: {
+  readonly settingsFile?: string | undefined
+  readonly engine?: string | undefined
+  readonly mayBeNowhere: boolean
+}): Promise<Deployment> {
+  const { settingsFile = SETTINGS_FILE, engine, mayBeNowhere } = options
+  const isThere = existsSync(settingsFile)
+  if (!isThere && !mayBeNowhere)
+    throw new Error(
+      `Cannot deploy: there is no "${path.relative(process.cwd(), settingsFile)}"; write {"url": "https://…"} into it`,
+    )
+  const settings = isThere ? decodeSettings(readFileSync(settingsFile, 'utf8')) : NOWHERE
+  const configuration = configure(await readWranglerFile(), settings)
+  const scratch = path.join(ROOT, '.cache/deploy')
+  mkdirSync(scratch, { recursive: true })
+  const config = path.join(scratch, `${new URL(settings.url).hostname}.json`)
+  writeFileSync(config, `${JSON.stringify(configuration, undefined, 2)}\n`)
+  return { settings, configuration, wrangler: new Wrangler({ config, scratch, engine }) }
+}
+
+/** Bundles the Worker as it would be uploaded, without uploading it; returns its size. */
+export async function bundleWorker({ wrangler }: Deployment, folder: string): Promise<{ bytes: number }> {
+  rmSync(folder, { recursive: true, force: true })
+  // Without the image: building it takes an engine and a registry.
+  const args = ['deploy', '--dry-run', '--containers-rollout', 'none', '--outdir', folder]
+  const result = await wrangler.run(args)
+  if (!result.isOk) throw new Error(`Cannot bundle the Worker: ${lastWords(result)}`)
+  const script = await Bun.file(path.join(folder, 'worker.js')).bytes()
+  const bytes = Bun.gzipSync(script).byteLength
+  if (bytes > MAX_WORKER_BYTES)
+    throw new Error(`Cannot deploy the Worker: ${bytes} bytes compressed, at most ${MAX_WORKER_BYTES}`)
+  return { bytes }
+}
+
+/** Who is logged in; throws when nobody is. */
+export async function checkLogin({ wrangler }: Deployment): Promise<string> {
+  const result = await wrangler.run(['whoami', '--json'])
+  if (result.isOk) return /"email":\s*"([^"]*)"/.exec(result.stdout)?.[1] ?? 'an API token'
+  throw new Error('Cannot deploy: nobody is logged in; run `npx wrangler login`, or set CLOUDFLARE_API_TOKEN')
+}
+
+/** Makes the bucket unless it is there. */
+export async function ensureBucket({ wrangler, configuration }: Deployment): Promise<void> {
+  for (const { bucket_name: bucket } of configuration.r2_buckets) {
+    const made = await wrangler.run(['r2', 'bucket', 'create', bucket])
+    if (!made.isOk && !/\b10004\b|already (?:exists|own)/i.test(made.stdout + made.stderr))
+      throw new Error(`Cannot make the bucket "${bucket}": ${lastWords(made)}`)
+  }
+}
+
+/** Uploads the secrets that the Worker lacks and those that were given; returns their names and the API token, if it was made here. */
+export async function ensureSecrets(
+  { wrangler }: Deployment,
+  given: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly uploaded: readonly string[]; readonly apiToken: string | undefined }> {
+  const chosen = await chooseSecrets(await listSecrets(wrangler), given)
+  const uploaded = Object.keys(chosen)
+  if (uploaded.length > 0) {
+    const result = await wrangler.run(['secret', 'bulk'], JSON.stringify(chosen))
+    if (!result.isOk) throw new Error(`Cannot upload the secrets: ${lastWords(result)}`)
+  }
+  return { uploaded, apiToken: chosen.API_TOKEN }
+}
+
+async function listSecrets(wrangler: Wrangler): Promise<string[]> {
+  const result = await wrangler.run(['secret', 'list', '--format', 'json'])
+  if (!result.isOk) {
+    // The first deployment: there is no Worker to have secrets.
+    if (/\b10007\b|not found/i.test(result.stdout + result.stderr)) return []
+    throw new Error(`Cannot list the secrets: ${lastWords(result)}`)
+  }
+  const listed: unknown = JSON.parse(result.stdout.slice(result.stdout.indexOf('[')))
+  if (!Array.isArray(listed)) throw new Error('Cannot list the secrets: the answer is not understood')
+  return listed.map((entry: { readonly name?: unknown }) => String(entry.name))
+}
+
+/** What wrangler said of its failure, in one line and without colours. */
+function lastWords({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string {
+  const text = Bun.stripANSI(`${stdout}\n${stderr}`)
+  const errors = text.split('\n').filter((line) => line.includes('[ERROR]'))
+  const line = errors[0] ?? text.trim().split('\n').at(-1) ?? ''
+  return line.replace(/^.*\[ERROR\]\s*/, '').trim() || 'wrangler did not say why'
+}

@@ -1,0 +1,167 @@
+import { attach, openWebSocket, type OpenSocket } from '@sandwire/client'
+import { SandwireError } from '@sandwire/protocol'
+
+export interface SmokeOptions {
+  /** Address of the deployment, without a path. */
+  readonly url: string
+  /** A bearer that may do everything with sandboxes of its own. */
+  readonly token: string
+  /** Takes one line per step. */
+  readonly report: (line: string) => void
+}
+
+/** A first start pulls the image. */
+const START_MS = 120_000
+const ANSWER_MS = 30_000
+/** Bytes that no layer in between may change: every value, lines without an end, and no valid UTF-8. */
+const ALL_BYTES = Uint8Array.from({ length: 256 * 64 }, (_, index) => (index * 7 + (index >> 8)) & 255)
+/** Closing code of a cut that the smoke test makes itself. */
+const CUT_CODE = 4000
+
+/** Ends a promise that takes too long. */
+function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer in ${ms / 1000} s`)), ms)
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/** Asks the API; throws with what it says when the answer is an error. */
+async function ask(
+  { url, token }: SmokeOptions,
+  request: { readonly method?: string; readonly path: string; readonly body?: unknown; readonly ms?: number },
+): Promise<unknown> {
+  const { method = 'GET', path, body, ms = ANSWER_MS } = request
+  const response = await fetch(new URL(path, url), {
+    method,
+    redirect: 'error',
+    signal: AbortSignal.timeout(ms),
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status} ${text.slice(0, 300)}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+function expectFields(value: unknown, fields: Readonly<Record<string, unknown>>): void {
+  for (const [key, wanted] of Object.entries(fields)) {
+    const got: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+    if (!Bun.deepEquals(got, wanted))
+      throw new Error(`${key} is ${JSON.stringify(got)}, expected ${JSON.stringify(wanted)}`)
+  }
+}
+
+/** An attachment to `cat` that keeps what came back, and can have its connection cut. */
+function openEcho({ url, token }: SmokeOptions, sandbox: string) {
+  const chunks: Uint8Array[] = []
+  let cut = (): void => undefined
+  let reconnections = 0
+  const openSocket: OpenSocket = (request, events) => {
+    const socket = openWebSocket(request, events)
+    cut = () => socket.close(CUT_CODE, '')
+    return socket
+  }
+  const handle = attach({
+    url,
+    request: { sandbox, create: false, cmd: 'cat', mode: 'pipe', keepSeconds: 60 },
+    credentials: async () => ({ headers: { authorization: `Bearer ${token}` } }),
+    connectForMs: ANSWER_MS,
+    retryForMs: ANSWER_MS,
+    openSocket,
+    onOutput: (stream, bytes) => {
+      if (stream === 'stdout') chunks.push(bytes)
+    },
+  })
+  handle.status.subscribe(({ is }) => {
+    if (is === 'reconnecting') reconnections++
+  })
+  return {
+    handle,
+    received: () => Buffer.concat(chunks),
+    cut: () => cut(),
+    reconnections: () => reconnections,
+  }
+}
+
+type Echo = ReturnType<typeof openEcho>
+
+/** Waits until so much came back, or the attachment ended. */
+async function received({ handle, received: bytes }: Echo, count: number): Promise<void> {
+  const isThere = async (): Promise<void> => {
+    while (bytes().byteLength < count) {
+      const status = handle.status.get()
+      if (status.is === 'failed') throw status.error
+      if (status.is === 'exited') throw new Error(`the process ended after ${bytes().byteLength} bytes`)
+      await Bun.sleep(20)
+    }
+  }
+  await within(isThere(), ANSWER_MS)
+}
+
+/** Bytes through a WebSocket and back, across a cut: none is lost, doubled or changed. */
+async function tryEcho(options: SmokeOptions, sandbox: string): Promise<string> {
+  const echo = openEcho(options, sandbox)
+  try {
+    const half = ALL_BYTES.byteLength / 2
+    await within(echo.handle.write(ALL_BYTES.subarray(0, half)), ANSWER_MS)
+    await received(echo, half)
+    echo.cut()
+    await within(echo.handle.write(ALL_BYTES.subarray(half)), ANSWER_MS)
+    await received(echo, ALL_BYTES.byteLength)
+    echo.handle.eof()
+    const exit = await within(echo.handle.exit, ANSWER_MS)
+    expectFields(exit, { code: 0 })
+    if (!Bun.deepEquals(new Uint8Array(echo.received()), ALL_BYTES)) throw new Error('other bytes came back')
+    if (echo.reconnections() === 0) throw new Error('the connection was not cut')
+    return `${ALL_BYTES.byteLength} bytes there and back, with a cut in the middle`
+  } finally {
+    echo.handle.detach()
+  }
+}
+
+/** Runs a command to its end. `printf` writes what has no line end, to both streams, and the exit is not that of a shell. */
+async function tryExec(options: SmokeOptions, path: string): Promise<string> {
+  const script = "printf 'a\\tb'; printf '\\303\\244\\r\\n' >&2; exit 7"
+  const body = { cmd: 'sh', args: ['-c', script] }
+  const result = await ask(options, { method: 'POST', path: `${path}/exec`, body, ms: 2 * ANSWER_MS })
+  expectFields(result, { exit: { code: 7, signal: null }, output: 'a\tbä\r\n', isCut: false })
+  return 'exact output and exit 7'
+}
+
+/** Tries a deployment through its public address. Throws at the first thing that is not as it should be. */
+export async function runSmoke(options: SmokeOptions): Promise<void> {
+  const name = `smoke-${crypto.randomUUID().slice(0, 8)}`
+  const path = `/api/sandboxes/${name}`
+  const step = async (title: string, run: () => Promise<string | void>): Promise<void> => {
+    const startedMs = performance.now()
+    try {
+      const detail = await run()
+      const elapsed = `${Math.round(performance.now() - startedMs)} ms`
+      options.report(`ok    ${title.padEnd(9)} ${elapsed.padStart(8)}  ${detail ?? ''}`.trimEnd())
+    } catch (error) {
+      const { message } =
+        error instanceof SandwireError || error instanceof Error ? error : new Error(String(error))
+      options.report(`FAIL  ${title.padEnd(9)} ${message}`)
+      throw new Error(`The smoke test of ${options.url} failed at ${title}: ${message}`, { cause: error })
+    }
+  }
+  await step('healthz', async () => expectFields(await ask(options, { path: '/healthz' }), { status: 'ok' }))
+  await step('readyz', async () => expectFields(await ask(options, { path: '/readyz' }), { status: 'ok' }))
+  await step('create', async () => {
+    const made = await ask(options, { method: 'POST', path: '/api/sandboxes', body: { name }, ms: START_MS })
+    expectFields(made, { name, state: 'running' })
+  })
+  try {
+    await step('exec', () => tryExec(options, path))
+    await step('attach', () => tryEcho(options, name))
+    await step('stop', async () => {
+      const stopped = await ask(options, { method: 'POST', path: `${path}/stop?discard=1`, ms: START_MS })
+      expectFields(stopped, { state: 'stopped' })
+    })
+  } catch (error) {
+    // Whatever was wrong with it, it would cost money until somebody looks.
+    await ask(options, { method: 'DELETE', path }).catch(() => undefined)
+    throw error
+  }
+  await step('destroy', async () => void (await ask(options, { method: 'DELETE', path, ms: START_MS })))
+}

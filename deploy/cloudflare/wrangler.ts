@@ -1,0 +1,91 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { GIVEN_SECRETS } from './secrets.ts'
+
+const ROOT = path.resolve(import.meta.dir, '../..')
+/** Oldest Node that wrangler says it runs on. */
+const MIN_NODE_MAJOR = 22
+
+export interface WranglerResult {
+  readonly isOk: boolean
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** What runs wrangler: Node where it is new enough, else the Bun that runs this. */
+function findRuntime(): string {
+  const node = Bun.which('node')
+  if (node === null) return process.execPath
+  const version = Bun.spawnSync([node, '--version'], { stderr: 'ignore' }).stdout.toString()
+  return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= MIN_NODE_MAJOR ? node : process.execPath
+}
+
+export interface WranglerOptions {
+  /** Configuration file. */
+  readonly config: string
+  /** Folder for what wrangler logs. */
+  readonly scratch: string
+  /** What builds images. */
+  readonly engine?: string | undefined
+}
+
+/** The pinned wrangler, quiet and without questions. */
+export class Wrangler {
+  readonly #options: WranglerOptions
+  readonly #runtime = findRuntime()
+
+  constructor(options: WranglerOptions) {
+    this.#options = options
+    mkdirSync(options.scratch, { recursive: true })
+  }
+
+  /** Runs a command and keeps what it says. `input` goes to its standard input, where no list of processes shows it. */
+  async run(args: readonly string[], input?: string): Promise<WranglerResult> {
+    const child = Bun.spawn(this.#argv(args), {
+      cwd: ROOT,
+      env: this.#env,
+      stdin: input === undefined ? 'ignore' : new TextEncoder().encode(input),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [stdout, stderr, status] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ])
+    return { isOk: status === 0, stdout, stderr }
+  }
+
+  /** Runs a command whose output is for whoever watches. */
+  async show(args: readonly string[]): Promise<boolean> {
+    const child = Bun.spawn(this.#argv(args), {
+      cwd: ROOT,
+      env: this.#env,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    return (await child.exited) === 0
+  }
+
+  #argv(args: readonly string[]): string[] {
+    // Its bin looks for a newer Node than this project asks for, and starts it.
+    const program = fileURLToPath(import.meta.resolve('wrangler'))
+    return [this.#runtime, program, ...args, '--config', this.#options.config]
+  }
+
+  get #env(): Record<string, string | undefined> {
+    const { scratch, engine } = this.#options
+    const env: Record<string, string | undefined> = { ...process.env }
+    // They go by standard input, to the one command that uploads them.
+    for (const name of GIVEN_SECRETS) delete env[name]
+    return {
+      ...env,
+      // Nobody is there to answer.
+      CI: '1',
+      WRANGLER_HIDE_BANNER: 'true',
+      WRANGLER_SEND_METRICS: 'false',
+      WRANGLER_LOG_PATH: path.join(scratch, 'logs'),
+      ...(engine !== undefined && { WRANGLER_DOCKER_BIN: engine }),
+    }
+  }
+}

@@ -1,0 +1,105 @@
+// Puts control and its sandboxes on Cloudflare, and tries them there.
+//
+//   npm run deploy                          what deploy/cloudflare/settings.json says
+//   npm run deploy -- --dry-run             everything that needs neither an account nor a network
+//   npm run deploy -- --worker-only         a new Worker; sandboxes keep the image they have
+//   npm run deploy -- --settings FILE       another deployment
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import {
+  bundleWorker,
+  checkLogin,
+  type Deployment,
+  ensureBucket,
+  ensureSecrets,
+  prepareDeployment,
+} from '../deploy/cloudflare/deployment.ts'
+import { runSmoke } from '../deploy/cloudflare/run-smoke.ts'
+import { fillContext } from './image/context.ts'
+import { findEngine } from './image/engine.ts'
+
+const root = path.dirname(import.meta.dir)
+
+const { values } = parseArgs({
+  options: {
+    'dry-run': { type: 'boolean', default: false },
+    'worker-only': { type: 'boolean', default: false },
+    settings: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+/** Only its owner may read it, and git ignores the folder. */
+function tokenFile({ settings }: Deployment): string {
+  return path.join(root, '.sandwire/deploy', `${new URL(settings.url).hostname}.token`)
+}
+
+function keepToken(file: string, token: string): void {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+}
+
+function findToken(file: string): string {
+  const given = process.env['SANDWIRE_TOKEN']
+  if (given !== undefined) return given
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    throw new Error(
+      'Deployed, but not tried: no token for it here; set SANDWIRE_TOKEN and run `npm run smoke`',
+    )
+  }
+}
+
+/** Containers on Cloudflare are linux/amd64, and sandboxd is compiled for the machine it is compiled on. */
+function checkMachine(): void {
+  if (process.platform === 'linux' && process.arch === 'x64') return
+  throw new Error(
+    'Cannot build the image here: it takes Linux on x64; use --worker-only, or deploy from there',
+  )
+}
+
+async function rehearse(): Promise<void> {
+  const deployment = await prepareDeployment({ settingsFile: values.settings, mayBeNowhere: true })
+  console.log(`ok  settings of ${deployment.settings.url}`)
+  const { bytes } = await bundleWorker(deployment, path.join(root, '.cache/deploy/dry-run'))
+  console.log(`ok  Worker, ${Math.ceil(bytes / 1024)} KiB compressed`)
+  console.log('--  image, login, secrets, upload and smoke: not in a dry run')
+}
+
+async function deploy(): Promise<void> {
+  const engine = findEngine()
+  if (!values['worker-only']) {
+    checkMachine()
+    if (engine === undefined)
+      throw new Error(
+        'Cannot build the image: no container engine answers; start Docker, or use --worker-only',
+      )
+  }
+  const deployment = await prepareDeployment({ settingsFile: values.settings, engine, mayBeNowhere: false })
+  console.log(`ok  logged in as ${await checkLogin(deployment)}`)
+  await bundleWorker(deployment, path.join(root, '.cache/deploy/bundle'))
+  if (!values['worker-only']) fillContext(path.join(root, '.cache/sandbox-image'))
+  await ensureBucket(deployment)
+  const { uploaded, apiToken } = await ensureSecrets(deployment, process.env)
+  if (apiToken !== undefined) keepToken(tokenFile(deployment), apiToken)
+  console.log(uploaded.length === 0 ? 'ok  secrets are there' : `ok  uploaded ${uploaded.join(', ')}`)
+  const rollout = values['worker-only'] ? ['--containers-rollout', 'none'] : []
+  if (!(await deployment.wrangler.show(['deploy', ...rollout])))
+    throw new Error('Cannot deploy: wrangler failed; what ran before still runs')
+  const token = findToken(tokenFile(deployment))
+  await runSmoke({ url: deployment.settings.url, token, report: (line) => console.log(line) })
+}
+
+if (values.help) {
+  console.log('Usage: npm run deploy -- [--dry-run | --worker-only] [--settings FILE]')
+  process.exit(0)
+}
+try {
+  await (values['dry-run'] ? rehearse() : deploy())
+} catch (error) {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`)
+  process.exit(1)
+}

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { rejectionOf } from '@sandwire/testing'
+import { Miniflare } from 'miniflare'
+import { configure, readWranglerFile } from '../../deploy/cloudflare/configuration.ts'
+import { chooseSecrets } from '../../deploy/cloudflare/secrets.ts'
+import { openCloudflareApi } from './support/cloudflare-api.ts'
+
+const ROOT = resolve(import.meta.dir, '../..')
+const HOST = 'sandwire.example.workers.dev'
+const SETTINGS = { url: `https://${HOST}` }
+/** Requests that one address may make without a good credential. */
+const STRANGERS = 5
+const TOKEN_FILE = join(ROOT, '.sandwire/deploy', `${HOST}.token`)
+
+/** Runs `npm run deploy` with these arguments, and with nothing of the machine's own Cloudflare login. */
+async function deploy(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'sandwire-deploy-'))
+  try {
+    const settings = join(folder, 'settings.json')
+    await writeFile(settings, JSON.stringify(SETTINGS))
+    const argv = [process.execPath, join(ROOT, 'scripts/deploy.ts'), ...args, '--settings', settings]
+    const child = Bun.spawn(argv, {
+      env: { PATH: process.env['PATH'], HOME: folder, ...env },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [stdout, stderr, status] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ])
+    return { stdout, stderr, status }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+describe('npm run deploy', () => {
+  test('uploads keys of its own making once, then the Worker, and fails when nobody answers there', async () => {
+    await using api = openCloudflareApi()
+    try {
+      const result = await deploy(['--worker-only'], api.env)
+      // Everything went well up to the address, which does not exist.
+      expect(result.stdout).toContain(`https://${HOST}`)
+      expect(result.status).toBe(1)
+      expect(result.stderr).toContain('failed at healthz')
+
+      const names = ['SANDWIRE_SIGNING_KEY', 'SANDWIRE_ID_KEY', 'SESSION_TOKEN_SECRET', 'API_TOKEN']
+      expect([...api.secrets.keys()].sort()).toEqual(names.sort())
+      for (const secret of api.secrets.values()) expect(result.stdout + result.stderr).not.toContain(secret)
+      expect((await readFile(TOKEN_FILE, 'utf8')).trim()).toBe(api.secrets.get('API_TOKEN') ?? '')
+      expect((await stat(TOKEN_FILE)).mode & 0o777).toBe(0o600)
+      expect([...api.buckets]).toEqual(['sandwire-files'])
+
+      const { metadata } = api.worker() ?? {}
+      expect(metadata).toMatchObject({
+        main_module: 'worker.js',
+        containers: [{ class_name: 'SandboxObject' }],
+        migrations: { steps: [{ new_sqlite_classes: ['SandboxObject', 'AccountObject'] }] },
+      })
+      for (const secret of api.secrets.values()) expect(JSON.stringify(metadata)).not.toContain(secret)
+    } finally {
+      await rm(TOKEN_FILE, { force: true })
+    }
+  }, 120_000)
+
+  test('stops before it changes anything when nobody is logged in', async () => {
+    await using api = openCloudflareApi()
+    const result = await deploy(['--worker-only'], { ...api.env, CLOUDFLARE_API_TOKEN: 'wrong' })
+    expect(result).toMatchObject({ status: 1, stdout: '' })
+    expect(result.stderr).toContain('nobody is logged in')
+    expect(api.calls).toEqual([])
+  })
+})
+
+describe('secrets of a deployment', () => {
+  test('are made only where there are none, and replaced only by what the operator gives', async () => {
+    const first = await chooseSecrets([], {})
+    expect(Object.keys(first).sort()).toEqual(
+      ['API_TOKEN', 'SANDWIRE_ID_KEY', 'SANDWIRE_SIGNING_KEY', 'SESSION_TOKEN_SECRET'].sort(),
+    )
+    expect(await chooseSecrets(Object.keys(first), {})).toEqual({})
+    const given = { JWT_SECRET: 'j'.repeat(32), SANDWIRE_ID_KEY: 'not this way', PATH: '/bin' }
+    expect(await chooseSecrets(Object.keys(first), given)).toEqual({ JWT_SECRET: 'j'.repeat(32) })
+    const tooShort = await rejectionOf(chooseSecrets([], { JWT_SECRET: 'short' }))
+    expect(tooShort).toMatchObject({ message: expect.stringContaining('JWT_SECRET is shorter') })
+    expect(await rejectionOf(chooseSecrets([], { SESSION_TOKEN_SECRET: 'k1:short' }))).toBeInstanceOf(Error)
+  })
+})
+
+describe('the bundle of a dry run', () => {
+  let miniflare: Miniflare
+  let port: number
+  const secrets: Record<string, string> = {}
+
+  /** The Worker on a socket of its own, as the edge would reach it. */
+  const ask = (path: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers)
+    headers.set('host', HOST)
+    if (!headers.has('cf-connecting-ip')) headers.set('cf-connecting-ip', '203.0.113.9')
+    if (!headers.has('authorization')) headers.set('authorization', `Bearer ${secrets['API_TOKEN']}`)
+    return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers })
+  }
+
+  beforeAll(async () => {
+    // Without an account, and without a network: nothing answers where the API would be.
+    const nowhere = {
+      CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4',
+      HTTPS_PROXY: 'http://127.0.0.1:9',
+    }
+    const result = await deploy(['--dry-run'], nowhere)
+    expect(result).toMatchObject({ status: 0, stderr: '' })
+    Object.assign(secrets, await chooseSecrets([], {}))
+    const { vars } = configure(await readWranglerFile(), {
+      ...SETTINGS,
+      control: { limits: { strangersPerMinutePerAddress: STRANGERS } },
+    })
+    const script = await readFile(join(ROOT, '.cache/deploy/dry-run/worker.js'), 'utf8')
+    const free = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
+    port = free.port
+    free.stop(true)
+    miniflare = new Miniflare({
+      modules: [{ type: 'ESModule', path: 'worker.js', contents: script }],
+      modulesRoot: '/',
+      compatibilityDate: '2026-07-01',
+      compatibilityFlags: ['no_web_socket_compression'],
+      durableObjects: {
+        SANDBOX: { className: 'SandboxObject', useSQLite: true },
+        ACCOUNT: { className: 'AccountObject', useSQLite: true },
+      },
+      bindings: { ...vars, ...secrets },
+      unsafeDirectSockets: [{ host: '127.0.0.1', port }],
+      handleRuntimeStdio: () => undefined,
+    })
+    await miniflare.ready
+  }, 60_000)
+  afterAll(() => miniflare.dispose())
+
+  test('serves control by its default export', async () => {
+    expect(await (await ask('/healthz')).json()).toMatchObject({ status: 'ok' })
+    expect(await (await ask('/api/whoami')).json()).toMatchObject({
+      scopes: expect.arrayContaining(['exec']),
+    })
+  })
+
+  test('answers for the host of its address alone, and nobody without a credential', async () => {
+    const other = await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host: 'elsewhere.example' } })
+    expect(await other.json()).toMatchObject({ error: { code: 'host_refused' } })
+    const stranger = await ask('/api/sandboxes', { headers: { authorization: 'Bearer nothing' } })
+    expect(await stranger.json()).toMatchObject({ error: { code: 'unauthorized' } })
+  })
+
+  test('knows clients by the address that the edge tells', async () => {
+    const codeOf = async (address: string): Promise<unknown> => {
+      const headers = { authorization: 'Bearer nothing', 'cf-connecting-ip': address }
+      const { error } = (await (await ask('/api/sandboxes', { headers })).json()) as {
+        error: { code: string }
+      }
+      return error.code
+    }
+    for (let count = 0; count < STRANGERS; count++) expect(await codeOf('198.51.100.1')).toBe('unauthorized')
+    expect(await codeOf('198.51.100.1')).toBe('too_many_from_address')
+    expect(await codeOf('198.51.100.2')).toBe('unauthorized')
+    expect(await codeOf('2001:db8::1')).toBe('unauthorized')
+  })
+})

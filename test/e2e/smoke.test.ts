@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { openWebSocket, type Socket } from '@sandwire/client'
+import { type RunningHost, startHost } from './support/control.ts'
+
+const SMOKE = resolve(import.meta.dir, '../../deploy/cloudflare/smoke.ts')
+const STEPS = ['healthz', 'readyz', 'create', 'exec', 'attach', 'stop', 'destroy']
+
+/** Runs the smoke test as an operator does. */
+async function smoke(url: string, token: string) {
+  const child = Bun.spawn([process.execPath, SMOKE, url], {
+    env: { ...process.env, SANDWIRE_TOKEN: token },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  const lines = stdout.trimEnd().split('\n')
+  return { status, stderr, lines, titles: lines.map((line) => line.split(/\s+/)[1]) }
+}
+
+async function passOn(host: RunningHost, request: Request): Promise<Response> {
+  const { pathname, search } = new URL(request.url)
+  const headers = new Headers(request.headers)
+  headers.delete('host')
+  const body = request.body === null ? {} : { body: await request.arrayBuffer() }
+  return fetch(`${host.url}${pathname}${search}`, { method: request.method, headers, ...body })
+}
+
+/** Stands before control and answers some paths itself. */
+function standBefore(host: RunningHost, answer: (path: string) => Response | undefined) {
+  return Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) => answer(new URL(request.url).pathname) ?? passOn(host, request),
+  })
+}
+
+/** Passes everything on and changes the output of streams. */
+function standInTheStream(host: RunningHost, change: (bytes: Uint8Array) => Uint8Array) {
+  interface Passage {
+    readonly url: URL
+    upstream?: Socket
+    /** What came before the way was open. */
+    early: (string | Uint8Array)[] | undefined
+  }
+  return Bun.serve<Passage>({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request, server) {
+      const { pathname, search } = new URL(request.url)
+      if (request.headers.get('upgrade') === null) return passOn(host, request)
+      const url = new URL(`ws://127.0.0.1:${host.port}${pathname}${search}`)
+      const headers = { 'sec-websocket-protocol': 'sandwire.v1' }
+      server.upgrade(request, { data: { url, early: [] }, headers })
+      return undefined
+    },
+    websocket: {
+      open(client) {
+        const { data } = client
+        const request = { url: data.url, protocols: ['sandwire.v1'], headers: host.headers }
+        data.upstream = openWebSocket(request, {
+          opened: () => {
+            for (const message of data.early ?? []) data.upstream?.send(message)
+            data.early = undefined
+          },
+          message: (message) => void client.send(typeof message === 'string' ? message : change(message)),
+          closed: (code, reason) => client.close(code, reason),
+        })
+      },
+      message({ data }, message) {
+        if (data.early === undefined) data.upstream?.send(message)
+        else data.early.push(message)
+      },
+      close: ({ data }) => data.upstream?.close(1000, ''),
+    },
+  })
+}
+
+describe('the smoke test of a deployment', () => {
+  let host: RunningHost
+  beforeAll(async () => {
+    host = await startHost()
+  })
+  afterAll(() => host.stop())
+
+  const listSandboxes = async (): Promise<unknown> => (await host.fetch('/api/sandboxes')).json()
+
+  test('says ok to every step on a server that works, and leaves nothing behind', async () => {
+    const result = await smoke(host.url, host.token)
+    expect(result).toMatchObject({ status: 0, stderr: '', titles: STEPS })
+    expect(result.lines.every((line) => line.startsWith('ok '))).toBe(true)
+    expect(await listSandboxes()).toEqual({ sandboxes: [] })
+  })
+
+  test('fails at the first step that needs a token when the token is wrong, without saying it', async () => {
+    const token = `swl_${'x'.repeat(43)}`
+    const result = await smoke(host.url, token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create'] })
+    expect(result.stderr).toContain('unauthorized')
+    expect(result.stderr + result.lines.join()).not.toContain(token)
+  })
+
+  test('fails at readyz when the server is not ready', async () => {
+    using server = standBefore(host, (path) =>
+      path === '/readyz' ? Response.json({ status: 'unavailable' }, { status: 503 }) : undefined,
+    )
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz'] })
+    expect(result.stderr).toContain('503')
+  })
+
+  test('fails when nobody answers', async () => {
+    const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const { port } = server
+    await server.stop(true)
+    const result = await smoke(`http://127.0.0.1:${port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz'] })
+  })
+
+  test('fails when a command has another exit, and removes the sandbox', async () => {
+    using server = standBefore(host, (path) =>
+      path.endsWith('/exec')
+        ? Response.json({ exit: { code: 0, signal: null }, output: 'a\tbä\r\n', isCut: false })
+        : undefined,
+    )
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create', 'exec'] })
+    expect(result.lines.at(-1)).toContain('exit is {"code":0')
+    expect(await listSandboxes()).toEqual({ sandboxes: [] })
+  })
+
+  test('fails when a byte of a stream is changed on the way', async () => {
+    using server = standInTheStream(host, (bytes) => bytes.with(-1, (bytes.at(-1) ?? 0) ^ 1))
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create', 'exec', 'attach'] })
+    expect(result.lines.at(-1)).toContain('other bytes came back')
+    expect(await listSandboxes()).toEqual({ sandboxes: [] })
+  })
+})

@@ -1,0 +1,133 @@
+/** One call of the API. */
+interface ApiCall {
+  readonly method: string
+  /** Below `/client/v4`, without the account. */
+  readonly path: string
+}
+
+/** What was uploaded as a Worker. */
+export interface UploadedWorker {
+  /** Bindings, migrations, compatibility and so on. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** Modules by name. */
+  readonly modules: ReadonlyMap<string, string>
+}
+
+/** The part of Cloudflare's API that deploying a Worker takes, with one empty account. */
+export interface CloudflareApi extends AsyncDisposable {
+  /** What wrangler has to be told to use it. */
+  readonly env: Readonly<Record<string, string>>
+  readonly calls: readonly ApiCall[]
+  readonly secrets: ReadonlyMap<string, string>
+  readonly buckets: ReadonlySet<string>
+  /** The Worker as last uploaded. */
+  readonly worker: () => UploadedWorker | undefined
+}
+
+const ACCOUNT = '0123456789abcdef0123456789abcdef'
+const TOKEN = 'api-token-of-the-test'
+
+const succeed = (result: unknown): Response =>
+  Response.json({ success: true, errors: [], messages: [], result })
+const refuse = (status: number, code: number, message: string): Response =>
+  Response.json({ success: false, errors: [{ code, message }], messages: [], result: null }, { status })
+
+async function readUpload(request: Request): Promise<UploadedWorker> {
+  const form = await request.formData()
+  const modules = new Map<string, string>()
+  let metadata: Record<string, unknown> = {}
+  for (const name of form.keys()) {
+    const text = await new Response(form.get(name)).text()
+    if (name === 'metadata') metadata = JSON.parse(text) as Record<string, unknown>
+    else modules.set(name, text)
+  }
+  return { metadata, modules }
+}
+
+/** Serves it on loopback. */
+export function openCloudflareApi(): CloudflareApi {
+  const calls: ApiCall[] = []
+  const secrets = new Map<string, string>()
+  const buckets = new Set<string>()
+  let worker: UploadedWorker | undefined
+
+  const answer = async (request: Request, path: string): Promise<Response> => {
+    const { method } = request
+    const noWorker = refuse(404, 10007, 'workers.api.error.script_not_found')
+    switch (`${method} ${path}`) {
+      case 'GET /user/tokens/verify':
+        return succeed({ id: 'token', status: 'active' })
+      case 'GET /user':
+        return succeed({ id: 'user', email: 'operator@example.com' })
+      case 'GET /memberships':
+      case 'GET /accounts':
+        return succeed([])
+      case 'POST /r2/buckets': {
+        const { name } = (await request.json()) as { readonly name: string }
+        if (buckets.has(name)) return refuse(409, 10004, 'The bucket you tried to create already exists')
+        buckets.add(name)
+        return succeed({ name })
+      }
+      case 'GET /workers/scripts/sandwire/secrets':
+        return worker === undefined
+          ? noWorker
+          : succeed([...secrets.keys()].map((name) => ({ name, type: 'secret_text' })))
+      case 'PATCH /workers/scripts/sandwire/secrets-bulk': {
+        if (worker === undefined) return noWorker
+        const { secrets: given } = (await request.json()) as { secrets: Record<string, { text: string }> }
+        for (const [name, { text }] of Object.entries(given)) secrets.set(name, text)
+        return succeed({})
+      }
+      case 'GET /workers/services/sandwire':
+        return worker === undefined
+          ? refuse(404, 10090, 'workers.api.error.service_not_found')
+          : succeed({
+              default_environment: { environment: 'production', script: { last_deployed_from: 'wrangler' } },
+            })
+      case 'PUT /workers/scripts/sandwire':
+        worker = await readUpload(request)
+        return succeed({ id: 'sandwire', startup_time_ms: 1, deployment_id: 'deployment' })
+      case 'GET /r2/buckets/sandwire-files':
+        return buckets.has('sandwire-files')
+          ? succeed({ name: 'sandwire-files' })
+          : refuse(404, 10006, 'No such bucket')
+      case 'GET /workers/scripts/sandwire/settings':
+        return succeed({ bindings: [] })
+      case 'GET /workers/scripts/sandwire/deployments':
+        return succeed({ deployments: [] })
+      case 'GET /workers/subdomain':
+        return succeed({ subdomain: 'example' })
+      case 'GET /workers/scripts/sandwire/subdomain':
+      case 'POST /workers/scripts/sandwire/subdomain':
+        return succeed({ enabled: true, previews_enabled: false })
+      case 'GET /workers/scripts':
+        return succeed([])
+      default:
+        return refuse(404, 7003, `No route for ${method} ${path}`)
+    }
+  }
+
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      if (request.headers.get('authorization') !== `Bearer ${TOKEN}`)
+        return refuse(401, 10000, 'Authentication error')
+      const path = new URL(request.url).pathname.replace('/client/v4', '').replace(`/accounts/${ACCOUNT}`, '')
+      calls.push({ method: request.method, path })
+      return answer(request, path)
+    },
+  })
+  return {
+    env: {
+      CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${server.port}/client/v4`,
+      CLOUDFLARE_API_TOKEN: TOKEN,
+      CLOUDFLARE_ACCOUNT_ID: ACCOUNT,
+    },
+    calls,
+    secrets,
+    buckets,
+    worker: () => worker,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  }
+}
