@@ -21,6 +21,10 @@ const systemPackages: readonly SystemPackage[] = [
   { name: 'chromium', probe: ['/usr/bin/chromium', '--version'], tests: 'the client library in a browser' },
   { name: 'bubblewrap', probe: ['bwrap', '--version'], tests: 'isolated sandboxes' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },
+  { name: 'docker.io', probe: ['dockerd', '--version'], tests: 'sandboxes in containers' },
+  { name: 'iptables', probe: ['iptables', '--version'], tests: 'the network of containers' },
+  { name: 'iproute2', probe: ['ip', '-V'], tests: 'sandboxes in containers' },
+  { name: 'debootstrap', probe: ['debootstrap', '--version'], tests: 'the image of a sandbox' },
 ]
 
 /** What to do about missing packages. */

@@ -13,7 +13,9 @@ fail() {
 run=/run/sandwire
 umask 077
 printf '%s\n' "$SANDWIRE_PUBLIC_KEY" >"$run/public-key"
-set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --workspace /home/user/workspace \
+# Control names the same host here as on a unix socket. The time to stop is less than the 10 s of "docker stop".
+set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --host localhost --workspace /home/user/workspace \
+  --stop-seconds "${SANDWIRE_STOP_SECONDS:-8}" \
   --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX" --run-as 1000:1000
 if [ -n "${SANDWIRE_ENV:-}" ]; then
   printf '%s' "$SANDWIRE_ENV" >"$run/env.json"

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, rejectionOf } from '@sandwire/testing'
+import { type Box, BoxWorker } from './support/container/box.ts'
+import { type Engine, obstacle, startEngine } from './support/container/engine.ts'
+import { buildSandboxImage, buildSidecarImage } from './support/container/images.ts'
+
+const reason = obstacle()
+if (reason !== undefined) console.error(`Skipped, because ${reason}: the network of containers`)
+
+/** Building a base takes a minute on a machine that has none. */
+const BUILD_MS = 400_000
+const WAIT = { timeoutMs: 20_000 }
+const CA_FILE = '/etc/cloudflare/certs/cloudflare-containers-ca.crt'
+
+/** Programs for inside, which print one line. */
+const programs = {
+  get: (url: string, options = '{}') =>
+    `const o = { signal: AbortSignal.timeout(5000), ...${options} }
+     console.log(await fetch('${url}', o).then((r) => r.text(), (e) => 'refused ' + e.code))`,
+  connect: (host: string, port: number) =>
+    `const { connect } = await import('node:net'); const s = connect(${port}, '${host}')
+     s.on('data', (d) => { console.log('heard ' + d); process.exit() })
+     s.on('error', (e) => { console.log('refused'); process.exit() })
+     s.on('close', () => { console.log('refused'); process.exit() })
+     s.on('connect', () => s.write('hello\\n'))`,
+  datagram: (host: string, port: number) =>
+    `const { createSocket } = await import('node:dgram'); const s = createSocket('udp4')
+     s.on('error', (e) => { console.log('refused'); process.exit() })
+     s.send('hello', ${port}, '${host}', (e) => { console.log(e ? 'refused' : 'sent'); s.close() })`,
+}
+
+describe.skipIf(reason !== undefined)('the network of a container', () => {
+  let engine: Engine
+  let worker: BoxWorker
+  let closed: Box
+  let open: Box
+  /** On this machine, where containers see the gateway. */
+  let bystander: Bun.TCPSocketListener
+  let ear: Bun.udp.Socket<'buffer'>
+  const heard: string[] = []
+
+  beforeAll(async () => {
+    engine = await startEngine()
+    const images = { sandbox: await buildSandboxImage(engine), sidecar: await buildSidecarImage(engine) }
+    worker = await BoxWorker.start(engine, images)
+    closed = await worker.open('closed', { hasInternet: false })
+    open = await worker.open('open', { hasInternet: true })
+    bystander = Bun.listen({
+      hostname: engine.gateway,
+      port: 0,
+      socket: { data: (socket, bytes) => void socket.end(`you said ${bytes.toString()}`) },
+    })
+    ear = await Bun.udpSocket({
+      hostname: engine.gateway,
+      port: 0,
+      socket: { data: (_socket, bytes, _port, address) => void heard.push(`${address} ${bytes.toString()}`) },
+    })
+  }, BUILD_MS)
+
+  afterAll(async () => {
+    bystander?.stop(true)
+    ear?.close()
+    await worker?.[Symbol.asyncDispose]()
+    await engine?.[Symbol.asyncDispose]()
+  }, 60_000)
+
+  const evaluate = async (box: Box, code: string, user = '1000'): Promise<string> => {
+    const { stdout, stderr } = await box.evaluate(user, code)
+    return stdout.trim() || stderr
+  }
+
+  test('a port inside is reached from the object, and one that is not listened on is told', async () => {
+    expect(await worker.call('closed', '/port?port=8080')).toContain('ok')
+    expect((await rejectionOf(worker.call('closed', '/port?port=9'))).message).toContain('not listening')
+  })
+
+  test('HTTP to a name that is caught is answered by the worker, also when the name is caught later', async () => {
+    await worker.call('closed', '/catch?name=example.test&label=first')
+    const answer = JSON.parse(
+      await evaluate(closed, programs.get('http://example.test/a?b=c', "{ method: 'POST', body: 'words' }")),
+    ) as object
+    expect(answer).toEqual({ url: 'http://example.test/a?b=c', label: 'first', body: 'words' })
+    await worker.call('closed', '/catch?name=*.example.test&label=second')
+    expect(await evaluate(closed, programs.get('http://deep.example.test/'))).toContain('"label":"second"')
+  })
+
+  test('TLS to a name that is caught ends at a certificate of the authority that workerd puts inside', async () => {
+    await worker.call('closed', '/catch?name=secure.test&label=tls&tls')
+    const trusting = `{ tls: { ca: await Bun.file('${CA_FILE}').text() } }`
+    const answer = JSON.parse(
+      await evaluate(closed, programs.get('https://secure.test/x', trusting)),
+    ) as object
+    expect(answer).toEqual({ url: 'https://secure.test/x', label: 'tls', body: '' })
+    expect(await evaluate(closed, programs.get('https://secure.test/x'))).toMatch(
+      /^refused .*(CERT|VERIFY|ISSUER)/,
+    )
+  })
+
+  test.each(['1000', '0'])('without internet, user %s reaches nothing that is not caught', async (user) => {
+    const { port } = bystander
+    // The same from a container that may, so that silence means refusal.
+    expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe('heard you said hello')
+    expect(await evaluate(closed, programs.connect(engine.gateway, port), user)).toBe('refused')
+    expect(await evaluate(closed, programs.get('http://other.test/'), user)).toMatch(/^refused/)
+    const byAddress = programs.get(`http://${engine.gateway}:${port}/`, "{ headers: { host: 'other.test' } }")
+    expect(await evaluate(closed, byAddress, user)).toMatch(/^refused/)
+    const asCaught = programs.get(`https://${engine.gateway}:${port}/`)
+    expect(await evaluate(closed, asCaught, user)).toMatch(/^refused/)
+  })
+
+  test('without internet no datagram leaves, from whomever', async () => {
+    heard.length = 0
+    await evaluate(closed, programs.datagram(engine.gateway, ear.port), '0')
+    await evaluate(open, programs.datagram(engine.gateway, ear.port))
+    await eventually(() => heard.length > 0, { what: 'the datagram of the container that may', ...WAIT })
+    const address = await engine.docker(
+      'inspect',
+      `${open.name}-proxy`,
+      '--format',
+      '{{.NetworkSettings.IPAddress}}',
+    )
+    expect(heard).toEqual([`${address.trim()} hello`])
+  })
+
+  test('nobody inside changes the rules of the network', async () => {
+    const body = JSON.stringify({ internet: { enabled: true } })
+    const put = programs.get('http://127.0.0.1:39001/egress', `{ method: 'PUT', body: '${body}' }`)
+    expect(await evaluate(closed, put, '0')).toMatch(/^refused/)
+    heard.length = 0
+    await evaluate(closed, programs.datagram(engine.gateway, ear.port), '0')
+    await evaluate(open, programs.datagram(engine.gateway, ear.port))
+    await eventually(() => heard.length > 0, { what: 'the datagram of the container that may', ...WAIT })
+    expect(heard.length).toBe(1)
+  })
+})

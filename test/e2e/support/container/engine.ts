@@ -1,0 +1,96 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { type DockerResult, hasDocker, readGateway, runDocker } from './docker.ts'
+import { OwnEngine } from './own-engine.ts'
+
+/** A Docker engine that tests may use. */
+export interface Engine extends AsyncDisposable {
+  /** Address of its socket, as `DOCKER_HOST` and workerd want it. */
+  readonly host: string
+  /** Address of this machine as containers see it. */
+  readonly gateway: string
+  /** Runs a command of the client and answers its standard output; throws when it fails. */
+  readonly docker: (...args: string[]) => Promise<string>
+  /** The same for commands that may fail. */
+  readonly tryDocker: (args: readonly string[], input?: string) => Promise<DockerResult>
+}
+
+const DEFAULT_HOST = 'unix:///var/run/docker.sock'
+/** Bits of `CapEff`. */
+const NET_ADMIN = 12n
+const SYS_ADMIN = 21n
+
+/** The engine that is there already, if any: one at `DOCKER_HOST`, otherwise the machine's. */
+function givenHost(): string | undefined {
+  const named = process.env['DOCKER_HOST']
+  if (named !== undefined && named !== '') return named
+  return existsSync('/var/run/docker.sock') && readGateway(DEFAULT_HOST) !== undefined
+    ? DEFAULT_HOST
+    : undefined
+}
+
+/** Why no test can use an engine here, in one line; undefined when they can. */
+export function obstacle(): string | undefined {
+  if (process.platform !== 'linux') return 'workerd runs containers for these tests on Linux only'
+  if (process.getuid?.() !== 0) return 'making a base image needs root'
+  if (!hasDocker()) return 'docker.io is not installed (npm test installs it with apt, as root)'
+  if (Bun.which('debootstrap') === null) return 'debootstrap is not installed (npm test installs it with apt)'
+  if (Bun.which('iptables') === null) return 'iptables is not installed (npm test installs it with apt)'
+  const given = givenHost()
+  return given === undefined ? obstacleToOwn() : obstacleToGiven(given)
+}
+
+function obstacleToGiven(host: string): string | undefined {
+  if (!host.startsWith('unix://')) return `workerd needs an engine on a unix socket, not at "${host}"`
+  const gateway = readGateway(host)
+  if (gateway === undefined) return `the engine at "${host}" does not answer`
+  return gateway === ''
+    ? `the bridge of the engine at "${host}" has no gateway: start it with --bip`
+    : undefined
+}
+
+function obstacleToOwn(): string | undefined {
+  if (Bun.which('ip') === null) return 'iproute2 is not installed (npm test installs it with apt)'
+  if (Bun.which('dockerd') === null) return 'dockerd is not installed (npm test installs docker.io with apt)'
+  const effective = BigInt(
+    `0x${/^CapEff:\s*(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'}`,
+  )
+  for (const bit of [NET_ADMIN, SYS_ADMIN])
+    if (((effective >> bit) & 1n) === 0n) return 'root may not mount or set up networks here'
+  for (const name of ['bridge', 'overlay'])
+    if (!existsSync(`/sys/module/${name}`) && !Bun.spawnSync(['modprobe', name]).success)
+      return `the kernel has no ${name}`
+  const isTaken = readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && commandOf(pid) === 'dockerd')
+  return isTaken ? 'another dockerd has the bridge: give its socket as DOCKER_HOST' : undefined
+}
+
+function commandOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    // It has ended meanwhile.
+    return undefined
+  }
+}
+
+/**
+ * An engine for tests. One that is there already is used and left running, because two cannot share a bridge; otherwise
+ * an own one is started, and stopped without a trace but its images in `.cache`, so that a base is made once per machine.
+ */
+export async function startEngine(): Promise<Engine> {
+  const given = givenHost()
+  const own = given === undefined ? await OwnEngine.start() : undefined
+  const host = own?.host ?? given ?? DEFAULT_HOST
+  const tryDocker: Engine['tryDocker'] = (args, input) => runDocker(host, args, input)
+  return {
+    host,
+    gateway: readGateway(host) ?? '',
+    tryDocker,
+    docker: async (...args) => {
+      const { code, stdout, stderr } = await tryDocker(args)
+      if (code !== 0)
+        throw new Error(`docker ${args.slice(0, 3).join(' ')} …: exit ${code}: ${stderr.trim()}`)
+      return stdout
+    },
+    [Symbol.asyncDispose]: async () => own?.stop(),
+  }
+}
