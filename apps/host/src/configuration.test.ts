@@ -92,7 +92,7 @@ describe('judgeConfiguration', () => {
       WORKSPACE_MODE: 'remote',
     }
     expect(problemsOf(judge({ workspace: '/nowhere' }, env))).toEqual([
-      'WORKSPACE_MODE is "remote": set it to local or sandboxes, or unset it',
+      'WORKSPACE_MODE is "remote": set it to local or sandbox, or unset it',
       'The workspace "/nowhere" is not a folder: give an existing one with --workspace',
       'SANDWIRE_PORT is "x": give a whole number from 0 to 65535',
       'SANDWIRE_BIND is "0.0.0.0": nobody but this machine’s user could be told apart; set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1',

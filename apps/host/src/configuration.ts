@@ -73,10 +73,10 @@ function isOurs(folder: string, { ownPlaces, realPath }: Surroundings): boolean 
 
 function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: string[]): string | undefined {
   const mode = read(around.env, 'WORKSPACE_MODE')
-  if (mode !== undefined && mode !== 'local' && mode !== 'sandboxes')
-    problems.push(`WORKSPACE_MODE is "${mode}": set it to local or sandboxes, or unset it`)
-  if (mode === 'sandboxes' && flags.workspace !== undefined)
-    problems.push('--workspace serves one folder but WORKSPACE_MODE is sandboxes: leave one of them out')
+  if (mode !== undefined && mode !== 'local' && mode !== 'sandbox')
+    problems.push(`WORKSPACE_MODE is "${mode}": set it to local or sandbox, or unset it`)
+  if (mode === 'sandbox' && flags.workspace !== undefined)
+    problems.push('--workspace serves one folder but WORKSPACE_MODE is sandbox: leave one of them out')
   const given = flags.workspace ?? (mode === 'local' ? '.' : undefined)
   if (given === undefined) return undefined
   const folder = around.realPath(path.resolve(callerFolder(around), given))
