@@ -1,0 +1,148 @@
+// A fleet of sandboxes over a working day, by the real steps of a sandbox's life: how often objects wake up, and what they write.
+
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { backOffMs } from '@sandwire/protocol'
+import { Random } from '@sandwire/testing'
+import { drive, happeningsOf } from './support/fleet/drive.ts'
+import { type FleetSettings, ModelSandbox } from './support/fleet/model-sandbox.ts'
+import { RealSandbox } from './support/fleet/real-sandbox.ts'
+import { addTally, emptyTally, type Tally } from './support/fleet/tally.ts'
+import { drawVisits } from './support/fleet/visits.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 8 * HOUR_MS
+const SEED = 5
+/** Where files survive a stop. */
+const SLEEPY: FleetSettings = { sleepAfterMs: 600_000, alarmMs: 30_000 }
+/** Where they do not, so that nothing stops by itself. */
+const AWAKE: FleetSettings = { sleepAfterMs: null, alarmMs: 30_000 }
+const RINGS_PER_HOUR = HOUR_MS / SLEEPY.alarmMs
+/** Two deployments, each of which cuts every connection; after the second nothing answers for a while. */
+const DEPLOYMENTS = [
+  { atMs: 2 * HOUR_MS, awayMs: 0 },
+  { atMs: 5 * HOUR_MS, awayMs: 20_000 },
+]
+
+/** How long a client takes to come back, by its own back-off. */
+function backAfterMs(awayMs: number, random: Random): number {
+  let waitedMs = 0
+  for (let attempt = 1; waitedMs === 0 || waitedMs < awayMs; attempt++)
+    waitedMs += backOffMs(attempt, random.next())
+  return waitedMs
+}
+
+/** The day of one sandbox, which is the same for the same number. */
+function dayOf(number: number, untilMs: number, deployments = DEPLOYMENTS) {
+  const random = new Random(SEED * 1_000_003 + number)
+  const visits = drawVisits(random, untilMs)
+  const cuts = deployments.map(({ atMs, awayMs }) => ({ atMs, backMs: backAfterMs(awayMs, random) }))
+  return { visits, happenings: happeningsOf(visits, cuts).filter(({ atMs }) => atMs < untilMs), untilMs }
+}
+
+interface Fleet {
+  readonly total: Tally
+  /** Hours that sandboxes ran, all together. */
+  readonly runningHours: number
+  /** Wake-ups of all objects together, by the second. */
+  readonly perSecond: Uint32Array
+}
+
+/** Drives the whole fleet. After each step a sandbox has an alarm exactly while it runs, no later than it has to be. */
+function simulate(sandboxes: number, settings: FleetSettings, deployments = DEPLOYMENTS): Fleet {
+  const total = emptyTally()
+  const perSecond = new Uint32Array(DAY_MS / 1_000 + 1)
+  for (let number = 0; number < sandboxes; number++) {
+    const sandbox = new ModelSandbox(settings)
+    for (const { atMs } of drive(sandbox, dayOf(number, DAY_MS, deployments))) {
+      const second = Math.floor(atMs / 1_000)
+      perSecond[second] = (perSecond[second] ?? 0) + 1
+      const dueMs = sandbox.alarmMs
+      const isRight = sandbox.isRunning
+        ? dueMs !== undefined && dueMs - atMs <= settings.alarmMs
+        : dueMs === undefined
+      if (!isRight) throw new Error(`Sandbox ${number} of seed ${SEED} has a wrong alarm at ${atMs} ms`)
+    }
+    sandbox.finish(DAY_MS)
+    addTally(total, sandbox.tally)
+  }
+  return { total, runningHours: total.runningMs / HOUR_MS, perSecond }
+}
+
+describe('the model of a sandbox', () => {
+  test.each([
+    ['with an idle stop', SLEEPY],
+    ['that stays awake', AWAKE],
+  ])('wakes up and writes as the real one does, %s', async (_, settings) => {
+    for (let number = 0; number < 12; number++) {
+      const model = new ModelSandbox(settings)
+      for (const { done } of drive(model, dayOf(number, DAY_MS))) await done
+      using real = await RealSandbox.open(settings)
+      for (const { done } of drive(real, dayOf(number, DAY_MS))) await done
+      expect({ number, ...real.tally, runningMs: 0 }).toEqual({ number, ...model.tally, runningMs: 0 })
+      expect([real.alarmMs, real.isRunning]).toEqual([model.alarmMs, model.isRunning])
+    }
+  })
+})
+
+describe('a hundred thousand sandboxes', () => {
+  const SANDBOXES = 100_000
+  /** Of the sandbox: state, last activity, alarm. Of the account: the sandbox, and its session anew. */
+  const ROWS_PER_RING = 3
+  /** From stopped to running and back, in either object. */
+  const ROWS_PER_LIFE = 8
+
+  let stormy: Fleet
+  let calm: Fleet
+  beforeAll(() => {
+    stormy = simulate(SANDBOXES, SLEEPY)
+    calm = simulate(SANDBOXES, SLEEPY, [])
+  }, 60_000)
+
+  test('wake up and write by the hours they run and the requests they get, and not at all while they are stopped', () => {
+    const { total, runningHours } = stormy
+    expect(total.starts).toBeGreaterThan(SANDBOXES)
+    expect(total.idleStops).toBeGreaterThan(SANDBOXES)
+    const rings = runningHours * RINGS_PER_HOUR
+    expect(total.wakeUps).toBeLessThanOrEqual(rings + total.requests)
+    const { starts, requests } = total
+    expect(total.sandboxRows).toBeLessThanOrEqual(rings * ROWS_PER_RING + starts * ROWS_PER_LIFE + requests)
+    expect(total.accountRows).toBeLessThanOrEqual(rings * ROWS_PER_RING + starts * ROWS_PER_LIFE)
+    expect(total.reports).toBeLessThanOrEqual(rings + starts * ROWS_PER_LIFE)
+    const perHour = (count: number): string => (count / runningHours).toFixed(0)
+    console.log(
+      `${Math.round(runningHours)} of ${(SANDBOXES * DAY_MS) / HOUR_MS} sandbox-hours ran; per hour of them ` +
+        `${perHour(total.wakeUps)} wake-ups, ${perHour(total.sandboxRows + total.accountRows)} rows`,
+    )
+  })
+
+  test('that never stop by themselves cost the same per hour they run', () => {
+    const { total, runningHours } = simulate(SANDBOXES / 10, AWAKE)
+    expect(total.idleStops).toBe(0)
+    expect(total.wakeUps / runningHours).toBeLessThanOrEqual(RINGS_PER_HOUR + total.requests / runningHours)
+    const rows = total.sandboxRows + total.accountRows
+    expect(rows / runningHours).toBeLessThanOrEqual(2 * ROWS_PER_RING * RINGS_PER_HOUR * 1.05)
+  })
+
+  test('come back after deployments without a row written or a stopped sandbox started', () => {
+    const joins = stormy.total.requests - calm.total.requests
+    expect(joins).toBeGreaterThan(SANDBOXES / 10)
+    expect(stormy.total.refusedJoins).toBeGreaterThan(joins / 10)
+    const apart = { wakeUps: 0, requests: 0, refusedJoins: 0 }
+    expect({ ...stormy.total, ...apart }).toEqual({ ...calm.total, ...apart })
+    expect(stormy.total.wakeUps - calm.total.wakeUps).toBe(joins)
+  })
+
+  test('are spread by their back-off when nothing answered for a while', () => {
+    const [, { atMs, awayMs } = { atMs: 0, awayMs: 0 }] = DEPLOYMENTS
+    const from = Math.floor((atMs + awayMs) / 1_000)
+    const storm = Array.from(
+      stormy.perSecond.subarray(from, from + 30),
+      (count, at) => count - (calm.perSecond[from + at] ?? 0),
+    )
+    const joins = storm.reduce((sum, count) => sum + count, 0)
+    // A client waits at most 10 s between two tries, so they need no longer, and no second gets them all.
+    expect(storm.slice(11).every((count) => count === 0)).toBe(true)
+    expect(joins).toBeGreaterThan(SANDBOXES / 10)
+    expect(Math.max(...storm)).toBeLessThan(joins / 4)
+  })
+})

@@ -1,0 +1,47 @@
+import type { FleetSandbox } from './tally.ts'
+import { lastMoveOf, type Visit } from './visits.ts'
+
+/** Something that happens to a sandbox from outside. */
+export interface Happening {
+  readonly atMs: number
+  readonly is: 'attach' | 'join'
+}
+
+/** All that happens to a sandbox, in order: its visits, and the return of its open tabs after each cut, `backMs` later. */
+export function happeningsOf(
+  visits: readonly Visit[],
+  cuts: readonly { readonly atMs: number; readonly backMs: number }[],
+): readonly Happening[] {
+  const attaches = visits.map(({ fromMs }) => ({ atMs: fromMs, is: 'attach' as const }))
+  const joins = cuts.flatMap(({ atMs, backMs }) =>
+    visits
+      .filter(({ fromMs, openUntilMs }) => fromMs < atMs && atMs < openUntilMs)
+      .map(() => ({ atMs: atMs + backMs, is: 'join' as const })),
+  )
+  return [...attaches, ...joins].sort((a, b) => a.atMs - b.atMs)
+}
+
+/** Makes everything happen in its time, and rings every alarm in between. Yields after each with the time. */
+export function* drive(
+  sandbox: FleetSandbox,
+  {
+    visits,
+    happenings,
+    untilMs,
+  }: { visits: readonly Visit[]; happenings: readonly Happening[]; untilMs: number },
+): Generator<{ readonly atMs: number; readonly done: void | Promise<void> }, void, void> {
+  let visit = 0
+  /** Times never go back, so neither does the visit that is looked at. */
+  const movedBy = (nowMs: number): number => {
+    for (let next = visits[visit + 1]; next !== undefined && next.fromMs <= nowMs; next = visits[visit + 1])
+      visit++
+    const current = visits[visit]
+    return (current === undefined ? undefined : lastMoveOf(current, nowMs)) ?? 0
+  }
+  for (const { atMs, is } of [...happenings, { atMs: untilMs, is: 'end' as const }]) {
+    for (let ringMs = sandbox.alarmMs; ringMs !== undefined && ringMs <= atMs; ringMs = sandbox.alarmMs)
+      yield { atMs: ringMs, done: sandbox.ring(ringMs, movedBy(ringMs)) }
+    if (is === 'attach') yield { atMs, done: sandbox.attach(atMs) }
+    if (is === 'join') yield { atMs, done: sandbox.join(atMs) }
+  }
+}

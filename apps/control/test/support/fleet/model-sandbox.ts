@@ -1,0 +1,130 @@
+import { isIdle } from '../../../src/sandbox/idle.ts'
+import { type SandboxEvent, type SandboxState, step } from '../../../src/sandbox/state.ts'
+import { emptyTally, type FleetSandbox } from './tally.ts'
+
+export interface FleetSettings {
+  readonly sleepAfterMs: number | null
+  readonly alarmMs: number
+}
+
+const ID = 'x'
+
+/**
+ * A sandbox as `SandboxLife` drives it, without storage: the same steps and the same judgement of idleness, and a count of what
+ * would be written. A test holds it against the real one.
+ */
+export class ModelSandbox implements FleetSandbox {
+  readonly tally = emptyTally()
+  readonly #settings: FleetSettings
+  #state: SandboxState = { is: 'stopped' }
+  #alarmMs: number | undefined
+  #lastActivityMs = 0
+  #epoch = 0
+  /** Rows of the account's index of sessions. */
+  #indexed = 0
+
+  constructor(settings: FleetSettings) {
+    this.#settings = settings
+  }
+
+  get alarmMs(): number | undefined {
+    return this.#alarmMs
+  }
+
+  get isRunning(): boolean {
+    return this.#state.is === 'running'
+  }
+
+  attach(nowMs: number): void {
+    this.tally.wakeUps += 1
+    this.tally.requests += 1
+    if (!this.isRunning) this.#start(nowMs)
+    this.#touch(nowMs)
+  }
+
+  join(): void {
+    this.tally.wakeUps += 1
+    this.tally.requests += 1
+    if (!this.isRunning) this.tally.refusedJoins += 1
+  }
+
+  ring(nowMs: number, movedMs: number): void {
+    this.tally.wakeUps += 1
+    // The platform forgets an alarm that rings.
+    this.#alarmMs = undefined
+    if (this.#state.is !== 'running') return
+    this.#observe(nowMs)
+    this.#touch(movedMs)
+    this.#report(1)
+    const { startedMs } = this.#state
+    const lastActivityMs = Math.max(this.#lastActivityMs, startedMs)
+    if (isIdle({ nowMs, lastActivityMs, sleepAfterMs: this.#settings.sleepAfterMs, hasPin: false })) {
+      this.tally.idleStops += 1
+      this.tally.runningMs += nowMs - startedMs
+      this.#apply(nowMs, { type: 'stop' })
+      this.#apply(nowMs, { type: 'observed', status: { id: ID, state: 'stopped' } })
+    }
+    if (this.isRunning) this.#wakeBy(nowMs + this.#settings.alarmMs)
+  }
+
+  /** Counts the time of a sandbox that still runs at the end. */
+  finish(nowMs: number): void {
+    if (this.#state.is === 'running') this.tally.runningMs += nowMs - this.#state.startedMs
+  }
+
+  #start(nowMs: number): void {
+    this.#apply(nowMs, { type: 'start' })
+    this.tally.starts += 1
+    this.#epoch += 1
+    this.#touch(nowMs)
+    const status = {
+      id: ID,
+      state: 'running',
+      address: 'a',
+      epoch: `${this.#epoch}`,
+      startedMs: nowMs,
+    } as const
+    this.#apply(nowMs, { type: 'observed', status })
+  }
+
+  #observe(nowMs: number): void {
+    if (this.#state.is !== 'running') return
+    const { address, epoch, startedMs } = this.#state
+    this.#apply(nowMs, { type: 'observed', status: { id: ID, state: 'running', address, epoch, startedMs } })
+  }
+
+  #apply(nowMs: number, event: SandboxEvent): void {
+    const { state, effects } = step(this.#state, event)
+    this.#state = state
+    this.tally.sandboxRows += 1
+    for (const effect of effects) {
+      if (effect === 'watch') this.#wakeBy(nowMs + this.#settings.alarmMs)
+      else if (effect === 'rest') this.#rest()
+      else if (effect === 'publish') this.#report(state.is === 'running' ? undefined : 0)
+    }
+  }
+
+  #touch(ms: number): void {
+    this.#lastActivityMs = Math.max(this.#lastActivityMs, ms)
+    this.tally.sandboxRows += 1
+  }
+
+  #report(sessions: number | undefined): void {
+    this.tally.reports += 1
+    this.tally.accountRows += 1
+    if (sessions === undefined) return
+    this.tally.accountRows += this.#indexed + sessions
+    this.#indexed = sessions
+  }
+
+  #wakeBy(atMs: number): void {
+    if (this.#alarmMs !== undefined && this.#alarmMs <= atMs) return
+    this.#alarmMs = atMs
+    this.tally.sandboxRows += 1
+  }
+
+  #rest(): void {
+    this.#alarmMs = undefined
+    this.tally.sandboxRows += 1
+  }
+}

@@ -1,0 +1,156 @@
+import { Database } from 'bun:sqlite'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { AccountStore } from '../../../src/account/store.ts'
+import { createLog } from '../../../src/log.ts'
+import { SandboxLife } from '../../../src/sandbox/life.ts'
+import { SandboxdClient } from '../../../src/sandbox/sandboxd-client.ts'
+import { SandboxStore } from '../../../src/sandbox/store.ts'
+import { WakeUp } from '../../../src/sandbox/wake-up.ts'
+import { sqlOf } from '../bun-sql.ts'
+import { MemoryProvider } from '../memory-provider.ts'
+import type { FleetSettings } from './model-sandbox.ts'
+import { emptyTally, type FleetSandbox } from './tally.ts'
+
+const ID = '0'.repeat(32)
+const SESSION = `${ID}.${'1'.repeat(26)}`
+const OWNER = 'local'
+
+function changesOf(database: Database): number {
+  return database.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
+}
+
+/** A sandbox with the real `SandboxLife`, real SQLite, and the index of a real account. */
+export class RealSandbox implements FleetSandbox {
+  readonly tally = emptyTally()
+  readonly #life: SandboxLife
+  readonly #store: SandboxStore
+  readonly #provider: MemoryProvider
+  readonly #own = new Database(':memory:')
+  readonly #account = new Database(':memory:')
+  #alarm: number | null = null
+  #alarmWrites = 0
+  #nowMs = 0
+  #movedMs = 0
+
+  private constructor({ sleepAfterMs, alarmMs }: FleetSettings) {
+    this.#store = new SandboxStore(sqlOf(this.#own))
+    const provider = new MemoryProvider()
+    this.#provider = provider
+    provider.answer = () => Response.json({ attachments: 0, sessions: [this.#session()], exits: [] })
+    const index = new AccountStore(sqlOf(this.#account))
+    index.insertSandbox(ID, 'dev')
+    const wakeUp = new WakeUp({
+      getAlarm: async () => this.#alarm,
+      setAlarm: async (atMs) => this.#writeAlarm(atMs),
+      deleteAlarm: async () => this.#writeAlarm(null),
+    })
+    const nowMs = (): number => this.#nowMs
+    this.#life = new SandboxLife({
+      store: this.#store,
+      provider,
+      sandboxd: (sandbox) =>
+        new SandboxdClient({
+          ...{ sandbox, provider, nowMs },
+          signer: { publicKey: 'k', sign: async () => 'token' },
+        }),
+      publicKey: 'k',
+      settings: {
+        sleepAfterMs: sleepAfterMs ?? 600_000,
+        alarmMs,
+        limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 0 },
+      },
+      nowMs,
+      log: createLog(
+        () => undefined,
+        () => 0,
+      ),
+      index: {
+        report: async (_owner, view, sessions) => {
+          this.tally.reports += 1
+          index.setView(view)
+          if (sessions !== undefined) index.setSessions(ID, sessions)
+        },
+        remove: async () => undefined,
+        has: async () => true,
+      },
+      alarm: { set: (atMs) => wakeUp.by(atMs), clear: () => wakeUp.at(undefined) },
+      deleteAll: async () => undefined,
+    })
+  }
+
+  static async open(settings: FleetSettings): Promise<RealSandbox> {
+    const made = new RealSandbox(settings)
+    const { sleepAfterMs } = settings
+    await made.#life.create({
+      ...{ id: ID, owner: OWNER, name: 'dev' },
+      settings: {
+        network: { policy: 'none', allow: [] },
+        limits: DEFAULT_SANDBOX_LIMITS,
+        env: {},
+        sleepAfterMs,
+      },
+    })
+    made.tally.reports = 0
+    return made
+  }
+
+  get alarmMs(): number | undefined {
+    return this.#alarm ?? undefined
+  }
+
+  get isRunning(): boolean {
+    return this.#store.read()?.state.is === 'running'
+  }
+
+  async attach(nowMs: number): Promise<void> {
+    this.tally.wakeUps += 1
+    this.tally.requests += 1
+    await this.#count(nowMs, async () => {
+      await this.#life.start('r')
+      this.#store.touch(nowMs)
+    })
+  }
+
+  async join(nowMs: number): Promise<void> {
+    this.tally.wakeUps += 1
+    this.tally.requests += 1
+    this.#nowMs = nowMs
+    if (!this.isRunning) this.tally.refusedJoins += 1
+  }
+
+  async ring(nowMs: number, movedMs: number): Promise<void> {
+    this.tally.wakeUps += 1
+    this.#alarm = null
+    this.#movedMs = movedMs
+    await this.#count(nowMs, () => this.#life.look('r'))
+  }
+
+  [Symbol.dispose](): void {
+    this.#own.close()
+    this.#account.close()
+  }
+
+  async #count(nowMs: number, run: () => Promise<void>): Promise<void> {
+    this.#nowMs = nowMs
+    const before = [changesOf(this.#own), changesOf(this.#account), this.#alarmWrites] as const
+    await run()
+    this.tally.sandboxRows += changesOf(this.#own) - before[0] + this.#alarmWrites - before[2]
+    this.tally.accountRows += changesOf(this.#account) - before[1]
+    this.tally.starts = this.#provider.starts
+    this.tally.idleStops = this.#provider.stops
+  }
+
+  #writeAlarm(atMs: number | null): void {
+    this.#alarm = atMs
+    this.#alarmWrites += 1
+  }
+
+  #session(): unknown {
+    return {
+      ...{ id: SESSION, state: 'running', mode: 'pty', cmd: 'sh', attachments: 1, keepSeconds: 60 },
+      ...{ output: { start: 0, end: 0 }, exit: null, pinned: false },
+      lastInputMs: this.#movedMs,
+      lastOutputMs: this.#movedMs,
+    }
+  }
+}
