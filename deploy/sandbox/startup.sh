@@ -23,8 +23,9 @@ if [ -n "${SANDWIRE_ENV:-}" ]; then
 fi
 chown -R sandboxd:sandboxd "$run"
 
+# Linux 6.16 takes capabilities away at exec from who acts with a foreign group on files and has its own in no list: hence --groups.
 caps=+setuid,+setgid,+setpcap,+kill
 exec env -i HOME=/home/user USER=user LOGNAME=user SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-  setpriv --reuid=900 --regid=900 --clear-groups --inh-caps="$caps" --ambient-caps="$caps" \
+  setpriv --reuid=900 --regid=900 --groups=900 --inh-caps="$caps" --ambient-caps="$caps" \
   /usr/local/bin/sandboxd "$@"

@@ -96,19 +96,25 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     )
   })
 
-  test.each(['1000', '0'])('without internet, user %s reaches nothing that is not caught', async (user) => {
-    const { port } = bystander
-    // The same from a container that may, so that silence means refusal.
-    expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe('heard you said hello')
-    expect(await evaluate(closed, programs.connect(engine.gateway, port), user)).toBe('refused')
-    expect(await evaluate(closed, programs.get('http://other.test/'), user)).toMatch(/^refused/)
-    const byAddress = programs.get(`http://${engine.gateway}:${port}/`, "{ headers: { host: 'other.test' } }")
-    expect(await evaluate(closed, byAddress, user)).toMatch(/^refused/)
-    const asCaught = programs.get(`https://${engine.gateway}:${port}/`)
-    expect(await evaluate(closed, asCaught, user)).toMatch(/^refused/)
-  })
+  test.each(['1000', '0'])(
+    'without internet, user %s reaches nothing that is not caught (threat T22)',
+    async (user) => {
+      const { port } = bystander
+      // The same from a container that may, so that silence means refusal.
+      expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe('heard you said hello')
+      expect(await evaluate(closed, programs.connect(engine.gateway, port), user)).toBe('refused')
+      expect(await evaluate(closed, programs.get('http://other.test/'), user)).toMatch(/^refused/)
+      const byAddress = programs.get(
+        `http://${engine.gateway}:${port}/`,
+        "{ headers: { host: 'other.test' } }",
+      )
+      expect(await evaluate(closed, byAddress, user)).toMatch(/^refused/)
+      const asCaught = programs.get(`https://${engine.gateway}:${port}/`)
+      expect(await evaluate(closed, asCaught, user)).toMatch(/^refused/)
+    },
+  )
 
-  test('without internet no datagram leaves, from whomever', async () => {
+  test('without internet no datagram leaves, from whomever (threat T22)', async () => {
     heard.length = 0
     await evaluate(closed, programs.datagram(engine.gateway, ear.port), '0')
     await evaluate(open, programs.datagram(engine.gateway, ear.port))
@@ -122,7 +128,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     expect(heard).toEqual([`${address.trim()} hello`])
   })
 
-  test('nobody inside changes the rules of the network', async () => {
+  test('nobody inside changes the rules of the network (threat T22)', async () => {
     const body = JSON.stringify({ internet: { enabled: true } })
     const put = programs.get('http://127.0.0.1:39001/egress', `{ method: 'PUT', body: '${body}' }`)
     expect(await evaluate(closed, put, '0')).toMatch(/^refused/)

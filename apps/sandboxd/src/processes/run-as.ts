@@ -34,7 +34,8 @@ export function openUserSwitch(user: RunAs): UserSwitch | string {
   if (!asUser(() => setFileUser(NOBODY_AT_ALL) === user.uid && setFileGroup(NOBODY_AT_ALL) === user.gid))
     return 'the right to change users is missing'
   const launcher = [setpriv, ...dropEverything(user), '--']
-  const probe = Bun.spawnSync([...launcher, '/bin/sh', '-c', ':'], { env: {}, stderr: 'pipe' })
+  // As processes will be started: some kernels keep capabilities from a program that is started as another user on files.
+  const probe = asUser(() => Bun.spawnSync([...launcher, '/bin/sh', '-c', ':'], { env: {}, stderr: 'pipe' }))
   if (!probe.success) return probe.stderr.toString().trim()
   return { asUser, launcher }
 }
