@@ -58,7 +58,9 @@ export async function bundleWorker({ wrangler }: Deployment, folder: string): Pr
 export async function checkLogin({ wrangler }: Deployment): Promise<string> {
   const result = await wrangler.run(['whoami', '--json'])
   if (result.isOk) return /"email":\s*"([^"]*)"/.exec(result.stdout)?.[1] ?? 'an API token'
-  throw new Error('Cannot deploy: nobody is logged in; run `npx wrangler login`, or set CLOUDFLARE_API_TOKEN')
+  throw new Error(
+    'Cannot deploy: nobody is logged in; run `npm run wrangler -- login`, or set CLOUDFLARE_API_TOKEN',
+  )
 }
 
 /** Makes the bucket unless it is there. */

@@ -13,12 +13,14 @@ export interface WranglerResult {
   readonly stderr: string
 }
 
-/** What runs wrangler: Node where it is new enough, else the Bun that runs this. */
-function findRuntime(): string {
+/** What starts wrangler: Node where it is new enough, else the Bun that runs this. Its own `bin` refuses an older Node. */
+export function findWrangler(): readonly string[] {
+  const program = fileURLToPath(import.meta.resolve('wrangler'))
   const node = Bun.which('node')
-  if (node === null) return process.execPath
+  if (node === null) return [process.execPath, program]
   const version = Bun.spawnSync([node, '--version'], { stderr: 'ignore' }).stdout.toString()
-  return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= MIN_NODE_MAJOR ? node : process.execPath
+  const isNew = Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= MIN_NODE_MAJOR
+  return [isNew ? node : process.execPath, program]
 }
 
 export interface WranglerOptions {
@@ -33,7 +35,7 @@ export interface WranglerOptions {
 /** The pinned wrangler, quiet and without questions. */
 export class Wrangler {
   readonly #options: WranglerOptions
-  readonly #runtime = findRuntime()
+  readonly #program = findWrangler()
 
   constructor(options: WranglerOptions) {
     this.#options = options
@@ -68,9 +70,7 @@ export class Wrangler {
   }
 
   #argv(args: readonly string[]): string[] {
-    // Its bin looks for a newer Node than this project asks for, and starts it.
-    const program = fileURLToPath(import.meta.resolve('wrangler'))
-    return [this.#runtime, program, ...args, '--config', this.#options.config]
+    return [...this.#program, ...args, '--config', this.#options.config]
   }
 
   get #env(): Record<string, string | undefined> {
