@@ -6,6 +6,8 @@ import { OwnEngine } from './own-engine.ts'
 export interface Engine extends AsyncDisposable {
   /** Address of its socket, as `DOCKER_HOST` and workerd want it. */
   readonly host: string
+  /** Started for this run; nobody else is on it. */
+  readonly isOwn: boolean
   /** Address of this machine as containers see it. */
   readonly gateway: string
   /** Runs a command of the client and answers its standard output; throws when it fails. */
@@ -83,6 +85,7 @@ export async function startEngine(): Promise<Engine> {
   const tryDocker: Engine['tryDocker'] = (args, input) => runDocker(host, args, input)
   return {
     host,
+    isOwn: own !== undefined,
     gateway: readGateway(host) ?? '',
     tryDocker,
     docker: async (...args) => {

@@ -1,4 +1,4 @@
-import { exportPublicKey, ID_ALPHABET, type InternalClaims, signInternalToken } from '@sandwire/internal'
+import { exportPublicKey, ID_ALPHABET, signInternalToken } from '@sandwire/internal'
 import { connectPlain, eventually, type PlainClient } from '@sandwire/testing'
 import { mintHex } from '../wire-client.ts'
 import type { Engine } from './engine.ts'
@@ -74,7 +74,7 @@ export class SandboxContainer implements AsyncDisposable {
       requestId: mintHex(),
       issuedMs,
       expiresMs: issuedMs + TOKEN_LIFE_MS,
-    } as InternalClaims)
+    })
     const headers = { host: 'localhost', authorization: `Bearer ${token}` }
     return connectPlain(`ws://127.0.0.1:${this.#port}${path}`, { headers })
   }
