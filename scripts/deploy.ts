@@ -53,12 +53,22 @@ function findToken(file: string): string {
   }
 }
 
-/** Containers on Cloudflare are linux/amd64, and sandboxd is compiled for the machine it is compiled on. */
-function checkMachine(): void {
-  if (process.platform === 'linux' && process.arch === 'x64') return
-  throw new Error(
-    'Cannot build the image here: it takes Linux on x64; use --worker-only, or deploy from there',
+/** Finds out what would fail after the Worker is already there. */
+function checkBuild(engine: string | undefined): void {
+  // Containers on Cloudflare are linux/amd64, and sandboxd is compiled for the machine it is compiled on.
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    throw new Error(
+      'Cannot build the image here: it takes Linux on x64; use --worker-only, or deploy from there',
+    )
+  if (engine === undefined)
+    throw new Error('Cannot build the image: no container engine answers; start Docker, or use --worker-only')
+  // wrangler builds with options that Docker's old builder does not have.
+  const isDocker = path.basename(engine) === 'docker'
+  if (
+    isDocker &&
+    !Bun.spawnSync([engine, 'buildx', 'version'], { stdout: 'ignore', stderr: 'ignore' }).success
   )
+    throw new Error('Cannot build the image: Docker has no buildx; install it, or use --worker-only')
 }
 
 async function rehearse(): Promise<void> {
@@ -71,13 +81,7 @@ async function rehearse(): Promise<void> {
 
 async function deploy(): Promise<void> {
   const engine = findEngine()
-  if (!values['worker-only']) {
-    checkMachine()
-    if (engine === undefined)
-      throw new Error(
-        'Cannot build the image: no container engine answers; start Docker, or use --worker-only',
-      )
-  }
+  if (!values['worker-only']) checkBuild(engine)
   const deployment = await prepareDeployment({ settingsFile: values.settings, engine, mayBeNowhere: false })
   console.log(`ok  logged in as ${await checkLogin(deployment)}`)
   await bundleWorker(deployment, path.join(root, '.cache/deploy/bundle'))
@@ -88,7 +92,9 @@ async function deploy(): Promise<void> {
   console.log(uploaded.length === 0 ? 'ok  secrets are there' : `ok  uploaded ${uploaded.join(', ')}`)
   const rollout = values['worker-only'] ? ['--containers-rollout', 'none'] : []
   if (!(await deployment.wrangler.show(['deploy', ...rollout])))
-    throw new Error('Cannot deploy: wrangler failed; what ran before still runs')
+    throw new Error(
+      'Cannot deploy: wrangler failed. If it had uploaded the Worker, that is the new one already, with the image from before',
+    )
   const token = findToken(tokenFile(deployment))
   await runSmoke({ url: deployment.settings.url, token, report: (line) => console.log(line) })
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
@@ -13,6 +13,9 @@ const HOST = 'sandwire.example.workers.dev'
 const SETTINGS = { url: `https://${HOST}` }
 /** Requests that one address may make without a good credential. */
 const STRANGERS = 5
+const MADE = ['API_TOKEN', 'SANDWIRE_ID_KEY', 'SANDWIRE_SIGNING_KEY', 'SESSION_TOKEN_SECRET']
+/** The image is compiled for the machine that deploys. */
+const canBuild = process.platform === 'linux' && process.arch === 'x64'
 const TOKEN_FILE = join(ROOT, '.sandwire/deploy', `${HOST}.token`)
 
 /** Runs `npm run deploy` with these arguments, and with nothing of the machine's own Cloudflare login. */
@@ -40,33 +43,65 @@ async function deploy(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 describe('npm run deploy', () => {
-  test('uploads keys of its own making once, then the Worker, and fails when nobody answers there', async () => {
+  test.skipIf(!canBuild)(
+    'uploads keys of its own making, the Worker and the image, and fails when nobody answers there',
+    async () => {
+      await using api = openCloudflareApi()
+      const tools = await mkdtemp(join(tmpdir(), 'sandwire-tools-'))
+      const log = join(tools, 'log')
+      try {
+        await symlink(join(import.meta.dir, 'support/stand-in-docker.sh'), join(tools, 'docker'))
+        const PATH = `${tools}:${process.env['PATH']}`
+        const result = await deploy([], { ...api.env, PATH, STAND_IN_DOCKER_LOG: log })
+        // Everything went well up to the address, which does not exist.
+        expect(result.stdout).toContain('FAIL  healthz')
+        expect(result.stderr).toContain('failed at healthz')
+        expect(result.status).toBe(1)
+
+        expect([...api.secrets.keys()].sort()).toEqual(MADE)
+        expect((await readFile(TOKEN_FILE, 'utf8')).trim()).toBe(api.secrets.get('API_TOKEN') ?? '')
+        expect((await stat(TOKEN_FILE)).mode & 0o777).toBe(0o600)
+        expect([...api.buckets]).toEqual(['sandwire-files'])
+
+        const { metadata = {} } = api.worker() ?? {}
+        expect(metadata).toMatchObject({
+          main_module: 'worker.js',
+          containers: [{ class_name: 'SandboxObject' }],
+          migrations: { steps: [{ new_sqlite_classes: ['SandboxObject', 'AccountObject'] }] },
+        })
+        const image = expect.stringMatching(/\/sandwire-sandboxobject@sha256:a{64}$/)
+        expect(api.applications).toMatchObject([
+          {
+            configuration: { image, instance_type: 'basic' },
+            max_instances: 100,
+            durable_objects: { namespace_id: 'sandboxes' },
+          },
+        ])
+
+        const asked = await readFile(log, 'utf8')
+        expect(asked).toContain(join(ROOT, '.cache/sandbox-image'))
+        const said = [
+          result.stdout,
+          result.stderr,
+          asked,
+          JSON.stringify([metadata, api.applications]),
+        ].join()
+        for (const secret of api.secrets.values()) expect(said).not.toContain(secret)
+      } finally {
+        await rm(TOKEN_FILE, { force: true })
+        await rm(tools, { recursive: true, force: true })
+      }
+    },
+    120_000,
+  )
+
+  test('stops before it changes anything when it cannot build the image', async () => {
     await using api = openCloudflareApi()
-    try {
-      const result = await deploy(['--worker-only'], api.env)
-      // Everything went well up to the address, which does not exist.
-      expect(result.stdout).toContain(`https://${HOST}`)
-      expect(result.status).toBe(1)
-      expect(result.stderr).toContain('failed at healthz')
-
-      const names = ['SANDWIRE_SIGNING_KEY', 'SANDWIRE_ID_KEY', 'SESSION_TOKEN_SECRET', 'API_TOKEN']
-      expect([...api.secrets.keys()].sort()).toEqual(names.sort())
-      for (const secret of api.secrets.values()) expect(result.stdout + result.stderr).not.toContain(secret)
-      expect((await readFile(TOKEN_FILE, 'utf8')).trim()).toBe(api.secrets.get('API_TOKEN') ?? '')
-      expect((await stat(TOKEN_FILE)).mode & 0o777).toBe(0o600)
-      expect([...api.buckets]).toEqual(['sandwire-files'])
-
-      const { metadata } = api.worker() ?? {}
-      expect(metadata).toMatchObject({
-        main_module: 'worker.js',
-        containers: [{ class_name: 'SandboxObject' }],
-        migrations: { steps: [{ new_sqlite_classes: ['SandboxObject', 'AccountObject'] }] },
-      })
-      for (const secret of api.secrets.values()) expect(JSON.stringify(metadata)).not.toContain(secret)
-    } finally {
-      await rm(TOKEN_FILE, { force: true })
-    }
-  }, 120_000)
+    const result = await deploy([], { ...api.env, PATH: '/nonexistent' })
+    expect(result).toMatchObject({ status: 1, stdout: '' })
+    expect(result.stderr).toContain('Cannot build the image')
+    expect(api.calls).toEqual([])
+  })
 
   test('stops before it changes anything when nobody is logged in', async () => {
     await using api = openCloudflareApi()
@@ -80,9 +115,7 @@ describe('npm run deploy', () => {
 describe('secrets of a deployment', () => {
   test('are made only where there are none, and replaced only by what the operator gives', async () => {
     const first = await chooseSecrets([], {})
-    expect(Object.keys(first).sort()).toEqual(
-      ['API_TOKEN', 'SANDWIRE_ID_KEY', 'SANDWIRE_SIGNING_KEY', 'SESSION_TOKEN_SECRET'].sort(),
-    )
+    expect(Object.keys(first).sort()).toEqual(MADE)
     expect(await chooseSecrets(Object.keys(first), {})).toEqual({})
     const given = { JWT_SECRET: 'j'.repeat(32), SANDWIRE_ID_KEY: 'not this way', PATH: '/bin' }
     expect(await chooseSecrets(Object.keys(first), given)).toEqual({ JWT_SECRET: 'j'.repeat(32) })

@@ -20,12 +20,26 @@ export interface CloudflareApi extends AsyncDisposable {
   readonly calls: readonly ApiCall[]
   readonly secrets: ReadonlyMap<string, string>
   readonly buckets: ReadonlySet<string>
+  /** Containers, by what was asked for. */
+  readonly applications: readonly Readonly<Record<string, unknown>>[]
   /** The Worker as last uploaded. */
   readonly worker: () => UploadedWorker | undefined
 }
 
 const ACCOUNT = '0123456789abcdef0123456789abcdef'
 const TOKEN = 'api-token-of-the-test'
+
+const VERSION = '01234567-89ab-4cde-8f01-23456789abcd'
+const REGISTRY_PASSWORD = 'password-of-the-registry'
+const CONTAINER_LIMITS = {
+  ...{
+    account_id: ACCOUNT,
+    vcpu_per_deployment: 4,
+    memory_mib_per_deployment: 12_288,
+    disk_mb_per_deployment: 20_000,
+  },
+  ...{ total_vcpu: 1_500, total_memory_mib: 6_291_456 },
+}
 
 const succeed = (result: unknown): Response =>
   Response.json({ success: true, errors: [], messages: [], result })
@@ -49,6 +63,7 @@ export function openCloudflareApi(): CloudflareApi {
   const calls: ApiCall[] = []
   const secrets = new Map<string, string>()
   const buckets = new Set<string>()
+  const applications: Record<string, unknown>[] = []
   let worker: UploadedWorker | undefined
 
   const answer = async (request: Request, path: string): Promise<Response> => {
@@ -86,7 +101,7 @@ export function openCloudflareApi(): CloudflareApi {
             })
       case 'PUT /workers/scripts/sandwire':
         worker = await readUpload(request)
-        return succeed({ id: 'sandwire', startup_time_ms: 1, deployment_id: 'deployment' })
+        return succeed({ id: 'sandwire', startup_time_ms: 1, deployment_id: VERSION.replaceAll('-', '') })
       case 'GET /r2/buckets/sandwire-files':
         return buckets.has('sandwire-files')
           ? succeed({ name: 'sandwire-files' })
@@ -95,6 +110,23 @@ export function openCloudflareApi(): CloudflareApi {
         return succeed({ bindings: [] })
       case 'GET /workers/scripts/sandwire/deployments':
         return succeed({ deployments: [] })
+      case 'GET /containers/me':
+        return succeed({ external_account_id: ACCOUNT, limits: CONTAINER_LIMITS })
+      case 'POST /containers/registries/registry.cloudflare.com/credentials':
+        return succeed({
+          registry_host: 'registry.cloudflare.com',
+          username: 'v1',
+          password: REGISTRY_PASSWORD,
+        })
+      case `GET /workers/scripts/sandwire/versions/${VERSION}`: {
+        const binding = { type: 'durable_object_namespace', name: 'SANDBOX', class_name: 'SandboxObject' }
+        return succeed({ id: VERSION, resources: { bindings: [{ ...binding, namespace_id: 'sandboxes' }] } })
+      }
+      case 'GET /containers/applications':
+        return succeed(applications)
+      case 'POST /containers/applications':
+        applications.push((await request.json()) as Record<string, unknown>)
+        return succeed({ ...applications.at(-1), id: 'application' })
       case 'GET /workers/subdomain':
         return succeed({ subdomain: 'example' })
       case 'GET /workers/scripts/sandwire/subdomain':
@@ -127,6 +159,7 @@ export function openCloudflareApi(): CloudflareApi {
     calls,
     secrets,
     buckets,
+    applications,
     worker: () => worker,
     [Symbol.asyncDispose]: () => server.stop(true),
   }
