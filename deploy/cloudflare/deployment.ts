@@ -74,23 +74,24 @@ export async function ensureBucket({ wrangler, configuration }: Deployment): Pro
 
 /** Uploads the secrets that the Worker lacks and those that were given; returns their names and the API token, if it was made here. */
 export async function ensureSecrets(
-  { wrangler }: Deployment,
+  deployment: Deployment,
   given: Readonly<Record<string, string | undefined>>,
 ): Promise<{ readonly uploaded: readonly string[]; readonly apiToken: string | undefined }> {
-  const chosen = await chooseSecrets(await listSecrets(wrangler), given)
+  const chosen = await chooseSecrets(await listSecrets(deployment), given)
   const uploaded = Object.keys(chosen)
   if (uploaded.length > 0) {
-    const result = await wrangler.run(['secret', 'bulk'], JSON.stringify(chosen))
+    const result = await deployment.wrangler.run(['secret', 'bulk'], JSON.stringify(chosen))
     if (!result.isOk) throw new Error(`Cannot upload the secrets: ${lastWords(result)}`)
   }
   return { uploaded, apiToken: chosen.API_TOKEN }
 }
 
-async function listSecrets(wrangler: Wrangler): Promise<string[]> {
+async function listSecrets({ wrangler, configuration }: Deployment): Promise<string[]> {
   const result = await wrangler.run(['secret', 'list', '--format', 'json'])
   if (!result.isOk) {
-    // The first deployment: there is no Worker to have secrets.
-    if (/\b10007\b|not found/i.test(result.stdout + result.stderr)) return []
+    // The first deployment: there is no Worker to have secrets. Taking any other failure for it would replace the keys.
+    const isFirst = `${result.stdout}${result.stderr}`.includes(`Worker "${configuration.name}" not found`)
+    if (isFirst) return []
     throw new Error(`Cannot list the secrets: ${lastWords(result)}`)
   }
   const listed: unknown = JSON.parse(result.stdout.slice(result.stdout.indexOf('[')))

@@ -44,7 +44,7 @@ async function deploy(args: readonly string[], env: Readonly<Record<string, stri
 
 describe('npm run deploy', () => {
   test.skipIf(!canBuild)(
-    'uploads keys of its own making, the Worker and the image, and fails when nobody answers there',
+    'uploads keys of its own making once, the Worker and the image, and fails when nobody answers there',
     async () => {
       await using api = openCloudflareApi()
       const tools = await mkdtemp(join(tmpdir(), 'sandwire-tools-'))
@@ -87,6 +87,13 @@ describe('npm run deploy', () => {
           JSON.stringify([metadata, api.applications]),
         ].join()
         for (const secret of api.secrets.values()) expect(said).not.toContain(secret)
+
+        // Every sandbox id and every running sandbox hangs on the keys: the next deployment leaves them alone.
+        const before = new Map(api.secrets)
+        const again = await deploy(['--worker-only'], { ...api.env, JWT_SECRET: 'j'.repeat(32) })
+        expect(again.stdout).toContain('uploaded JWT_SECRET\n')
+        expect(api.secrets).toEqual(before.set('JWT_SECRET', 'j'.repeat(32)))
+        expect(api.applications.length).toBe(1)
       } finally {
         await rm(TOKEN_FILE, { force: true })
         await rm(tools, { recursive: true, force: true })
@@ -94,6 +101,14 @@ describe('npm run deploy', () => {
     },
     120_000,
   )
+
+  test('takes nothing but a Worker that is not there for one without keys', async () => {
+    await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
+    const result = await deploy(['--worker-only'], api.env)
+    expect(result.status).toBe(1)
+    expect(result.stderr).toContain('Cannot list the secrets')
+    expect(api.secrets.size).toBe(0)
+  })
 
   test('stops before it changes anything when it cannot build the image', async () => {
     await using api = openCloudflareApi()

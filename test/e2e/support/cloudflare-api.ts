@@ -58,8 +58,8 @@ async function readUpload(request: Request): Promise<UploadedWorker> {
   return { metadata, modules }
 }
 
-/** Serves it on loopback. */
-export function openCloudflareApi(): CloudflareApi {
+/** Serves it on loopback. The call that is `broken` finds nothing. */
+export function openCloudflareApi(broken?: string): CloudflareApi {
   const calls: ApiCall[] = []
   const secrets = new Map<string, string>()
   const buckets = new Set<string>()
@@ -68,6 +68,7 @@ export function openCloudflareApi(): CloudflareApi {
 
   const answer = async (request: Request, path: string): Promise<Response> => {
     const { method } = request
+    if (broken === `${method} ${path}`) return refuse(404, 7003, 'Could not route: not found')
     const noWorker = refuse(404, 10007, 'workers.api.error.script_not_found')
     switch (`${method} ${path}`) {
       case 'GET /user/tokens/verify':
