@@ -34,7 +34,7 @@ function open(engine = new StandInEngine(), database = new Database(':memory:'))
   const provider = new ContainerProvider({
     engine,
     store,
-    openNetwork: async ({ network }) => void networks.push(network),
+    openNetwork: async (network) => void networks.push(network),
     nowMs: () => nowMs,
     sleep: async (ms) => void (nowMs += ms),
     mintEpoch: () => `epoch-${(epochs += 1)}`,
@@ -104,9 +104,26 @@ describe('the container provider', () => {
     const second = open(first.engine, first.database)
     expect(await second.provider.status(ID)).toEqual(before)
     expect(await second.provider.start(specOf())).toEqual(before)
+    // The runtime may have forgotten what it lets through.
+    expect(second.networks).toEqual([{ policy: 'none', allow: [] }])
     first.engine.running = false
     const third = open(first.engine, first.database)
     expect(await third.provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'lost' })
+  })
+
+  test('does not take a container that was started again behind its back for the one that it knew', async () => {
+    const { provider, engine } = open()
+    const first = await provider.start(specOf())
+    const address = first.state === 'running' ? first.address : ''
+    engine.end(1)
+    await eventually(async () => (await provider.status(ID)).state === 'stopped', { what: 'the end' })
+    engine.start({ enableInternet: false, env: {} })
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'exit_1' })
+    const request = { method: 'GET', path: '/', headers: {} } as const
+    expect(await rejectionOf(provider.fetch(address, request))).toMatchObject({ code: 'sandbox_unreachable' })
+    const second = await provider.start(specOf())
+    expect(engine.destroys).toBe(1)
+    expect(second.state === 'running' && first.state === 'running' && second.epoch !== first.epoch).toBe(true)
   })
 
   test('keeps the container as long as it is wanted, and watches it again', async () => {

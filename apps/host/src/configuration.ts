@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import type { PlaceFlags, UpFlags } from './arguments.ts'
+import { type Containers, judgeContainers } from './settings/containers.ts'
 import { type Environment, read } from './settings/environment.ts'
 import { hasIdentity, type Identity, judgeIdentity } from './settings/identity.ts'
 import { judgeReach, type Reach } from './settings/reach.ts'
@@ -41,6 +42,8 @@ export interface Configuration extends Place, Reach, Identity {
   readonly passed: SettingsFile['passed']
   /** Absent: the best this machine has. */
   readonly isolation?: 'bubblewrap' | 'none'
+  /** Absent: the host makes sandboxes by itself. */
+  readonly containers?: Containers
 }
 
 /** A value, or everything that is wrong with what was asked: one line each, with the way out. */
@@ -169,6 +172,7 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   const identity = judgeIdentity(around, settings.issuers, problems)
   const reach = judgeReach({ ...around, hasIdentity: hasIdentity(identity) }, problems)
   const isolation = judgeIsolation(around.env, hasIdentity(identity) || reach.mode === 'open', problems)
+  const containers = judgeContainers(around.env, { hasWorkspace: place.workspace !== undefined }, problems)
   if (place.workspace !== undefined && reach.mode === 'open')
     problems.push(
       'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',
@@ -177,6 +181,9 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   const { passed } = settings
   return {
     isOk: true,
-    value: { ...place, ...identity, ...reach, port, passed, ...(isolation && { isolation }) },
+    value: {
+      ...{ ...place, ...identity, ...reach, port, passed },
+      ...(containers === undefined ? isolation && { isolation } : { containers }),
+    },
   }
 }

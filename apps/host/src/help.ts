@@ -22,6 +22,8 @@ doctor and signin take --data and --workspace as up does.
 Environment
   SANDWIRE_PORT, SANDWIRE_DATA     as --port and --data
   SANDWIRE_ISOLATION               bubblewrap or none; without it the best this machine has
+  SANDWIRE_PROVIDER                container: sandboxes are containers of a Docker engine (DOCKER_HOST)
+  SANDWIRE_IMAGE, _EGRESS_IMAGE    their image, and the one that workerd puts beside each
   SANDWIRE_BIND                    address to listen on (default: 127.0.0.1 and ::1); others need an issuer
   SANDWIRE_PUBLIC_URL              the origin that people use, with https
   SANDWIRE_TLS_CERT, _KEY          files in PEM; without them a proxy speaks TLS

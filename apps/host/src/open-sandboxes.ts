@@ -1,6 +1,8 @@
 import path from 'node:path'
+import type { HostHealth } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Configuration } from './configuration.ts'
+import { openContainers } from './containers/open-containers.ts'
 import { MAX_SANDBOXES } from './control/boot.ts'
 import type { DataFolder } from './data/data-folder.ts'
 import { installBubblewrap, planBubblewrap } from './install-bubblewrap.ts'
@@ -19,17 +21,23 @@ const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/mai
 
 /** What makes sandboxes here, and what is weak about it on this machine. */
 export interface Sandboxes {
-  readonly keeper: SandboxKeeper
+  readonly isolation: HostHealth['isolation']
+  /** What makes them on behalf of control; absent: control does, with the containers of its objects. */
+  readonly keeper?: SandboxKeeper
   /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
   readonly slots: readonly string[]
   readonly weaknesses: readonly string[]
   /** One line for the user when sandboxes are less isolated than they could be. */
   readonly notice?: string
+  /** Finds those that outlived the last host, and says how many. */
+  adopt(): Promise<number>
+  /** Lets go of them. With `stop` it ends them first. */
+  close(options: { readonly stop: boolean }): Promise<void>
 }
 
 /** What is needed to open them. */
 export interface Premises {
-  readonly configuration: Pick<Configuration, 'isolation' | 'workspace'>
+  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers'>
   readonly folder: DataFolder
   /** Private folder whose path is short enough for sockets in it. */
   readonly socketFolder: string
@@ -108,6 +116,11 @@ async function pickIsolation(
 
 /** Opens what makes the sandboxes of a data folder. */
 export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
+  const { containers } = premises.configuration
+  return containers === undefined ? openHosted(premises) : openContainers(containers, premises.folder.objects)
+}
+
+async function openHosted(premises: Premises): Promise<Sandboxes> {
   const { configuration, folder, socketFolder, env } = premises
   const [settings, installFailure] = await Promise.all([
     describeMachine(folder, env, configuration.workspace),
@@ -125,6 +138,13 @@ export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
     slots,
     cut: premises.cut,
   })
-  const rest = { weaknesses: isolation.weaknesses, ...(notice !== undefined && { notice }) }
-  return { keeper, slots: socketsOf(slots), ...rest }
+  return {
+    isolation: isolation.kind,
+    keeper,
+    slots: socketsOf(slots),
+    weaknesses: isolation.weaknesses,
+    ...(notice !== undefined && { notice }),
+    adopt: async () => (await keeper.adopt()).length,
+    close: (options) => keeper.close(options),
+  }
 }

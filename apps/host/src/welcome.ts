@@ -1,4 +1,4 @@
-import type { SandboxKeeper } from './sandboxes/keeper.ts'
+import type { HostHealth } from '@sandwire/internal'
 
 export interface WelcomeFacts {
   readonly url: string
@@ -9,7 +9,7 @@ export interface WelcomeFacts {
   readonly hasTls: boolean
   /** Who can sign in besides this machine's user. */
   readonly identities: readonly string[]
-  readonly isolation: SandboxKeeper['isolation']
+  readonly isolation: HostHealth['isolation']
   /** Who started it, and so who commands run as where nothing isolates them. */
   readonly isRoot: boolean
   readonly weaknesses: readonly string[]
@@ -30,7 +30,7 @@ function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFac
     const danger = `every command in a sandbox runs as ${isRoot ? 'ROOT' : 'you'} on this machine`
     return `none, loopback only: ${danger}. ${notice ?? 'Sandboxes are not isolated'}`
   }
-  if (weaknesses.length === 0) return 'bubblewrap'
+  if (weaknesses.length === 0) return isolation
   return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
@@ -61,7 +61,7 @@ function describeTerminal({ url, mode, workspace, tokenFile, programs }: Welcome
 
 /** What a person reads when it runs. */
 export function composeWelcome(facts: WelcomeFacts): string {
-  const { url, adopted, workspace } = facts
+  const { url, adopted, workspace, isolation } = facts
   const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} found running`
   const over = workspace === undefined ? '' : `, over ${workspace}`
   const lines = [
@@ -72,6 +72,6 @@ export function composeWelcome(facts: WelcomeFacts): string {
   return `Sandwire runs at ${url}${over}${found}
 
 ${lines.map((line) => `  ${line}\n`).join('')}
-Ctrl-C stops it and its sandboxes; their files stay.
+Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.
 `
 }

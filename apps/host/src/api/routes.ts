@@ -11,7 +11,8 @@ const DEFAULT_LOG_BYTES = 64 * 1024
 const codeShape = shape.record({ code: shape.text(128) })
 
 export interface ApiDependencies {
-  readonly keeper: SandboxKeeper
+  /** Absent: control makes sandboxes by itself. */
+  readonly keeper?: SandboxKeeper
   /** Absent: nobody signs in as this machine's user. */
   readonly codes?: SignInCodes
   /** Address people open; sign-in links lead there. */
@@ -25,11 +26,11 @@ export interface Answer {
   readonly respond: () => Promise<Response>
 }
 
-type Handler = (request: Request, id: string, deps: ApiDependencies) => Promise<Response>
+type Handler = (request: Request, id: string, keeper: SandboxKeeper) => Promise<Response>
 
 const empty = (): Response => new Response(null, { status: 204 })
 
-async function health({ keeper }: ApiDependencies): Promise<HostHealth> {
+async function health(keeper: SandboxKeeper): Promise<HostHealth> {
   const all = await keeper.list()
   return {
     status: 'ok',
@@ -39,7 +40,7 @@ async function health({ keeper }: ApiDependencies): Promise<HostHealth> {
   }
 }
 
-async function start(request: Request, id: string, { keeper }: ApiDependencies): Promise<SandboxStatus> {
+async function start(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
   const spec = startSpecShape.decode(await readJson(request))
   if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request does not fit')
   if (spec.id !== id)
@@ -47,7 +48,7 @@ async function start(request: Request, id: string, { keeper }: ApiDependencies):
   return keeper.start(spec)
 }
 
-async function readLog(request: Request, id: string, { keeper }: ApiDependencies): Promise<Response> {
+async function readLog(request: Request, id: string, keeper: SandboxKeeper): Promise<Response> {
   const text = new URL(request.url).searchParams.get('bytes') ?? String(DEFAULT_LOG_BYTES)
   if (!/^[0-9]{1,9}$/.test(text)) return refuse('bad_request', 'Cannot read the log: bytes is not a number')
   const log = await keeper.readLog(id, Math.min(Number(text), MAX_LOG_BYTES))
@@ -56,11 +57,11 @@ async function readLog(request: Request, id: string, { keeper }: ApiDependencies
 
 /** Everything that is about one sandbox: method, and what follows its id. */
 const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
-  'GET ': async (_request, id, { keeper }) => Response.json(await keeper.status(id)),
-  'PUT ': async (request, id, deps) => Response.json(await start(request, id, deps)),
-  'DELETE ': async (_request, id, { keeper }) => keeper.destroy(id).then(empty),
-  'POST /stop': async (_request, id, { keeper }) => Response.json(await keeper.stop(id)),
-  'POST /sever': async (_request, id, { keeper }) => keeper.sever(id).then(empty),
+  'GET ': async (_request, id, keeper) => Response.json(await keeper.status(id)),
+  'PUT ': async (request, id, keeper) => Response.json(await start(request, id, keeper)),
+  'DELETE ': async (_request, id, keeper) => keeper.destroy(id).then(empty),
+  'POST /stop': async (_request, id, keeper) => Response.json(await keeper.stop(id)),
+  'POST /sever': async (_request, id, keeper) => keeper.sever(id).then(empty),
   'GET /logs': readLog,
 }
 
@@ -77,22 +78,24 @@ async function redeem(request: Request, { codes }: ApiDependencies): Promise<Res
   return empty()
 }
 
-/** Routes that are about no sandbox in particular. */
+/** Routes that are about all sandboxes. */
+const KEEPER_ROUTES: Readonly<Record<string, (keeper: SandboxKeeper) => Promise<Response>>> = {
+  'GET /health': async (keeper) => Response.json(await health(keeper)),
+  'GET /sandboxes': async (keeper) => Response.json({ sandboxes: await keeper.list() }),
+}
+
+/** Routes that are about none. */
 const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependencies) => Promise<Response>>> =
   {
-    'GET /health': async (_request, deps) => Response.json(await health(deps)),
-    'GET /sandboxes': async (_request, { keeper }) => Response.json({ sandboxes: await keeper.list() }),
     'POST /signin/redeem': redeem,
     'POST /signin': async (_request, { codes, publicUrl }) =>
       Response.json({ link: signInLink(publicUrl, codes) }),
   }
 
-/** Finds what a request asks for; undefined when there is no such route. */
-export function route(request: Request, deps: ApiDependencies): Answer | undefined {
-  const { pathname } = new URL(request.url)
-  const plain = `${request.method} ${pathname}`
-  const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
-  if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
+function routeToKeeper(request: Request, pathname: string, keeper: SandboxKeeper): Answer | undefined {
+  const ofAll = `${request.method} ${pathname}`
+  const answerAll = Object.hasOwn(KEEPER_ROUTES, ofAll) ? KEEPER_ROUTES[ofAll] : undefined
+  if (answerAll !== undefined) return { route: ofAll, respond: () => answerAll(keeper) }
   const match = /^\/sandboxes\/([^/]+)((?:\/[a-z]+)?)$/.exec(pathname)
   if (match === null) return undefined
   const [, id = '', rest = ''] = match
@@ -104,6 +107,15 @@ export function route(request: Request, deps: ApiDependencies): Answer | undefin
   return {
     route: `${request.method} /sandboxes/:id${rest}`,
     sandbox: id,
-    respond: () => ofSandbox(request, id, deps),
+    respond: () => ofSandbox(request, id, keeper),
   }
+}
+
+/** Finds what a request asks for; undefined when there is no such route. */
+export function route(request: Request, deps: ApiDependencies): Answer | undefined {
+  const { pathname } = new URL(request.url)
+  const plain = `${request.method} ${pathname}`
+  const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
+  if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
+  return deps.keeper === undefined ? undefined : routeToKeeper(request, pathname, deps.keeper)
 }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { Configuration } from '../configuration.ts'
+import { Docker } from '../containers/docker.ts'
+import { findObstacles } from '../containers/obstacles.ts'
 import { chooseAddresses } from '../control/ports.ts'
 import { findWorkerd } from '../control/workerd-program.ts'
 import { layOut, openDataFolder } from '../data/data-folder.ts'
@@ -15,6 +17,7 @@ import { chooseIsolation } from '../isolation/choose.ts'
 import { hasLoopDevices } from '../isolation/loop-devices.ts'
 import { SYSTEM_ENV } from '../isolation/system-env.ts'
 import { describeMachine } from '../open-sandboxes.ts'
+import type { Containers } from '../settings/containers.ts'
 import { composeBattery, composeFindings, type DoctorFacts } from './doctor-text.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
@@ -85,8 +88,34 @@ async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts
   }
 }
 
+type Surface = Pick<DoctorFacts, 'isolation' | 'weaknesses' | 'notice' | 'limits'>
+
+async function composeAll(configuration: Configuration, surface: Surface): Promise<string> {
+  return composeFindings({
+    programs: await findPrograms(),
+    data: findData(configuration.dataFolder),
+    port: await findPort(configuration),
+    identity: await examineIdentity(configuration, openProbes(configuration.issuerAuthorities)),
+    ...surface,
+  })
+}
+
+/** Says whether sandboxes can be made in containers. */
+async function examineContainers(
+  containers: Containers,
+  { configuration, print }: DoctorOptions,
+): Promise<boolean> {
+  const obstacles = await findObstacles(containers, new Docker(containers.socket))
+  const isolation = `container, of ${containers.image} by the engine at ${containers.socket}`
+  const limits = { processes: 'the Docker engine', disk: 'the Docker engine' }
+  print(await composeAll(configuration, { isolation, weaknesses: obstacles, notice: null, limits }))
+  return obstacles.length === 0
+}
+
 /** Says what this machine can do, then tries to break out of a throwaway sandbox. True when nothing got out. */
-export async function examine({ configuration, env, tell, print }: DoctorOptions): Promise<boolean> {
+export async function examine(options: DoctorOptions): Promise<boolean> {
+  const { configuration, env, tell, print } = options
+  if (configuration.containers !== undefined) return examineContainers(configuration.containers, options)
   const scratch = mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
   try {
     const settings = await describeMachine(openDataFolder(scratch), env, configuration.workspace)
@@ -96,11 +125,7 @@ export async function examine({ configuration, env, tell, print }: DoctorOptions
     const cgroups = detectCgroups()
     const isIsolated = isolation.kind === 'bubblewrap'
     print(
-      composeFindings({
-        programs: await findPrograms(),
-        data: findData(configuration.dataFolder),
-        port: await findPort(configuration),
-        identity: await examineIdentity(configuration, openProbes(configuration.issuerAuthorities)),
+      await composeAll(configuration, {
         isolation: isolation.kind,
         weaknesses: isolation.weaknesses,
         notice: notice ?? null,

@@ -146,7 +146,7 @@ async function serve(
   const codes = configuration.mode === 'local' ? new SignInCodes(nowMs) : undefined
   const socket = hostSocketIn(base.socketFolder)
   const options = {
-    keeper,
+    ...(keeper !== undefined && { keeper }),
     publicUrl: url,
     socket,
     log,
@@ -199,13 +199,13 @@ export async function up(options: UpOptions): Promise<Running> {
   const cut = (sparedPids: ReadonlySet<number>): void => late.control?.cut(sparedPids)
   const sandboxes = await openSandboxes({ ...base, configuration, env, cut, tell })
   const { keeper } = sandboxes
-  const adopted = await keeper.adopt()
+  const adopted = await sandboxes.adopt()
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
   late.control = served.control
-  undo.use(keepClaiming(keeper, log))
+  if (keeper !== undefined) undo.use(keepClaiming(keeper, log))
   // Where the local token is accepted, programs of this user find it.
   const isFindable = configuration.mode === 'open' || publish(served.urls, base, options, undo)
-  log.info('up', { isolation: keeper.isolation, sandboxes: adopted.length })
+  log.info('up', { isolation: sandboxes.isolation, sandboxes: adopted })
   const facts: WelcomeFacts = {
     ...sandboxes,
     url: served.url,
@@ -214,9 +214,8 @@ export async function up(options: UpOptions): Promise<Running> {
     listen: served.listen,
     hasTls: configuration.tls !== undefined,
     identities: nameIdentities(configuration),
-    isolation: keeper.isolation,
     isRoot: process.getuid?.() === 0,
-    adopted: adopted.length,
+    adopted,
     programs: PROGRAMS,
     ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
     ...(!isFindable && { tokenFile: folder.localToken }),
@@ -230,7 +229,7 @@ export async function up(options: UpOptions): Promise<Running> {
       served.control.closeDoors()
       // From here on nobody starts another sandbox.
       await served.api.close()
-      await keeper.close({ stop: !flags.keepsSandboxes })
+      await sandboxes.close({ stop: !flags.keepsSandboxes })
       await everything.disposeAsync()
     },
     abandon: () => served.control.abandon(),

@@ -74,7 +74,7 @@ function describeControl(
     sleepAfterMs: SLEEP_AFTER_MS,
     alarmMs: ALARM_MS,
     maxSandboxes: MAX_SANDBOXES,
-    provider: 'host',
+    provider: configuration.containers === undefined ? 'host' : 'container',
     workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
   }
 }
@@ -92,7 +92,7 @@ function sweepObjects({ folder, log }: BootOptions): void {
 /** Runs control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
   const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onBack, onTrouble } = options
-  const { issuers, secrets, issuerAuthorities, tls } = options.configuration
+  const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
   const config = describeWorkerd({
     script: prepared.script,
     control: describeControl(options, nameServer(options.configuration, options.port)),
@@ -104,6 +104,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       ...(issuerAuthorities !== undefined && { authorities: issuerAuthorities }),
     },
     ...(tls !== undefined && { tls }),
+    ...(containers !== undefined && { containers }),
     listen,
     hostSocket,
     slots,

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 
 /** A database of an object is named by the object's id. */
-const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/
+export const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/
 /** What SQLite keeps beside a database. They go first: without it they mean nothing. */
 const COMPANIONS = ['-wal', '-shm', '']
 /** Where workerd keeps the alarms of all objects of a class. */

@@ -87,3 +87,27 @@ test('sockets speak TLS when they are given a certificate, and believe no header
     expect(socket).not.toHaveProperty('http')
   }
 })
+
+test('with containers, the objects of sandboxes have one each, and only public addresses are reached for them', () => {
+  const containers = { socket: '/run/docker.sock', image: 'sandbox:1', egressImage: 'egress:1' }
+  const services = describeWorkerd({ ...PLAN, slots: [], containers }).services ?? []
+  const control = services.find(({ name }) => name === 'control')
+  expect(control).toMatchObject({
+    worker: {
+      containerEngine: {
+        localDocker: { socketPath: 'unix:///run/docker.sock', containerEgressInterceptorImage: 'egress:1' },
+      },
+      durableObjectNamespaces: [
+        { className: 'SandboxObject', container: { imageName: 'sandbox:1' } },
+        { className: 'AccountObject' },
+      ],
+    },
+  })
+  const worker = control !== undefined && 'worker' in control ? control.worker : undefined
+  expect(worker?.durableObjectNamespaces?.[1]).not.toHaveProperty('container')
+  expect(worker?.bindings).toContainEqual({ name: 'OUTSIDE', service: { name: 'outside' } })
+  const outside = services.find(({ name }) => name === 'outside')
+  expect(outside).toMatchObject({ network: { allow: ['public'] } })
+  const denied = outside !== undefined && 'network' in outside ? (outside.network?.deny ?? []) : []
+  for (const network of ['127.0.0.0/8', '10.0.0.0/8', '169.254.0.0/16']) expect(denied).toContain(network)
+})

@@ -1,6 +1,7 @@
 import { bindingOfSlot, type IssuerConfig } from '@sandwire/internal'
-import type { Config, Service, Socket, Worker_Binding } from 'miniflare'
+import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
+import type { Containers } from '../settings/containers.ts'
 import type { Reach } from '../settings/reach.ts'
 import type { Secrets } from '../settings/secrets.ts'
 import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
@@ -18,7 +19,7 @@ export interface ControlConfig {
   readonly sleepAfterMs: number
   readonly alarmMs: number
   readonly maxSandboxes: number
-  readonly provider: 'host'
+  readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
 }
 
@@ -39,6 +40,8 @@ export interface ControlPlan {
   readonly hostSocket: string
   /** Unix sockets of the slots, in their order; a socket is there while a sandbox has the slot. */
   readonly slots: readonly string[]
+  /** What sandboxes are made of; absent: the host makes them. */
+  readonly containers?: Containers
   /** Folder of the objects' databases. */
   readonly objects: string
 }
@@ -67,6 +70,9 @@ const CLAIMED_HEADERS = [
   'x-forwarded-proto',
   'x-real-ip',
 ]
+
+/** What sandboxes reach by way of control: nothing of this machine or its own network, whatever name leads there. */
+const PUBLIC_NETWORK = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
 
 /** Folder of the sandboxes' databases. */
 export const SANDBOX_OBJECTS = 'sandbox'
@@ -101,11 +107,21 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     ...(secrets.jwtSecret === undefined ? [] : [{ name: 'JWT_SECRET', text: secrets.jwtSecret }]),
     ...(secrets.apiToken === undefined ? [] : [{ name: 'API_TOKEN', text: secrets.apiToken }]),
     { name: 'ISSUERS', service: { name: 'issuers' } },
+    ...(plan.containers === undefined ? [] : [{ name: 'OUTSIDE', service: { name: 'outside' } }]),
     ...OBJECTS.map(({ binding, className }) => ({
       name: binding,
       durableObjectNamespace: { className },
     })),
   ]
+}
+
+/** The engine and what workerd puts beside each container. */
+function describeEngine({ socket, egressImage }: Containers): Pick<Worker, 'containerEngine'> {
+  return {
+    containerEngine: {
+      localDocker: { socketPath: `unix://${socket}`, containerEgressInterceptorImage: egressImage },
+    },
+  }
 }
 
 /** A door for the public; nothing that a client says about itself in a header gets through it. */
@@ -120,10 +136,11 @@ function describeSocket(address: string, index: number, { tls, control }: Contro
 
 /**
  * Configuration of workerd: one Worker, its public sockets, and nothing a development server would add. A public socket leads to
- * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network but that of issuers, through
- * a binding that only the code that asks them uses.
+ * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network but that of issuers and,
+ * for sandboxes in containers, the public one: each through a binding that only the code that needs it uses.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
+  const { containers } = plan
   return {
     services: [
       {
@@ -135,16 +152,18 @@ export function describeWorkerd(plan: ControlPlan): Config {
           bindings: bindings(plan),
           globalOutbound: { name: 'nowhere' },
           durableObjectNamespaces: OBJECTS.map(({ className, uniqueKey }) => ({
-            className,
-            uniqueKey,
-            enableSql: true,
+            ...{ className, uniqueKey, enableSql: true },
+            ...(containers !== undefined &&
+              uniqueKey === SANDBOX_OBJECTS && { container: { imageName: containers.image } }),
           })),
+          ...(containers !== undefined && describeEngine(containers)),
           durableObjectStorage: { localDisk: 'objects' },
         },
       },
       dial('host', plan.hostSocket),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
       { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
+      ...(containers === undefined ? [] : [{ name: 'outside', network: PUBLIC_NETWORK }]),
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
     ],

@@ -1,3 +1,4 @@
+import { networkShape, type NetworkSpec } from '@sandwire/internal'
 import { numberOf, type Row, textOf } from '../../sql.ts'
 
 export const CONTAINER_MIGRATIONS: readonly string[] = [
@@ -8,7 +9,11 @@ export const CONTAINER_MIGRATIONS: readonly string[] = [
     end TEXT
   )`,
   'CREATE TABLE container_events (id INTEGER PRIMARY KEY, line TEXT NOT NULL)',
+  `ALTER TABLE container ADD COLUMN network TEXT NOT NULL DEFAULT '{"policy":"none","allow":[]}'`,
 ]
+
+/** What one reaches whose network is not known. */
+const CLOSED: NetworkSpec = { policy: 'none', allow: [] }
 
 /** Events kept for the log; the oldest go first. */
 const MAX_EVENTS = 200
@@ -17,6 +22,7 @@ const MAX_EVENTS = 200
 export interface ContainerRun {
   readonly epoch: string
   readonly startedMs: number
+  readonly network: NetworkSpec
   /** Empty when it was asked to. */
   readonly end?: string
 }
@@ -33,12 +39,19 @@ export class ContainerStore {
   read(): ContainerRun | undefined {
     const [row] = this.#exec('SELECT * FROM container')
     if (row === undefined) return undefined
-    const run = { epoch: textOf(row, 'epoch'), startedMs: numberOf(row, 'started_ms') }
+    const run = {
+      epoch: textOf(row, 'epoch'),
+      startedMs: numberOf(row, 'started_ms'),
+      network: networkShape.decode(JSON.parse(textOf(row, 'network'))) ?? CLOSED,
+    }
     return row['end'] === null ? run : { ...run, end: textOf(row, 'end') }
   }
 
-  begin({ epoch, startedMs }: ContainerRun): void {
-    this.#exec('INSERT OR REPLACE INTO container VALUES (1, ?, ?, NULL)', epoch, startedMs)
+  begin({ epoch, startedMs, network }: ContainerRun): void {
+    this.#exec(
+      'INSERT OR REPLACE INTO container (one, epoch, started_ms, network, end) VALUES (1, ?, ?, ?, NULL)',
+      ...[epoch, startedMs, JSON.stringify(network)],
+    )
   }
 
   /** Notes how a start ended; a later start is not touched, and the first word counts. */

@@ -1,4 +1,4 @@
-import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwire/internal'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { within } from '../../http/within.ts'
 import type { Provider, UpstreamRequest } from '../provider.ts'
@@ -7,7 +7,7 @@ import { type Engine, reasonOfEnd } from './engine.ts'
 
 /** Where sandboxd listens in its container, and the name it answers to (deploy/sandbox/startup.sh). */
 const PORT = 8080
-const ORIGIN = 'http://sandbox'
+const ORIGIN = 'http://localhost'
 /** A cold image is fetched before it starts. */
 const START_TIMEOUT_MS = 90_000
 /** Between two looks whether sandboxd listens, doubling up to the second one. */
@@ -15,6 +15,8 @@ const MIN_LOOK_MS = 25
 const MAX_LOOK_MS = 1_000
 /** How long a container may take to end when it is asked to; sandboxd ends its own within 10 s. */
 const STOP_TIMEOUT_MS = 15_000
+/** Until it is known how a container ended that is seen to have. */
+const END_TIMEOUT_MS = 1_000
 const UPSTREAM_TIMEOUT_MS = 15_000
 const SIGTERM = 15
 const ADDRESS = `container:${PORT}`
@@ -22,8 +24,8 @@ const ADDRESS = `container:${PORT}`
 export interface ContainerProviderDependencies {
   readonly engine: Engine
   readonly store: ContainerStore
-  /** Lets what the sandbox may reach, and nothing else, through; before it starts. */
-  readonly openNetwork: (spec: StartSpec) => Promise<void>
+  /** Lets what the sandbox may reach, and nothing else, through; before it starts, and for each new object. */
+  readonly openNetwork: (network: NetworkSpec) => Promise<void>
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly mintEpoch: () => string
@@ -32,6 +34,8 @@ export interface ContainerProviderDependencies {
   /** The container ended although nobody asked it to. */
   readonly onLost: () => void
 }
+
+const late = (): Error => new Error('It does not end')
 
 function unreachable(cause?: unknown): SandwireError {
   return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
@@ -59,6 +63,11 @@ export class ContainerProvider implements Provider {
   }
 
   async status(id: string): Promise<SandboxStatus> {
+    const { engine, store } = this.#deps
+    const run = store.read()
+    const isWatched = run !== undefined && run.end === undefined && run.epoch === this.#watched
+    // How it ended is about to be told.
+    if (isWatched && !engine.running) await within(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
     return this.#read(id)
   }
 
@@ -69,20 +78,18 @@ export class ContainerProvider implements Provider {
       this.#watch(run)
       store.end(run.epoch, '')
       engine.signal(SIGTERM)
-      const late = (): Error => new Error('It does not end')
-      // One that does not end by itself is ended.
       await within(this.#ended, STOP_TIMEOUT_MS, late).catch(() => undefined)
       this.#note('stopped')
     }
-    if (engine.running) await engine.destroy()
+    await this.#remove()
     return this.#read(id)
   }
 
   async destroy(): Promise<void> {
-    const { engine, store } = this.#deps
+    const { store } = this.#deps
     const run = store.read()
     if (run !== undefined) store.end(run.epoch, '')
-    if (engine.running) await engine.destroy()
+    await this.#remove()
     store.clear()
   }
 
@@ -91,18 +98,18 @@ export class ContainerProvider implements Provider {
    * sandboxd does not do what it is told.
    */
   async sever(): Promise<void> {
-    const { engine, store } = this.#deps
+    const { store } = this.#deps
     const run = store.read()
     if (run !== undefined) store.end(run.epoch, 'severed')
     this.#note('severed')
-    if (engine.running) await engine.destroy()
+    await this.#remove()
   }
 
   async renew(_id: string, forMs: number): Promise<void> {
     const { engine, store } = this.#deps
     const run = store.read()
-    if (!engine.running || run === undefined) return
-    this.#watch(run)
+    if (!engine.running || run === undefined || run.end !== undefined) return
+    await this.#adopt(run)
     await engine.setInactivityTimeout(forMs)
   }
 
@@ -115,10 +122,14 @@ export class ContainerProvider implements Provider {
   }
 
   async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
-    if (address !== ADDRESS || !this.#deps.engine.running) throw unreachable()
+    const { engine, store } = this.#deps
+    const run = store.read()
+    if (address !== ADDRESS || !engine.running || run === undefined || run.end !== undefined)
+      throw unreachable()
     const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
     if (body !== undefined) init.body = body
     try {
+      await this.#adopt(run)
       return await within(this.#ask(path, init), UPSTREAM_TIMEOUT_MS, unreachable)
     } catch (cause) {
       throw cause instanceof SandwireError ? cause : unreachable(cause)
@@ -128,15 +139,15 @@ export class ContainerProvider implements Provider {
   async #start(spec: StartSpec): Promise<SandboxStatus> {
     const { engine, store, openNetwork, nowMs, mintEpoch } = this.#deps
     const before = store.read()
-    if (engine.running && before !== undefined) {
-      this.#watch(before)
+    if (engine.running && before !== undefined && before.end === undefined) {
+      await this.#adopt(before)
       await this.#listening()
       return this.#read(spec.id)
     }
-    // One that nobody remembers is nobody's.
-    if (engine.running) await engine.destroy()
-    await openNetwork(spec)
-    const run = { epoch: mintEpoch(), startedMs: nowMs() }
+    // One that nobody remembers is nobody's; and Docker starts again what failed, although it counts as ended.
+    await this.#remove()
+    await openNetwork(spec.network)
+    const run = { epoch: mintEpoch(), startedMs: nowMs(), network: spec.network }
     store.begin(run)
     engine.start({
       enableInternet: spec.network.policy === 'open',
@@ -168,7 +179,7 @@ export class ContainerProvider implements Provider {
         await sleep(waitMs)
       }
     }
-    await engine.destroy()
+    await this.#remove()
     throw new SandwireError('sandbox_failed', 'The sandbox did not start in time')
   }
 
@@ -187,6 +198,17 @@ export class ContainerProvider implements Provider {
     if (end === undefined) store.end(epoch, 'lost')
     const reason = end ?? 'lost'
     return reason === '' ? { id, state: 'stopped' } : { id, state: 'stopped', reason }
+  }
+
+  async #remove(): Promise<void> {
+    if (this.#deps.engine.running) await this.#deps.engine.destroy()
+  }
+
+  /** Takes over a container that was there before its object was: what the runtime knew of it went with the last one. */
+  async #adopt(run: ContainerRun): Promise<void> {
+    if (this.#watched === run.epoch) return
+    this.#watch(run)
+    await this.#deps.openNetwork(run.network)
   }
 
   /** Waits for the container's end, once per start. */

@@ -25,7 +25,7 @@ export function openContainer(
     throw new SandwireError('provider_unavailable', 'Cannot make sandboxes: this server has no containers')
   return new ContainerProvider({
     ...{ engine: container, store, nowMs, sleep, hold, onLost },
-    openNetwork: ({ network }) => openNetwork(container, network, wayTo),
+    openNetwork: (network) => openNetwork(container, network, wayTo),
     mintEpoch: () => crypto.randomUUID(),
   })
 }

@@ -1,0 +1,49 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { OBJECT_FILE } from '../control/empty-objects.ts'
+import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
+import type { Docker, FoundContainer } from './docker.ts'
+
+/** sandboxd gives clients their last bytes within 8 s (deploy/sandbox/startup.sh). */
+const STOP_SECONDS = 10
+/** As workerd names a container by its object, and what it puts beside it. */
+const NAME = new RegExp(`^workerd-${SANDBOX_OBJECTS}-([0-9a-f]{64})(-proxy)?$`)
+
+const BESIDE = /-proxy$/
+
+type Engine = Pick<Docker, 'list' | 'stop' | 'remove'>
+
+/** The containers of one data folder among all that an engine has: those whose object has a database in it. */
+export class OwnContainers {
+  readonly #engine: Engine
+  readonly #folder: string
+
+  constructor(engine: Engine, folder: string) {
+    this.#engine = engine
+    this.#folder = folder
+  }
+
+  /** How many sandboxes have one that runs. What is left of one that has ended is removed. */
+  async adopt(): Promise<number> {
+    const all = await this.#list()
+    const running = new Set(all.flatMap(({ name, isRunning }) => (isRunning ? [name] : [])))
+    const ended = all.filter(({ name }) => !running.has(name.replace(BESIDE, '')))
+    await Promise.all(ended.map(({ name }) => this.#engine.remove(name)))
+    return [...running].filter((name) => !BESIDE.test(name)).length
+  }
+
+  /** Ends and removes all of them; clients are given the last of their output. */
+  async end(): Promise<void> {
+    const all = await this.#list()
+    const sandboxes = all.filter(({ name, isRunning }) => isRunning && !BESIDE.test(name))
+    await Promise.all(sandboxes.map(({ name }) => this.#engine.stop(name, STOP_SECONDS)))
+    await Promise.all(all.map(({ name }) => this.#engine.remove(name)))
+  }
+
+  async #list(): Promise<readonly FoundContainer[]> {
+    if (!existsSync(this.#folder)) return []
+    const objects = new Set(readdirSync(this.#folder).flatMap((name) => OBJECT_FILE.exec(name)?.[1] ?? []))
+    if (objects.size === 0) return []
+    const all = await this.#engine.list(`workerd-${SANDBOX_OBJECTS}-`)
+    return all.filter(({ name }) => objects.has(NAME.exec(name)?.[1] ?? ''))
+  }
+}

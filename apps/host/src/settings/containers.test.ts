@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { describe, expect, test } from 'bun:test'
+import { type Containers, DEFAULT_EGRESS_IMAGE, judgeContainers } from './containers.ts'
+
+function judge(env: Record<string, string>, hasWorkspace = false): [Containers | undefined, string[]] {
+  const problems: string[] = []
+  return [judgeContainers(env, { hasWorkspace }, problems), problems]
+}
+
+describe('judgeContainers', () => {
+  test('without a word the host makes sandboxes, whatever else is set', () => {
+    expect(judge({ DOCKER_HOST: 'tcp://elsewhere:1' })).toEqual([undefined, []])
+    expect(judge({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])
+  })
+
+  test('finds engine and images where they are said to be, or where they usually are', () => {
+    expect(judge({ SANDWIRE_PROVIDER: 'container' })).toEqual([
+      {
+        socket: '/var/run/docker.sock',
+        image: expect.stringMatching(/^sandwire-sandbox:\d/),
+        egressImage: DEFAULT_EGRESS_IMAGE,
+      },
+      [],
+    ])
+    const named = {
+      DOCKER_HOST: 'unix:///run/x.sock',
+      SANDWIRE_IMAGE: 'a/b:1',
+      SANDWIRE_EGRESS_IMAGE: 'c@sha256:0',
+    }
+    expect(judge({ SANDWIRE_PROVIDER: 'container', ...named })).toEqual([
+      { socket: '/run/x.sock', image: 'a/b:1', egressImage: 'c@sha256:0' },
+      [],
+    ])
+  })
+
+  test('names everything that is wrong at once', () => {
+    const wrong = {
+      SANDWIRE_PROVIDER: 'container',
+      DOCKER_HOST: 'tcp://10.0.0.1:2375',
+      SANDWIRE_IMAGE: 'a b',
+      SANDWIRE_EGRESS_IMAGE: '../json?x',
+      SANDWIRE_ISOLATION: 'none',
+    }
+    const [, problems] = judge(wrong, true)
+    expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
+      ...['A', 'SANDWIRE_ISOLATION', 'DOCKER_HOST', 'SANDWIRE_IMAGE', 'SANDWIRE_EGRESS_IMAGE'],
+    ])
+    expect(judge({ SANDWIRE_PROVIDER: 'podman' })[1]).toEqual([
+      'SANDWIRE_PROVIDER is "podman": set it to host or container, or unset it',
+    ])
+  })
+
+  test('knows the image that this workerd goes with', () => {
+    const miniflare = createRequire(import.meta.url).resolve('miniflare')
+    expect(readFileSync(miniflare, 'utf8')).toContain(`"${DEFAULT_EGRESS_IMAGE}"`)
+  })
+})
