@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import { configure, readWranglerFile } from '../../deploy/cloudflare/configuration.ts'
+import { ensureSecrets, prepareDeployment } from '../../deploy/cloudflare/deployment.ts'
 import { chooseSecrets } from '../../deploy/cloudflare/secrets.ts'
 import { openCloudflareApi } from './support/cloudflare-api.ts'
 
@@ -104,10 +105,15 @@ describe('npm run deploy', () => {
 
   test('takes nothing but a Worker that is not there for one without keys', async () => {
     await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
-    const result = await deploy(['--worker-only'], api.env)
-    expect(result.status).toBe(1)
-    expect(result.stderr).toContain('Cannot list the secrets')
-    expect(api.secrets.size).toBe(0)
+    const deployment = await prepareDeployment({ settingsFile: '/nonexistent', mayBeNowhere: true })
+    Object.assign(process.env, api.env)
+    try {
+      const failure = await rejectionOf(ensureSecrets(deployment, {}))
+      expect(failure).toMatchObject({ message: expect.stringContaining('Cannot list the secrets') })
+      expect(api.secrets.size).toBe(0)
+    } finally {
+      for (const name of Object.keys(api.env)) delete process.env[name]
+    }
   })
 
   test('stops before it changes anything when it cannot build the image', async () => {
