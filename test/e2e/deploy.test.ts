@@ -105,7 +105,10 @@ describe('npm run deploy', () => {
 
   test('takes nothing but a Worker that is not there for one without keys', async () => {
     await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
-    const deployment = await prepareDeployment({ settingsFile: '/nonexistent', mayBeNowhere: true })
+    const deployment = await prepareDeployment({
+      settingsFile: join(ROOT, 'no-such-settings.json'),
+      mayBeNowhere: true,
+    })
     Object.assign(process.env, api.env)
     try {
       const failure = await rejectionOf(ensureSecrets(deployment, {}))
@@ -118,7 +121,7 @@ describe('npm run deploy', () => {
 
   test('stops before it changes anything when it cannot build the image', async () => {
     await using api = openCloudflareApi()
-    const result = await deploy([], { ...api.env, PATH: '/nonexistent' })
+    const result = await deploy([], { ...api.env, PATH: join(ROOT, 'no-such-folder') })
     expect(result).toMatchObject({ status: 1, stdout: '' })
     expect(result.stderr).toContain('Cannot build the image')
     expect(api.calls).toEqual([])
