@@ -18,7 +18,7 @@ export const ACTIVE_HOUR: Hour = { cpuShare: 0.25, egressGb: 0.02, requests: 30 
 /** Looks at a running sandbox in an hour: one per `alarmMs` of 30 s. */
 export const LOOKS_PER_HOUR = 120
 /** Rows that a look writes in the objects of sandbox and account; `apps/control/test/fleet-simulation.test.ts` counts them. */
-export const ROWS_PER_LOOK = 6
+export const ROWS_PER_LOOK = 4
 /** How long the two objects are awake for a look or a request. Not measured on Cloudflare. */
 const AWAKE_SECONDS = 0.2
 /** Of the Worker, for a request. Not measured on Cloudflare. */

@@ -57,7 +57,7 @@ export function describeCosts(): string {
   const stored = SANDBOXES * STORED_GB * PRICES.storedGbMonth
   return [
     `${describe(IDLE_HOUR, 'Idle')} ${describe(ACTIVE_HOUR, 'Active')}`,
-    `Running, an object looks after its sandbox ${LOOKS_PER_HOUR} times an hour and writes ${ROWS_PER_LOOK} rows each time. An office month is ` +
+    `Running, an object looks after its sandbox ${LOOKS_PER_HOUR} times an hour and writes up to ${ROWS_PER_LOOK} rows each time. An office month is ` +
       `${OFFICE.days} days of ${OFFICE.hours} hours, ${OFFICE.active} of them active; otherwise the sandbox is stopped.`,
     '',
     table(

@@ -86,8 +86,8 @@ describe('the model of a sandbox', () => {
 
 describe('a hundred thousand sandboxes', () => {
   const SANDBOXES = 100_000
-  /** Of the sandbox: state, last activity, alarm. Of the account: the sandbox, and its session anew. */
-  const ROWS_PER_RING = 3
+  /** Of the sandbox: last activity and alarm. Of the account: the sandbox and its session. */
+  const ROWS_PER_RING = 2
   /** From stopped to running and back, in either object. */
   const ROWS_PER_LIFE = 8
 

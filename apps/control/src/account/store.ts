@@ -68,18 +68,27 @@ export class AccountStore {
 
   /** Unknown sandboxes are not added: a report can arrive after the sandbox is gone. */
   setView(view: SandboxView): void {
-    this.#sql.exec('UPDATE sandboxes SET view = ? WHERE id = ?', JSON.stringify(view), view.id)
+    const text = JSON.stringify(view)
+    this.#sql.exec('UPDATE sandboxes SET view = ? WHERE id = ? AND view IS NOT ?', text, view.id, text)
   }
 
+  /** Replaces the sessions that are known of a sandbox; what is the same is not written again. */
   setSessions(sandbox: string, sessions: readonly SessionFacts[]): void {
-    this.#sql.exec('DELETE FROM sessions WHERE sandbox = ?', sandbox)
-    for (const session of sessions)
-      this.#sql.exec(
-        'INSERT OR REPLACE INTO sessions (id, sandbox, facts) SELECT ?, id, ? FROM sandboxes WHERE id = ?',
-        session.id,
-        JSON.stringify(session),
-        sandbox,
-      )
+    const rows = this.#sql.exec('SELECT id, facts FROM sessions WHERE sandbox = ?', sandbox).toArray()
+    const known = new Map(rows.map((row) => [textOf(row, 'id'), textOf(row, 'facts')]))
+    for (const session of sessions) {
+      const facts = JSON.stringify(session)
+      if (known.get(session.id) !== facts)
+        this.#sql.exec(
+          `INSERT INTO sessions (id, sandbox, facts) SELECT ?, id, ? FROM sandboxes WHERE id = ?
+           ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, facts = excluded.facts`,
+          session.id,
+          facts,
+          sandbox,
+        )
+      known.delete(session.id)
+    }
+    for (const id of known.keys()) this.#sql.exec('DELETE FROM sessions WHERE id = ?', id)
   }
 
   removeSandbox(id: string): void {

@@ -102,7 +102,9 @@ export class SandboxStore {
   }
 
   setState(state: SandboxState): void {
-    this.#exec('UPDATE sandbox SET state = ?', JSON.stringify(state))
+    // What is the same is not written again: every row costs, and most looks find nothing new.
+    const text = JSON.stringify(state)
+    this.#exec('UPDATE sandbox SET state = ? WHERE state <> ?', text, text)
   }
 
   setSettings(settings: SandboxSettings): void {
@@ -111,7 +113,8 @@ export class SandboxStore {
 
   /** Notes activity; an older time changes nothing. */
   touch(ms: number): void {
-    this.#exec('UPDATE sandbox SET last_activity_ms = MAX(last_activity_ms, ?)', Math.round(ms))
+    const atMs = Math.round(ms)
+    this.#exec('UPDATE sandbox SET last_activity_ms = ? WHERE last_activity_ms < ?', atMs, atMs)
   }
 
   /** Sessions that were pinned or unpinned after their start. */

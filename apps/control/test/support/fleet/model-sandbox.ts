@@ -20,8 +20,8 @@ export class ModelSandbox implements FleetSandbox {
   #alarmMs: number | undefined
   #lastActivityMs = 0
   #epoch = 0
-  /** Rows of the account's index of sessions. */
-  #indexed = 0
+  /** What the account was last told. */
+  #told = { view: '', movedMs: undefined as number | undefined }
 
   constructor(settings: FleetSettings) {
     this.#settings = settings
@@ -55,7 +55,7 @@ export class ModelSandbox implements FleetSandbox {
     if (this.#state.is !== 'running') return
     this.#observe(nowMs)
     this.#touch(movedMs)
-    this.#report(1)
+    this.#report([movedMs])
     const { startedMs } = this.#state
     const lastActivityMs = Math.max(this.#lastActivityMs, startedMs)
     if (isIdle({ nowMs, lastActivityMs, sleepAfterMs: this.#settings.sleepAfterMs, hasPin: false })) {
@@ -95,26 +95,32 @@ export class ModelSandbox implements FleetSandbox {
 
   #apply(nowMs: number, event: SandboxEvent): void {
     const { state, effects } = step(this.#state, event)
+    if (state !== this.#state) this.tally.sandboxRows += 1
     this.#state = state
-    this.tally.sandboxRows += 1
     for (const effect of effects) {
       if (effect === 'watch') this.#wakeBy(nowMs + this.#settings.alarmMs)
       else if (effect === 'rest') this.#rest()
-      else if (effect === 'publish') this.#report(state.is === 'running' ? undefined : 0)
+      else if (effect === 'publish') this.#report(state.is === 'running' ? undefined : [])
     }
   }
 
   #touch(ms: number): void {
-    this.#lastActivityMs = Math.max(this.#lastActivityMs, ms)
+    if (ms <= this.#lastActivityMs) return
+    this.#lastActivityMs = ms
     this.tally.sandboxRows += 1
   }
 
-  #report(sessions: number | undefined): void {
+  /** Tells how it is, and where sessions are given when each of them last moved; there is one at most. */
+  #report(sessions: readonly number[] | undefined): void {
     this.tally.reports += 1
-    this.tally.accountRows += 1
+    const startedMs = this.#state.is === 'running' ? this.#state.startedMs : null
+    const view = JSON.stringify([this.#state.is, startedMs, this.#lastActivityMs])
+    if (view !== this.#told.view) this.tally.accountRows += 1
+    this.#told.view = view
     if (sessions === undefined) return
-    this.tally.accountRows += this.#indexed + sessions
-    this.#indexed = sessions
+    const [movedMs] = sessions
+    if (movedMs !== this.#told.movedMs) this.tally.accountRows += 1
+    this.#told.movedMs = movedMs
   }
 
   #wakeBy(atMs: number): void {
