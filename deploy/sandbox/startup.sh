@@ -21,7 +21,14 @@ if [ -n "${SANDWIRE_ENV:-}" ]; then
   printf '%s' "$SANDWIRE_ENV" >"$run/env.json"
   set -- "$@" --env-file "$run/env.json"
 fi
+[ -z "${SANDWIRE_MAX_SESSIONS:-}" ] || set -- "$@" --max-sessions "$SANDWIRE_MAX_SESSIONS"
+[ -z "${SANDWIRE_OUTPUT_BYTES_PER_SECOND:-}" ] ||
+  set -- "$@" --output-bytes-per-second "$SANDWIRE_OUTPUT_BYTES_PER_SECOND"
 chown -R sandboxd:sandboxd "$run"
+
+# Where web requests are led through control, it answers with certificates of this authority, which is this container's alone.
+authority=/etc/cloudflare/certs/cloudflare-containers-ca.crt
+[ ! -f "$authority" ] || cat "$authority" >>/etc/ssl/certs/ca-certificates.crt
 
 # Linux 6.16 takes capabilities away at exec from who acts with a foreign group on files and has its own in no list: hence --groups.
 caps=+setuid,+setgid,+setpcap,+kill

@@ -156,7 +156,7 @@ export function createApp({
 
   addHealthRoutes(app, guardOf, runtime)
   addIdentityRoutes(app, guardOf, config)
-  addSandboxRoutes(app, guardOf, { directory, isolationOf: runtime.isolationOf })
+  addSandboxRoutes(app, guardOf, { directory, ...runtime })
   addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
   addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)

@@ -4,6 +4,7 @@ import { DEFAULT_SANDBOX_LIMITS, type NetworkSpec, type StartSpec } from '@sandw
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { CONTAINER_MIGRATIONS, ContainerStore } from '../src/providers/container/container-store.ts'
 import { ContainerProvider } from '../src/providers/container/container.ts'
+import { openNetwork } from '../src/providers/container/open-network.ts'
 import { migrate } from '../src/sql.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { providerContract } from './support/provider-contract.ts'
@@ -23,7 +24,14 @@ function specOf(over: Partial<StartSpec> = {}): StartSpec {
   }
 }
 
-function open(engine = new StandInEngine(), database = new Database(':memory:')) {
+interface OpenOptions {
+  readonly engine?: StandInEngine
+  readonly database?: Database
+  readonly hasInternet?: boolean
+}
+
+function open(options: OpenOptions = {}) {
+  const { engine = new StandInEngine(), database = new Database(':memory:'), hasInternet = true } = options
   const sql = sqlOf(database)
   migrate(sql, CONTAINER_MIGRATIONS)
   const store = new ContainerStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
@@ -35,6 +43,7 @@ function open(engine = new StandInEngine(), database = new Database(':memory:'))
     engine,
     store,
     openNetwork: async (network) => void networks.push(network),
+    hasInternet,
     nowMs: () => nowMs,
     sleep: async (ms) => void (nowMs += ms),
     mintEpoch: () => `epoch-${(epochs += 1)}`,
@@ -56,9 +65,20 @@ providerContract('container', async () => {
 describe('the container provider', () => {
   test('starts with the key and the environment, and the network that was asked for', async () => {
     const { provider, engine, networks } = open()
-    await provider.start(specOf({ env: { A: '1' }, network: { policy: 'open', allow: [] } }))
-    const env = { SANDWIRE_SANDBOX: ID, SANDWIRE_PUBLIC_KEY: 'A'.repeat(43), SANDWIRE_ENV: '{"A":"1"}' }
-    expect(engine.starts).toEqual([{ enableInternet: true, env }])
+    const network = { policy: 'open', allow: [] } as const
+    await provider.start(specOf({ env: { A: '1' }, network, maxSessions: 7, outputBytesPerSecond: 8 }))
+    expect(engine.starts).toEqual([
+      {
+        enableInternet: true,
+        env: {
+          SANDWIRE_SANDBOX: ID,
+          SANDWIRE_PUBLIC_KEY: 'A'.repeat(43),
+          SANDWIRE_ENV: '{"A":"1"}',
+          SANDWIRE_MAX_SESSIONS: '7',
+          SANDWIRE_OUTPUT_BYTES_PER_SECOND: '8',
+        },
+      },
+    ])
     expect(networks).toEqual([{ policy: 'open', allow: [] }])
   })
 
@@ -68,6 +88,18 @@ describe('the container provider', () => {
       await provider.start(specOf({ network: { policy, allow: ['example.com'] } }))
       expect(engine.starts[0]?.enableInternet).toBe(false)
     }
+  })
+
+  test('where the internet of containers is a machine’s own network, gives that to nobody', async () => {
+    const { provider, engine, networks } = open({ hasInternet: false })
+    await provider.start(specOf({ env: { A: '1' }, network: { policy: 'open', allow: [] } }))
+    expect(engine.starts[0]?.enableInternet).toBe(false)
+    expect(networks).toEqual([{ policy: 'open', allow: [] }])
+    // What answers instead of the real host is believed.
+    expect(JSON.parse(engine.starts[0]?.env['SANDWIRE_ENV'] ?? '')).toMatchObject({
+      A: '1',
+      NODE_EXTRA_CA_CERTS: expect.any(String),
+    })
   })
 
   test('waits until sandboxd listens, and no longer than it may take', async () => {
@@ -101,13 +133,13 @@ describe('the container provider', () => {
   test('after its object was evicted, knows the container again or that it is gone', async () => {
     const first = open()
     const before = await first.provider.start(specOf())
-    const second = open(first.engine, first.database)
+    const second = open(first)
     expect(await second.provider.status(ID)).toEqual(before)
     expect(await second.provider.start(specOf())).toEqual(before)
     // The runtime may have forgotten what it lets through.
     expect(second.networks).toEqual([{ policy: 'none', allow: [] }])
     first.engine.running = false
-    const third = open(first.engine, first.database)
+    const third = open(first)
     expect(await third.provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'lost' })
   })
 
@@ -151,4 +183,29 @@ describe('the container provider', () => {
     expect(lines.at(-1)).toBe('{"line":999}')
     expect(store.lines(20)).toBe('{"line":999}\n')
   })
+})
+
+/** What a network asks of a container. */
+async function interceptions(network: NetworkSpec, hasInternet: boolean): Promise<string[]> {
+  const asked: string[] = []
+  await openNetwork(
+    {
+      interceptAllOutboundHttp: async () => void asked.push('http'),
+      interceptOutboundHttp: async (hosts) => void asked.push(`http ${hosts}`),
+      interceptOutboundHttps: async (hosts) => void asked.push(`https ${hosts}`),
+    },
+    network,
+    { hasInternet, wayTo: () => 'way' },
+  )
+  return asked
+}
+
+test('what is allowed is led through control, with every port that is listed', async () => {
+  const allow = ['a.test', 'b.test:8443', 'c.test:8443', 'd.test:80']
+  expect(await interceptions({ policy: 'allowlist', allow }, true)).toEqual([
+    ...['http', 'https *', 'http *:8443', 'https *:8443'],
+  ])
+  expect(await interceptions({ policy: 'none', allow }, false)).toEqual([])
+  expect(await interceptions({ policy: 'open', allow }, true)).toEqual([])
+  expect(await interceptions({ policy: 'open', allow }, false)).toEqual(['http', 'https *'])
 })

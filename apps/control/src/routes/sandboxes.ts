@@ -1,4 +1,6 @@
-import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type HostHealth, type SandboxLimits, spellId } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import type { Config } from '../config.ts'
 import { unwrap } from '../outcome.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import type { Directory } from '../sandbox/directory.ts'
@@ -21,11 +23,28 @@ function mintName(): string {
   return `sandbox-${spellId(crypto.getRandomValues(new Uint8Array(5)))}`
 }
 
+interface SandboxRouteDependencies {
+  readonly directory: Directory
+  readonly isolationOf: IsolationOf
+  readonly config: Pick<Config, 'provider'>
+}
+
+/** A promise that nobody keeps is refused. */
+function checkLimits(limits: SandboxLimits, provider: Config['provider']): void {
+  const asked = Object.entries(limits)
+  const isDefault = asked.every(([name, value]) => Reflect.get(DEFAULT_SANDBOX_LIMITS, name) === value)
+  if (provider === 'host' || isDefault) return
+  throw new SandwireError(
+    'bad_request',
+    'Cannot make the sandbox: limits cannot be chosen where sandboxes are containers; leave out limits',
+  )
+}
+
 /** `/api/sandboxes`: make, list, show, start, stop, destroy. */
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, isolationOf }: { readonly directory: Directory; readonly isolationOf: IsolationOf },
+  { directory, isolationOf, config }: SandboxRouteDependencies,
 ): void {
   const find = (account: string, text: string): Promise<string> =>
     directory.resolve(account, parseSandboxRef(text))
@@ -65,6 +84,7 @@ export function addSandboxRoutes(
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
+      checkLimits(settings.limits, config.provider)
       const made = await directory.create(call, name, settings, false)
       const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
       return context.json(show(view, await isolationOf(call.requestId)), 201)

@@ -157,7 +157,7 @@ export const sandboxView = z
     network,
     isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
       description:
-        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back.',
+        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back; with `container`, its own limits hold.',
     }),
     limits: sandboxLimits,
     env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),

@@ -47,7 +47,8 @@ export async function openParts(
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
-    wayTo: (allow) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', allow } }),
+    hasInternet: env.OUTSIDE === undefined,
+    wayTo: (network) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', network } }),
     hold: (work) => ctx.waitUntil(work),
     // The alarm finds out what became of it, and tells.
     onLost: () => ctx.waitUntil(wakeUp.by(nowMs())),

@@ -74,6 +74,12 @@ export class AllowList {
     this.#rules = entries.flatMap(expand).map(parseRule)
   }
 
+  /** Ports on it that are not the web's usual ones. */
+  get otherPorts(): readonly number[] {
+    const ports = this.#rules.flatMap((rule) => rule.ports)
+    return [...new Set(ports)].filter((port) => !WEB_PORTS.includes(port))
+  }
+
   find(target: Target): Listing {
     const meant = this.#rules.filter((rule) => isMeant(rule, target))
     if (meant.some((rule) => rule.ports.includes(target.port))) return 'listed'

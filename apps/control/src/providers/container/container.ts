@@ -4,6 +4,8 @@ import { within } from '../../http/within.ts'
 import type { Provider, UpstreamRequest } from '../provider.ts'
 import type { ContainerRun, ContainerStore } from './container-store.ts'
 import { type Engine, reasonOfEnd } from './engine.ts'
+import { isLed } from './open-network.ts'
+import { startupEnv } from './startup-env.ts'
 
 /** Where sandboxd listens in its container, and the name it answers to (deploy/sandbox/startup.sh). */
 const PORT = 8080
@@ -26,6 +28,8 @@ export interface ContainerProviderDependencies {
   readonly store: ContainerStore
   /** Lets what the sandbox may reach, and nothing else, through; before it starts, and for each new object. */
   readonly openNetwork: (network: NetworkSpec) => Promise<void>
+  /** As `Surroundings` says. */
+  readonly hasInternet: boolean
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly mintEpoch: () => string
@@ -137,7 +141,7 @@ export class ContainerProvider implements Provider {
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
-    const { engine, store, openNetwork, nowMs, mintEpoch } = this.#deps
+    const { engine, store, openNetwork, hasInternet, nowMs, mintEpoch } = this.#deps
     const before = store.read()
     if (engine.running && before !== undefined && before.end === undefined) {
       await this.#adopt(before)
@@ -150,12 +154,8 @@ export class ContainerProvider implements Provider {
     const run = { epoch: mintEpoch(), startedMs: nowMs(), network: spec.network }
     store.begin(run)
     engine.start({
-      enableInternet: spec.network.policy === 'open',
-      env: {
-        SANDWIRE_SANDBOX: spec.id,
-        SANDWIRE_PUBLIC_KEY: spec.publicKey,
-        ...(Object.keys(spec.env).length === 0 ? {} : { SANDWIRE_ENV: JSON.stringify(spec.env) }),
-      },
+      enableInternet: spec.network.policy === 'open' && hasInternet,
+      env: startupEnv(spec, isLed(spec.network, hasInternet)),
     })
     this.#note('started')
     this.#watch(run)

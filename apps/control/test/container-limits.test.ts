@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { startControl } from './support/control.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+test('limits that no container would keep are refused, and by name', async () => {
+  await using sandboxes = new StandInSandboxes()
+  await using control = await startControl({ birthplace: sandboxes, config: { provider: 'container' } })
+  const create = (body: object): Promise<Response> =>
+    control.fetch('/api/sandboxes', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, start: false }),
+    })
+  const refused = await create({ name: 'small', limits: { pids: 16 } })
+  expect(refused.status).toBe(400)
+  expect(await refused.json()).toMatchObject({
+    error: { code: 'bad_request', message: expect.stringContaining('limits') },
+  })
+  expect((await control.fetch('/api/sandboxes/small')).status).toBe(404)
+
+  // The objects of this control have no containers, which is as far as it gets.
+  const usual = await create({ name: 'usual', limits: {} })
+  expect(await usual.json()).toMatchObject({ error: { code: 'provider_unavailable' } })
+})
