@@ -129,6 +129,29 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(again)).toBe(true)
   })
 
+  test('(threat T6) who signs in again is let in, although the issuer calls it the same sign-in', async () => {
+    await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
+    await using birthplace = new RealSandboxes()
+    const issuers = [issuer.config({ algorithms: ['ES256'] })]
+    await using served = await startControl({ birthplace, config: { limits, issuers } })
+    const now = Math.floor(Date.now() / 1000)
+    const of = async (iat: number): Promise<Person> =>
+      new Person(served, await issuer.token({ sid: 'browser-1', jti: `at-${iat}`, iat }))
+    const older = await of(now - 60)
+    const newer = await of(now - 30)
+    await makeSandbox(older, 'hers')
+    const hers = await startSession(older, 'hers')
+    await using opened = await watch(served, older, hers)
+    expect((await newer.post('/api/signout', undefined)).status).toBe(204)
+    expect((await opened.closed).frame).toEqual(REVOKED)
+    for (const ended of [older, newer])
+      expect(codeIn(await ended.get('/api/sandboxes'))).toBe('401 unauthorized')
+    // As late as an issuer's clock may be ahead, which stands for time that passes.
+    const again = await of(now + 25)
+    await using back = await watch(served, again, hers)
+    expect(await isOpen(back)).toBe(true)
+  })
+
   test('(threat T6) deleting an account closes everybody in its sandboxes, and itself everywhere', async () => {
     const carol = await Person.named(control, 'carol')
     const again = await Person.named(control, 'carol', { jti: 'another' })

@@ -319,9 +319,13 @@ test('the end of a sign-in takes its tickets and connections along', async () =>
     origin: null,
   }
   made.store.sharing.insertTicket('h', ticket, made.clock.nowMs + 30_000)
-  await made.cutting.endLogin('l1')
-  expect(made.store.cuts.hasEnded('l1')).toBe(true)
-  expect(made.store.cuts.hasEnded('l2')).toBe(false)
+  const { nowMs } = made.clock
+  await made.cutting.endLogin('l1', nowMs)
+  for (const issuedMs of [undefined, nowMs - 1, nowMs])
+    expect(made.store.cuts.hasEnded('l1', issuedMs, nowMs)).toBe(true)
+  // An issuer may give the same sign-in to who comes back.
+  expect(made.store.cuts.hasEnded('l1', nowMs + 6_000, nowMs)).toBe(false)
+  expect(made.store.cuts.hasEnded('l2', undefined, nowMs)).toBe(false)
   expect(made.store.sharing.takeTicket('h', made.clock.nowMs)).toBeUndefined()
   expect(made.asked).toMatchObject([{ body: { login: 'l1' } }])
 })

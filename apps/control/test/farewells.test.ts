@@ -9,7 +9,7 @@ import { whileWelcome } from '../src/auth/while-welcome.ts'
 import { createLog } from '../src/log.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
-const LOGIN: Word = { is: 'login', login: 'l1' }
+const LOGIN: Word = { is: 'login', login: 'l1', endedMs: 0 }
 const HOUR_MS = 60 * 60 * 1000
 const log = createLog(
   () => undefined,
@@ -52,11 +52,35 @@ test('a clock that was set back delays nothing for long', () => {
 
 test('(threat T6) a token whose sign-in ended is not accepted, others of the account are', () => {
   const farewells = open()
-  farewells.endToken('l1', HOUR_MS, 0)
+  farewells.endToken({ token: 'l1', issuedMs: 0, expiresMs: HOUR_MS }, 0)
   expect(farewells.accepts({ login: 'l1', issuedMs: 0 }, 10)).toBe(false)
   // An hour more on a clock that jumps changes nothing: the token itself has ended then.
   expect(farewells.accepts({ login: 'l1', issuedMs: 0 }, 2 * HOUR_MS)).toBe(false)
   expect(farewells.accepts({ login: 'l2', issuedMs: 0 }, 10)).toBe(true)
+})
+
+test('(threat T6) who signs in again under the same sign-in of their issuer is accepted', () => {
+  const farewells = open()
+  farewells.endToken({ token: 'sid', issuedMs: 0, expiresMs: HOUR_MS }, 10_000)
+  for (const issuedMs of [0, 10_000, 15_000])
+    expect(farewells.accepts({ login: 'sid', issuedMs }, 20_000)).toBe(false)
+  expect(farewells.accepts({ login: 'sid', issuedMs: 16_000 }, 20_000)).toBe(true)
+  // Of one that does not say when it was issued, nobody can tell.
+  expect(farewells.accepts({ login: 'sid' }, 20_000)).toBe(false)
+  expect(farewells.accepts({ login: 'sid' }, 31 * 24 * HOUR_MS)).toBe(true)
+})
+
+test('(threat T6) signing out by a token that ends soon ends older ones that live longer, whoever signs out next', () => {
+  const farewells = open()
+  farewells.endToken({ token: 'sid', issuedMs: 5_000, expiresMs: 11_000 }, 10_000)
+  farewells.endToken({ token: 'other', issuedMs: 0, expiresMs: 40 * 24 * HOUR_MS }, HOUR_MS)
+  expect(farewells.accepts({ login: 'sid', issuedMs: 1_000 }, 2 * HOUR_MS)).toBe(false)
+  // A second sign-out moves the moment on, and an issuer whose clock is ahead does not get past it.
+  farewells.endToken({ token: 'sid', issuedMs: 3 * HOUR_MS + 30_000, expiresMs: 4 * HOUR_MS }, 3 * HOUR_MS)
+  expect(farewells.accepts({ login: 'sid', issuedMs: 3 * HOUR_MS + 30_000 }, 3 * HOUR_MS)).toBe(false)
+  // What was said once is not taken back by a clock that was set back.
+  farewells.endToken({ token: 'sid', expiresMs: 0 }, 0)
+  expect(farewells.accepts({ login: 'sid', issuedMs: 2 * HOUR_MS }, 3 * HOUR_MS)).toBe(false)
 })
 
 test('(threat T6) tokens from before a deletion are not accepted, later ones are', () => {

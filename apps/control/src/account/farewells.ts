@@ -1,3 +1,4 @@
+import { isFromBefore } from '../auth/from-before.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
 
 /** Appended to the migrations of an account's store. */
@@ -14,10 +15,18 @@ export const FAREWELL_MIGRATIONS: readonly string[] = [
   'CREATE TABLE closure (one INTEGER PRIMARY KEY CHECK (one = 1), deleted_ms INTEGER NOT NULL)',
 ]
 
+/** For the end of the migrations. What ended before counts as ended when its token does. */
+export const ENDED_MIGRATIONS: readonly string[] = [
+  'ALTER TABLE ended_tokens ADD COLUMN ended_ms INTEGER NOT NULL DEFAULT 0',
+  'UPDATE ended_tokens SET ended_ms = until_ms',
+]
+
 const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 60_000
-/** Sign-ins by token that are remembered as ended; their tokens end by themselves. */
+/** Sign-ins by token that are remembered as ended. */
 const MAX_ENDED_TOKENS = 1_000
+/** How long at least: other tokens of the sign-in may live longer than the one it was ended with. */
+const ENDED_TOKEN_MS = 30 * 24 * 60 * 60 * 1000
 /** How far an issuer's clock may be ahead of ours. */
 const SKEW_MS = 60_000
 /** How long tokens that do not say when they were issued are refused after a deletion. */
@@ -26,7 +35,7 @@ const UNDATED_MS = 24 * 60 * 60 * 1000
 /** What a sandbox is told. */
 export type Word =
   /** A sign-in of the account has ended. */
-  | { readonly is: 'login'; readonly login: string }
+  | { readonly is: 'login'; readonly login: string; readonly endedMs: number }
   /** What any token of a person opened ends, and they may open it again. */
   | { readonly is: 'tokens'; readonly login: string }
   /** The account is gone, and held something here. */
@@ -40,6 +49,14 @@ export interface Farewell {
   readonly sandbox: string
   readonly word: Word
   readonly tries: number
+}
+
+/** The token that somebody signs out with. */
+export interface EndedToken {
+  /** Names its sign-in, or itself. */
+  readonly token: string
+  readonly issuedMs?: number
+  readonly expiresMs: number
 }
 
 /** A credential, as far as it matters whether it came before the end. */
@@ -112,14 +129,27 @@ export class Farewells {
     return row === undefined || row['next'] === null ? undefined : numberOf(row, 'next')
   }
 
-  /** The token of a sign-in is not accepted any more, for as long as it would be. */
-  endToken(login: string, untilMs: number, nowMs: number): void {
+  /**
+   * What was issued for a sign-in up to now is not accepted any more; returns that moment. An issuer may give the same
+   * sign-in to who comes back, so what it issues later is another matter. Nothing that was ended before is taken back.
+   */
+  endToken({ token, issuedMs = 0, expiresMs }: EndedToken, nowMs: number): number {
+    // The issuer's clock may be ahead, but not of a token that is here.
+    const endedMs = Math.max(nowMs, issuedMs)
     this.#sql.exec('DELETE FROM ended_tokens WHERE until_ms <= ?', nowMs)
-    this.#sql.exec('INSERT OR REPLACE INTO ended_tokens VALUES (?, ?)', login, untilMs)
     this.#sql.exec(
-      'DELETE FROM ended_tokens WHERE login NOT IN (SELECT login FROM ended_tokens ORDER BY until_ms DESC LIMIT ?)',
+      `INSERT INTO ended_tokens (login, until_ms, ended_ms) VALUES (?, ?, ?)
+       ON CONFLICT (login) DO UPDATE SET
+         until_ms = MAX(until_ms, excluded.until_ms), ended_ms = MAX(ended_ms, excluded.ended_ms)`,
+      token,
+      Math.max(expiresMs, nowMs + ENDED_TOKEN_MS),
+      endedMs,
+    )
+    this.#sql.exec(
+      'DELETE FROM ended_tokens WHERE login NOT IN (SELECT login FROM ended_tokens ORDER BY ended_ms DESC LIMIT ?)',
       MAX_ENDED_TOKENS,
     )
+    return endedMs
   }
 
   /** The account ends now: what was issued before is worth nothing. */
@@ -132,10 +162,14 @@ export class Farewells {
     return row === undefined ? undefined : numberOf(row, 'deleted_ms')
   }
 
-  /** Whether a token is still good: its sign-in has not ended, and the account was not deleted after it was issued. */
+  /** Whether a token is still good: its sign-in has not ended, and the account was not deleted, since it was issued. */
   accepts({ login, issuedMs }: Dated, nowMs: number): boolean {
-    if (this.#sql.exec('SELECT login FROM ended_tokens WHERE login = ?', login).toArray().length > 0)
-      return false
+    const [ended] = this.#sql
+      .exec('SELECT until_ms, ended_ms FROM ended_tokens WHERE login = ?', login)
+      .toArray()
+    if (ended !== undefined && isFromBefore(numberOf(ended, 'ended_ms'), issuedMs)) {
+      if (issuedMs !== undefined || numberOf(ended, 'until_ms') > nowMs) return false
+    }
     const { deletedMs } = this
     if (deletedMs === undefined) return true
     return issuedMs === undefined ? nowMs > deletedMs + UNDATED_MS : issuedMs > deletedMs + SKEW_MS

@@ -14,7 +14,7 @@ import { WakeUp } from '../sandbox/wake-up.ts'
 import { AttachBudget } from './attach-budget.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
 import { deliverFarewells } from './deliver-farewells.ts'
-import { type Dated, Farewells, type Word } from './farewells.ts'
+import { type Dated, type EndedToken, Farewells, type Word } from './farewells.ts'
 import { SharedWithMe } from './shared.ts'
 import { SignIns, type SpentState } from './sign-ins.ts'
 import { AccountStore, type IndexedSession } from './store.ts'
@@ -118,7 +118,7 @@ export class AccountObject extends DurableObject<Env> {
       if (state !== undefined && !this.#signIns.spend(state.hash, state.expiresMs))
         throw notAccepted('this sign-in was completed before')
       const ended = this.#signIns.add(signIn, hash)
-      await this.#sayGoodbye(ended.map((login) => ({ is: 'login', login })))
+      await this.#sayGoodbye(ended.map((login) => ({ is: 'login', login, endedMs: Date.now() })))
       return ended
     })
   }
@@ -135,24 +135,21 @@ export class AccountObject extends DurableObject<Env> {
   signOut(login: string): Promise<Outcome<string | null>> {
     return this.#run(async () => {
       if (!this.#signIns.remove(login)) return null
-      await this.#sayGoodbye([{ is: 'login', login }])
+      await this.#sayGoodbye([{ is: 'login', login, endedMs: Date.now() }])
       return login
     })
   }
 
   /**
-   * The same for one that a token comes from, which is not accepted for as long as it would be. Where `login` stands for
+   * The same for one that a token comes from: what was issued for it so far is not accepted any more. Where `login` stands for
    * other tokens too, those stay good, though what they opened ends.
    */
-  endToken(
-    { login, token }: { readonly login: string; readonly token: string },
-    untilMs: number,
-  ): Promise<Outcome<void>> {
+  endToken(login: string, ended: EndedToken): Promise<Outcome<void>> {
     return this.#run(() => {
-      this.#farewells.endToken(token, untilMs, Date.now())
+      const endedMs = this.#farewells.endToken(ended, Date.now())
       return this.#sayGoodbye([
-        { is: 'login', login: token },
-        ...(login === token ? [] : [{ is: 'tokens', login } as const]),
+        { is: 'login', login: ended.token, endedMs },
+        ...(login === ended.token ? [] : [{ is: 'tokens', login } as const]),
       ])
     })
   }
@@ -229,7 +226,7 @@ export class AccountObject extends DurableObject<Env> {
     const object = SANDBOX.get(SANDBOX.idFromName(sandbox))
     switch (word.is) {
       case 'login':
-        return unwrap(await object.endLogin(word.login))
+        return unwrap(await object.endLogin(word.login, word.endedMs))
       case 'tokens':
         return unwrap(await object.cutLogin(word.login))
       case 'leave':

@@ -4,7 +4,7 @@ import { SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
-import { FAREWELL_MIGRATIONS } from './farewells.ts'
+import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS } from './farewells.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -36,6 +36,7 @@ const MIGRATIONS: readonly string[] = [
   ATTACH_BUDGET_MIGRATION,
   AUDIT_GRANT_MIGRATION,
   ...FAREWELL_MIGRATIONS,
+  ...ENDED_MIGRATIONS,
 ]
 
 /** A session in the account's index. */

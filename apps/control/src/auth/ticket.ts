@@ -23,11 +23,12 @@ function offersOf(headers: Headers): readonly string[] {
     .map((name) => name.slice(OFFER.length))
 }
 
-function toIdentity({ account, name, scopes, login, expiresMs, ...ticket }: TakenTicket): Identity {
+function toIdentity({ account, name, scopes, login, issuedMs, expiresMs, ...ticket }: TakenTicket): Identity {
   const { sandbox, session, role } = ticket
   return {
     ...{ account, name, scopes, via: 'ticket' },
     ...(login === undefined ? {} : { login }),
+    ...(issuedMs === undefined ? {} : { issuedMs }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     ticket: { sandbox, role, ...(session === undefined ? {} : { session }) },
   }

@@ -46,12 +46,13 @@ export function callOf(context: Asking): SandboxCall {
 
 /** A call of somebody whom the route itself knows. */
 export function callFor(context: Asking, person: Omit<Identity, 'via'>): SandboxCall {
-  const { account, name, scopes, login, token, expiresMs } = person
+  const { account, name, scopes, login, token, issuedMs, expiresMs } = person
   const action = context.get('action') as Action | undefined
   return {
     ...{ identity: account, name, scopes },
     ...(login === undefined ? {} : { login }),
     ...(token === undefined ? {} : { token }),
+    ...(issuedMs === undefined ? {} : { issuedMs }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     address: addressOf(context.req.raw),
     requestId: String(context.get('requestId')),

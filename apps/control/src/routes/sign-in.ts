@@ -27,11 +27,13 @@ export interface SignInDependencies {
 
 /** Ends the sign-in that a request comes with. The token of a machine or of an operator comes with none, and stays good. */
 async function signOut(directory: Directory, identity: Identity, nowMs: number): Promise<void> {
-  const { account, login, token = login, expiresMs } = identity
+  const { account, login, token = login, issuedMs, expiresMs = nowMs + TOKEN_LIFE_MS } = identity
   if (login === undefined || token === undefined) return
   const object = directory.account(account)
   const ended = unwrap(await object.signOut(login))
-  if (ended === null) unwrap(await object.endToken({ login, token }, expiresMs ?? nowMs + TOKEN_LIFE_MS))
+  if (ended !== null) return
+  const dated = issuedMs === undefined ? {} : { issuedMs }
+  unwrap(await object.endToken(login, { token, expiresMs, ...dated }))
 }
 
 /** Signing a browser in with a code that the host printed, and out again. */

@@ -13,6 +13,8 @@ export interface SandboxCall {
   readonly login?: string
   /** The very token, where `login` stands for others too. */
   readonly token?: string
+  /** When its credential was issued, if it says so. */
+  readonly issuedMs?: number
   /** When its credential ends; absent when it does not. */
   readonly expiresMs?: number
   /** Network address it comes from; empty when that is not known. */

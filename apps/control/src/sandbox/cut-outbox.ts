@@ -1,3 +1,4 @@
+import { isFromBefore } from '../auth/from-before.ts'
 import { numberOf, type Row, textOf } from '../sql.ts'
 
 /** Appended to the migrations of a sandbox's store. */
@@ -13,6 +14,9 @@ export const CUT_MIGRATIONS: readonly string[] = [
   )`,
   'CREATE TABLE ended_logins (login TEXT PRIMARY KEY, until_ms INTEGER NOT NULL)',
 ]
+
+/** For the end of the migrations. */
+export const ENDED_LOGIN_MIGRATION = 'ALTER TABLE ended_logins ADD COLUMN ended_ms INTEGER NOT NULL DEFAULT 0'
 
 /** Unconfirmed for this long, a cut is made where the sandbox has no say. */
 export const SEVER_AFTER_MS = 3_000
@@ -152,17 +156,25 @@ export class CutOutbox {
     return cuts.length === 0 ? undefined : nowMs + Math.min(...cuts.map((cut) => dueInMs(cut, nowMs)))
   }
 
-  endLogin(login: string, nowMs: number): void {
+  endLogin(login: string, endedMs: number, nowMs: number): void {
     this.#exec('DELETE FROM ended_logins WHERE until_ms <= ?', nowMs)
-    this.#exec('INSERT OR REPLACE INTO ended_logins VALUES (?, ?)', login, nowMs + ENDED_LOGIN_MS)
+    this.#exec(
+      `INSERT INTO ended_logins (login, until_ms, ended_ms) VALUES (?, ?, ?)
+       ON CONFLICT (login) DO UPDATE SET until_ms = excluded.until_ms, ended_ms = MAX(ended_ms, excluded.ended_ms)`,
+      login,
+      nowMs + ENDED_LOGIN_MS,
+      endedMs,
+    )
     this.#exec(
       'DELETE FROM ended_logins WHERE login NOT IN (SELECT login FROM ended_logins ORDER BY until_ms DESC LIMIT ?)',
       MAX_ENDED_LOGINS,
     )
   }
 
-  /** Also past its time: only room makes it forgotten. */
-  hasEnded(login: string): boolean {
-    return this.#exec('SELECT login FROM ended_logins WHERE login = ?', login).length > 0
+  /** Whether a credential of this sign-in comes from before its end. One that does not say when it was issued does for a while. */
+  hasEnded(login: string, issuedMs: number | undefined, nowMs: number): boolean {
+    const [row] = this.#exec('SELECT until_ms, ended_ms FROM ended_logins WHERE login = ?', login)
+    if (row === undefined || !isFromBefore(numberOf(row, 'ended_ms'), issuedMs)) return false
+    return issuedMs !== undefined || numberOf(row, 'until_ms') > nowMs
   }
 }

@@ -59,10 +59,10 @@ export class Cutting {
   }
 
   /** A sign-in has ended: what hangs on it ends here too. */
-  endLogin(login: string): Promise<void> {
+  endLogin(login: string, endedMs: number): Promise<void> {
     const { store, nowMs } = this.#deps
     if (store.read() === undefined) return Promise.resolve()
-    store.cuts.endLogin(login, nowMs())
+    store.cuts.endLogin(login, endedMs, nowMs())
     store.sharing.removeTicketsOf(login)
     return this.cut({ login })
   }

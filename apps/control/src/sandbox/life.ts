@@ -66,13 +66,18 @@ export class SandboxLife {
   }
 
   /** The record and what the caller may do, when that is enough; what is not theirs does not exist for them. */
-  allow(call: Pick<SandboxCall, 'identity' | 'login' | 'token'>, need: Need, session?: string): Allowed {
-    const { identity, login, token } = call
+  allow(
+    call: Pick<SandboxCall, 'identity' | 'login' | 'token' | 'issuedMs'>,
+    need: Need,
+    session?: string,
+  ): Allowed {
+    const { identity, login, token, issuedMs } = call
     const { store, nowMs } = this.#deps
     const record = this.#record
     // It was checked before the call came here; it may have ended since.
-    if ([login, token].some((ended) => ended !== undefined && store.cuts.hasEnded(ended)))
-      throw notAccepted('the sign-in has ended')
+    const hasEnded = (name: string | undefined): boolean =>
+      name !== undefined && store.cuts.hasEnded(name, issuedMs, nowMs())
+    if (hasEnded(login) || hasEnded(token)) throw notAccepted('the sign-in has ended')
     const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
     return { record, access }

@@ -176,8 +176,8 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** A sign-in has ended: connections that hang on it are cut. */
-  endLogin(login: string): Promise<Outcome<void>> {
-    return this.#run(({ cutting }) => cutting.endLogin(login))
+  endLogin(login: string, endedMs: number): Promise<Outcome<void>> {
+    return this.#run(({ cutting }) => cutting.endLogin(login, endedMs))
   }
 
   /** Connections that hang on a sign-in are cut, though it goes on. */

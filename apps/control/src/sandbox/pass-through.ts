@@ -14,6 +14,7 @@ const callSchema = z.object({
   scopes: z.array(z.enum(SCOPES)),
   login: z.string().exactOptional(),
   token: z.string().exactOptional(),
+  issuedMs: z.number().exactOptional(),
   expiresMs: z.number().exactOptional(),
   address: z.string(),
   requestId: z.string(),

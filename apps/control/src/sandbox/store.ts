@@ -1,7 +1,7 @@
 import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/container-store.ts'
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import { AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
-import { CUT_MIGRATIONS, CutOutbox } from './cut-outbox.ts'
+import { CUT_MIGRATIONS, CutOutbox, ENDED_LOGIN_MIGRATION } from './cut-outbox.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { SharingStore } from './sharing-store.ts'
 import type { SandboxState } from './state.ts'
@@ -39,6 +39,7 @@ const MIGRATIONS: readonly string[] = [
   AUDIT_OUTBOX_MIGRATION,
   ...CUT_MIGRATIONS,
   ...CONTAINER_MIGRATIONS,
+  ENDED_LOGIN_MIGRATION,
 ]
 
 /**
