@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { SignInScene } from './support/sign-in-scene.ts'
+import { runCli } from './cli-runner.ts'
+import { openFarServer } from './support/far-server.ts'
+import { MAIN, SignInScene } from './support/sign-in-scene.ts'
+
+/** What a server may say about where its issuer is asked. */
+function endpointsAt(own: string) {
+  return { token: `${own}/admin/restart`, deviceAuthorization: `${own}/admin/restart` }
+}
 
 let scene: SignInScene
 beforeEach(async () => void (scene = await SignInScene.open()))
@@ -47,6 +54,46 @@ describe('a hostile server', () => {
     const run = await scene.cli('login', scene.url)
     expect(run.stderr).toContain('Cannot understand the answer of the server')
     expect(scene.relay.grants).toEqual([])
+  })
+
+  test.each([
+    ['as the issuer', (own: string) => ({ issuer: own, endpoints: {} })],
+    ['as the issuer, with endpoints', (own: string) => ({ issuer: own, endpoints: endpointsAt(own) })],
+    ['as endpoints', (own: string) => ({ issuer: 'https://far.example', endpoints: endpointsAt(own) })],
+  ])('far away cannot have a service of this machine asked: %s (threat T2)', async (_, changes) => {
+    const { port } = scene.server
+    await using far = await openFarServer(() => scene.auth(changes(`http://127.0.0.1:${port}`)))
+    const run = await runCli([process.execPath, MAIN, 'login', far.url, '--trust'], {
+      env: { ...scene.env, ...far.env },
+    })
+    expect(run.stderr).toContain(
+      `Cannot sign in: the server wants 127.0.0.1:${port} asked, which is this machine, where it is not itself`,
+    )
+    expect(run.stderr).toContain('hint: do not sign in there')
+    expect(run.code).toBe(255)
+    expect(scene.asked).toEqual([])
+    expect(scene.isSignedIn).toBe(false)
+  })
+
+  test('far away cannot have a private network asked unless it is trusted (threat T2)', async () => {
+    await using far = await openFarServer(() => scene.auth({ issuer: 'https://192.168.7.1', endpoints: {} }))
+    const login = (...more: readonly string[]) =>
+      runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...scene.env, ...far.env } })
+    const run = await login()
+    expect(run.stderr).toContain('the server wants 192.168.7.1 asked, which is in a private network')
+    expect(run.stderr).toContain('hint: if that is meant: npx sbx-stdio login https://far.example --trust')
+    expect(run.code).toBe(2)
+    expect((await login('--trust')).stderr).toContain('The issuer 192.168.7.1 cannot be reached')
+  })
+
+  test('says where else a sign-in goes before it goes there', async () => {
+    scene.answers['GET /api/auth'] = () => scene.auth({ issuer: scene.url })
+    const { shown, child, done } = await scene.beginLogin()
+    const relay = new URL(scene.relay.url).host
+    expect(shown()).toContain(`sbx-stdio: the sign-in goes to ${relay} as well`)
+    expect(shown().indexOf(relay)).toBeLessThan(shown().indexOf('and type'))
+    child.kill('SIGINT')
+    await done()
   })
 
   test('is not signed in to over plain http (threat T2)', async () => {
@@ -126,6 +173,11 @@ describe('a hostile issuer', () => {
       'a token endpoint over plain http (threat T2)',
       '/.well-known/openid-configuration',
       () => metadata({ token_endpoint: 'http://login.example/token' }),
+    ],
+    [
+      'a device endpoint in a link-local network (threat T2)',
+      '/.well-known/openid-configuration',
+      () => metadata({ device_authorization_endpoint: 'https://169.254.169.254/device' }),
     ],
     [
       'no device endpoint',

@@ -73,7 +73,11 @@ describe('a stored sign-in', () => {
     expect((await scene.cli('whoami')).code).toBe(0)
     scene.expire()
     const run = await scene.cli('whoami')
-    expect(run.stderr).toContain('The issuer cannot be reached: connection refused')
+    const { host } = new URL(scene.relay.url)
+    expect(run.stderr).toBe(
+      `sbx-stdio: The issuer ${host} cannot be reached: connection refused\n` +
+        'hint: the issuer, who says who you are, does not answer: try again in a moment, or ask whoever runs it\n',
+    )
     expect(scene.isSignedIn).toBe(true)
   })
 

@@ -42,7 +42,8 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   revoked: 'ask the owner for a new link if it was shared with you, or sign in again if you signed out',
   link_spent: 'a link works once: ask whoever shared it for a new one',
   command_blocked: 'the operator of the server does not allow it: ask them, or run something else',
-  issuer_unavailable: 'the server cannot ask the issuer who you are: try again in a moment',
+  issuer_unavailable:
+    'the issuer, who says who you are, does not answer: try again in a moment, or ask whoever runs it',
   no_issuer: 'whoever runs the server has to name an issuer: docs/operations.md says how',
   bad_request: HELP,
   upgrade_required: HELP,

@@ -8,6 +8,7 @@ import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-inf
 import type { Credential } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import type { Prompt } from '../sign-in/device-sign-in.ts'
+import { type Asker, checkEndpoints } from '../sign-in/endpoint-check.ts'
 import { isSecureUrl } from '../sign-in/secure-url.ts'
 import { spellJson } from '../table.ts'
 import { Wrong } from '../words.ts'
@@ -16,6 +17,8 @@ import { readOptionalUrl } from './positionals.ts'
 
 /** The server does not want what the issuer gave. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'no_issuer'])
+
+type Trust = Pick<Asker, 'isTrusted' | 'trustHint'>
 
 const nameShape = atLeast({ name: shape.text(1024) })
 
@@ -39,6 +42,7 @@ async function askName(origin: string, bearer: string): Promise<string | undefin
 
 async function signInWith(
   info: SignInIssuer,
+  trust: Trust,
   { io, origin }: CommandContext,
 ): Promise<Credential | undefined> {
   using interruption = io.openInterruption()
@@ -50,8 +54,10 @@ async function signInWith(
     // Without the code: other users of this machine see what a browser is started with.
     io.openPage(prompt.address)
   }
+  const goesTo = (hosts: readonly string[]): void =>
+    io.say(`the sign-in goes to ${hosts.join(' and ')} as well`)
   try {
-    return await signIn(origin, info, { show, signal: interruption.signal })
+    return await signIn(origin, info, { show, goesTo, trust, signal: interruption.signal })
   } catch (error) {
     if (interruption.signal.aborted) return undefined
     throw error
@@ -87,7 +93,8 @@ is renewed by itself until you sign out.
 
   URL                  the server (default: SBX_URL, or the only one that is known)
   --issuer ID          whom to sign in with, where the server knows several
-  --trust              do not ask, although what the server gets would be good at another one too
+  --trust              do not ask, although what the server gets would be good at another one too, or although its
+                       issuer is in a private network and the server is not
 `,
   options: { issuer: 'once', trust: 'flag' },
   read: (words) => {
@@ -98,14 +105,21 @@ is renewed by itself until you sign out.
       ...(url === undefined ? {} : { url }),
       isAnonymous: true,
       run: async (context) => {
-        const { api, env, io, isJson, origin, server } = context
+        const { api, env, io, isJson, origin, program, server } = context
         if (!isSecureUrl(origin))
           throw new Wrong(`Cannot sign in to ${origin}: whoever is on the way could read it`, 'use https://')
         const { host } = new URL(origin)
         const info = chooseIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
+        const trustHint = `if that is meant: ${program} login ${quote(server)} --trust`
+        const trust = { isTrusted, trustHint }
+        checkEndpoints(Object.values({ issuer: info.issuer, ...info.endpoints }), {
+          is: 'server',
+          url: origin,
+          ...trust,
+        })
         await checkOthers(info, isTrusted, context)
         io.say(`signing in to ${host} with ${printable(info.name)} (${new URL(info.issuer).host})`)
-        const credential = await signInWith(info, context)
+        const credential = await signInWith(info, trust, context)
         if (credential === undefined) {
           io.say('stopped; you are not signed in')
           return exitCodeOfSignal('SIGINT')

@@ -1,4 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
+import { AdvisedError } from '../advised-error.ts'
 import { createApi } from '../api.ts'
 import { programName, quote, spellHint } from '../come-back.ts'
 import { EXIT_USAGE, exitCodeOfError } from '../exit-code.ts'
@@ -126,7 +127,12 @@ export async function runCommand(
   } catch (caught) {
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, program)
+    const hint =
+      error instanceof AdvisedError
+        ? error.hint
+        : error.code === 'bad_request'
+          ? help
+          : hintOf(error, understood, program)
     return fail(printable(error.message), hint, exitCodeOfError(error))
   }
 }

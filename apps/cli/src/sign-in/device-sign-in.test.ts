@@ -7,13 +7,14 @@ const ANSWER = {
   verification_uri: 'https://login.example/device',
   expires_in: 600,
 }
+const ISSUER = 'https://login.example'
 const TOKENS = { accessToken: 'a', idToken: undefined, refreshToken: 'r', expiresInSeconds: 60 }
 const refused = (error: string) => ({ is: 'refused', error }) as const
 
 describe('promptOf', () => {
   test('shows address, code and both in one', () => {
     const complete = 'https://login.example/device?user_code=ABCD-EFGH'
-    expect(promptOf({ ...ANSWER, verification_uri_complete: complete })).toEqual({
+    expect(promptOf({ ...ANSWER, verification_uri_complete: complete }, ISSUER)).toEqual({
       address: 'https://login.example/device',
       code: 'ABCD-EFGH',
       completeAddress: complete,
@@ -21,21 +22,27 @@ describe('promptOf', () => {
   })
 
   test('makes what a hostile issuer sends safe to show', () => {
-    const prompt = promptOf({
-      ...ANSWER,
-      user_code: `A\x1b]52;c;ZXZpbA==\x07B\u202e${'x'.repeat(1000)}`,
-      verification_uri: 'https://login.example/\x1b[2J\r\nfake',
-      verification_uri_complete: 'javascript:alert(1)',
-    })
+    const prompt = promptOf(
+      {
+        ...ANSWER,
+        user_code: `A\x1b]52;c;ZXZpbA==\x07B\u202e${'x'.repeat(1000)}`,
+        verification_uri: 'https://login.example/\x1b[2J\r\nfake',
+        verification_uri_complete: 'javascript:alert(1)',
+      },
+      ISSUER,
+    )
     expect(prompt.code).toMatch(/^A \]52;c;ZXZpbA== B x{1,64}$/)
     expect(prompt.code.length).toBeLessThanOrEqual(64)
     expect(prompt.address).toBe('https://login.example/%1B[2Jfake')
     expect(prompt.completeAddress).toBeUndefined()
   })
 
-  test.each(['javascript:alert(1)', 'file:///etc/passwd', ''])('refuses the page %j', (verification_uri) => {
-    expect(() => promptOf({ ...ANSWER, verification_uri })).toThrow('no web page')
-  })
+  test.each(['javascript:alert(1)', 'file:///etc/passwd', '', 'http://127.0.0.1:8080/admin/restart'])(
+    'refuses the page %j',
+    (verification_uri) => {
+      expect(() => promptOf({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no web page')
+    },
+  )
 })
 
 describe('DevicePolling', () => {

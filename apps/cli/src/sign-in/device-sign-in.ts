@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { printable } from '../printable.ts'
+import { mayHaveAsked } from './nearness.ts'
 import { webAddress } from './secure-url.ts'
 import type { Tokens } from './issuer-client.ts'
 
@@ -30,14 +31,18 @@ export interface DeviceAnswer {
   readonly interval?: number
 }
 
-/** Makes what an issuer wants to be shown safe to show. */
-export function promptOf(answer: DeviceAnswer): Prompt {
-  const address = webAddress(answer.verification_uri)
+/** Makes what an issuer wants to be shown safe to show, and to open: its page is of this machine only if it is itself. */
+export function promptOf(answer: DeviceAnswer, issuer: string): Prompt {
+  const pageOf = (text: string): string | undefined => {
+    const page = webAddress(text)
+    return page === undefined || mayHaveAsked(page, issuer) === 'never' ? undefined : page
+  }
+  const address = pageOf(answer.verification_uri)
   const code = printable(answer.user_code).slice(0, MAX_CODE_CHARS)
   if (address === undefined || code === '')
     throw new SandwireError('version_unsupported', 'Cannot sign in: the issuer names no web page to open')
   const complete = answer.verification_uri_complete
-  return { address, code, completeAddress: complete === undefined ? undefined : webAddress(complete) }
+  return { address, code, completeAddress: complete === undefined ? undefined : pageOf(complete) }
 }
 
 /** What an answer to a poll means. */

@@ -1,7 +1,9 @@
 import { SandwireError } from '@sandwire/protocol'
 import * as oauth from 'oauth4webapi'
 import { printable } from '../printable.ts'
+import { Wrong } from '../words.ts'
 import type { SignInIssuer } from './auth-info.ts'
+import { type Asker, checkEndpoints } from './endpoint-check.ts'
 import { issuerFetch } from './issuer-fetch.ts'
 import { isSecureUrl } from './secure-url.ts'
 
@@ -60,8 +62,8 @@ export function oauthErrorOf(error: unknown): string | undefined {
 }
 
 /** Puts what the library throws into words; what an issuer wrote beyond its code is not shown. */
-export function explain(error: unknown, what: string): SandwireError {
-  if (error instanceof SandwireError) return error
+export function explain(error: unknown, what: string): SandwireError | Wrong {
+  if (error instanceof SandwireError || error instanceof Wrong) return error
   const code = oauthErrorOf(error)
   if (code !== undefined)
     return new SandwireError('unauthorized', `${what}: the issuer says ${code}`, { cause: error })
@@ -70,7 +72,7 @@ export function explain(error: unknown, what: string): SandwireError {
       ? error.cause.status
       : 0
   if (status >= 500)
-    return new SandwireError('link_lost', `${what}: the issuer answered ${status}`, { cause: error })
+    return new SandwireError('issuer_unavailable', `${what}: the issuer answered ${status}`, { cause: error })
   return new SandwireError('version_unsupported', `${what}: the answer of the issuer is not understood`, {
     cause: error,
   })
@@ -92,7 +94,11 @@ async function discover(issuer: string, signal: AbortSignal): Promise<oauth.Auth
 }
 
 /** Finds out where an issuer is asked: what the server says about it, and for the rest its own metadata. */
-export async function findEndpoints(info: SignInIssuer, signal: AbortSignal): Promise<IssuerEndpoints> {
+export async function findEndpoints(
+  info: SignInIssuer,
+  trust: Pick<Asker, 'isTrusted' | 'trustHint'>,
+  signal: AbortSignal,
+): Promise<IssuerEndpoints> {
   const { issuer, clientId, endpoints = {} } = info
   const { token, deviceAuthorization, revocation } = endpoints
   if (token !== undefined && deviceAuthorization !== undefined)
@@ -106,6 +112,8 @@ export async function findEndpoints(info: SignInIssuer, signal: AbortSignal): Pr
     }
     if (Object.values(all).some((url) => url !== undefined && !isSecureUrl(url)))
       throw new SandwireError('no_issuer', 'Cannot sign in: an address of the issuer is not https')
+    const named = [found.token_endpoint, found.device_authorization_endpoint, found.revocation_endpoint]
+    checkEndpoints(named, { is: 'issuer', url: issuer, ...trust })
     if (all.token === undefined || all.deviceAuthorization === undefined)
       throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not let devices sign in')
     return { issuer, clientId, ...all, token: all.token }

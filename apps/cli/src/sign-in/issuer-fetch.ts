@@ -17,7 +17,7 @@ interface FetchInit {
 
 /**
  * How an issuer is asked: only where secrets may go, without following redirects, for a bounded time and answer. Throws
- * `link_lost` when it cannot be reached.
+ * `issuer_unavailable` when it cannot be reached.
  */
 export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Response> {
   if (!isSecureUrl(url))
@@ -41,6 +41,7 @@ export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Re
   } catch (error) {
     init.signal?.throwIfAborted()
     if (error instanceof SandwireError) throw error
-    throw new SandwireError('link_lost', `The issuer cannot be reached: ${faultOf(error)}`, { cause: error })
+    const what = `The issuer ${new URL(url).host} cannot be reached: ${faultOf(error)}`
+    throw new SandwireError('issuer_unavailable', what, { cause: error })
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SandwireError } from '@sandwire/protocol'
 import type { SignInIssuer } from './auth-info.ts'
 import { type Credential, makeCredential } from './credential.ts'
+import type { Asker } from './endpoint-check.ts'
 import {
   type DeviceAnswer,
   DevicePolling,
@@ -28,7 +29,7 @@ async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
     const code = oauthErrorOf(error)
     if (code !== undefined) return { is: 'refused', error: code }
     const known = explain(error, WHAT)
-    if (known.code === 'link_lost') return { is: 'unreachable' }
+    if (known instanceof SandwireError && known.code === 'issuer_unavailable') return { is: 'unreachable' }
     throw known
   }
 }
@@ -51,16 +52,34 @@ async function waitForTokens(
   }
 }
 
-/** Signs somebody in at the issuer of a server, on a device of theirs (RFC 8628). Throws `SandwireError`. */
+/** What whoever signs in sees, and can do. */
+export interface SignInWatch {
+  readonly show: (prompt: Prompt) => void
+  /** Told before anything goes to a host that is not the issuer's. */
+  readonly goesTo: (hosts: readonly string[]) => void
+  readonly trust: Pick<Asker, 'isTrusted' | 'trustHint'>
+  readonly signal: AbortSignal
+}
+
+function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEndpoints): readonly string[] {
+  const hosts = [deviceAuthorization, token, revocation].flatMap((url) =>
+    url === undefined ? [] : [new URL(url).host],
+  )
+  return [...new Set(hosts)].filter((host) => host !== new URL(issuer).host)
+}
+
+/** Signs somebody in at the issuer of a server, on a device of theirs (RFC 8628). Throws `SandwireError` or `Wrong`. */
 export async function signIn(
   origin: string,
   info: SignInIssuer,
-  { show, signal }: { readonly show: (prompt: Prompt) => void; readonly signal: AbortSignal },
+  { show, goesTo, trust, signal }: SignInWatch,
 ): Promise<Credential> {
   try {
-    const endpoints = await findEndpoints(info, signal)
+    const endpoints = await findEndpoints(info, trust, signal)
+    const others = otherHosts(endpoints)
+    if (others.length > 0) goesTo(others)
     const answer = await beginDeviceSignIn(endpoints, info, signal)
-    show(promptOf(answer))
+    show(promptOf(answer, info.issuer))
     const resource = info.requestParameters?.['resource']
     const tokens = await waitForTokens(endpoints, answer, { resource, signal })
     const credential = makeCredential(origin, { info, endpoints }, tokens, Date.now())

@@ -54,7 +54,7 @@ export async function requireStoredBearer(store: CredentialStore, origin: string
 /**
  * The bearer for this origin, renewed when it is about to end; undefined when nobody is signed in there. However many
  * processes ask at once, one of them uses the refresh token and the others see what it got. Throws `unauthorized` when
- * the sign-in is over, and `link_lost` when the issuer cannot be asked.
+ * the sign-in is over, and `issuer_unavailable` when the issuer cannot be asked.
  */
 export async function storedBearer(store: CredentialStore, origin: string): Promise<string | undefined> {
   const found = store.read(origin)
@@ -68,7 +68,8 @@ export async function storedBearer(store: CredentialStore, origin: string): Prom
   } catch (error) {
     const isOver = current.expiresMs !== undefined && current.expiresMs <= Date.now()
     // What is still good for a moment is better than nothing while the issuer is away.
-    if (!isOver && error instanceof SandwireError && error.code === 'link_lost') return current.bearer
+    if (!isOver && error instanceof SandwireError && error.code === 'issuer_unavailable')
+      return current.bearer
     throw error
   }
 }

@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { mayHaveAsked, nearnessOf } from './nearness.ts'
+
+test.each([
+  ['http://localhost:1', 'thisMachine'],
+  ['https://LOCALHOST.', 'thisMachine'],
+  ['https://a.localhost', 'thisMachine'],
+  ['http://127.0.0.1', 'thisMachine'],
+  ['https://127.8.9.1', 'thisMachine'],
+  ['https://2130706433', 'thisMachine'],
+  ['https://0x7f.1', 'thisMachine'],
+  ['https://0.0.0.0', 'thisMachine'],
+  ['https://[::1]', 'thisMachine'],
+  ['https://[::]', 'thisMachine'],
+  ['https://[::ffff:127.0.0.1]', 'thisMachine'],
+  ['https://169.254.169.254', 'link'],
+  ['https://[::ffff:169.254.169.254]', 'link'],
+  ['https://[fe80::1]', 'link'],
+  ['https://10.1.2.3', 'private'],
+  ['https://172.31.0.1', 'private'],
+  ['https://192.168.0.1', 'private'],
+  ['https://100.64.0.1', 'private'],
+  ['https://[fd00::1]', 'private'],
+  ['https://intranet', 'private'],
+  ['https://nas.local', 'private'],
+  ['https://172.32.0.1', 'public'],
+  ['https://8.8.8.8', 'public'],
+  ['https://[2606:4700::1]', 'public'],
+  ['https://login.example', 'public'],
+  ['https://localhost.example', 'public'],
+])('nearnessOf says of %s: %s', (url, expected) => expect(nearnessOf(url)).toBe(expected as never))
+
+const LOCAL = 'http://127.0.0.1:1'
+const LINK = 'https://169.254.0.1'
+const PRIVATE = 'https://10.0.0.1'
+const PUBLIC = 'https://login.example'
+
+test.each([
+  [PUBLIC, { [LOCAL]: 'never', [LINK]: 'never', [PRIVATE]: 'needsTrust', [PUBLIC]: 'fit' }],
+  [PRIVATE, { [LOCAL]: 'never', [LINK]: 'never', [PRIVATE]: 'fit', [PUBLIC]: 'fit' }],
+  [LOCAL, { [LOCAL]: 'fit', [LINK]: 'never', [PRIVATE]: 'fit', [PUBLIC]: 'fit' }],
+])('mayHaveAsked lets %s name only what is no nearer than it (threat T2)', (asker, verdicts) => {
+  const urls = Object.keys(verdicts)
+  expect(Object.fromEntries(urls.map((url) => [url, mayHaveAsked(url, asker)]))).toEqual(verdicts)
+})
