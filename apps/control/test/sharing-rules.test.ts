@@ -13,7 +13,7 @@ import {
 import { authorityOf } from '../src/sandbox/attach-authority.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sandboxOfTicket, ticketScopes } from '../src/sandbox/tickets.ts'
-import { SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'
+import { SHARED_ARRIVAL_MIGRATIONS, SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'
 import { migrate } from '../src/sql.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -187,17 +187,42 @@ describe('what was shared with an account', () => {
     expiresMs: 1_000 + at,
   })
 
-  test('is listed in the order it came, without what has expired, and bounded', () => {
+  const open = (): SharedWithMe => {
     const sql = sqlOf(new Database(':memory:'))
-    migrate(sql, SHARED_MIGRATIONS)
-    const shared = new SharedWithMe(sql)
-    for (let at = 0; at < 300; at++) shared.add(held(at), 0)
-    expect(shared.list(0)).toHaveLength(256)
-    expect(shared.list(0)[0]?.grant).toBe('g44')
-    expect(shared.list(1_298)).toEqual([held(299)])
-    shared.add(held(299), 0)
-    expect(shared.list(1_298)).toHaveLength(1)
-    shared.remove('g299')
-    expect(shared.list(1_298)).toEqual([])
+    migrate(sql, [...SHARED_MIGRATIONS, ...SHARED_ARRIVAL_MIGRATIONS])
+    return new SharedWithMe(sql)
+  }
+
+  test('is listed in the order it came, without what has expired', () => {
+    const shared = open()
+    for (let at = 0; at < 256; at++) shared.add(held(at), 'redeemed', 0)
+    expect(shared.list(0).map(({ grant }) => grant)).toEqual(Array.from({ length: 256 }, (_, at) => `g${at}`))
+    expect(shared.list(1_254)).toEqual([held(255)])
+    shared.add(held(255), 'redeemed', 0)
+    expect(shared.list(1_254)).toHaveLength(1)
+    shared.remove('g255')
+    expect(shared.list(1_254)).toEqual([])
+  })
+
+  test('is bounded, apart for what was given unasked, and nothing makes way for anything (threat T6)', () => {
+    const shared = open()
+    for (let at = 0; at < 64; at++) shared.add(held(at), 'pushed', 0)
+    expect(() => shared.add(held(64), 'pushed', 0)).toThrow('too much was given')
+    for (let at = 100; at < 356; at++) shared.add(held(at), 'redeemed', 0)
+    expect(() => shared.add(held(356), 'redeemed', 0)).toThrow('leave one first')
+    expect(shared.list(0)).toHaveLength(320)
+    expect(shared.list(0)[0]).toEqual(held(0))
+    shared.add(held(100), 'redeemed', 0)
+    shared.add(held(357), 'pushed', 1_000)
+    expect(shared.list(0)).toHaveLength(320)
+  })
+
+  test('is forgotten when it leads nowhere, unless its grant may still be on the way', () => {
+    const shared = open()
+    shared.add({ ...held(1), expiresMs: 1_000_000 }, 'redeemed', 1_000)
+    shared.forget('g1', 60_999)
+    expect(shared.list(0)).toHaveLength(1)
+    shared.forget('g1', 61_000)
+    expect(shared.list(0)).toEqual([])
   })
 })

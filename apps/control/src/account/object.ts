@@ -15,7 +15,7 @@ import { AttachBudget } from './attach-budget.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
 import { deliverFarewells } from './deliver-farewells.ts'
 import { type Dated, type EndedToken, Farewells, type Word } from './farewells.ts'
-import { SharedWithMe } from './shared.ts'
+import { type Arrival, SharedWithMe } from './shared.ts'
 import { SignIns, type SpentState } from './sign-ins.ts'
 import { AccountStore, type IndexedSession } from './store.ts'
 
@@ -89,18 +89,24 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.removeSandbox(sandbox))
   }
 
-  /** Somebody shared something with this account. */
-  addShared(held: HeldGrant): Promise<Outcome<void>> {
-    return this.#run(() => this.#shared.add(held, Date.now()))
+  /** Somebody shares something with this account; `too_many_grants` when it has no room for that. */
+  addShared(held: HeldGrant, arrival: Arrival): Promise<Outcome<void>> {
+    return this.#run(() => this.#shared.add(held, arrival, Date.now()))
   }
 
   /** What was shared is not any more. A guest who is left with nothing is signed out. */
   dropShared(grant: string): Promise<Outcome<void>> {
     return this.#run(() => {
       this.#shared.remove(grant)
-      if (this.#shared.list(Date.now()).length > 0) return
-      for (const { login } of this.#signIns.list(Date.now()))
-        if (isGuestLogin(login)) this.#signIns.remove(login)
+      this.#endIdleGuests()
+    })
+  }
+
+  /** What was shared was looked for and not found. */
+  forgetShared(grant: string): Promise<Outcome<void>> {
+    return this.#run(() => {
+      this.#shared.forget(grant, Date.now())
+      this.#endIdleGuests()
     })
   }
 
@@ -234,6 +240,12 @@ export class AccountObject extends DurableObject<Env> {
       case 'destroy':
         return unwrap(await object.abandon(word.account, sandbox))
     }
+  }
+
+  #endIdleGuests(): void {
+    if (this.#shared.list(Date.now()).length > 0) return
+    for (const { login } of this.#signIns.list(Date.now()))
+      if (isGuestLogin(login)) this.#signIns.remove(login)
   }
 
   async #watchAudit(): Promise<void> {

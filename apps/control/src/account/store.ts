@@ -1,6 +1,6 @@
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { SHARED_MIGRATIONS } from './shared.ts'
+import { SHARED_ARRIVAL_MIGRATIONS, SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
@@ -37,6 +37,7 @@ const MIGRATIONS: readonly string[] = [
   AUDIT_GRANT_MIGRATION,
   ...FAREWELL_MIGRATIONS,
   ...ENDED_MIGRATIONS,
+  ...SHARED_ARRIVAL_MIGRATIONS,
 ]
 
 /** A session in the account's index. */

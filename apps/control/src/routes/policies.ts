@@ -69,6 +69,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'DELETE /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
   'GET /api/audit': rule('read', 'admin', 'self'),
   'GET /api/account/grants': rule('read', 'connect', 'self'),
+  // Of who holds it; for everybody else there is none.
+  'DELETE /api/account/grants/:grant': rule('write', 'connect', 'self'),
   'POST /api/grants': rule('write', 'admin', 'own'),
   'GET /api/grants': rule('read', 'admin', 'own'),
   'DELETE /api/grants/:grant': rule('write', 'admin', 'own'),

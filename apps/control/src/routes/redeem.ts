@@ -7,11 +7,11 @@ import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { type HeldGrant, linkSpent, parseLink, sandboxOfGrant } from '../sandbox/grants.ts'
+import { type HeldGrant, linkSpent, noSuchGrant, parseLink, sandboxOfGrant } from '../sandbox/grants.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { type App, callFor, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
-import { heldGrantList, redeemBody, redeemed } from './sharing-schemas.ts'
+import { grantParams, heldGrantList, redeemBody, redeemed } from './sharing-schemas.ts'
 
 export interface RedeemDependencies {
   readonly directory: Directory
@@ -46,7 +46,12 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     const sandbox = grant === undefined ? undefined : sandboxOfGrant(grant)
     if (grant === undefined || secret === undefined || sandbox === undefined) throw linkSpent()
     if (!(await mint.isMinted(sandbox))) throw linkSpent()
-    return unwrap(await directory.sandbox(sandbox).redeemGrant(call, grant, await sha256Hex(secret)))
+    const hash = await sha256Hex(secret)
+    const outcome = await directory.sandbox(sandbox).redeemGrant(call, grant, hash)
+    if (outcome.ok || outcome.code !== 'too_many_grants') return unwrap(outcome)
+    // Reading the list makes room where some of what it names has gone since.
+    await directory.sharedWith(call.identity)
+    return unwrap(await directory.sandbox(sandbox).redeemGrant(call, grant, hash))
   }
 
   const redeemAsGuest = async (
@@ -96,6 +101,22 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     async (context) => {
       const grants = await directory.sharedWith(callOf(context).identity)
       return context.json({ grants: grants.map(show) }, 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'delete',
+      path: '/api/account/grants/{grant}',
+      request: { params: grantParams },
+      responses: { 204: { description: 'It is not shared any more, and what it opened is being cut' } },
+    }),
+    async (context) => {
+      const { grant } = context.req.valid('param')
+      const sandbox = sandboxOfGrant(grant)
+      if (sandbox === undefined || !(await mint.isMinted(sandbox))) throw noSuchGrant()
+      unwrap(await directory.sandbox(sandbox).leaveGrant(callOf(context), grant))
+      return context.body(null, 204)
     },
   )
 }

@@ -66,7 +66,7 @@ export class Directory {
   async #check(account: string, { grant }: HeldGrant): Promise<HeldGrant | undefined> {
     const sandbox = sandboxOfGrant(grant)
     const held = sandbox === undefined ? null : unwrap(await this.sandbox(sandbox).heldGrant(account, grant))
-    if (held === null) unwrap(await this.account(account).dropShared(grant))
+    if (held === null) unwrap(await this.account(account).forgetShared(grant))
     return held ?? undefined
   }
 

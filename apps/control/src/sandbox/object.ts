@@ -151,6 +151,11 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#asked(call, { grant }, ({ sharing }) => sharing.revoke(call, grant))
   }
 
+  /** Gives up what the caller holds. */
+  leaveGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
+    return this.#asked(call, { grant }, ({ sharing }) => sharing.leave(call, grant))
+  }
+
   redeemGrant(call: SandboxCall, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
     const redeemer = { account: call.identity, name: call.name }
     return this.#asked(

@@ -94,7 +94,7 @@ export async function openParts(
     ...{ life, sessions, store, cutting, nowMs },
     ticketMs: config.ticketMs,
     holders: {
-      tell: async (holder, held) => unwrap(await account(holder).addShared(held)),
+      tell: async (holder, held, arrival) => unwrap(await account(holder).addShared(held, arrival)),
       drop: async (holder, grant) => unwrap(await account(holder).dropShared(grant)),
     },
     random: (bytes) => crypto.getRandomValues(bytes),

@@ -1,4 +1,5 @@
 import { ROLES, SandwireError } from '@sandwire/protocol'
+import type { Arrival } from '../account/shared.ts'
 import { isEqualInConstantTime } from '../bytes.ts'
 import type { SandboxCall } from './call.ts'
 import {
@@ -47,9 +48,13 @@ export interface SharingDependencies {
   readonly sessions: SandboxSessions
   readonly store: SandboxStore
   readonly cutting: Cut
-  /** Where accounts hear what was shared with them, and what is no longer. */
+  /**
+   * Where accounts hear what was shared with them, and what is no longer. Told first, and only then given: nobody holds
+   * anything that their account does not know of.
+   */
   readonly holders: {
-    tell(account: string, held: HeldGrant): Promise<void>
+    /** Throws `too_many_grants` when the account takes no more. */
+    tell(account: string, held: HeldGrant, arrival: Arrival): Promise<void>
     drop(account: string, grant: string): Promise<void>
   }
   /** How long tickets live. */
@@ -67,15 +72,14 @@ export class SandboxSharing {
   }
 
   async grant(call: SandboxCall, request: GrantRequest): Promise<GrantRecord> {
-    const { life, sessions, store, nowMs, random, holders } = this.#deps
+    const { life, sessions, store, nowMs, random } = this.#deps
     const { session, role, lifeMs, label, linkHash, account } = request
     life.allow(call, 'own', session)
     // Sharing something that is not there would look like success to both.
     if (session !== undefined) await sessions.show(call, session)
     const { record } = life.allow(call, 'own')
     if (account === record.owner) throw new SandwireError('bad_request', 'Cannot share with yourself')
-    if (store.sharing.liveGrants(nowMs()).length >= MAX_GRANTS)
-      throw new SandwireError('too_many_grants', `Cannot share more than ${MAX_GRANTS} times at once`)
+    this.#checkRoom()
     const made: GrantRecord = {
       id: mintGrantId(record.id, random),
       role,
@@ -86,8 +90,13 @@ export class SandboxSharing {
       ...(session === undefined ? {} : { session }),
       ...(account === undefined ? {} : { holder: { account, name: '' } }),
     }
-    store.sharing.insertGrant(made, linkHash)
-    if (account !== undefined) await holders.tell(account, toHeld(made, record))
+    const give = (): void => {
+      life.allow(call, 'own')
+      this.#checkRoom()
+      store.sharing.insertGrant(made, linkHash)
+    }
+    if (account === undefined) give()
+    else await this.#announced(account, toHeld(made, record), 'pushed', give)
     return made
   }
 
@@ -108,11 +117,20 @@ export class SandboxSharing {
     if (holder !== undefined) await holders.drop(holder.account, grant).catch(() => undefined)
   }
 
-  /** Exchanges a link. Its holder's account is told last: whoever holds it may ask again when that fails. */
+  /** Gives up what one holds: it opens nothing any more, and what it opened is cut. */
+  async leave({ identity }: SandboxCall, grant: string): Promise<void> {
+    const { store, cutting, holders } = this.#deps
+    if (this.held(identity, grant) === undefined) throw noSuchGrant()
+    store.sharing.removeGrant(grant)
+    await cutting.cut({ grant })
+    await holders.drop(identity, grant).catch(() => undefined)
+  }
+
+  /** Exchanges a link. */
   async redeem(redeemer: Redeemer, grant: string, secretHash: string): Promise<HeldGrant> {
-    const held = this.#exchange(redeemer, grant, secretHash)
-    await this.#deps.holders.tell(redeemer.account, held)
-    return held
+    const { account } = redeemer
+    const { held } = this.#judge(redeemer, grant, secretHash)
+    return this.#announced(account, held, 'redeemed', () => this.#exchange(redeemer, grant, secretHash))
   }
 
   /** A grant as its holder may know it; undefined when they do not hold it any more. */
@@ -158,8 +176,37 @@ export class SandboxSharing {
     return { ...ticket, sandbox: record.id }
   }
 
+  #checkRoom(): void {
+    const { store, nowMs } = this.#deps
+    if (store.sharing.liveGrants(nowMs()).length >= MAX_GRANTS)
+      throw new SandwireError('too_many_grants', `Cannot share more than ${MAX_GRANTS} times at once`)
+  }
+
+  /** Tells an account what it is about to hold, and then gives it; what cannot be given is withdrawn there. */
+  async #announced<T>(account: string, held: HeldGrant, arrival: Arrival, give: () => T): Promise<T> {
+    const { holders } = this.#deps
+    await holders.tell(account, held, arrival)
+    try {
+      return give()
+    } catch (error) {
+      await holders.drop(account, held.grant).catch(() => undefined)
+      throw error
+    }
+  }
+
   /** Gives a grant to whoever comes first with the secret of its link; no wait in here, so only one does. */
   #exchange(redeemer: Redeemer, grant: string, secretHash: string): HeldGrant {
+    const { came, held } = this.#judge(redeemer, grant, secretHash)
+    if (came === 'bind') this.#deps.store.sharing.bindGrant(grant, redeemer)
+    return held
+  }
+
+  /** Whether a grant would be given for a link, or is held already; throws when neither. */
+  #judge(
+    redeemer: Redeemer,
+    grant: string,
+    secretHash: string,
+  ): { readonly came: 'bind' | 'held'; readonly held: HeldGrant } {
     const { store, nowMs } = this.#deps
     const record = store.read()
     const found = store.sharing.grant(grant)
@@ -176,10 +223,8 @@ export class SandboxSharing {
       case 'own':
         throw new SandwireError('forbidden', 'Cannot join: this is yours already, the link is for others')
       case 'bind':
-        store.sharing.bindGrant(grant, redeemer)
-        return toHeld(found, record)
       case 'held':
-        return toHeld(found, record)
+        return { came, held: toHeld(found, record) }
     }
   }
 }

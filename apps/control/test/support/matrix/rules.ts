@@ -35,6 +35,8 @@ export interface Demand {
   /** More than the route asks of everybody. */
   readonly need?: 'see' | 'work' | 'own'
   readonly scope?: Scope
+  /** Of who holds the grant, and nobody else's, not even the owner's. */
+  readonly heldBy?: PersonKind
   /** Asks to hold the keyboard. */
   readonly drives?: boolean
 }
@@ -44,7 +46,7 @@ const ORDER = ['watch', 'see', 'work', 'own']
 /** What must come of a request: `allowed`, or the code of its refusal. Who asks, then what for, then where. */
 export function expectedOf(
   policy: Exclude<Policy, 'public'>,
-  { names = 'sandbox', need: extraNeed, scope: extraScope, drives = false }: Demand,
+  { names = 'sandbox', need: extraNeed, scope: extraScope, heldBy, drives = false }: Demand,
   [person, credential]: readonly [PersonKind, CredentialKind],
 ): string {
   const scopes: readonly string[] = CREDENTIALS[credential]
@@ -52,6 +54,7 @@ export function expectedOf(
   if (person === 'none') return 'unauthorized'
   if (!scopes.includes(policy.scope)) return 'forbidden'
   if (extraScope !== undefined && !scopes.includes(extraScope)) return 'forbidden'
+  if (heldBy !== undefined) return person === heldBy ? 'allowed' : MISSING.grant
   if (need === 'self') return 'allowed'
   const has = PEOPLE[person][names === 'session' ? 'session' : 'sandbox']
   if (has === undefined) return MISSING[names]

@@ -114,6 +114,14 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'DELETE /api/account/sessions/:session/pin': [ofSession('/api/account/sessions/:session/pin')],
   'GET /api/audit': [plain('/api/audit')],
   'GET /api/account/grants': [plain('/api/account/grants')],
+  'DELETE /api/account/grants/:grant': [
+    {
+      names: 'grant',
+      heldBy: 'collaborator',
+      spends: 'place',
+      ask: ({ grant }) => ({ path: `/api/account/grants/${grant}` }),
+    },
+  ],
   'POST /api/grants': [
     {
       names: 'sandbox',

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, type RawWebSocket } from '@sandwire/testing'
+import { type RunningControl, startControl } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const REVOKED = { code: 4435, reason: 'revoked' }
+const limits = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+const TIMEOUT_MS = 60_000
+
+let sandboxes: RealSandboxes
+let control: RunningControl
+let bob: Person
+let sandbox: string
+let session: string
+beforeAll(async () => {
+  sandboxes = new RealSandboxes()
+  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  bob = await Person.named(control, 'bob')
+  sandbox = textIn(await bob.post('/api/sandboxes', { name: 'dev' }), 'id')
+  session = textIn(await bob.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 }), 'id')
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+async function watch(person: Person): Promise<RawWebSocket> {
+  const { headers } = person
+  const path = `/attach?session=${session}`
+  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
+  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
+  return handshake.socket
+}
+
+async function accountOf(person: Person): Promise<string> {
+  return textIn(await person.get('/api/whoami'), 'account')
+}
+
+async function shareWith(person: Person): Promise<string> {
+  const made = await bob.post('/api/grants', { sandbox: 'dev' })
+  expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
+  return textIn(made, 'grant')
+}
+
+/** A stranger gives an account as much as they can; returns what came of it, one line per grant. */
+async function pushAt(account: string, name: string): Promise<readonly string[]> {
+  const eve = await Person.named(control, name)
+  const told: string[] = []
+  for (let each = 0; each < 5; each++) {
+    const own = `of-${name}-${each}`
+    await eve.post('/api/sandboxes', { name: own, start: false })
+    const ask = () => eve.post('/api/grants', { sandbox: own, account })
+    const all = await Promise.all(Array.from({ length: 64 }, ask))
+    told.push(...all.map((one) => (one.status === 201 ? 'made' : codeIn(one))))
+  }
+  return told
+}
+
+describe('grants that strangers push at somebody (threat T6)', () => {
+  test(
+    'are refused past a number, and a sign-out still reaches every sandbox',
+    async () => {
+      const ann = await Person.named(control, 'ann', { jti: 'laptop' })
+      await shareWith(ann)
+      const told = await pushAt(await accountOf(ann), 'eve-1')
+      expect(new Set(told)).toEqual(new Set(['made', '429 too_many_grants']))
+      await using socket = await watch(ann)
+      expect((await ann.post('/api/signout', undefined)).status).toBe(204)
+      expect((await socket.closed).frame).toEqual(REVOKED)
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'do not keep a deleted account in what others shared with it',
+    async () => {
+      const ada = await Person.named(control, 'ada')
+      const grant = await shareWith(ada)
+      await pushAt(await accountOf(ada), 'eve-2')
+      expect((await ada.ask('DELETE', '/api/account', { confirm: 'ada' })).status).toBe(200)
+      expect(JSON.stringify((await bob.get('/api/grants?sandbox=dev')).body)).not.toContain(grant)
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'keep nobody from a link of their own, and leave nothing behind where they were refused',
+    async () => {
+      const abe = await Person.named(control, 'abe')
+      const told = await pushAt(await accountOf(abe), 'eve-3')
+      const grant = await shareWith(abe)
+      const list = JSON.stringify((await abe.get('/api/account/grants')).body)
+      expect(list).toContain(grant)
+      expect(list.split('"grant"').length - 1).toBe(told.filter((one) => one === 'made').length + 1)
+      const eve = await Person.named(control, 'eve-3')
+      const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-3-4')).body)
+      expect(made).not.toContain(await accountOf(abe))
+    },
+    TIMEOUT_MS,
+  )
+})
+
+describe('leaving what was shared', () => {
+  test('ends the grant and what it opened, and nothing else (threat T6)', async () => {
+    const [leo, lea] = [await Person.named(control, 'leo'), await Person.named(control, 'lea')]
+    const grant = await shareWith(leo)
+    await shareWith(lea)
+    await using leaves = await watch(leo)
+    await using stays = await watch(lea)
+    expect((await leo.delete(`/api/account/grants/${grant}`)).status).toBe(204)
+    expect((await leaves.closed).frame).toEqual(REVOKED)
+    await stays.sendFrame({ opcode: 9, payload: new Uint8Array() })
+    expect((await stays.nextFrame()).opcode).toBe(10)
+    expect(codeIn(await leo.get(`/api/sandboxes/${sandbox}`))).toBe('404 sandbox_not_found')
+    expect((await leo.get('/api/account/grants')).body).toEqual({ grants: [] })
+    expect(JSON.stringify((await bob.get('/api/grants?sandbox=dev')).body)).not.toContain(grant)
+    await eventually(
+      async () => {
+        const rows = JSON.stringify((await bob.get('/api/audit?action=grant.leave')).body)
+        return rows.includes(grant) && rows.includes('"actorName":"leo"')
+      },
+      { what: 'the row to arrive' },
+    )
+  })
+
+  test('is for who holds it alone: others are told of nothing (threat T4)', async () => {
+    const lou = await Person.named(control, 'lou')
+    const grant = await shareWith(lou)
+    const eve = await Person.named(control, 'eve')
+    const seen = async (id: string) => codeIn(await eve.delete(`/api/account/grants/${id}`))
+    const invented = `${'0'.repeat(32)}.${'0'.repeat(20)}`
+    for (const id of [grant, invented, `${sandbox}.${'0'.repeat(20)}`, 'x'])
+      expect(await seen(id)).toBe('404 not_found')
+    expect(codeIn(await bob.delete(`/api/account/grants/${grant}`))).toBe('404 not_found')
+    expect((await lou.get(`/api/sandboxes/${sandbox}`)).status).toBe(200)
+  })
+})
