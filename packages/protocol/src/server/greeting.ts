@@ -6,6 +6,7 @@ import { resizeTo } from './controls.ts'
 import { replaceLink } from './departure.ts'
 import type { LinkId, Refusal } from './effects.ts'
 import type { LinkRights } from './link-table.ts'
+import { makeRoom, makeRoomForLink } from './seats.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Environment and size for the process that a first hello starts. */
@@ -26,17 +27,17 @@ const TERMINAL_ENV = /^(?:TERM|COLORTERM|LANG|LC_[A-Z_]+|TZ)$/
 
 /** Why a connection cannot even say hello. */
 export function refuseConnection(
-  { life, links, options }: SessionParts,
+  parts: SessionParts,
   rights: LinkRights,
+  nowMs: number,
 ): Refusal | undefined {
+  const { life } = parts
   if (life.state.is === 'gone')
     return { code: 'session_gone', message: 'Cannot attach: the session has ended' }
   if (rights.dialect === 'plain' && life.state.is !== 'pending') {
     return { code: 'needs_v1', message: 'Cannot join a session without the subprotocol "sandwire.v1"' }
   }
-  // As many again may be on their way to replace the ones that are there.
-  if (links.size <= 2 * options.limits.maxAttachments) return undefined
-  return { code: 'too_many_attachments', message: `Cannot attach: the session has ${links.size} connections` }
+  return makeRoomForLink(parts, rights, nowMs)
 }
 
 function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, string>>): Refusal | undefined {
@@ -94,7 +95,7 @@ export function greet(
   }
   return (
     refuseEnvironment(newcomer.rights, hello.env ?? {}) ??
-    makeRoom(parts, newcomer.rights) ??
+    makeRoom(parts, newcomer.rights, nowMs) ??
     join(parts, newcomer, hello, nowMs)
   )
 }
@@ -103,7 +104,8 @@ function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: numb
   const { life, roster, pump, gate, options } = parts
   const isFirst = life.state.is === 'pending'
   startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
-  const role = hello.role ?? newcomer.rights.authority
+  const { authority, usualRole = authority } = newcomer.rights
+  const role = hello.role ?? lesserRole(usualRole, authority)
   const attachment = admit(
     parts,
     newcomer,
@@ -227,34 +229,4 @@ function welcome({ options, outbox, resizes, roster }: SessionParts, attachment:
     rows,
   })
   outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
-}
-
-/**
- * Room for one more attachment. Of those that may still resume, one makes way: the longest gone of whoever has the most
- * attachments, so that nobody can push out the others by coming again and again. The driver's place is kept.
- */
-function makeRoom({ roster, gate, options }: SessionParts, rights: LinkRights): Refusal | undefined {
-  const { maxAttachments } = options.limits
-  // Those that left with input under way still cost memory.
-  if (roster.size < maxAttachments && gate.countWriters() < 2 * maxAttachments) return undefined
-  const seats = new Map<string, number>([[rights.principal, 1]])
-  for (const { principal } of roster.all()) seats.set(principal, (seats.get(principal) ?? 0) + 1)
-  let leaves: { attachment: Attachment; seats: number; sinceMs: number } | undefined
-  for (const attachment of roster.all()) {
-    if (attachment.state.is === 'attached' || attachment.id === roster.lease.holder) continue
-    const candidate = {
-      attachment,
-      seats: seats.get(attachment.principal) ?? 0,
-      sinceMs: attachment.state.sinceMs,
-    }
-    const isWorse = leaves === undefined || candidate.seats > leaves.seats
-    if (isWorse || (candidate.seats === leaves?.seats && candidate.sinceMs < leaves.sinceMs))
-      leaves = candidate
-  }
-  if (leaves === undefined || gate.countWriters() >= 2 * maxAttachments) {
-    const message = `Cannot attach: the session has ${roster.size} attachments`
-    return { code: 'too_many_attachments', message }
-  }
-  roster.forget(leaves.attachment)
-  return undefined
 }

@@ -81,7 +81,7 @@ export class ServerSession {
     nowMs: number,
   ): readonly ServerEffect[] {
     this.#parts.links.add(link, rights, nowMs)
-    const refusal = refuseConnection(this.#parts, rights)
+    const refusal = refuseConnection(this.#parts, rights, nowMs)
     if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
     else if (rights.dialect === 'plain') greetPlain(this.#parts, { link, rights }, start, nowMs)
     return this.#settle(nowMs)
