@@ -209,6 +209,39 @@ describe('join', () => {
     expect(readdirSync(folderOfSignIns)).toEqual([])
   })
 
+  test('uses what a guest is given until it ends, and then says whom to ask', async () => {
+    env = { ...env, SBX_TOKEN: undefined }
+    answers['GET /api/account/grants'] = () => Response.json({ grants: [] })
+    const joinFor = (lifeMs: number) => {
+      const token = `swg_${'g'.repeat(43)}`
+      answers['POST /api/grants/redeem'] = () => redeemed({ token, expiresMs: Date.now() + lifeMs })
+      return cli(['join'], link())
+    }
+    await joinFor(25_000)
+    expect(await cli(['grants'])).toMatchObject({ code: 0 })
+    expect((await cli(['whoami', '--json'])).code).toBe(255)
+    await joinFor(0)
+    const run = await cli(['grants'])
+    expect(run.code).toBe(255)
+    expect(run.stderr).toBe(
+      'sbx-stdio: Signed out: the guest access has ended\n' +
+        'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
+    )
+  })
+
+  test('tells a guest whom the server refuses whom to ask', async () => {
+    env = { ...env, SBX_TOKEN: undefined }
+    answers['POST /api/grants/redeem'] = () => redeemed({ token: `swg_${'g'.repeat(43)}` })
+    await cli(['join'], link())
+    answers['GET /api/account/grants'] = () =>
+      Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
+    expect((await cli(['grants'])).stderr).toBe(
+      'sbx-stdio: Signed out: the server no longer accepts this guest access: no\n' +
+        'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
+    )
+    expect(asked.filter(({ what }) => what === 'GET /api/account/grants')).toHaveLength(1)
+  })
+
   test('refuses a link on the command line, and does not repeat it', async () => {
     const run = await cli(['join', link()])
     expect(run.code).toBe(2)

@@ -126,6 +126,71 @@ describe('a stored sign-in', () => {
     expect(door.shown).toEqual([`Bearer ${first}`, `Bearer ${scene.stored.bearer}`])
   }, 30_000)
 
+  /** Refuses bearers that the test says, and knows whom the others are about. */
+  const refuse = (isRefused: (bearer: string) => boolean): ((request: Request) => Response | undefined) => {
+    return (request) => {
+      const bearer = request.headers.get('authorization')?.slice('Bearer '.length) ?? ''
+      if (!isRefused(bearer)) return undefined
+      return Response.json(
+        { error: { code: 'unauthorized', message: 'The token is not accepted' } },
+        { status: 401 },
+      )
+    }
+  }
+  const refreshes = () => scene.relay.grants.filter((grant) => grant === 'refresh_token').length
+
+  test('is renewed once when the server refuses it before its end', async () => {
+    await scene.login()
+    const first = scene.stored.bearer
+    const check = refuse((bearer) => bearer === first)
+    const who = scene.answers['GET /api/whoami']
+    scene.answers['GET /api/whoami'] = (request) => check(request) ?? who?.(request) ?? new Response()
+    const runs = await Promise.all([scene.cli('whoami'), scene.cli('whoami')])
+    expect(runs.map((run) => run.stdout.toString())).toEqual(['Ann Archer\n', 'Ann Archer\n'])
+    expect(refreshes()).toBe(1)
+    expect(scene.stored.bearer).not.toBe(first)
+  }, 30_000)
+
+  test('that the server refuses renewed too is told, and not tried again', async () => {
+    await scene.login()
+    scene.answers['GET /api/whoami'] = (request) => refuse(() => true)(request) ?? new Response()
+    const before = scene.asked.length
+    const run = await scene.cli('whoami')
+    expect(run.code).toBe(255)
+    expect(run.stderr).toBe(
+      'sbx-stdio: Signed out: the server no longer accepts this sign-in: The token is not accepted\n' +
+        `hint: sign in again: npx sbx-stdio login ${scene.url}\n`,
+    )
+    expect(scene.asked.slice(before).map(({ what }) => what)).toEqual(['GET /api/whoami', 'GET /api/whoami'])
+    expect(refreshes()).toBe(1)
+  }, 30_000)
+
+  test('that the server refuses is renewed once for an attach, which goes on', async () => {
+    await using sandboxd = await startSandboxd()
+    let check: ReturnType<typeof refuse> = () => undefined
+    await using door = openReauthorisingDoor(
+      sandboxd,
+      (request) => scene.answer(request),
+      (request) => check(request),
+    )
+    scene.url = door.url
+    await scene.login()
+    const first = scene.stored.bearer
+    check = refuse((bearer) => bearer === first)
+    const run = await runCli([process.execPath, MAIN, scene.url, '--', 'echo', 'there'], { env: scene.env })
+    expect(run).toMatchObject({ code: 0, stderr: '' })
+    expect(run.stdout.toString()).toBe('there\n')
+    expect(refreshes()).toBe(1)
+    check = refuse(() => true)
+    const end = await runCli([process.execPath, MAIN, scene.url, '--', 'true'], { env: scene.env })
+    expect(end.code).toBe(255)
+    expect(end.stderr).toBe(
+      'sbx-stdio: Signed out: the server no longer accepts this sign-in: The token is not accepted\n' +
+        `hint: sign in again: npx sbx-stdio login ${scene.url}\n`,
+    )
+    expect(refreshes()).toBe(2)
+  }, 30_000)
+
   test('ends an attach in words when it is over', async () => {
     await using sandboxd = await startSandboxd()
     await using door = openReauthorisingDoor(sandboxd, (request) => scene.answer(request))

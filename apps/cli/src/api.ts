@@ -11,12 +11,20 @@ export interface ApiOptions {
   readonly origin: string
   /** The token for each request; undefined when there is none. */
   readonly bearer: () => Promise<string | undefined>
+  /** Makes another token of one that was refused; whether there is one now. */
+  readonly renew?: ((refused: string) => Promise<boolean>) | undefined
 }
 
 export interface Api {
   /** The answer as JSON; undefined when it has no body. Throws `SandwireError`. */
   readonly request: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
   readonly readText: (path: string) => Promise<string>
+}
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
 }
 
 function codeOfStatus(status: number): ErrorCode {
@@ -55,13 +63,11 @@ export function faultOf(error: unknown): string {
 }
 
 /** Speaks to the control API of one server. */
-export function createApi({ origin, bearer }: ApiOptions): Api {
-  async function send(
-    method: string,
-    path: string,
-    body?: unknown,
+export function createApi({ origin, bearer, renew }: ApiOptions): Api {
+  async function sendAs(
+    token: string | undefined,
+    { method, path, body }: Asked,
   ): Promise<{ status: number; text: string }> {
-    const token = await bearer()
     const headers = {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -83,15 +89,23 @@ export function createApi({ origin, bearer }: ApiOptions): Api {
     }
   }
 
+  /** Whoever is refused has had nothing done, so it is safe to ask once more with a token that was renewed. */
+  async function send(asked: Asked): Promise<{ status: number; text: string }> {
+    const token = await bearer()
+    const answer = await sendAs(token, asked)
+    if (answer.status !== 401 || token === undefined || !(await renew?.(token))) return answer
+    return await sendAs(await bearer(), asked)
+  }
+
   return {
     request: async (method, path, body) => {
-      const answer = await send(method, path, body)
+      const answer = await send({ method, path, body })
       const value = parseJson(answer.text)
       if (answer.status < 200 || answer.status > 299) throw errorOf(answer.status, value)
       return value
     },
     readText: async (path) => {
-      const answer = await send('GET', path)
+      const answer = await send({ method: 'GET', path })
       if (answer.status !== 200) throw errorOf(answer.status, parseJson(answer.text))
       return answer.text
     },

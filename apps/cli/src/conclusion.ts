@@ -4,7 +4,7 @@ import type { RunOptions } from './arguments.ts'
 import { comeBackLine, quote, spellSeconds } from './come-back.ts'
 import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSignal } from './exit-code.ts'
 import type { CredentialKind } from './find-server.ts'
-import { hintFor } from './hints.ts'
+import { hintFor, messageFor } from './hints.ts'
 import { printable } from './printable.ts'
 import type { StopSignal } from './stop-signals.ts'
 
@@ -57,7 +57,7 @@ function sayFailure(error: SandwireError, context: ConclusionContext): string[] 
     urlOption: ` --url ${quote(options.typedUrl)}`,
   })
   const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
-  return [`sbx-stdio: ${what}${printable(error.message)}`, `hint: ${hint}`]
+  return [`sbx-stdio: ${what}${printable(messageFor(error, credential))}`, `hint: ${hint}`]
 }
 
 function sayDeparture(context: ConclusionContext): string[] {

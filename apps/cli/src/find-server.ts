@@ -2,7 +2,7 @@ import { findKnown, type KnownServer, originOf, readKnownServers } from './known
 import { type Probe, probeServer } from './probe-server.ts'
 import { parseAddress } from './server-address.ts'
 import { CredentialStore } from './sign-in/credential-store.ts'
-import { requireStoredBearer } from './sign-in/stored-bearer.ts'
+import { renewRefused, requireStoredBearer } from './sign-in/stored-bearer.ts'
 import { readToken, type TokenSources } from './token.ts'
 import { Wrong } from './words.ts'
 
@@ -19,11 +19,19 @@ export interface FoundServer {
   readonly isOwn: boolean
   /** The token for each request; undefined when there is none. */
   readonly bearer: () => Promise<string | undefined>
+  /** Makes another token of one that the server refused before its end; whether there is one now. */
+  readonly renew?: (refused: string) => Promise<boolean>
   readonly credential: CredentialKind
 }
 
-/** Where the credential for a server comes from: an option, a stored sign-in, the file of a server of this machine. */
-export type CredentialKind = 'none' | 'given' | 'signIn' | 'own'
+/** How to be let in at a server. */
+export type Access = Pick<FoundServer, 'bearer' | 'renew' | 'credential'>
+
+/**
+ * Where the credential for a server comes from: an option, a stored sign-in, a link that somebody shared, the file of a
+ * server of this machine.
+ */
+export type CredentialKind = 'none' | 'given' | 'signIn' | 'guest' | 'own'
 
 /** Options that say which server and how to be let in. */
 export interface ServerOptions {
@@ -105,12 +113,17 @@ export function openCredential(
   url: URL,
   options: Pick<ServerOptions, 'token' | 'tokenFile'>,
   env: Environment,
-): Pick<FoundServer, 'bearer' | 'credential'> {
+): Access {
   const sources = tokenSources(url, options, env)
   const origin = originOf(url)
   const store = new CredentialStore(env)
-  if (!isGiven(sources) && store.read(origin) !== undefined)
-    return { bearer: () => requireStoredBearer(store, origin), credential: 'signIn' }
+  const stored = isGiven(sources) ? undefined : store.read(origin)
+  if (stored !== undefined)
+    return {
+      bearer: () => requireStoredBearer(store, origin),
+      renew: (refused) => renewRefused(store, origin, refused),
+      credential: stored.renewal === undefined ? 'guest' : 'signIn',
+    }
   const first = readToken(sources)
   if (!first.isOk) throw new Wrong(first.message, first.hint)
   const bearer = (): Promise<string | undefined> => {

@@ -1,6 +1,7 @@
-import type { ErrorCode } from '@sandwire/protocol'
+import type { ErrorCode, SandwireError } from '@sandwire/protocol'
 import { quote, spellHint } from './come-back.ts'
 import type { CredentialKind } from './find-server.ts'
+import { SIGNED_OUT } from './sign-in/stored-bearer.ts'
 
 /** What the advice depends on. */
 export interface HintContext {
@@ -82,12 +83,30 @@ const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
   reauthorise: 'see whether you are still signed in: ',
 }
 
-/** How to be let in, for one who was let in so far by this; what follows is how to sign in. */
+/** How to be let in, for one who was let in so far by this; what follows is the command for it. */
 const LET_IN: Readonly<Record<CredentialKind, string>> = {
   none: 'give a token with --token-file FILE or SBX_TOKEN, or sign in: ',
   given: 'the token is not accepted here: check --token-file, --token or SBX_TOKEN',
   signIn: 'sign in again: ',
+  guest: 'ask whoever shared it for another link, then: ',
   own: 'start the server again with npm start, or sign in: ',
+}
+
+function wayIn({ url, credential, program }: HintContext): string {
+  if (credential === 'given') return ''
+  return credential === 'guest' ? `${program} join` : `${program} login ${quote(url)}`
+}
+
+const REFUSED: Partial<Readonly<Record<CredentialKind, string>>> = {
+  signIn: 'sign-in',
+  guest: 'guest access',
+}
+
+/** What went wrong, for one who was let in so far by this. */
+export function messageFor({ code, message }: SandwireError, credential: CredentialKind): string {
+  const what = REFUSED[credential]
+  if (code !== 'unauthorized' || what === undefined || message.startsWith(SIGNED_OUT)) return message
+  return `${SIGNED_OUT}: the server no longer accepts this ${what}: ${message}`
 }
 
 /** What to do next about an error. */
@@ -97,8 +116,7 @@ export function hintFor(code: ErrorCode, context: HintContext): string {
   if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)
   if (command !== undefined) return `${PURPOSES[code] ?? ''}${program} ${command}${urlOption}`
-  if (code === 'unauthorized')
-    return `${LET_IN[credential]}${credential === 'given' ? '' : `${program} login ${quote(url)}`}`
+  if (code === 'unauthorized') return `${LET_IN[credential]}${wayIn(context)}`
   if (code === 'session_not_found' || code === 'session_gone') return `start a new one: ${program} ${url}`
   if (code === 'link_lost' && context.isOwn === true)
     return `check that the server runs, or start it with npm start; its address: ${url}`

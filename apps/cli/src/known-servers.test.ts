@@ -114,7 +114,8 @@ describe('findServer', () => {
       address: 'https://far.example',
       isDefault: true,
       isOwn: false,
-      credential: 'signIn',
+      credential: 'guest',
+      renew: expect.any(Function),
       token: 'far-token',
     })
     know(['http://localhost:1', tokenFile('a')])
@@ -128,7 +129,7 @@ describe('findServer', () => {
   test('prefers a sign-in to the token of this machine, and what is given to both', async () => {
     know(['http://localhost:1', tokenFile('a')])
     new CredentialStore(env).write({ version: 1, origin: 'http://localhost:1', bearer: 'mine' })
-    expect(await find(NOTHING, env)).toMatchObject({ credential: 'signIn', token: 'mine', isOwn: true })
+    expect(await find(NOTHING, env)).toMatchObject({ credential: 'guest', token: 'mine', isOwn: true })
     expect(await find({ ...NOTHING, token: 't' }, env)).toMatchObject({ credential: 'given', token: 't' })
     expect(await find({ ...NOTHING, isAnonymous: true }, env)).toMatchObject({
       credential: 'none',

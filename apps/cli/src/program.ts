@@ -6,7 +6,7 @@ import { createRequest } from './attach-request.ts'
 import { programName } from './come-back.ts'
 import { conclude, type ConclusionContext, type Departure, type Outcome } from './conclusion.ts'
 import { EXIT_FAILURE, exitCodeOfSignal } from './exit-code.ts'
-import type { FoundServer } from './find-server.ts'
+import type { Access } from './find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
 import { FLASH_MS, LinkWatch } from './link-watch.ts'
 import { LocalScreen } from './local-screen.ts'
@@ -16,8 +16,6 @@ import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
 import { readWindowSize, watchWindowSize } from './window-size.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
-/** How to be let in: the bearer is asked for anew for each connection. */
-type Access = Pick<FoundServer, 'bearer' | 'credential'>
 
 /** How long to try before the first welcome: somebody waits at a prompt. */
 const CONNECT_FOR_MS = 5_000
@@ -49,6 +47,8 @@ export class Program implements Disposable {
   #startFailure: SandwireError | undefined
   /** Errno of a write that failed for another reason than a reader that left. */
   #writeFault: string | undefined
+  /** The token of the last connection. */
+  #shown: string | undefined
   #isReading = false
   #isRefusalTold = false
 
@@ -96,6 +96,7 @@ export class Program implements Disposable {
       env: collectEnv(this.#env, options.env, isPty),
       name: options.name ?? printable(this.#env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS),
       credentials: () => this.#credentials(),
+      renewCredentials: () => this.#renewCredentials(),
       connectForMs: Math.min(CONNECT_FOR_MS, options.retryForMs),
       retryForMs: options.retryForMs,
       onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
@@ -108,7 +109,12 @@ export class Program implements Disposable {
 
   async #credentials(): Promise<{ headers?: Record<string, string> }> {
     const token = await this.#access.bearer()
+    this.#shown = token
     return token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }
+  }
+
+  async #renewCredentials(): Promise<boolean> {
+    return this.#shown !== undefined && (await this.#access.renew?.(this.#shown)) === true
   }
 
   #listen(): void {

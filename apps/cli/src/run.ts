@@ -11,8 +11,7 @@ async function attachTo(options: RunOptions, env: Environment): Promise<number> 
   // Its output would be its own input to the screen, without end.
   if (options.session !== undefined && options.session === env['SANDWIRE_SESSION'])
     throw new Wrong('Cannot attach a session to itself', 'join it from outside the sandbox')
-  const { bearer, credential } = openCredential(options.url, options, env)
-  using program = new Program(options, env, { bearer, credential })
+  using program = new Program(options, env, openCredential(options.url, options, env))
   return await program.run()
 }
 

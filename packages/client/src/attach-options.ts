@@ -22,6 +22,11 @@ export interface AttachOptions {
     headers?: Readonly<Record<string, string>>
     protocols?: readonly string[]
   }>
+  /**
+   * Called when credentials were refused, once for each connection; true when it is worth asking `credentials` for others
+   * and trying again.
+   */
+  readonly renewCredentials?: () => Promise<boolean>
   readonly cols?: number
   readonly rows?: number
   /** Environment for a process that this attachment starts. */

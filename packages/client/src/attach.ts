@@ -20,6 +20,10 @@ import { withoutTerminalReplies } from './terminal-replies.ts'
 /** The connection of one attempt. */
 interface Attempt {
   readonly attempt: number
+  /** Session that it asked for. */
+  readonly session: string | undefined
+  /** Its credentials were made anew, because those before were refused. */
+  readonly isRenewed: boolean
   socket: Socket | undefined
   isOpen: boolean
   isWelcomed: boolean
@@ -261,8 +265,9 @@ class Attachment implements AttachHandle {
     for (const resume of waiting) resume()
   }
 
-  async #connect(attempt: number, session: string | undefined): Promise<void> {
-    const own: Attempt = { attempt, socket: undefined, isOpen: false, isWelcomed: false, isClosed: false }
+  async #connect(attempt: number, session: string | undefined, isRenewed = false): Promise<void> {
+    const before = { socket: undefined, isOpen: false, isWelcomed: false, isClosed: false }
+    const own: Attempt = { attempt, session, isRenewed, ...before }
     this.#socket = own
     const url = attachUrl(this.#options.url, this.#options.request, { createId: this.#createId, session })
     try {
@@ -286,9 +291,13 @@ class Attachment implements AttachHandle {
         },
       )
     } catch (error) {
-      const reason = SandwireError.from(error)
-      this.#run(this.#session.closed(attempt, { code: reason.code, message: reason.message }, this.#now()))
+      this.#failed(own, error)
     }
+  }
+
+  #failed({ attempt }: Attempt, error: unknown): void {
+    const { code, message } = SandwireError.from(error)
+    this.#run(this.#session.closed(attempt, { code, message }, this.#now()))
   }
 
   async #closed(
@@ -300,6 +309,17 @@ class Attachment implements AttachHandle {
     this.#considerClosed()
     if (this.#isOver()) return
     const reason = told ?? (own.isOpen ? undefined : await explainRefusal(request, fetch))
+    if (reason?.code === 'unauthorized' && !own.isOpen && !own.isRenewed) {
+      try {
+        if (await this.#options.renewCredentials?.()) {
+          if (this.#socket === own && !this.#isOver()) void this.#connect(own.attempt, own.session, true)
+          return
+        }
+      } catch (error) {
+        this.#failed(own, error)
+        return
+      }
+    }
     this.#run(this.#session.closed(own.attempt, reason, this.#now()))
   }
 

@@ -20,6 +20,8 @@ const REAUTHORISE = 4436
 export function openReauthorisingDoor(
   sandboxd: RunningSandboxd,
   answer: (request: Request) => Response | Promise<Response>,
+  /** Turns an attach away. */
+  refuse: (request: Request) => Response | undefined = () => undefined,
 ): ReauthorisingDoor {
   const shown: (string | null)[] = []
   const open = new Set<Bun.ServerWebSocket<Link>>()
@@ -29,6 +31,8 @@ export function openReauthorisingDoor(
     fetch: (request, self) => {
       const { pathname, search } = new URL(request.url)
       if (pathname !== '/attach') return answer(request)
+      const refusal = refuse(request)
+      if (refusal !== undefined) return refusal
       shown.push(request.headers.get('authorization'))
       const options = { protocols: ['sandwire.v1'], headers: { authorization: `Bearer ${sandboxd.secret}` } }
       // Bun takes headers here; the types of browsers know only protocols.

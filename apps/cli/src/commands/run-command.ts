@@ -5,7 +5,7 @@ import { programName, quote, spellHint } from '../come-back.ts'
 import { EXIT_USAGE, exitCodeOfError } from '../exit-code.ts'
 import { findServer, type FoundServer } from '../find-server.ts'
 import { hideArgument } from '../hidden-argument.ts'
-import { hintFor } from '../hints.ts'
+import { hintFor, messageFor } from '../hints.ts'
 import { printable } from '../printable.ts'
 import { type OptionTable, Words, Wrong } from '../words.ts'
 import { audit } from './audit.ts'
@@ -133,7 +133,8 @@ export async function runCommand(
         : error.code === 'bad_request'
           ? help
           : hintOf(error, understood, program)
-    return fail(printable(error.message), hint, exitCodeOfError(error))
+    const message = messageFor(error, understood?.found.credential ?? 'none')
+    return fail(printable(message), hint, exitCodeOfError(error))
   }
 }
 

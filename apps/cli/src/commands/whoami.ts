@@ -15,6 +15,7 @@ const HOW = {
   none: 'without a credential',
   given: 'with the token that was given',
   signIn: 'signed in',
+  guest: 'as a guest',
   own: 'as the user of this machine',
 } as const
 

@@ -41,5 +41,7 @@ test.each([
   [LOCAL, { [LOCAL]: 'fit', [LINK]: 'never', [PRIVATE]: 'fit', [PUBLIC]: 'fit' }],
 ])('mayHaveAsked lets %s name only what is no nearer than it (threat T2)', (asker, verdicts) => {
   const urls = Object.keys(verdicts)
-  expect(Object.fromEntries(urls.map((url) => [url, mayHaveAsked(url, asker)]))).toEqual(verdicts)
+  expect<Record<string, string>>(
+    Object.fromEntries(urls.map((url) => [url, mayHaveAsked(url, asker)])),
+  ).toEqual(verdicts)
 })

@@ -6,12 +6,17 @@ import { openLock } from './lock-file.ts'
 /** So long before its end a bearer is renewed: a request on its way must not arrive too late. */
 const RENEW_BEFORE_MS = 30_000
 
-function isFresh({ expiresMs }: Credential, nowMs: number): boolean {
-  return expiresMs === undefined || expiresMs - RENEW_BEFORE_MS > nowMs
+/** Good for now. What nobody renews is good to its very end. */
+function isFresh({ expiresMs, renewal }: Credential, nowMs: number): boolean {
+  const beforeMs = renewal?.refreshToken === undefined ? 0 : RENEW_BEFORE_MS
+  return expiresMs === undefined || expiresMs - beforeMs > nowMs
 }
 
+/** How the end of a sign-in is told. */
+export const SIGNED_OUT = 'Signed out'
+
 function signedOut(why: string): SandwireError {
-  return new SandwireError('unauthorized', `Signed out: ${why}`)
+  return new SandwireError('unauthorized', `${SIGNED_OUT}: ${why}`)
 }
 
 async function renew(store: CredentialStore, old: Credential): Promise<Credential> {
@@ -72,4 +77,21 @@ export async function storedBearer(store: CredentialStore, origin: string): Prom
       return current.bearer
     throw error
   }
+}
+
+/**
+ * Renews a bearer that the server refused before its end, unless another process has done so. Whether there is another one
+ * to show now; false when it cannot be renewed. Throws like `storedBearer`.
+ */
+export async function renewRefused(
+  store: CredentialStore,
+  origin: string,
+  refused: string,
+): Promise<boolean> {
+  if (store.read(origin)?.renewal?.refreshToken === undefined) return false
+  using _lock = await openLock(`${store.fileOf(origin)}.lock`)
+  const current = store.read(origin)
+  if (current === undefined) throw signedOut('somebody ran logout')
+  if (current.bearer === refused) await renew(store, current)
+  return true
 }
