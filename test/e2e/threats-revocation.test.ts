@@ -161,6 +161,46 @@ describe('while sandboxd stands still', () => {
   }
 })
 
+describe('a collaborator who drives', () => {
+  for (const comes of ['starts it', 'takes it'] as const) {
+    test(`still drives after somebody else was cut off: ${comes} (threat T6)`, async () => {
+      const name = comes === 'starts it' ? 'begun' : 'taken'
+      const { id } = await door.create(name)
+      const ada = new Person(door, tokenOf('ada'))
+      await owner.shareWith(ada, { sandbox: name })
+      const script = `${COUNT}; cat >&2`
+      const options = { output: 'digest', retryForMs: 120_000 } as const
+      await using starter = runShell((comes === 'starts it' ? ada : owner).server(id), script, options)
+      await eventually(() => starter.stdout.length > 0, { what: 'output', ...WAIT })
+      const { session } = starter
+      await using taker =
+        comes === 'starts it' ? undefined : new Attached(ada.server(), { session, take: true }, options)
+      const driver = taker ?? starter
+      await eventually(() => driver.handle.role === 'driver', { what: 'the lease', ...WAIT })
+      const grant = await owner.shareWith(bob, { sandbox: name })
+      await using guest = await follow(bob, session)
+      const daemon = door.sandboxd(id)
+      process.kill(daemon, 'SIGSTOP')
+      try {
+        await owner.send('DELETE', `/api/grants/${grant}`)
+        await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
+      } finally {
+        process.kill(daemon, 'SIGCONT')
+      }
+      await eventually(() => driver.reconnections > 0, { what: 'the cut', ...WAIT })
+      await goesOn(driver)
+      expect(driver.handle.role).toBe('driver')
+      driver.handle.resize(100, 30)
+      await driver.send('last words')
+      driver.handle.eof()
+      expect((await driver.exit).code).toBe(0)
+      expect(driver.stderr.sha256).toBe(new Bun.CryptoHasher('sha256').update('last words').digest('hex'))
+      expect(starter.stdout.sha256).toBe(countedSha256())
+      expect(driver.gaps).toEqual([])
+    }, 180_000)
+  }
+})
+
 test('the command line says why it ended (threat T6)', async () => {
   await door.create('told')
   await using driver = await stream(owner, 'told')

@@ -128,7 +128,7 @@ describe('a collaborator', () => {
     const carl = await invite('carl', { role: 'collaborator' })
     await using helper = open(carl)
     await helper.hello()
-    expect(await helper.next('welcome')).toMatchObject({ role: 'collaborator', authority: 'collaborator' })
+    expect(await helper.next('welcome')).toMatchObject({ role: 'collaborator', authority: 'driver' })
     await helper.send(new TextEncoder().encode('from carl\n'))
     await driver.waitFor('READ from carl')
     await using taker = open(carl, `/terminal/${session}?role=driver&take=1`)

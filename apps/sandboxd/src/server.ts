@@ -237,11 +237,12 @@ class App {
   /** What a connection has of its caller. The wall clock may be set while it lasts, so its time to stay is counted from now. */
   #rightsOf(
     caller: Caller,
-  ): Pick<LinkRights, 'principal' | 'exec' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
+  ): Pick<LinkRights, 'principal' | 'usualRole' | 'exec' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
     const { now, wallClock } = this.#deps
-    const { identity, exec, name, login, grant, reauthoriseMs } = caller
+    const { identity, usualRole, exec, name, login, grant, reauthoriseMs } = caller
     return {
       ...{ principal: identity, exec },
+      ...(usualRole === undefined ? {} : { usualRole }),
       ...(name === undefined ? {} : { name }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),

@@ -10,15 +10,19 @@ function leastOf(roles: readonly Role[]): Role {
 
 /**
  * What a connection may be: no more than the access and the credential allow. A guest in a session who names no role is
- * there to help: whoever shared it would otherwise find them driving, only because nobody did at that moment.
+ * there to help: whoever shared it would otherwise find them driving, only because nobody did at that moment. That is
+ * for sandboxd to apply, since a guest who comes back to what they drove asks for it the same way, and drives on.
  */
-export function authorityOf(
+export function roleAtTheDoor(
   { authority, grant }: Pick<Caller, 'authority' | 'grant'>,
   { joins, query, maxRole }: Pick<AttachCall, 'joins' | 'query' | 'maxRole'>,
-): Caller['authority'] {
-  if (authority === 'control') return authority
+): Pick<Caller, 'authority' | 'usualRole'> {
+  if (authority === 'control') return { authority }
   const asked = new URLSearchParams(query)
   const isSilent = !asked.has('role') && asked.get('take') !== '1'
-  const usual: Role = grant !== undefined && joins !== undefined && isSilent ? 'collaborator' : 'driver'
-  return leastOf([authority, maxRole ?? 'driver', usual])
+  const isGuest = grant !== undefined && joins !== undefined
+  return {
+    authority: leastOf([authority, maxRole ?? 'driver']),
+    ...(isGuest && isSilent ? { usualRole: 'collaborator' } : {}),
+  }
 }

@@ -2,7 +2,7 @@ import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
-import { authorityOf } from './attach-authority.ts'
+import { roleAtTheDoor } from './attach-authority.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
 import { type Caller, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
@@ -48,7 +48,7 @@ export async function passThrough(
   const { session, query, dialect } = call
   const response = await sandboxd.fetch(
     address,
-    { ...startingTemplate(caller, call), authority: authorityOf(caller, call) },
+    { ...startingTemplate(caller, call), ...roleAtTheDoor(caller, call) },
     {
       method: 'GET',
       path: `/attach${query === '' ? '' : `?${query}`}`,

@@ -1,5 +1,5 @@
 import type { AUTHORITIES } from '@sandwire/internal'
-import { COMPATIBLE_FROM, PROTOCOL_VERSION, SandwireError } from '@sandwire/protocol'
+import { COMPATIBLE_FROM, PROTOCOL_VERSION, type Role, SandwireError } from '@sandwire/protocol'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Signer } from '../signer.ts'
@@ -13,6 +13,8 @@ const MAX_JSON_BYTES = 1024 * 1024
 export interface Caller {
   readonly identity: string
   readonly authority: (typeof AUTHORITIES)[number]
+  /** What it is in a session that is new to it, unless it says. */
+  readonly usualRole?: Role
   /** What other attachments see of it. */
   readonly name?: string
   /** What its right to be here hangs on. */

@@ -11,6 +11,8 @@ export interface Caller {
   /** What other attachments see of it, instead of what it calls itself. */
   readonly name: string | undefined
   readonly standing: Standing
+  /** What it is in a session that is new to it, unless it says. */
+  readonly usualRole?: Role
   /** Sign-in and grant that its right to be here hangs on. */
   readonly login?: string
   readonly grant?: string

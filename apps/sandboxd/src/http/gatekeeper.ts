@@ -53,12 +53,14 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     const claims = await verifyInternalToken(publicKey, bearerOf(headers), facts)
     const { identity, name, authority, exec, session, requestId, login, grant, reauthoriseMs, starts, env } =
       claims
+    const { usualRole } = claims
     if (session !== undefined && sandboxOfSession(session) !== sandbox)
       throw new SandwireError('unauthorized', 'Cannot authenticate: the token names a session elsewhere')
     // Reading twice tells nothing new; everything else would be done twice.
     if (method !== 'GET' || readUpgrade(request).isUpgrade) replays.use(claims, facts.nowMs)
     return {
       ...{ identity, name, standing: authority, exec, session, requestId },
+      ...(usualRole === undefined ? {} : { usualRole }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
       ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),

@@ -122,6 +122,29 @@ describe('authority', () => {
     expect(bench.session.roster.lease.holder).toBeNull()
   })
 
+  test('[A11] a newcomer that names no role has the usual one, and may still take the lease', () => {
+    const bench = new Bench()
+    const rights = { usualRole: 'collaborator' } as const
+    const helper = bench.attach({ identity: 1, rights })
+    expect(helper.hears('welcome')).toMatchObject([{ role: 'collaborator', authority: 'driver' }])
+    expect(bench.session.roster.lease.holder).toBeNull()
+    const driver = bench.attach({ identity: 2, rights, role: 'driver' })
+    expect(driver.hears('welcome')).toMatchObject([{ role: 'driver' }])
+    helper.says({ type: 'take' })
+    expect(bench.session.roster.lease.holder).toBe(helper.id)
+    const viewer = bench.attach({ identity: 3, rights: { ...rights, authority: 'viewer' } })
+    expect(viewer.hears('welcome')).toMatchObject([{ role: 'viewer', authority: 'viewer' }])
+  })
+
+  test('[A11] a driver who resumes drives on, whatever newcomers usually are', () => {
+    const bench = new Bench()
+    bench.attach({ identity: 7 }).cut()
+    const rights = { usualRole: 'collaborator' } as const
+    const back = bench.attach({ identity: 7, rights, hello: { resuming: true } })
+    expect(back.hears('welcome')).toMatchObject([{ role: 'driver', authority: 'driver' }])
+    expect(bench.session.roster.lease.holder).toBe(back.id)
+  })
+
   test("[A6] a collaborator lowered to viewer leaves the driver's lease alone", () => {
     const bench = new Bench()
     const driver = bench.attach({ identity: 1 })

@@ -7,6 +7,8 @@ import type { LinkId } from './effects.ts'
 export interface LinkRights {
   readonly principal: string
   readonly authority: Role
+  /** What a newcomer is whose hello names no role; without it, as much as its authority. */
+  readonly usualRole?: Role
   readonly dialect: Dialect
   /** Take the lease even if somebody drives. */
   readonly take: boolean
