@@ -162,7 +162,7 @@ export function createApp({
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, nowMs })
-  addTicketRoutes(app, guardOf, directory)
+  addTicketRoutes(app, guardOf, { directory, sessionNames })
   addSocketRoutes(app, guardOf, {
     directory,
     mint,

@@ -86,6 +86,21 @@ describe('a session token', () => {
     for (const handshake of [first, second]) if (handshake.kind === 'open') handshake.socket.reset()
   })
 
+  test('gets a ticket where its id would, for who it was made for alone', async () => {
+    const { id, token } = await startCat()
+    const given = await post('/api/tickets', { session: token }, ADA)
+    expect(given.status).toBe(201)
+    const { ticket } = (await given.json()) as { ticket: string }
+    const subprotocols = ['sandwire.v1', `sandwire.ticket.${ticket}`]
+    const opened = await upgrade(control, `/terminal/${id}`, { subprotocols, headers: [] })
+    expect((await outcomeOf(opened)).text).toBe('open')
+    for (const [name, whose] of [
+      [token, BOB],
+      [`${token}x`, ADA],
+    ] as const)
+      expect((await post('/api/tickets', { session: name }, whose)).status).toBe(404)
+  })
+
   test('replaces no credential', async () => {
     const { token } = await startCat()
     const path = `/attach?session=${token}`

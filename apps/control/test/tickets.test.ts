@@ -277,6 +277,27 @@ describe('a ticket', () => {
     ).toBe('429 rate_limited')
   })
 
+  test('is there for the owner, and for every other, however many one person asks for', async () => {
+    const many = await startSession('crowded')
+    const give = async (name: string): Promise<Person> => {
+      const person = await Person.named(control, name)
+      const account = textIn(await person.get('/api/whoami'), 'account')
+      expect((await owner.post('/api/grants', { session: many, account })).status).toBe(201)
+      return person
+    }
+    const [eve, ann] = [await give('eve-tickets'), await give('ann-tickets')]
+    const ask = (person: Person) => person.post('/api/tickets', { session: many })
+    const all = await Promise.all(Array.from({ length: 105 }, () => ask(eve)))
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(20)
+    const refused = all.find(({ status }) => status !== 201)
+    expect(refused?.body).toMatchObject({ error: { code: 'rate_limited' } })
+    // Until one of hers ends: they live for half a minute.
+    const waitSeconds = Number(refused?.headers.get('retry-after'))
+    expect(waitSeconds).toBeGreaterThan(15)
+    expect(waitSeconds).toBeLessThanOrEqual(30)
+    for (const person of [owner, ann]) expect((await ask(person)).status).toBe(201)
+  })
+
   test('is asked for in one way only', async () => {
     for (const request of [{}, { sandbox: 'dev', role: 'owner' }, { session: 'x' }, { sandbox, extra: 1 }])
       expect(codeIn(await owner.post('/api/tickets', request))).toBe('400 bad_request')

@@ -1,13 +1,18 @@
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import { unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
+import type { SessionNames } from '../sandbox/session-names.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { placeOf, unwrapPlace } from './place.ts'
 import { ticketBody, ticketMade } from './sharing-schemas.ts'
 
 /** `/api/tickets`: what a page opens its socket with, since it can set no header there. */
-export function addTicketRoutes(app: App, guardOf: GuardOf, directory: Directory): void {
+export function addTicketRoutes(
+  app: App,
+  guardOf: GuardOf,
+  { directory, sessionNames }: { readonly directory: Directory; readonly sessionNames: SessionNames },
+): void {
   app.openapi(
     endpoint(guardOf, {
       method: 'post',
@@ -17,7 +22,8 @@ export function addTicketRoutes(app: App, guardOf: GuardOf, directory: Directory
     }),
     async (context) => {
       const call = callOf(context)
-      const { sandbox: named, session, role } = context.req.valid('json')
+      const { sandbox: named, session: called, role } = context.req.valid('json')
+      const session = called === undefined ? undefined : await sessionNames.resolve(called, call.identity)
       const sandbox = await placeOf(directory, call.identity, { sandbox: named, session })
       const ticket = `${sandbox}.${mintSecret()}`
       const request = {

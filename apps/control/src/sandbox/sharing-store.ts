@@ -1,7 +1,7 @@
 import { numberOf, type Row, textOf } from '../sql.ts'
 import type { Grant } from './access.ts'
 import type { GrantRecord } from './grants.ts'
-import { decodeTicket, encodeTicket, type TicketRecord } from './tickets.ts'
+import { decodeTicket, encodeTicket, type OutTicket, type TicketRecord } from './tickets.ts'
 
 type Exec = (query: string, ...bindings: (string | number | null)[]) => readonly Row[]
 
@@ -129,9 +129,12 @@ export class SharingStore {
   }
 
   /** Tickets that are out, once the expired ones are gone. */
-  countTickets(nowMs: number): number {
+  outTickets(nowMs: number): readonly OutTicket[] {
     this.#exec('DELETE FROM tickets WHERE expires_ms <= ?', nowMs)
-    return this.#exec('SELECT hash FROM tickets').length
+    return this.#exec('SELECT ticket, expires_ms FROM tickets').map((row) => ({
+      account: decodeTicket(textOf(row, 'ticket')).account,
+      expiresMs: numberOf(row, 'expires_ms'),
+    }))
   }
 
   /** Tickets of a sign-in that ended. */

@@ -15,7 +15,7 @@ import {
 import type { SandboxLife } from './life.ts'
 import type { SandboxSessions } from './sessions.ts'
 import type { SandboxStore } from './store.ts'
-import { MAX_TICKETS, ticketScopes, type TicketRecord, type TicketRequest } from './tickets.ts'
+import { ticketScopes, ticketWaitMs, type TicketRecord, type TicketRequest } from './tickets.ts'
 
 /** Ends the connections that hang on something that was withdrawn. */
 export interface Cut {
@@ -148,12 +148,14 @@ export class SandboxSharing {
     const { life, store, nowMs, ticketMs } = this.#deps
     const { identity, name, scopes, login, issuedMs, expiresMs } = call
     const { session, origin } = request
-    const { access } = life.allow(call, session === undefined ? 'work' : 'watch', session)
+    const { access, record } = life.allow(call, session === undefined ? 'work' : 'watch', session)
     const role = request.role ?? access.authority
     if (ROLES.indexOf(role) > ROLES.indexOf(access.authority))
       throw new SandwireError('forbidden', `Cannot become ${role}: you may be ${access.authority} here`)
-    if (store.sharing.countTickets(nowMs()) >= MAX_TICKETS)
-      throw new SandwireError('rate_limited', 'Cannot give more tickets now')
+    const asking = { account: identity, owner: record.owner, nowMs: nowMs() }
+    const retryAfterMs = ticketWaitMs(store.sharing.outTickets(nowMs()), asking)
+    if (retryAfterMs > 0)
+      throw new SandwireError('rate_limited', 'Cannot give more tickets now', { retryAfterMs })
     const endsMs = Math.min(nowMs() + ticketMs, expiresMs ?? Number.POSITIVE_INFINITY)
     const ticket: TicketRecord = {
       ...{ account: identity, name, role, origin },

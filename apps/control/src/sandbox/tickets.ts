@@ -5,8 +5,10 @@ import { SCOPES, type Scope } from '../auth/authenticator.ts'
 
 /** Longest life of a ticket: a slow page gets its socket open, a copied ticket is soon worthless. */
 export const MAX_TICKET_MS = 30_000
-/** Tickets of one sandbox that are out at once. */
-export const MAX_TICKETS = 100
+/** Tickets of one sandbox that are out at once: of its owner, of all others together, and of each of these. */
+const MAX_OWN = 100
+const MAX_OTHERS = 100
+const MAX_EACH = 20
 
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 /** What a ticket is good for of what its credential is: it opens a socket, and nothing else. */
@@ -37,6 +39,29 @@ export interface TicketRequest {
   readonly role?: Role
   /** Origin of the page that asks; null: a program. */
   readonly origin: string | null
+}
+
+/** A ticket that is out. */
+export interface OutTicket {
+  readonly account: string
+  readonly expiresMs: number
+}
+
+/** How long an account has to wait for a ticket; 0 when it need not. Nobody waits because of what one other asked for. */
+export function ticketWaitMs(
+  out: readonly OutTicket[],
+  { account, owner, nowMs }: { readonly account: string; readonly owner: string; readonly nowMs: number },
+): number {
+  const waitFor = (tickets: readonly OutTicket[], most: number): number => {
+    const ends = tickets.map(({ expiresMs }) => expiresMs).toSorted((left, right) => left - right)
+    // As many have to end as leave room for one.
+    const last = ends[ends.length - most]
+    return last === undefined ? 0 : Math.max(1, last - nowMs)
+  }
+  const own = out.filter((ticket) => ticket.account === account)
+  if (account === owner) return waitFor(own, MAX_OWN)
+  const others = out.filter((ticket) => ticket.account !== owner)
+  return Math.max(waitFor(own, MAX_EACH), waitFor(others, MAX_OTHERS))
 }
 
 /** The scopes of a ticket for a credential with these. */
