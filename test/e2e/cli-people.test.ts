@@ -146,6 +146,33 @@ test(
 )
 
 test(
+  'what is shared is left by who holds it',
+  async () => {
+    const shared = await ann.run(['share', 'dev', '--role', 'collaborator'])
+    expect((await bob.run(['join'], shared.stdout.toString())).code).toBe(0)
+    const held = await bob.run(['grants'])
+    const [grant = ''] = /^[0-9a-z]{32}\.[0-9a-z]+/m.exec(held.stdout.toString()) ?? []
+    const worker = bob.start([
+      host.url,
+      '--sandbox',
+      grant.slice(0, 32),
+      '--no-create',
+      '--',
+      'sh',
+      '-c',
+      'echo ready; cat',
+    ])
+    const working = follow(worker)
+    await eventually(() => working.output().includes('ready'), { what: 'the attach', timeoutMs: 20_000 })
+    expect(await bob.run(['leave', grant])).toMatchObject({ code: 0 })
+    expect((await working.done).code).toBe(255)
+    expect((await bob.run(['grants'])).stderr).toContain('nothing is shared with you')
+    expect((await bob.run(['leave', grant])).code).toBe(255)
+  },
+  TIMEOUT_MS,
+)
+
+test(
   'what was done is written down',
   async () => {
     const { rows } = JSON.parse(

@@ -138,7 +138,8 @@ test('grants shows who holds what, and nothing that a terminal would obey', asyn
       ],
     })
   const mine = await cli(['grants'])
-  expect(mine.stdout.toString()).toContain('Ann')
+  expect(mine.stdout.toString()).toMatch(new RegExp(`\n${GRANT} +viewer +Ann `))
+  expect(mine.stderr).toContain('leave one with: npx sbx-stdio leave GRANT\n')
   expect(mine.stderr).toContain(`come back with: npx sbx-stdio ${url} --session ${SESSION}`)
 })
 
@@ -158,6 +159,19 @@ test('revoke withdraws', async () => {
   answers[`DELETE /api/grants/${GRANT}`] = () => new Response(null, { status: 204 })
   expect(await cli(['revoke', GRANT])).toMatchObject({ code: 0 })
   expect((await cli(['revoke', GRANT, '--json'])).stdout.toString()).toBe('{}\n')
+})
+
+test('leave gives back what others share', async () => {
+  answers[`DELETE /api/account/grants/${GRANT}`] = () => new Response(null, { status: 204 })
+  const run = await cli(['leave', GRANT])
+  expect(run).toMatchObject({ code: 0 })
+  expect(run.stderr).toContain('left')
+  expect((await cli(['leave', GRANT, '--json'])).stdout.toString()).toBe('{}\n')
+  const none = await cli(['leave', `${ID}.other`])
+  expect(none.code).toBe(255)
+  expect(none.stderr).toContain('hint: see which there are: npx sbx-stdio grants')
+  const wrong = await cli(['leave'])
+  expect(wrong.stderr).toContain('No grant is given\nhint: npx sbx-stdio grants\n')
 })
 
 describe('join', () => {

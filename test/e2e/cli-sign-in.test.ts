@@ -73,7 +73,43 @@ describe('login', () => {
       Response.json({ error: { code: 'unauthorized', message: 'wrong audience' } }, { status: 401 })
     const { code, done } = await scene.beginLogin()
     await scene.issuer.approveDevice(code, 'ann')
-    expect((await done()).stderr).toContain('the server does not accept it: wrong audience')
+    const run = await done()
+    expect(run.stderr).toContain('the server does not accept it: wrong audience')
+    expect(run.stderr).toContain('hint: ask whoever runs the server to check the audience and the scopes')
+    expect(scene.isSignedIn).toBe(false)
+  })
+
+  test('says what to ask the operator for when the issuer gives a token that only it can read', async () => {
+    scene.answers['GET /api/auth'] = () => scene.auth({ issuer: opaque.url.origin, endpoints: {} })
+    using opaque = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => {
+        const { origin, pathname } = new URL(request.url)
+        if (pathname === '/device')
+          return Response.json({
+            device_code: 'd',
+            user_code: 'CODE',
+            verification_uri: `${origin}/page`,
+            expires_in: 600,
+            interval: 1,
+          })
+        if (pathname === '/token')
+          return Response.json({ access_token: 'opaque', token_type: 'bearer', expires_in: 600 })
+        return Response.json({
+          issuer: origin,
+          token_endpoint: `${origin}/token`,
+          device_authorization_endpoint: `${origin}/device`,
+        })
+      },
+    })
+    scene.answers['GET /api/whoami'] = () =>
+      Response.json({ error: { code: 'unauthorized', message: 'not accepted' } }, { status: 401 })
+    const run = await scene.cli('login', scene.url)
+    expect(run.stderr).toContain('Cannot sign in: the issuer gave a token that the server cannot read')
+    expect(run.stderr).toContain('hint: whoever runs the server has to ask the issuer for another')
+    expect(run.stderr).toContain('"resource" in requestParameters, or "bearer": "id_token"')
+    expect(run.code).toBe(255)
     expect(scene.isSignedIn).toBe(false)
   })
 

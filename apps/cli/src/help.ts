@@ -16,7 +16,8 @@ Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
   share SANDBOX          make a link for somebody else: to watch, or to work there
   join                   use such a link
   grants [SANDBOX]       who may use a sandbox of yours, or what others share with you
-  revoke GRANT           withdraw what was shared
+  revoke GRANT           withdraw what you shared
+  leave GRANT            give back what others share with you
   audit                  who did what in your sandboxes
                          Each takes --json and --help, and finds a server on this machine, or the one that you
                          signed in to, by itself.
@@ -38,7 +39,8 @@ Sessions
   --session ID           join a session instead of starting one
   --role ROLE            driver (default), collaborator (types, does not resize) or viewer (watches)
   --take                 take over from whoever drives
-  --name TEXT            how others in the session see you (default: your user name)
+  --name TEXT            how others in the session see you, where the server has no accounts (default: your user
+                         name); where it has, they see the name of your account
   --keep SECONDS         how long the session lives while nobody is attached (default: 60)
   --overflow WHAT        while nobody is attached and its log is full: block the command (default without
                          a terminal), or trim the oldest output (default with one)

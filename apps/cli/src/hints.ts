@@ -55,6 +55,9 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
     'the server cannot reach what makes sandboxes: look at it, or start it again with npm start',
 }
 
+/** Stands for a sandbox that is not known. */
+const ANY = 'NAME'
+
 /** Commands that help with a sandbox; the first word names it where it is known. */
 const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> = {
   sandbox_not_found: () => 'list',
@@ -64,7 +67,7 @@ const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> =
   needs_discard: (name) => `stop ${name} --discard`,
   name_taken: () => 'list',
   too_many_sandboxes: () => 'list',
-  too_many_grants: (name) => `grants ${name}`,
+  too_many_grants: (name) => (name === ANY ? 'grants' : `grants ${name}`),
   bad_template: () => 'templates',
   reauthorise: () => 'whoami',
 }
@@ -78,7 +81,7 @@ const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
   needs_discard: 'its files would be lost; if that is meant: ',
   name_taken: 'choose another name; see which there are: ',
   too_many_sandboxes: 'remove one with rm NAME; see which there are: ',
-  too_many_grants: 'withdraw some with revoke GRANT; see which there are: ',
+  too_many_grants: 'make room with revoke GRANT or leave GRANT; see which there are: ',
   bad_template: 'see which there are and what they take: ',
   reauthorise: 'see whether you are still signed in: ',
 }
@@ -111,7 +114,7 @@ export function messageFor({ code, message }: SandwireError, credential: Credent
 
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
-  const { url, credential, program, comeBack, sandbox = 'NAME', urlOption = '' } = context
+  const { url, credential, program, comeBack, sandbox = ANY, urlOption = '' } = context
   const fixed = FIXED[code]
   if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)

@@ -47,6 +47,8 @@ export interface CommandContext {
 export interface Task {
   /** Sandbox that it is about, for advice. */
   readonly sandbox?: string
+  /** Command that lists what its words could have meant, for when there is no such thing. */
+  readonly whichThereAre?: string
   /** Address of the server that it is for, where its own words say so. */
   readonly url?: string
   /** It shows no credential, or sees to that itself. */

@@ -5,7 +5,7 @@ import { readOptionalSandbox } from './positionals.ts'
 import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './sharing-views.ts'
 
 const GIVEN_HEADER = ['GRANT', 'ROLE', 'OF', 'HELD BY', 'ENDS IN', 'LABEL']
-const HELD_HEADER = ['SANDBOX', 'SESSION', 'ROLE', 'FROM', 'ENDS IN']
+const HELD_HEADER = ['GRANT', 'ROLE', 'FROM', 'ENDS IN', 'SANDBOX', 'SESSION']
 
 function showGiven(
   grants: readonly Grant[],
@@ -28,22 +28,27 @@ function showGiven(
   io.say(`withdraw one with: ${program} revoke GRANT${urlOption}`)
 }
 
-function showHeld(grants: readonly HeldGrant[], { io, nowMs, program, server }: CommandContext): void {
+function showHeld(
+  grants: readonly HeldGrant[],
+  { io, nowMs, program, server, urlOption }: CommandContext,
+): void {
   const [first] = grants
   if (first === undefined) {
     io.say(`nothing is shared with you; use a link with: ${program} join`)
     return
   }
   const rows = grants.map((grant) => [
-    grant.sandboxName ?? grant.sandbox,
-    grant.session ?? 'all',
+    grant.grant,
     grant.role,
     grant.owner,
     spellLeft(grant.expiresMs, nowMs),
+    grant.sandboxName ?? grant.sandbox,
+    grant.session ?? 'all',
   ])
   io.print(spellTable(HELD_HEADER, rows))
   const session = grants.length === 1 ? printable(first.session ?? 'SESSION') : 'SESSION'
   io.say(`come back with: ${program} ${server} --session ${session}`)
+  io.say(`leave one with: ${program} leave GRANT${urlOption}`)
 }
 
 /** Shows what is shared. */

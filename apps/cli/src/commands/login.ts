@@ -1,11 +1,12 @@
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { AdvisedError } from '../advised-error.ts'
 import { createApi } from '../api.ts'
 import { atLeast, decodeAnswer } from '../at-least.ts'
 import { quote } from '../come-back.ts'
 import { exitCodeOfSignal } from '../exit-code.ts'
 import { printable } from '../printable.ts'
 import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
-import type { Credential } from '../sign-in/credential.ts'
+import { type Credential, isJwt } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import type { Prompt } from '../sign-in/device-sign-in.ts'
 import { type Asker, checkEndpoints } from '../sign-in/endpoint-check.ts'
@@ -18,6 +19,11 @@ import { readOptionalUrl } from './positionals.ts'
 /** The server does not want what the issuer gave. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'no_issuer'])
 
+const REFUSED_HINT = 'ask whoever runs the server to check the audience and the scopes of its issuer'
+const UNREADABLE = 'Cannot sign in: the issuer gave a token that the server cannot read'
+const UNREADABLE_HINT =
+  'whoever runs the server has to ask the issuer for another, in its settings: "resource" in requestParameters, or "bearer": "id_token"'
+
 type Trust = Pick<Asker, 'isTrusted' | 'trustHint'>
 
 const nameShape = atLeast({ name: shape.text(1024) })
@@ -28,15 +34,17 @@ function spellPrompt({ address, code, completeAddress }: Prompt): string {
 }
 
 /** Who somebody is there; undefined when the server cannot be asked now. */
-async function askName(origin: string, bearer: string): Promise<string | undefined> {
+async function askName({ origin, bearer, renewal }: Credential): Promise<string | undefined> {
   const api = createApi({ origin, bearer: () => Promise.resolve(bearer) })
   try {
     return printable(decodeAnswer(nameShape, await api.request('GET', '/api/whoami')).name)
   } catch (caught) {
     const error = SandwireError.from(caught)
-    if (REFUSALS.has(error.code))
-      throw new SandwireError('forbidden', `Cannot sign in: the server does not accept it: ${error.message}`)
-    return undefined
+    if (!REFUSALS.has(error.code)) return undefined
+    if (renewal?.bearerKind === 'access_token' && !isJwt(bearer))
+      throw new AdvisedError('forbidden', UNREADABLE, UNREADABLE_HINT)
+    const what = `Cannot sign in: the server does not accept it: ${error.message}`
+    throw new AdvisedError('forbidden', what, REFUSED_HINT)
   }
 }
 
@@ -124,7 +132,7 @@ is renewed by itself until you sign out.
           io.say('stopped; you are not signed in')
           return exitCodeOfSignal('SIGINT')
         }
-        const name = await askName(origin, credential.bearer)
+        const name = await askName(credential)
         new CredentialStore(env).write(credential)
         if (isJson) io.print(spellJson({ server, origin, name: name ?? null, issuer: info.id }))
         if ((env['SBX_TOKEN'] ?? '') !== '') io.say('SBX_TOKEN is set and comes before it: unset it')

@@ -15,6 +15,7 @@ export const COMMAND_NAMES = [
   'share',
   'grants',
   'revoke',
+  'leave',
   'join',
   'audit',
 ] as const

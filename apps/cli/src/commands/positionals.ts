@@ -44,10 +44,11 @@ export function readOptionalUrl(words: ReadWords): string | undefined {
 
 const GRANT = /^[0-9a-z]{32}\.[0-9a-z]{1,64}$/
 
-export function readGrant(words: ReadWords): string {
+/** A grant by its id; `listed` is the command that lists such. */
+export function readGrant(words: ReadWords, listed: string): string {
   const text = single(words, 'grant')
-  if (text === undefined) throw new Wrong('No grant is given', 'sbx-stdio grants SANDBOX')
-  if (!GRANT.test(text)) throw new Wrong('This is not the id of a grant', 'sbx-stdio grants SANDBOX')
+  if (text === undefined) throw new Wrong('No grant is given', `sbx-stdio ${listed}`)
+  if (!GRANT.test(text)) throw new Wrong('This is not the id of a grant', `sbx-stdio ${listed}`)
   return text
 }
 

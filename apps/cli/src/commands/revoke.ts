@@ -11,9 +11,11 @@ is cut off within seconds. GRANT is an id from sbx-stdio grants SANDBOX.
 `,
   options: {},
   read: (words) => {
-    const grant = readGrant(words)
+    const grant = readGrant(words, 'grants SANDBOX')
+    const sandbox = grant.slice(0, grant.indexOf('.'))
     return {
-      sandbox: grant.slice(0, grant.indexOf('.')),
+      sandbox,
+      whichThereAre: `grants ${sandbox}`,
       run: async ({ api, io, isJson }) => {
         const answer = await api.request('DELETE', `/api/grants/${grant}`)
         if (isJson) io.print(spellJson(answer ?? {}))

@@ -14,6 +14,7 @@ import { create } from './create.ts'
 import { grants } from './grants.ts'
 import { join } from './join.ts'
 import { kill } from './kill.ts'
+import { leave } from './leave.ts'
 import { list } from './list.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
@@ -46,6 +47,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   share,
   grants,
   revoke,
+  leave,
   join,
   audit,
 }
@@ -127,27 +129,26 @@ export async function runCommand(
   } catch (caught) {
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    const hint =
-      error instanceof AdvisedError
-        ? error.hint
-        : error.code === 'bad_request'
-          ? help
-          : hintOf(error, understood, program)
+    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, program)
     const message = messageFor(error, understood?.found.credential ?? 'none')
     return fail(printable(message), hint, exitCodeOfError(error))
   }
 }
 
-function hintOf({ code }: SandwireError, understood: Understood | undefined, program: string): string {
-  const found = understood?.found
-  return hintFor(code, {
+function hintOf(error: SandwireError, understood: Understood | undefined, program: string): string {
+  if (error instanceof AdvisedError) return error.hint
+  const { found, task } = understood ?? {}
+  const urlOption = found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`
+  if (error.code === 'not_found' && task?.whichThereAre !== undefined)
+    return `see which there are: ${program} ${task.whichThereAre}${urlOption}`
+  return hintFor(error.code, {
     url: found?.address ?? '',
     // Whoever was about to sign in has nothing else to try.
-    credential: understood?.task.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
+    credential: task?.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
     isOwn: found?.isOwn === true,
     program,
     comeBack: undefined,
-    sandbox: understood?.task.sandbox,
-    urlOption: found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`,
+    sandbox: task?.sandbox,
+    urlOption,
   })
 }

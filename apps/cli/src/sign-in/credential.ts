@@ -43,6 +43,11 @@ export function decodeCredential(text: string): Credential | undefined {
   }
 }
 
+/** Whether a token looks like one that others than its issuer can read. */
+export function isJwt(token: string): boolean {
+  return /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(token)
+}
+
 /** When a JSON Web Token says that it ends. It is only read, to know when to ask for another. */
 export function endOfJwt(jwt: string): number | undefined {
   try {
