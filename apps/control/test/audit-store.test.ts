@@ -1,11 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { AUDIT_LIFE_MS, AuditStore, MAX_AUDIT_ROWS } from '../src/account/audit-store.ts'
+import { MAX_OTHERS_ROWS, MAX_OWN_ROWS } from '../src/account/audit-shares.ts'
+import { AUDIT_LIFE_MS, AuditStore } from '../src/account/audit-store.ts'
 import { AccountStore } from '../src/account/store.ts'
 import { type AuditEntry, cleanField, nameOfCommand } from '../src/audit/entry.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 const NOW = 1_800_000_000_000
+const OWNER = 'local'
 
 function entry(changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
@@ -31,20 +33,21 @@ function open() {
 }
 
 /** Rows that only differ in their number, without the way that rows usually come. */
-function fill(database: Database, count: number, atMs: number): void {
+function fill(database: Database, count: number, atMs: number, actor = 'local'): void {
   database.run(
     `INSERT INTO audit (id, at_ms, actor, actor_name, action, address, outcome, request_id)
      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-     SELECT 'f' || i || '-' || ?, ?, 'local', '', 'exec', '', 'allowed', 'r' FROM n`,
-    [count, atMs, atMs],
+     SELECT ? || i || '-' || ?, ?, ?, '', 'exec', '', 'allowed', 'r' FROM n`,
+    [count, actor, atMs, atMs, actor],
   )
+  database.run('INSERT INTO audit_shares VALUES (?, ?)', [actor, count])
 }
 
 test('an entry that comes twice is one row', () => {
   const { store, count } = open()
   const once = entry({ id: 'a', code: 'forbidden', outcome: 'refused' })
-  store.add([once, once, entry({ id: 'b' })], NOW)
-  store.add([once], NOW + 1)
+  store.add([once, once, entry({ id: 'b' })], OWNER, NOW)
+  store.add([once], OWNER, NOW + 1)
   expect(count()).toBe(2)
 })
 
@@ -52,7 +55,7 @@ test('rows come newest first, page by page, each once', () => {
   const { store } = open()
   // Two of the same time, and one that arrives late.
   for (const [id, atMs] of Object.entries({ a: 10, b: 20, c: 20, d: 30, e: 5 }))
-    store.add([entry({ id, requestId: id, atMs: NOW + atMs })], NOW)
+    store.add([entry({ id, requestId: id, atMs: NOW + atMs })], OWNER, NOW)
   const seen: string[] = []
   let before: string | null = null
   do {
@@ -71,6 +74,7 @@ test('rows are found by sandbox, by its name, by action and by time', () => {
       entry({ requestId: '2', sandbox: 's2', sandboxName: 'dev', atMs: NOW + 1 }),
       entry({ requestId: '3', atMs: NOW + 2, action: 'signin' }),
     ],
+    OWNER,
     NOW,
   )
   const found = (query: object): string =>
@@ -86,17 +90,61 @@ test('rows are found by sandbox, by its name, by action and by time', () => {
   expect(found({ sandbox: 'dev', action: 'exec', sinceMs: NOW + 1 })).toBe('')
 })
 
-test('there are never more than 100,000 rows, and the oldest go first', () => {
-  const { database, store, count } = open()
-  fill(database, MAX_AUDIT_ROWS, NOW)
-  for (let batch = 0; batch < 30; batch += 1)
+/** Rows of somebody that come the usual way, as many batches as are said. */
+function pour(store: AuditStore, actor: string, batches: number): void {
+  for (let batch = 0; batch < batches; batch += 1)
     store.add(
-      Array.from({ length: 100 }, () => entry({ atMs: NOW + 1 })),
+      Array.from({ length: 100 }, () => entry({ atMs: NOW + 1, actor })),
+      OWNER,
       NOW,
     )
-  expect(count()).toBe(MAX_AUDIT_ROWS)
+}
+
+test('the owner has never more than 50,000 rows, and the oldest go first', () => {
+  const { database, store, count } = open()
+  fill(database, MAX_OWN_ROWS, NOW)
+  pour(store, OWNER, 30)
+  expect(count()).toBe(MAX_OWN_ROWS)
   const [oldest] = database.query('SELECT id FROM audit WHERE at_ms = ? ORDER BY seq LIMIT 1').values(NOW)
-  expect(oldest).toEqual([`f3001-${NOW}`])
+  expect(oldest).toEqual([`local3001-${NOW}`])
+})
+
+test('(threat T50) whoever fills the audit pushes out their own rows and nobody else’s', () => {
+  const { database, store, count } = open()
+  const rowsOf = (actor: string): number =>
+    Number(database.query('SELECT COUNT(*) FROM audit WHERE actor = ?').values(actor)[0]?.[0])
+  fill(database, MAX_OWN_ROWS, NOW, OWNER)
+  fill(database, 40, NOW, 'bob')
+  fill(database, MAX_OTHERS_ROWS - 40, NOW, 'mallory')
+  pour(store, 'mallory', 20)
+  expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 40, MAX_OTHERS_ROWS - 40])
+  // One with few rows gets room from the one with most.
+  pour(store, 'bob', 3)
+  expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340, MAX_OTHERS_ROWS - 340])
+  // Two with equally much share what is too much.
+  fill(database, MAX_OTHERS_ROWS - 340, NOW, 'eve')
+  for (let part = 0; part < 200; part += 1) store.add([], OWNER, NOW)
+  expect([OWNER, 'bob'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340])
+  expect(rowsOf('mallory')).toBe(rowsOf('eve'))
+  expect(count()).toBe(MAX_OWN_ROWS + MAX_OTHERS_ROWS)
+  pour(store, OWNER, 20)
+  expect(count()).toBe(MAX_OWN_ROWS + MAX_OTHERS_ROWS)
+  expect(rowsOf('bob')).toBe(340)
+})
+
+test('what everybody has is counted right, whatever comes twice and goes by age', () => {
+  const { database, store } = open()
+  const once = entry({ id: 'a', actor: 'bob' })
+  store.add([once, once, entry(), entry({ actor: 'eve', atMs: NOW + 5 })], OWNER, NOW)
+  store.add([once], OWNER, NOW)
+  const shares = () => database.query('SELECT actor, held FROM audit_shares ORDER BY actor').values()
+  expect(shares()).toEqual([
+    ['bob', 1],
+    ['eve', 1],
+    ['local', 1],
+  ])
+  store.prune(NOW + AUDIT_LIFE_MS)
+  expect(shares()).toEqual([['eve', 1]])
 })
 
 test('no single request removes much: a big backlog goes in parts', () => {
@@ -110,7 +158,7 @@ test('no single request removes much: a big backlog goes in parts', () => {
 
 test('after 90 days a row is not shown, and it is removed', () => {
   const { store, count } = open()
-  store.add([entry({ requestId: 'old' })], NOW)
+  store.add([entry({ requestId: 'old' })], OWNER, NOW)
   const shown = (nowMs: number): number => store.page({ limit: 10 }, nowMs).rows.length
   expect(store.nextExpiryMs).toBe(NOW + AUDIT_LIFE_MS)
   expect(shown(NOW + AUDIT_LIFE_MS - 1)).toBe(1)
@@ -129,8 +177,8 @@ test('(threat T36) no text of a row can end a line, move a cursor, turn text aro
   const texts = ['actor', 'actorName', 'sandbox', 'sandboxName', 'session', 'grant', 'address'] as const
   const more = ['code', 'template', 'command', 'login', 'requestId'] as const
   for (const field of [...texts, ...more]) {
-    store.add([entry({ [field]: EVIL })], NOW)
-    store.add([entry({ [field]: 'x'.repeat(100_000) })], NOW)
+    store.add([entry({ [field]: EVIL })], OWNER, NOW)
+    store.add([entry({ [field]: 'x'.repeat(100_000) })], OWNER, NOW)
   }
   for (const row of store.page({ limit: 100 }, NOW).rows)
     for (const value of Object.values(row)) {

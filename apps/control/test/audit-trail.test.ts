@@ -7,7 +7,7 @@ import { AccountStore } from '../src/account/store.ts'
 import { Chatter } from '../src/audit/chatter.ts'
 import type { AuditEntry } from '../src/audit/entry.ts'
 import { SCOPES } from '../src/auth/authenticator.ts'
-import { BATCH, MAX_WAITING } from '../src/sandbox/audit-outbox.ts'
+import { BATCH, DROPS_GATHER_MS, MAX_WAITING } from '../src/sandbox/audit-outbox.ts'
 import { AuditTrail } from '../src/sandbox/audit-trail.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -31,9 +31,9 @@ function open() {
   const lost: string[] = []
   let wakes = 0
   let ids = 0
-  const deliver = async (_owner: string, entries: readonly AuditEntry[]): Promise<void> => {
+  const deliver = async (owner: string, entries: readonly AuditEntry[]): Promise<void> => {
     const fate = post.shift() ?? 'arrives'
-    if (fate !== 'is lost') account.add(entries, clock.nowMs)
+    if (fate !== 'is lost') account.add(entries, owner, clock.nowMs)
     if (fate !== 'arrives') throw new Error('No answer')
   }
   const boot = () => {
@@ -58,6 +58,17 @@ function open() {
   }
   const rows = () => account.page({ limit: 5_000 }, clock.nowMs).rows
   return { ...first, database, lost, boot, post, clock, write, rows, wakes: () => wakes }
+}
+
+/** Makes somebody known in the sandbox. */
+function letIn(store: SandboxStore, account: string): void {
+  store.sharing.insertGrant(
+    {
+      ...{ id: `${ID}.${account}`, role: 'viewer', label: '', createdMs: NOW, expiresMs: NOW + 86_400_000 },
+      ...{ ownerName: 'owner', holder: { account, name: account } },
+    },
+    undefined,
+  )
 }
 
 test('what was written arrives once, however often its delivery fails, and after a crash', async () => {
@@ -98,31 +109,82 @@ test('what is written while a batch is on its way is neither lost nor forgotten'
 })
 
 test('when too many wait, later ones are counted, and the count is told once', async () => {
-  const { trail, boot, post, write, rows } = open()
+  const { trail, boot, post, clock, write, rows } = open()
   for (let index = 0; index < MAX_WAITING + 7; index += 1) await write(trail, `r${index}`)
   post.push('is lost')
   expect(await rejectionOf(trail.flush())).toBeInstanceOf(Error)
   await boot().trail.flush()
+  expect(rows()).toHaveLength(MAX_WAITING)
+  clock.nowMs += DROPS_GATHER_MS
+  post.push('arrives but nobody hears of it')
+  expect(await rejectionOf(boot().trail.flush())).toBeInstanceOf(Error)
+  await boot().trail.flush()
   const dropped = rows().filter(({ action }) => action === 'audit.dropped')
-  expect(dropped).toMatchObject([{ dropped: 7, sandbox: ID, actor: '' }])
+  expect(dropped).toMatchObject([{ dropped: 7, sandbox: ID, actor: 'owner' }])
   expect(rows()).toHaveLength(MAX_WAITING + 1)
   expect(rows().filter(({ requestId }) => requestId === `r${MAX_WAITING}`)).toHaveLength(0)
 })
 
 test('a count that may have been told is not changed any more', async () => {
-  const { trail, store, boot, post, write, rows } = open()
+  const { trail, store, boot, clock, post, write, rows } = open()
   for (let index = 0; index < MAX_WAITING + 1; index += 1) await write(trail, `r${index}`)
   // All but the last batch arrive; that one, with the count in it, arrives without an answer.
   post.push(...Array.from({ length: MAX_WAITING / BATCH }, () => 'arrives' as const))
   post.push('arrives but nobody hears of it')
+  clock.nowMs += DROPS_GATHER_MS
   expect(await rejectionOf(trail.flush())).toBeInstanceOf(Error)
   expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 1 }])
   for (let index = 0; index < MAX_WAITING + 2; index += 1) await write(boot().trail, `s${index}`)
+  clock.nowMs += DROPS_GATHER_MS
   await boot().trail.flush()
   const counts = rows().map(({ dropped }) => dropped ?? 0)
   const told = counts.reduce((sum, count) => sum + count, 0)
   expect(rows().length - counts.filter((count) => count > 0).length + told).toBe(2 * MAX_WAITING + 3)
   expect(store.audit.isEmpty).toBe(true)
+})
+
+test('(threat T50) what others leave waiting keeps no row of the owner out', async () => {
+  const { trail, store, clock, write, rows } = open()
+  for (const account of ['bob', 'eve', 'mallory', 'trent']) letIn(store, account)
+  for (const account of ['bob', 'eve', 'mallory', 'trent'])
+    for (let index = 0; index < 300; index += 1) await write(trail, `${account}${index}`, account)
+  for (let index = 0; index < 100; index += 1) await write(trail, `own${index}`)
+  await trail.flush()
+  expect(rows().filter(({ actor }) => actor === 'owner')).toHaveLength(100)
+  clock.nowMs += DROPS_GATHER_MS
+  await trail.flush()
+  expect(rows().filter(({ action }) => action === 'audit.dropped')).toHaveLength(3)
+})
+
+test('(threat T50) a person who does a lot leaves a bounded number of rows, and one count a minute', async () => {
+  const { trail, store, clock, write, rows } = open()
+  letIn(store, 'bob')
+  for (let index = 0; index < 2_000; index += 1) {
+    await write(trail, `r${index}`, 'bob')
+    if (index % 10 === 0) await trail.flush()
+  }
+  expect(rows()).toHaveLength(300)
+  clock.nowMs += DROPS_GATHER_MS
+  await trail.flush()
+  expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([
+    { actor: 'bob', actorName: 'bob', dropped: 1_700 },
+  ])
+  for (let index = 0; index < 500; index += 1) await write(trail, `own${index}`)
+  await trail.flush()
+  expect(rows().filter(({ actor }) => actor === 'owner')).toHaveLength(500)
+})
+
+test('a deed that changed nothing leaves no row, and a refused one does', async () => {
+  const { trail, store, rows } = open()
+  const about = (value: string | undefined) => ({
+    action: 'grant.redeem' as const,
+    hasChanged: value !== 'same',
+  })
+  await trail.watch(call('a'), about, () => 'same')
+  expect(store.audit.isEmpty).toBe(true)
+  await trail.watch(call('b'), about, () => 'other')
+  await trail.flush()
+  expect(rows()).toHaveLength(1)
 })
 
 test('a stranger leaves no row, whatever they try', async () => {
@@ -134,23 +196,28 @@ test('a stranger leaves no row, whatever they try', async () => {
 test('(threat T50) whoever is refused over and over does not push out what others did', () => {
   const chatter = new Chatter()
   const refused = { actor: 'guest', action: 'sandbox.stop', outcome: 'refused' } as const
-  const admitted = (row: Parameters<Chatter['admits']>[0], fromMs: number): number =>
-    Array.from({ length: 1_000 }, (_, index) => chatter.admits(row, fromMs + index)).filter(Boolean).length
+  const admitted = (row: Parameters<Chatter['admits']>[0], fromMs: number, isOwner = false): number =>
+    Array.from({ length: 1_000 }, (_, index) => chatter.admits(row, isOwner, fromMs + index / 1_000)).filter(
+      Boolean,
+    ).length
   expect(admitted(refused, NOW)).toBe(60)
   expect(admitted({ ...refused, action: 'output.read', outcome: 'allowed' }, NOW + 1_000)).toBe(0)
   // Others, and what is not free, are not touched by that.
   expect(admitted({ ...refused, actor: 'other' }, NOW)).toBe(60)
-  expect(admitted({ actor: 'guest', action: 'exec', outcome: 'allowed' }, NOW)).toBe(1_000)
-  expect(chatter.admits(refused, NOW + 20_000)).toBe(true)
+  expect(admitted({ actor: 'guest', action: 'exec', outcome: 'allowed' }, NOW)).toBe(300)
+  expect(admitted({ actor: 'guest', action: 'ticket.create', outcome: 'allowed' }, NOW)).toBe(0)
+  expect(admitted({ actor: 'owner', action: 'exec', outcome: 'allowed' }, NOW, true)).toBe(1_000)
+  expect(chatter.admits(refused, false, NOW + 20_000)).toBe(true)
 })
 
 test('rows left out because somebody is refused too often are counted', async () => {
-  const { trail, rows } = open()
+  const { trail, clock, rows } = open()
   for (let index = 0; index < 70; index += 1) {
     const scene = trail.look(call('x'))
     if (scene === undefined) throw new Error('There is a sandbox')
     await trail.write(call(`r${index}`), { action: 'sandbox.stop' }, scene, 'forbidden')
   }
+  clock.nowMs += DROPS_GATHER_MS
   await trail.flush()
   expect(rows().filter(({ outcome }) => outcome === 'refused')).toHaveLength(60)
   expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 10 }])

@@ -28,7 +28,11 @@ let control: RunningControl
 let owner: Person
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({ birthplace: sandboxes, bindings: { JWT_SECRET } })
+  control = await startControl({
+    birthplace: sandboxes,
+    bindings: { JWT_SECRET },
+    config: { commands: { blocked: ['reboot'] } },
+  })
   owner = new Person(control, TOKEN)
 })
 afterAll(async () => {
@@ -180,6 +184,42 @@ describe('the audit', () => {
     // Strangers are in the log alone.
     expect(await auditOf(stranger)).toEqual([])
     expect(control.log.filter((line) => line.includes('"event":"refused"')).length).toBeGreaterThan(2)
+    await owner.delete(`/api/sandboxes/${id}`)
+  })
+
+  test('(threat T50) has no row for a link that is exchanged again by who holds it', async () => {
+    const bob = await Person.named(control, 'again')
+    const id = await make(owner, 'again')
+    const grant = await owner.post('/api/grants', { sandbox: id, role: 'viewer' })
+    for (let time = 0; time < 20; time += 1)
+      expect((await bob.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
+    expect((await bob.post('/api/tickets', { sandbox: id })).status).toBe(403)
+    const rows = await rowsWhen(owner, `&sandbox=${id}`, (all) =>
+      all.some(({ action }) => action === 'ticket.create'),
+    )
+    expect(rows.map(brief).toReversed()).toEqual([
+      'sandbox.create allowed',
+      'grant.create allowed',
+      'grant.redeem allowed',
+      'ticket.create refused forbidden',
+    ])
+    await owner.delete(`/api/sandboxes/${id}`)
+  })
+
+  test('names the command that is blocked, and nothing of its arguments', async () => {
+    const id = await make(owner, 'blocking')
+    const cmd = `/sbin/reboot`
+    await owner.post(`/api/sandboxes/${id}/exec`, { cmd, args: [CANARY] })
+    await owner.post(`/api/sandboxes/${id}/sessions`, { cmd, args: [CANARY] })
+    await open(`/attach?sandbox=${id}&cmd=${cmd}&arg=${CANARY}`)
+    const rows = await rowsWhen(owner, `&sandbox=${id}`, (all) => all.length === 4)
+    expect(rows.map((row) => [brief(row), row.command]).toReversed()).toEqual([
+      ['sandbox.create allowed', null],
+      ['exec refused command_blocked', 'reboot'],
+      ['session.start refused command_blocked', 'reboot'],
+      ['session.start refused command_blocked', 'reboot'],
+    ])
+    expect(JSON.stringify(rows)).not.toContain(CANARY)
     await owner.delete(`/api/sandboxes/${id}`)
   })
 

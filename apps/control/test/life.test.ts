@@ -94,6 +94,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'grants',
         'tickets',
         'audit_outbox',
+        'audit_drops',
         'cuts',
         'ended_logins',
         'migrations',

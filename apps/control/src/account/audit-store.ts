@@ -1,11 +1,10 @@
 import { type AuditEntry, cleanEntry } from '../audit/entry.ts'
 import type { Action } from '../audit/actions.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
+import { AuditShares } from './audit-shares.ts'
 
 /** How long a row is kept. */
 export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
-/** Most rows of one account. */
-export const MAX_AUDIT_ROWS = 100_000
 /** Rows removed at a time, a few times what one delivery adds: no request waits for a long clean-up. */
 const PRUNED_AT_ONCE = 500
 
@@ -99,29 +98,27 @@ function toAuditRow(row: Row): AuditRow {
 /** The audit of one account. Its tables are made with those of the account's store. */
 export class AuditStore {
   readonly #sql: Sql
+  readonly #shares: AuditShares
 
   constructor(sql: Sql) {
     this.#sql = sql
+    this.#shares = new AuditShares(sql)
   }
 
-  /** Adds rows; one that is there already is not added again. */
-  add(entries: readonly AuditEntry[], nowMs: number): void {
-    for (const entry of entries) this.#insert(cleanEntry(entry))
+  /** Adds rows to the audit of `owner`; one that is there already is not added again. */
+  add(entries: readonly AuditEntry[], owner: string, nowMs: number): void {
+    const added = entries.map(cleanEntry).filter((entry) => this.#insert(entry))
+    this.#shares.add(added.map(({ actor }) => actor))
     this.prune(nowMs)
+    for (const { actor, held } of this.#shares.surplus(owner, PRUNED_AT_ONCE))
+      this.#delete('SELECT seq FROM audit WHERE actor = ? ORDER BY seq LIMIT ?', actor, held)
   }
 
-  /** Removes some of what is too old or too much. */
+  /** Removes some of what is too old. */
   prune(nowMs: number): void {
-    this.#sql.exec(
-      'DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms <= ? ORDER BY at_ms LIMIT ?)',
+    this.#delete(
+      'SELECT seq FROM audit WHERE at_ms <= ? ORDER BY at_ms LIMIT ?',
       nowMs - AUDIT_LIFE_MS,
-      PRUNED_AT_ONCE,
-    )
-    // Numbers are never used twice, so there are at most as many rows as numbers: nothing has to be counted.
-    this.#sql.exec(
-      `DELETE FROM audit WHERE seq IN (
-         SELECT seq FROM audit WHERE seq <= (SELECT MAX(seq) FROM audit) - ? ORDER BY seq LIMIT ?)`,
-      MAX_AUDIT_ROWS,
       PRUNED_AT_ONCE,
     )
   }
@@ -158,11 +155,18 @@ export class AuditStore {
     }
   }
 
-  #insert(entry: AuditEntry): void {
-    this.#sql.exec(
+  /** Removes the rows whose numbers a query finds. */
+  #delete(query: string, ...bindings: (string | number)[]): void {
+    const gone = this.#sql.exec(`DELETE FROM audit WHERE seq IN (${query}) RETURNING actor`, ...bindings)
+    this.#shares.remove(gone.toArray().map((row) => textOf(row, 'actor')))
+  }
+
+  /** False when it is there already. */
+  #insert(entry: AuditEntry): boolean {
+    const inserted = this.#sql.exec(
       `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
          code, template, command, login, request_id, dropped, grant_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
       entry.id,
       entry.atMs,
       entry.actor,
@@ -181,5 +185,6 @@ export class AuditStore {
       entry.dropped ?? null,
       entry.grant ?? null,
     )
+    return inserted.toArray().length > 0
   }
 }

@@ -194,10 +194,10 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#attaches.take(limits.attachesPerMinutePerUser, Date.now()))
   }
 
-  /** Writes down what was done or refused; an entry that is there already is not written again. */
-  recordAudit(entries: readonly AuditEntry[]): Promise<Outcome<void>> {
+  /** Writes down what was done or refused; an entry that is there already is not written again. `owner` is this account. */
+  recordAudit(owner: string, entries: readonly AuditEntry[]): Promise<Outcome<void>> {
     return this.#run(async () => {
-      this.#audit.add(entries, Date.now())
+      this.#audit.add(entries, owner, Date.now())
       await this.#watchAudit()
     })
   }

@@ -3,6 +3,7 @@ import type { SessionFacts } from '../sandbox/session-view.ts'
 import { SHARED_ARRIVAL_MIGRATIONS, SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
+import { AUDIT_SHARE_MIGRATIONS } from './audit-shares.ts'
 import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
 import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS } from './farewells.ts'
 
@@ -38,6 +39,7 @@ const MIGRATIONS: readonly string[] = [
   ...FAREWELL_MIGRATIONS,
   ...ENDED_MIGRATIONS,
   ...SHARED_ARRIVAL_MIGRATIONS,
+  ...AUDIT_SHARE_MIGRATIONS,
 ]
 
 /** A session in the account's index. */

@@ -1,26 +1,27 @@
 import { Buckets } from '../http/buckets.ts'
 import type { Action } from './actions.ts'
 
-/** Rows of one person that cost them nothing to cause: so many at once, then one every so often. */
-const BURST = 60
-const PER_SECOND = 0.1
 const MAX_PEOPLE = 256
+/** Rows of one person that cost them nothing to cause: so many at once, then one every so often. */
+const FREE = { perSecond: 0.1, burst: 60, max: MAX_PEOPLE }
+/** Rows of what one person does in a sandbox of somebody else: more than hands do, less than a loop. */
+const OF_OTHERS = { perSecond: 1, burst: 300, max: MAX_PEOPLE }
 
 const READS: ReadonlySet<Action> = new Set(['output.read', 'logs.read'])
 
-/**
- * Keeps anybody from pushing everything else out of an audit: being refused and reading are free, and an audit has room
- * for so many rows.
- */
+/** Keeps anybody from filling an audit as fast as requests can be made; whose rows stay is for the account to see to. */
 export class Chatter {
-  readonly #people = new Buckets({ perSecond: PER_SECOND, burst: BURST, max: MAX_PEOPLE })
+  readonly #free = new Buckets(FREE)
+  readonly #ofOthers = new Buckets(OF_OTHERS)
 
-  /** Whether a row is to be written. */
+  /** Whether a row is to be written. `isOwner`: of the audit that it is for. */
   admits(
     row: { readonly actor: string; readonly action: Action; readonly outcome: 'allowed' | 'refused' },
+    isOwner: boolean,
     nowMs: number,
   ): boolean {
-    const isCheap = row.outcome === 'refused' || READS.has(row.action)
-    return !isCheap || this.#people.take(row.actor, nowMs)
+    const isFree = row.outcome === 'refused' || READS.has(row.action)
+    if (isFree) return this.#free.take(row.actor, nowMs)
+    return isOwner || this.#ofOthers.take(row.actor, nowMs)
   }
 }

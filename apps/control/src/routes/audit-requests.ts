@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
-import { isRefusal } from '../audit/entry.ts'
+import { isRefusal, nameOfCommand } from '../audit/entry.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
@@ -22,6 +22,8 @@ export interface AuditDependencies {
 export interface AuditTarget {
   readonly sandbox?: string | undefined
   readonly session?: string | undefined
+  /** Command that is to be run; of it only the name is written down. */
+  readonly command?: string | undefined
 }
 
 /** Deeds about an account and not about a sandbox, which writes down its own. */
@@ -37,11 +39,17 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
 
   const noteRefusal = async (call: SandboxCall, target: AuditTarget, error: SandwireError): Promise<void> => {
     const place = await placeOf(directory, call.identity, target)
-    if (place === undefined) return noteOfAccount(call, error)
-    unwrap(await directory.sandbox(place).noteRefusal(call, error.code, target.session))
+    const command = target.command === undefined ? {} : { command: nameOfCommand(target.command) }
+    if (place === undefined) return noteOfAccount(call, error, command)
+    const about = { session: target.session, ...command }
+    unwrap(await directory.sandbox(place).noteRefusal(call, error.code, about))
   }
 
-  const noteOfAccount = async (call: SandboxCall, error?: SandwireError): Promise<void> => {
+  const noteOfAccount = async (
+    call: SandboxCall,
+    error?: SandwireError,
+    about: { readonly command?: string } = {},
+  ): Promise<void> => {
     const { identity, name, address, requestId, action, login } = call
     if (action === undefined) return
     const entry = {
@@ -49,8 +57,9 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       ...({ address, requestId, outcome: error === undefined ? 'allowed' : 'refused' } as const),
       ...(error === undefined ? {} : { code: error.code }),
       ...(login === undefined ? {} : { login }),
+      ...about,
     }
-    unwrap(await directory.account(identity).recordAudit([entry]))
+    unwrap(await directory.account(identity).recordAudit(identity, [entry]))
   }
 
   return async (context, next) => {
@@ -62,7 +71,8 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     if (refusal === undefined && (error !== undefined || !OF_ACCOUNTS.has(action))) return
     const call = callOf(context)
     const outcome = refusal === undefined ? 'allowed' : 'refused'
-    if (!chatter.admits({ actor: call.identity, action, outcome }, nowMs())) {
+    // What is not refused here is about one's own account.
+    if (!chatter.admits({ actor: call.identity, action, outcome }, true, nowMs())) {
       metrics.count('sandwire_audit_left_out_total')
       return
     }
@@ -83,6 +93,7 @@ function targetOf(target: AuditTarget | undefined, request: Request): AuditTarge
   return {
     sandbox: target?.sandbox ?? query.get('sandbox') ?? undefined,
     session: target?.session ?? query.get('session') ?? undefined,
+    command: target?.command ?? query.get('cmd') ?? undefined,
   }
 }
 

@@ -39,6 +39,11 @@ export function setSignedIn(context: Context<AppEnv>, person: Omit<Identity, 'vi
   context.set('identity', { ...person, via: 'cookie' })
 }
 
+/** Says which command is asked for, so that its name is written down when it is refused. */
+export function noteCommand(context: Context<AppEnv>, command: string | undefined): void {
+  if (command !== undefined) context.set('target', { ...context.get('target'), command })
+}
+
 /** The caller of a route behind a credential, as objects are told. */
 export function callOf(context: Asking): SandboxCall {
   return callFor(context, identityOf(context))

@@ -12,7 +12,7 @@ import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import type { ProcessRequest, StartOptions } from '../sandbox/sessions.ts'
-import { type App, callOf } from './context.ts'
+import { type App, callOf, noteCommand } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import {
   execBody,
@@ -180,7 +180,9 @@ export function addSessionRoutes(
       responses: { 201: json(namedSessionView, 'The session; attach to it by its id') },
     }),
     async (context) => {
-      const { call, request, start } = readStart(context.req.valid('json'), callOf(context), commands)
+      const asked = context.req.valid('json')
+      noteCommand(context, asked.cmd)
+      const { call, request, start } = readStart(asked, callOf(context), commands)
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const object = directory.sandbox(sandbox)
@@ -201,6 +203,7 @@ export function addSessionRoutes(
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const { timeoutSeconds, ...request } = context.req.valid('json')
+      noteCommand(context, request.cmd)
       commands.checkFree(call, request.cmd)
       const object = directory.sandbox(sandbox)
       const session = mint.mintSession(sandbox)

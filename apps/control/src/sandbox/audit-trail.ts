@@ -4,7 +4,7 @@ import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal } from '../audit/entry.ts'
 import { isDiskFull, nameFault } from '../disk-full.ts'
 import type { Log } from '../log.ts'
-import type { AuditOutbox } from './audit-outbox.ts'
+import { type AuditOutbox, DROPS_GATHER_MS } from './audit-outbox.ts'
 import type { SandboxCall } from './call.ts'
 import type { About } from './deeds.ts'
 import type { SandboxRecord } from './record.ts'
@@ -17,6 +17,8 @@ export interface Deed {
   readonly grant?: string | undefined
   /** Name of the command. */
   readonly command?: string | undefined
+  /** False: all was as it was asked for already, which is no deed. */
+  readonly hasChanged?: boolean
 }
 
 /** The sandbox as it was before something was done to it. */
@@ -73,13 +75,15 @@ export class AuditTrail {
       code = nameFault(caught).code
       throw caught
     } finally {
-      await this.write(call, { ...aboutOf(value), action }, scene, code)
+      const deed = { ...aboutOf(value), action }
+      if (code !== undefined || deed.hasChanged !== false) await this.write(call, deed, scene, code)
     }
   }
 
   /** Tells all there is before the sandbox is forgotten: what is stored here ends with it, the owner's audit does not. */
   async sayLast(call: SandboxCall, scene: Scene | undefined): Promise<void> {
     if (scene !== undefined) await this.write(call, { action: 'sandbox.destroy' }, scene)
+    this.#closeCounts(Number.MAX_SAFE_INTEGER)
     await this.flush()
   }
 
@@ -110,8 +114,10 @@ export class AuditTrail {
       ...(call.login === undefined ? {} : { login: call.login }),
       ...(code === undefined ? {} : { code }),
     }
+    const isOwner = call.identity === record.owner
     try {
-      if (!this.#chatter.admits(entry, nowMs()) || !this.#outbox.add(entry)) this.#drop(record)
+      const isIn = this.#chatter.admits(entry, isOwner, nowMs()) && this.#outbox.add(entry, isOwner)
+      if (!isIn) this.#outbox.countDrop(entry, nowMs())
       await wake()
     } catch (caught) {
       // Nobody could get in to make room if that needed room.
@@ -141,7 +147,8 @@ export class AuditTrail {
   }
 
   async #flush(): Promise<void> {
-    const { store, deliver } = this.#deps
+    const { store, deliver, nowMs } = this.#deps
+    this.#closeCounts(nowMs() - DROPS_GATHER_MS)
     for (let batch = this.#outbox.head(); batch !== undefined; batch = this.#outbox.head()) {
       const record = store.read()
       if (record === undefined) return
@@ -150,20 +157,23 @@ export class AuditTrail {
     }
   }
 
-  #drop({ id, name }: SandboxRecord): void {
-    const { nowMs, mintId } = this.#deps
-    const unique = mintId()
-    this.#outbox.countDrop({
-      id: `${unique}.audit.dropped`,
-      atMs: nowMs(),
-      actor: '',
-      actorName: '',
-      action: 'audit.dropped',
-      sandbox: id,
-      sandboxName: name,
-      address: '',
-      outcome: 'allowed',
-      requestId: unique,
+  #closeCounts(untilMs: number): void {
+    const { store, nowMs, mintId } = this.#deps
+    const record = store.read()
+    if (record === undefined) return
+    this.#outbox.closeCounts(untilMs, (drops) => {
+      const unique = mintId()
+      return {
+        ...drops,
+        id: `${unique}.audit.dropped`,
+        atMs: nowMs(),
+        action: 'audit.dropped',
+        sandbox: record.id,
+        sandboxName: record.name,
+        address: '',
+        outcome: 'allowed',
+        requestId: unique,
+      }
     })
   }
 

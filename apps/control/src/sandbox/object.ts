@@ -5,6 +5,7 @@ import { respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
+import type { Deed } from './audit-trail.ts'
 import type { SandboxCall } from './call.ts'
 import { type About, commandOf, deedOf } from './deeds.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
@@ -158,10 +159,14 @@ export class SandboxObject extends DurableObject<Env> {
 
   redeemGrant(call: SandboxCall, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
     const redeemer = { account: call.identity, name: call.name }
+    let wasHeld = false
     return this.#asked(
       call,
-      (held) => ({ session: held?.session, grant }),
-      ({ sharing }) => sharing.redeem(redeemer, grant, secretHash),
+      (held) => ({ session: held?.session, grant, hasChanged: !wasHeld }),
+      ({ sharing }) => {
+        wasHeld = sharing.held(call.identity, grant) !== undefined
+        return sharing.redeem(redeemer, grant, secretHash)
+      },
     )
   }
 
@@ -239,11 +244,15 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Writes down a refusal that was decided before this object was asked. */
-  noteRefusal(call: SandboxCall, code: ErrorCode, session?: string): Promise<Outcome<void>> {
+  noteRefusal(
+    call: SandboxCall,
+    code: ErrorCode,
+    about: Pick<Deed, 'session' | 'command'>,
+  ): Promise<Outcome<void>> {
     return this.#run(async ({ trail }) => {
       const scene = trail.look(call)
       if (scene === undefined || call.action === undefined) return
-      await trail.write(call, { action: call.action, session }, scene, code)
+      await trail.write(call, { action: call.action, ...about }, scene, code)
     })
   }
 

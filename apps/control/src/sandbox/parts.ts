@@ -64,7 +64,8 @@ export async function openParts(
     wakeBy: (atMs) => wakeUp.by(atMs),
   })
   const nextErrandMs = (): number | undefined => {
-    const times = [cutting.nextMs(), store.audit.isEmpty ? undefined : nowMs() + RETRY_MS]
+    const untoldMs = store.audit.isEmpty ? undefined : nowMs() + RETRY_MS
+    const times = [cutting.nextMs(), untoldMs, store.audit.nextCountMs]
     const known = times.filter((time) => time !== undefined)
     return known.length === 0 ? undefined : Math.min(...known)
   }
@@ -110,7 +111,7 @@ export async function openParts(
   const trail: AuditTrail = new AuditTrail({
     ...{ store, nowMs, log },
     deliver: async (owner, entries) => {
-      const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(entries))
+      const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(owner, entries))
       await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
     },
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),

@@ -1,6 +1,6 @@
 import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/container-store.ts'
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
-import { AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
+import { AUDIT_DROPS_MIGRATION, AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
 import { CUT_MIGRATIONS, CutOutbox, ENDED_LOGIN_MIGRATION } from './cut-outbox.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { SharingStore } from './sharing-store.ts'
@@ -40,6 +40,7 @@ const MIGRATIONS: readonly string[] = [
   ...CUT_MIGRATIONS,
   ...CONTAINER_MIGRATIONS,
   ENDED_LOGIN_MIGRATION,
+  AUDIT_DROPS_MIGRATION,
 ]
 
 /**
