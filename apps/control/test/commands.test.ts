@@ -152,6 +152,44 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     }
   })
 
+  /** How a session takes somebody who asks for a role in it: the role, or the code of a refusal. */
+  async function roleIn(path: string, options: Parameters<typeof upgrade>[2]): Promise<string> {
+    const handshake = await upgrade(control, path, options)
+    if (handshake.kind !== 'open') return refusalOf(handshake)
+    await using socket = handshake.socket
+    await socket
+      .sendFrame({ opcode: OPCODE.text, payload: new TextEncoder().encode(hello({})) })
+      .catch(() => undefined)
+    const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
+    return String(field(frame, 'code') ?? field(frame, 'role'))
+  }
+
+  async function ticketFor(session: string, token: string): Promise<Parameters<typeof upgrade>[2]> {
+    const given: unknown = await (await post('/api/tickets', { session, role: 'driver' }, token)).json()
+    const subprotocols = ['sandwire.v1', `sandwire.ticket.${String(field(given, 'ticket'))}`]
+    return { subprotocols, headers: [] }
+  }
+
+  test('watches a shell and types nothing into it, however it asks', async () => {
+    const begun = await post('/api/sandboxes/dev/sessions', { cmd: 'sh', mode: 'pty', keep: 60 }, OWNER)
+    const shell = String(field(await begun.json(), 'id'))
+    const asked = { ...bearer(CONNECT), ...V1 }
+    for (const query of ['role=driver&take=1', 'role=driver', 'role=collaborator'])
+      for (const path of [`/terminal/${shell}?${query}`, `/attach?session=${shell}&${query}`])
+        expect([path, await roleIn(path, asked)]).toEqual([path, 'forbidden'])
+    expect(await roleIn(`/terminal/${shell}`, asked)).toBe('viewer')
+    expect(await roleIn(`/terminal/${shell}?role=driver`, await ticketFor(shell, CONNECT))).toBe('forbidden')
+    expect(await roleIn(`/terminal/${shell}?role=driver`, { ...bearer(OWNER), ...V1 })).toBe('driver')
+  })
+
+  test('types into what a template started, also when it comes back', async () => {
+    const begun = await post('/api/sandboxes/dev/sessions', { template: 'wait', keep: 60 }, CONNECT)
+    const wait = String(field(await begun.json(), 'id'))
+    const path = `/terminal/${wait}?role=driver&take=1`
+    expect(await roleIn(path, { ...bearer(CONNECT), ...V1 })).toBe('driver')
+    expect(await roleIn(path, await ticketFor(wait, CONNECT))).toBe('driver')
+  })
+
   test('makes and wakes no sandbox of a new name', async () => {
     const path = '/attach?sandbox=fresh&template=wait'
     expect(refusalOf(await upgrade(control, path, bearer(CONNECT)))).toMatch(/^40[34] /)

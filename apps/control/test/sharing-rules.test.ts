@@ -100,12 +100,13 @@ describe('exchanging a link', () => {
 
 describe('what a connection may be', () => {
   const driver = { authority: 'driver', grant: GRANT } as const
+  const scopes = ['connect', 'exec'] as const
 
   test('is never more than access and ticket allow', () => {
     for (const authority of ROLES)
       for (const maxRole of ROLES)
         for (const query of ['role=driver', 'take=1', '', 'role=viewer']) {
-          const found = roleAtTheDoor({ authority, grant: GRANT }, { query, maxRole, joins: 's' })
+          const found = roleAtTheDoor({ authority, grant: GRANT }, { query, maxRole, joins: 's', scopes })
           expect(ROLES.indexOf(found.authority as 'viewer')).toBeLessThanOrEqual(
             Math.min(ROLES.indexOf(authority), ROLES.indexOf(maxRole)),
           )
@@ -114,15 +115,28 @@ describe('what a connection may be', () => {
 
   test('is to help, for a guest who is new in a session and does not say', () => {
     const helps = { authority: 'driver', usualRole: 'collaborator' } as const
-    expect(roleAtTheDoor(driver, { query: '', joins: 's' })).toEqual(helps)
-    expect(roleAtTheDoor(driver, { query: 'cols=80', joins: 's' })).toEqual(helps)
+    expect(roleAtTheDoor(driver, { query: '', joins: 's', scopes })).toEqual(helps)
+    expect(roleAtTheDoor(driver, { query: 'cols=80', joins: 's', scopes })).toEqual(helps)
     for (const query of ['role=driver', 'take=1'])
-      expect(roleAtTheDoor(driver, { query, joins: 's' })).toEqual({ authority: 'driver' })
+      expect(roleAtTheDoor(driver, { query, joins: 's', scopes })).toEqual({ authority: 'driver' })
   })
 
   test('is to drive, in what one starts or owns', () => {
-    expect(roleAtTheDoor(driver, { query: 'cmd=cat' })).toEqual({ authority: 'driver' })
-    expect(roleAtTheDoor({ authority: 'driver' }, { query: '', joins: 's' })).toEqual({ authority: 'driver' })
+    expect(roleAtTheDoor(driver, { query: 'cmd=cat', scopes })).toEqual({ authority: 'driver' })
+    expect(roleAtTheDoor({ authority: 'driver' }, { query: '', joins: 's', scopes })).toEqual({
+      authority: 'driver',
+    })
+  })
+
+  test('(threat T9) is to watch without the right to run commands, but where a template runs', () => {
+    const join = { query: 'role=driver&take=1', joins: 's', scopes: ['connect'] } as const
+    const watches = { authority: 'viewer', templateRole: 'driver' } as const
+    expect(roleAtTheDoor({ authority: 'driver' }, join)).toEqual(watches)
+    const less = { ...join, maxRole: 'collaborator' } as const
+    expect(roleAtTheDoor(driver, less)).toEqual({ ...watches, templateRole: 'collaborator' })
+    expect(roleAtTheDoor(driver, { ...join, query: '' })).toEqual({ ...watches, usualRole: 'collaborator' })
+    const start = { query: 'template=wait', scopes: ['connect'] } as const
+    expect(roleAtTheDoor(driver, start)).toEqual({ authority: 'driver' })
   })
 
   test('has a name', () => {

@@ -255,8 +255,9 @@ class App {
     checkRoute(caller, 'GET /attach')
     // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
     const parameters = parseAttach(url.searchParams, isUpgrade ? dialect : 'v1')
-    const authority = narrowRole(caller, parameters.rights.role)
     if (parameters.kind === 'create') checkStart(caller)
+    // As much as the caller may be anywhere, so that nothing is made for who is refused.
+    narrowRole(caller, parameters.rights.role, true)
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
     const { registry, now } = this.#deps
     const { take, cols, rows } = parameters.rights
@@ -264,6 +265,7 @@ class App {
       parameters.kind === 'join'
         ? { host: registry.find(parameters.session), isNew: false }
         : registry.create({ caller, requestId, ...parameters })
+    const authority = narrowRole(caller, parameters.rights.role, host.command.isTemplate)
     this.#links += 1
     return {
       created: isNew ? host : undefined,

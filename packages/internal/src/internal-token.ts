@@ -31,6 +31,8 @@ const claimsShape = shape.record({
   authority: shape.oneOf(AUTHORITIES),
   /** What it is in a session that is new to it, unless it says; whoever comes back is what they were. */
   usualRole: shape.optional(shape.oneOf(ROLES)),
+  /** The most it may be where a template of the operator runs, when that is more. */
+  templateRole: shape.optional(shape.oneOf(ROLES)),
   /** Sign-in that the right to be here hangs on; signing out cuts it. */
   login: shape.optional(shape.text(64, /^[A-Za-z0-9_-]+$/)),
   /** Grant that the right to be here hangs on; revoking it cuts it. */

@@ -15,6 +15,8 @@ export interface Caller {
   readonly authority: (typeof AUTHORITIES)[number]
   /** What it is in a session that is new to it, unless it says. */
   readonly usualRole?: Role
+  /** The most it may be where a template runs, when that is more. */
+  readonly templateRole?: Role
   /** What other attachments see of it. */
   readonly name?: string
   /** What its right to be here hangs on. */

@@ -13,6 +13,8 @@ export interface Caller {
   readonly standing: Standing
   /** What it is in a session that is new to it, unless it says. */
   readonly usualRole?: Role
+  /** The most it may be where a template of the operator runs, when that is more. */
+  readonly templateRole?: Role
   /** Sign-in and grant that its right to be here hangs on. */
   readonly login?: string
   readonly grant?: string
@@ -41,7 +43,8 @@ export const BEARER: Caller = {
 }
 
 /** The most a caller may be in a session; undefined for control, which never attaches. */
-export function roleOf({ standing }: Caller): Role | undefined {
+export function roleOf({ standing, templateRole }: Caller, isTemplate: boolean): Role | undefined {
   if (standing === 'bearer') return 'driver'
-  return standing === 'control' ? undefined : standing
+  if (standing === 'control') return undefined
+  return isTemplate ? (templateRole ?? standing) : standing
 }

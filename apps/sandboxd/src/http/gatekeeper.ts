@@ -51,9 +51,8 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     const { method, headers } = request
     const facts = { method, path: url.pathname + url.search, sandbox, nowMs: wallClock() }
     const claims = await verifyInternalToken(publicKey, bearerOf(headers), facts)
-    const { identity, name, authority, exec, session, requestId, login, grant, reauthoriseMs, starts, env } =
-      claims
-    const { usualRole } = claims
+    const { identity, name, authority, exec, session, requestId, ...more } = claims
+    const { login, grant, reauthoriseMs, starts, env, usualRole, templateRole } = more
     if (session !== undefined && sandboxOfSession(session) !== sandbox)
       throw new SandwireError('unauthorized', 'Cannot authenticate: the token names a session elsewhere')
     // Reading twice tells nothing new; everything else would be done twice.
@@ -61,6 +60,7 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     return {
       ...{ identity, name, standing: authority, exec, session, requestId },
       ...(usualRole === undefined ? {} : { usualRole }),
+      ...(templateRole === undefined ? {} : { templateRole }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
       ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),

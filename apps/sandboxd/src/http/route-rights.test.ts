@@ -64,6 +64,10 @@ test('narrowRole takes a role within the credential, and never one above it', ()
   expect(narrowRole(caller({ standing: 'collaborator' }), undefined)).toBe('collaborator')
   expect(narrowRole(caller({ standing: 'driver' }), 'viewer')).toBe('viewer')
   expect(narrowRole(BEARER, undefined)).toBe('driver')
+  const watcher = caller({ standing: 'viewer', templateRole: 'driver' })
+  expect(narrowRole(watcher, undefined)).toBe('viewer')
+  expect(narrowRole(watcher, 'driver', true)).toBe('driver')
+  expect(() => narrowRole(watcher, 'driver', false)).toThrow(/Cannot become driver/)
   for (const [standing, role] of [
     ['viewer', 'driver'],
     ['viewer', 'collaborator'],

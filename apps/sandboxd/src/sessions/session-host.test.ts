@@ -109,7 +109,14 @@ function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
       keepSeconds: 60,
       limits: { ...DEFAULT_LIMITS, window: { startBytes: windowBytes, minBytes: 1, maxBytes: windowBytes } },
     },
-    { argv: ['cat'], cwd: '/', baseEnv: { PATH: '/bin' }, isPinned: false, requestId: 'r1' },
+    {
+      argv: ['cat'],
+      cwd: '/',
+      baseEnv: { PATH: '/bin' },
+      isPinned: false,
+      isTemplate: false,
+      requestId: 'r1',
+    },
     {
       startProcess: (spec, events) => {
         const process = new HandProcess(spec, events)

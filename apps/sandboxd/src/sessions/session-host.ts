@@ -37,6 +37,8 @@ export interface HostedCommand {
   readonly fixedEnv?: Readonly<Record<string, string>>
   /** Keeps the sandbox awake while it runs. */
   readonly isPinned: boolean
+  /** Made of a template of the operator: whoever types into it cannot run what they like. */
+  readonly isTemplate: boolean
   /** The request that asked for it, for the log. */
   readonly requestId: string
 }

@@ -181,6 +181,7 @@ export class SessionRegistry {
       options,
       {
         ...{ argv, cwd, baseEnv: this.#settings.baseEnv, isPinned: create.isPinned, requestId },
+        isTemplate: caller.starts === true,
         ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
       },
       {

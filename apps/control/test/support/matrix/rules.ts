@@ -59,5 +59,6 @@ export function expectedOf(
   const has = PEOPLE[person][names === 'session' ? 'session' : 'sandbox']
   if (has === undefined) return MISSING[names]
   if (ORDER.indexOf(has) < ORDER.indexOf(need)) return 'forbidden'
-  return drives && !PEOPLE[person].drives ? 'forbidden' : 'allowed'
+  // Whoever types into a process that is no template's runs what they like.
+  return drives && !(PEOPLE[person].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
 }
