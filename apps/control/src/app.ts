@@ -13,6 +13,7 @@ import type { SessionTokens } from './auth/session-token.ts'
 import type { LoginStates } from './auth/login-state.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
+import { isVouchedFor } from './auth/voucher.ts'
 import { whileWelcome } from './auth/while-welcome.ts'
 import { ticket } from './auth/ticket.ts'
 import type { RateLimit } from './http/address-limit.ts'
@@ -118,8 +119,7 @@ export function createApp({
     browserCookie({
       accounts,
       find: ({ account, hash }) => findSignIn(account, hash),
-      isTrusted: (issuer) =>
-        issuer === null ? hasLocalIdentity : config.issuers.some(({ id }) => id === issuer),
+      isTrusted: (signIn) => isVouchedFor(signIn, { issuers: config.issuers, hasLocalIdentity }),
     }),
   ])
   const exemptsLoopback = config.mode === 'local'

@@ -14,6 +14,7 @@ const SIGN_IN: SignIn = {
   name: 'Ann',
   scopes: ['connect'],
   issuer: 'test',
+  voucher: 'v',
   createdMs: 0,
   expiresMs: 100,
 }
@@ -39,7 +40,7 @@ function authenticator(
       asked.push(claim)
       return changes.signIn === undefined ? SIGN_IN : changes.signIn
     },
-    isTrusted: (issuer) => issuer === (changes.trusted === undefined ? 'test' : changes.trusted),
+    isTrusted: ({ issuer }) => issuer === (changes.trusted === undefined ? 'test' : changes.trusted),
   })
   return { made, asked }
 }

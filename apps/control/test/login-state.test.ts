@@ -7,6 +7,7 @@ const STATE: LoginState = {
   nonce: 'n'.repeat(43),
   verifier: 'v'.repeat(43),
   issuer: 'test',
+  voucher: 'v',
   redirectUri: 'http://localhost:1/signin/callback',
   to: '/',
   expiresMs: NOW + LOGIN_LIFE_MS,

@@ -18,6 +18,7 @@ function signIn(login: string, changes: Partial<SignIn> = {}): SignIn {
     name: 'Ann',
     scopes: ['connect', 'exec'],
     issuer: 'test',
+    voucher: 'v',
     createdMs: 0,
     expiresMs: 100,
     ...changes,

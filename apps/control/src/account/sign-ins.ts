@@ -20,6 +20,7 @@ function signInOf(row: Row): SignIn {
     name: textOf(row, 'name'),
     scopes: JSON.parse(textOf(row, 'scopes')) as Scope[],
     issuer: row['issuer'] === null ? null : textOf(row, 'issuer'),
+    voucher: row['voucher'] === null ? null : textOf(row, 'voucher'),
     createdMs: numberOf(row, 'created_ms'),
     expiresMs: numberOf(row, 'expires_ms'),
   }
@@ -35,14 +36,15 @@ export class SignIns {
 
   /** Remembers a browser by the hash of its cookie; returns the logins that had to go for it. */
   add(signIn: SignIn, hash: string): readonly string[] {
-    const { login, name, scopes, issuer, createdMs, expiresMs } = signIn
+    const { login, name, scopes, issuer, voucher, createdMs, expiresMs } = signIn
     this.removeExpired(createdMs)
     const known = this.list(createdMs)
     const tooMany = known.slice(0, Math.max(0, known.length + 1 - MAX_SIGN_INS)).map((old) => old.login)
     for (const old of tooMany) this.remove(old)
     this.#sql.exec(
-      'INSERT INTO logins (login, hash, name, scopes, issuer, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      ...[login, hash, name, JSON.stringify(scopes), issuer, createdMs, expiresMs],
+      `INSERT INTO logins (login, hash, name, scopes, issuer, voucher, created_ms, expires_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[login, hash, name, JSON.stringify(scopes), issuer, voucher, createdMs, expiresMs],
     )
     return tooMany
   }

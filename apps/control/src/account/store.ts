@@ -40,6 +40,7 @@ const MIGRATIONS: readonly string[] = [
   ...ENDED_MIGRATIONS,
   ...SHARED_ARRIVAL_MIGRATIONS,
   ...AUDIT_SHARE_MIGRATIONS,
+  'ALTER TABLE logins ADD COLUMN voucher TEXT',
 ]
 
 /** A session in the account's index. */

@@ -16,6 +16,8 @@ export interface SignIn {
   readonly scopes: readonly Scope[]
   /** Id of the issuer that said who it is; null: the host did, by a link. */
   readonly issuer: string | null
+  /** Who that is, by `voucherOf`; null: the host. */
+  readonly voucher: string | null
   readonly createdMs: number
   readonly expiresMs: number
 }
@@ -48,8 +50,8 @@ export interface CookieDependencies {
   readonly accounts: Pick<AccountIds, 'isMinted'>
   /** Asks the account's object. */
   readonly find: (claim: CookieClaim) => Promise<SignIn | null>
-  /** Whether who said so is still believed; null is the host. */
-  readonly isTrusted: (issuer: string | null) => boolean
+  /** Whether who said so is still believed. */
+  readonly isTrusted: (signIn: SignIn) => boolean
 }
 
 /** Accepts browsers that signed in. A cookie that names an invented account touches no object. */
@@ -59,7 +61,7 @@ export function browserCookie({ accounts, find, isTrusted }: CookieDependencies)
       const claim = await readClaim(headers)
       if (claim === undefined) return undefined
       const signIn = claim !== null && (await accounts.isMinted(claim.account)) ? await find(claim) : null
-      if (claim === null || signIn === null || !isTrusted(signIn.issuer))
+      if (claim === null || signIn === null || !isTrusted(signIn))
         throw notAccepted('the sign-in has expired')
       const { name, scopes, login, expiresMs } = signIn
       return { account: claim.account, name, scopes, via: 'cookie', login, expiresMs }

@@ -10,6 +10,7 @@ import { IssuerKeys } from './issuer-keys.ts'
 import { IssuerMetadata } from './issuer-metadata.ts'
 import { LOGIN_LIFE_MS, type LoginState } from './login-state.ts'
 import { postToIssuer } from './post-to-issuer.ts'
+import { voucherOf } from './voucher.ts'
 
 /** Why nobody was signed in. */
 export type SignInRefusal =
@@ -39,6 +40,7 @@ export interface SignedInPerson {
   readonly name: string
   readonly scopes: readonly Scope[]
   readonly issuer: string
+  readonly voucher: string
 }
 
 export interface CodeFlowDependencies {
@@ -83,6 +85,7 @@ export class CodeFlow {
         nonce: oauth.generateRandomNonce(),
         verifier: oauth.generateRandomCodeVerifier(),
         issuer: this.#config.id,
+        voucher: voucherOf(this.#config),
         redirectUri,
         to,
         expiresMs: this.#deps.nowMs() + LOGIN_LIFE_MS,
@@ -110,6 +113,7 @@ export class CodeFlow {
   async finish(parameters: URLSearchParams, login: LoginState): Promise<SignedInPerson> {
     // First of all, so that an answer to another browser's question is called what it is.
     if (parameters.get('state') !== login.state) throw new SignInRefused('stale')
+    if (login.voucher !== voucherOf(this.#config)) throw new SignInRefused('stale')
     try {
       const tokens = await this.#exchange(parameters, login)
       const claims = await checkIdToken(tokens.id_token ?? '', {
@@ -125,7 +129,13 @@ export class CodeFlow {
       const granted = new Map([...claims, ['scope', tokens.scope ?? this.#scopes().join(' ')] as const])
       const scopes = scopesOf(granted, this.#config.defaultScopes)
       if (!scopes.includes('connect')) throw new SignInRefused('not_allowed')
-      return { account, name: nameOf(claims, account), scopes, issuer: this.#config.id }
+      return {
+        account,
+        name: nameOf(claims, account),
+        scopes,
+        issuer: this.#config.id,
+        voucher: login.voucher,
+      }
     } catch (caught) {
       throw toRefusal(caught)
     }

@@ -20,6 +20,7 @@ function toSignIn(name: string, held: HeldGrant, before: Identity | undefined, n
     name,
     scopes: [...new Set([...needed, ...(before?.scopes ?? [])])],
     issuer: null,
+    voucher: null,
     createdMs: nowMs,
     expiresMs: Math.max(held.expiresMs, before?.expiresMs ?? 0),
   }

@@ -22,6 +22,8 @@ export interface LoginState {
   readonly verifier: string
   /** Id of the issuer that was left for. */
   readonly issuer: string
+  /** Who that was then. */
+  readonly voucher: string
   /** Where the code is sent, as the issuer was told. */
   readonly redirectUri: string
   /** Path to go to afterwards. */

@@ -14,6 +14,7 @@ export interface NewSignIn {
     readonly name: string
     readonly scopes: readonly Scope[]
     readonly issuer: string | null
+    readonly voucher: string | null
   }
   readonly nowMs: number
   /** Of the login state that led here; none may lead here twice. */
@@ -29,11 +30,12 @@ export async function replaceSignIn(
   headers: Headers,
   { person, nowMs, state }: NewSignIn,
 ): Promise<{ readonly cookie: string; readonly login: string }> {
-  const { account, name, scopes, issuer } = person
+  const { account, name, scopes, issuer, voucher } = person
   const object = directory.account(account)
   const { header, hash } = await mintCookie(account, SIGN_IN_LIFE_MS)
   const login = mintSecret().slice(0, LOGIN_CHARS)
-  const signIn = { login, name, scopes, issuer, createdMs: nowMs, expiresMs: nowMs + SIGN_IN_LIFE_MS }
+  const times = { createdMs: nowMs, expiresMs: nowMs + SIGN_IN_LIFE_MS }
+  const signIn = { login, name, scopes, issuer, voucher, ...times }
   unwrap(await object.signIn(signIn, hash, state))
   const old = await readClaim(headers)
   if (old?.account === account) {

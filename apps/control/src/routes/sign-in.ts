@@ -55,7 +55,7 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       const { code } = context.req.valid('json')
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
         throw notAccepted('the link was used or has expired')
-      const person = { ...LOCAL_IDENTITY, issuer: null }
+      const person = { ...LOCAL_IDENTITY, issuer: null, voucher: null }
       const { headers } = context.req.raw
       const { cookie, login } = await replaceSignIn(directory, headers, { person, nowMs: nowMs() })
       setSignedIn(context, { ...LOCAL_IDENTITY, login })

@@ -34,10 +34,9 @@ export function addSignInListRoutes(app: App, guardOf: GuardOf, directory: Direc
     async (context) => {
       const identity = identityOf(context)
       const all = unwrap(await directory.account(identity.account).signIns())
-      const signIns = all.map((signIn) => ({
-        ...signIn,
-        scopes: [...signIn.scopes],
-        current: identity.via === 'cookie' && signIn.login === identity.login,
+      const signIns = all.map(({ login, issuer, name, scopes, createdMs, expiresMs }) => ({
+        ...{ login, issuer, name, scopes: [...scopes], createdMs, expiresMs },
+        current: identity.via === 'cookie' && login === identity.login,
       }))
       return context.json({ signIns }, 200)
     },

@@ -1,0 +1,57 @@
+import { expect, test } from 'bun:test'
+import { CodeFlow } from '../src/auth/code-flow.ts'
+import { isVouchedFor, voucherOf } from '../src/auth/voucher.ts'
+import { rejectionOf } from '@sandwire/testing'
+
+const OURS = { issuer: 'https://id.example', clientId: 'sandwire' }
+const SIGN_IN = { issuer: 'oidc', voucher: voucherOf(OURS) }
+
+test('(threat T2) a sign-in ends when another issuer, or another client there, takes the place of its own', () => {
+  const isTrusted = (...issuers: { issuer: string; clientId?: string }[]): boolean =>
+    isVouchedFor(SIGN_IN, { issuers, hasLocalIdentity: true })
+  expect(isTrusted(OURS)).toBe(true)
+  expect(isTrusted({ ...OURS, issuer: 'https://other.example' }, OURS)).toBe(true)
+  expect(isTrusted()).toBe(false)
+  expect(isTrusted({ ...OURS, issuer: 'https://other.example' })).toBe(false)
+  expect(isTrusted({ ...OURS, clientId: 'another' })).toBe(false)
+  expect(isTrusted({ issuer: OURS.issuer })).toBe(false)
+  // One from before this was written down.
+  expect(isVouchedFor({ issuer: 'oidc', voucher: null }, { issuers: [OURS], hasLocalIdentity: true })).toBe(
+    false,
+  )
+})
+
+test('a sign-in by a link of the host hangs on the identity of this machine', () => {
+  const link = { issuer: null, voucher: null }
+  expect(isVouchedFor(link, { issuers: [], hasLocalIdentity: true })).toBe(true)
+  expect(isVouchedFor(link, { issuers: [OURS], hasLocalIdentity: false })).toBe(false)
+})
+
+test('(threat T2) who left for one issuer does not come back to another in its place', async () => {
+  const asked: string[] = []
+  const flow = new CodeFlow(
+    {
+      ...{ id: 'oidc', name: 'SSO', ...OURS, audiences: ['a'], algorithms: ['RS256'], defaultScopes: [] },
+      ...{ requestScopes: [], bearer: 'access_token', endpoints: {} },
+    },
+    {
+      accounts: { of: async () => 'u' },
+      fetchUrl: async (url) => {
+        asked.push(String(url))
+        throw new Error('away')
+      },
+      nowMs: () => 0,
+    },
+  )
+  const left = {
+    ...{ state: 's', nonce: 'n', verifier: 'v', issuer: 'oidc', redirectUri: 'https://s.example/x', to: '/' },
+    expiresMs: 1,
+  }
+  const back = new URLSearchParams({ state: 's', code: 'c', iss: OURS.issuer })
+  const other = voucherOf({ ...OURS, clientId: 'another' })
+  expect(await rejectionOf(flow.finish(back, { ...left, voucher: other }))).toMatchObject({ why: 'stale' })
+  expect(asked).toEqual([])
+  expect(await rejectionOf(flow.finish(back, { ...left, voucher: voucherOf(OURS) }))).toMatchObject({
+    why: 'away',
+  })
+})
