@@ -9,6 +9,7 @@ import { SandboxLife } from '../src/sandbox/life.ts'
 import type { SandboxSettings, SandboxView } from '../src/sandbox/record.ts'
 import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SessionFacts } from '../src/sandbox/session-view.ts'
+import { OutputBudget } from '../src/sandbox/output-budget.ts'
 import { SandboxSessions } from '../src/sandbox/sessions.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -115,6 +116,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       life,
       store,
       sandboxd,
+      budget: new OutputBudget(0),
       nowMs: () => clock.nowMs,
       sleep: async () => undefined,
     }),

@@ -18,9 +18,17 @@ export class Buckets {
     return this.#bucket(key, nowMs).take(1, nowMs)
   }
 
-  /** Milliseconds until a key has a token again. */
-  waitMs(key: string, nowMs: number): number {
-    return this.#bucket(key, nowMs).waitMs(1, nowMs)
+  /** Takes as many whole tokens as there are, up to `wanted`; returns how many. */
+  takeUpTo(key: string, wanted: number, nowMs: number): number {
+    const bucket = this.#bucket(key, nowMs)
+    const count = Math.min(wanted, Math.floor(bucket.available(nowMs)))
+    bucket.take(count, nowMs)
+    return count
+  }
+
+  /** Milliseconds until a key has so many tokens again. */
+  waitMs(key: string, nowMs: number, count = 1): number {
+    return this.#bucket(key, nowMs).waitMs(count, nowMs)
   }
 
   #bucket(key: string, nowMs: number): TokenBucket {

@@ -6,6 +6,7 @@ import { runtimeOf } from '../runtime.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { Cutting } from './cutting.ts'
 import { SandboxLife } from './life.ts'
+import { OutputBudget } from './output-budget.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
@@ -90,7 +91,8 @@ export async function openParts(
     },
     deleteAll: () => ctx.storage.deleteAll(),
   })
-  const sessions = new SandboxSessions({ life, store, sandboxd, nowMs, sleep })
+  const budget = new OutputBudget(config.limits.outputBytesPerSecond)
+  const sessions = new SandboxSessions({ life, store, sandboxd, budget, nowMs, sleep })
   const sharing = new SandboxSharing({
     ...{ life, sessions, store, cutting, nowMs },
     ticketMs: config.ticketMs,

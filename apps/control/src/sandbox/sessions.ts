@@ -4,6 +4,7 @@ import { readBoundedBytes } from '../http/read-bounded.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
+import type { OutputBudget } from './output-budget.ts'
 import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
@@ -63,6 +64,8 @@ export interface SessionsDependencies {
   readonly life: SandboxLife
   readonly store: SandboxStore
   readonly sandboxd: (sandbox: string) => SandboxdClient
+  /** How much output each person may be sent. */
+  readonly budget: OutputBudget
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -205,7 +208,22 @@ export class SandboxSessions {
     )
   }
 
-  output(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
+  /** Output from an offset on, as much of it as there is and the caller may have now. */
+  async output(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
+    const { budget, nowMs } = this.#deps
+    // Who may not see it hears that, and not how much others have read.
+    this.#deps.life.allow(call, 'watch', session)
+    budget.check(call.identity, nowMs())
+    const part = await this.#read(call, session, from)
+    const { byteLength } = part.bytes
+    const sentBytes = budget.take(call.identity, byteLength, nowMs())
+    if (sentBytes === byteLength) return part
+    // Several came at once, and the others were first.
+    if (sentBytes === 0) budget.check(call.identity, nowMs())
+    return { ...part, bytes: part.bytes.slice(0, sentBytes), next: part.from + sentBytes }
+  }
+
+  #read(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
     return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) => {
       const path = `/sessions/${session}/output?from=${from}`
       const response = await sandboxd.fetch(running.address, caller, { method: 'GET', path })
@@ -227,15 +245,19 @@ export class SandboxSessions {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<ExecResult> {
+    const { life, budget, nowMs } = this.#deps
+    life.allow(call, 'work')
+    budget.check(call.identity, nowMs())
     const started = await this.startProcess(call, session, { ...request, overflow: 'trim' })
     const { id, exit, output: kept } = await this.#waitForExit(call, started, timeoutMs)
     if (exit === null) {
       await this.end(call, id)
       throw new SandwireError('silent', 'The process did not end in time')
     }
-    const { bytes, from, next, end } = await this.output(call, id, Math.max(0, kept.end - MAX_OUTPUT_BYTES))
-    const isCut = from > 0 || next < end
-    const output = decodeTail(new Uint8Array(bytes), from > 0)
+    const { bytes, from, next, end } = await this.#read(call, id, Math.max(0, kept.end - MAX_OUTPUT_BYTES))
+    const skipped = bytes.byteLength - budget.take(call.identity, bytes.byteLength, nowMs())
+    const isCut = from + skipped > 0 || next < end
+    const output = decodeTail(new Uint8Array(bytes, skipped), from + skipped > 0)
     return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
   }
 
