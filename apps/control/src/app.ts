@@ -8,6 +8,7 @@ import { browserCookie } from './auth/browser-cookie.ts'
 import { openCodeFlows } from './auth/code-flow.ts'
 import { findIdentityFault, type Secrets } from './auth/identity-fault.ts'
 import type { Fetch } from './auth/issuer-fetch.ts'
+import { isGuestLogin } from './auth/guest-name.ts'
 import { guestToken } from './auth/guest-token.ts'
 import type { SessionTokens } from './auth/session-token.ts'
 import type { LoginStates } from './auth/login-state.ts'
@@ -111,7 +112,7 @@ export function createApp({
   const findSignIn = async (account: string, hash: string) =>
     unwrap(await directory.account(account).findSignIn(hash))
   const authenticator = firstOf([
-    ...(hasLocalIdentity ? [guestToken({ accounts, find: findSignIn })] : []),
+    ...(hasGuests ? [guestToken({ accounts, find: findSignIn })] : []),
     whileWelcome(
       bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
       async (account, dated) => unwrap(await directory.account(account).isWelcome(dated)),
@@ -119,7 +120,10 @@ export function createApp({
     browserCookie({
       accounts,
       find: ({ account, hash }) => findSignIn(account, hash),
-      isTrusted: (signIn) => isVouchedFor(signIn, { issuers: config.issuers, hasLocalIdentity }),
+      isTrusted: (signIn) =>
+        isGuestLogin(signIn.login)
+          ? hasGuests
+          : isVouchedFor(signIn, { issuers: config.issuers, hasLocalIdentity }),
     }),
   ])
   const exemptsLoopback = config.mode === 'local'
@@ -161,7 +165,7 @@ export function createApp({
   addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
-  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, nowMs })
+  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests, nowMs })
   addTicketRoutes(app, guardOf, { directory, sessionNames })
   addSocketRoutes(app, guardOf, {
     directory,
@@ -173,12 +177,15 @@ export function createApp({
     commands,
     sessionNames,
   })
-  addSignInRoutes(app, guardOf, { directory, source: config, budget, nowMs, redeem, hasLocalIdentity })
+  addSignInRoutes(app, guardOf, {
+    ...{ directory, accounts, source: config, budget, nowMs, redeem, hasLocalIdentity },
+  })
   addSignInListRoutes(app, guardOf, directory)
   addAccountRoutes(app, guardOf, directory)
   const flows = openCodeFlows(config.issuers, { accounts, fetchUrl: askIssuer, nowMs })
   addIssuerSignInRoutes(app, guardOf, {
     directory,
+    accounts,
     source: config,
     budget,
     nowMs,

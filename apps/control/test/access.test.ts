@@ -50,6 +50,25 @@ describe('access (threat T4)', () => {
     expect(access([guest], SESSION)?.authority).toBe('driver')
   })
 
+  test('is refused in words that fit what was shared', () => {
+    const why = (found: Access | undefined, need: 'see' | 'work' | 'own'): string => {
+      try {
+        requireAccess(found, need)
+        return ''
+      } catch (error) {
+        return String(error)
+      }
+    }
+    const ofSession = 'one session was shared with you, not the sandbox'
+    const helper = access([grant({ session: SESSION, role: 'collaborator' })], SESSION)
+    const watcher = access([grant({ session: SESSION })], SESSION)
+    expect(why(helper, 'work')).toContain(ofSession)
+    expect(why(helper, 'see')).toContain(ofSession)
+    expect(why(watcher, 'work')).toContain('to watch')
+    expect(why(access([grant()]), 'work')).toContain('to watch')
+    expect(why(access([grant({ role: 'collaborator' })]), 'own')).toContain('only the owner')
+  })
+
   test('ends with its time, to the millisecond', () => {
     expect(access([grant()], undefined, 999)).toBeDefined()
     expect(access([grant()], undefined, 1_000)).toBeUndefined()

@@ -411,3 +411,37 @@ describe('a server that has no local identity', () => {
     expect(open.host.codes.has(code)).toBe(true)
   })
 })
+
+describe('a new sign-in in the same browser', () => {
+  test('ends the one before, whoever signs in', async () => {
+    const jar = await signIn('bob')
+    const kept = new CookieJar(control)
+    kept.cookies.set(COOKIE, jar.cookies.get(COOKIE) ?? '')
+    const elsewhere = await signIn('bob')
+    await jar.open(await comeBack(await leave(jar), 'eve'))
+    expect([await jar.statusOfWhoami(), await kept.statusOfWhoami()]).toEqual([200, 401])
+    expect(await elsewhere.statusOfWhoami()).toBe(200)
+  })
+
+  test('ends it also when the browser keeps its cookie to itself on the way back from the issuer', async () => {
+    const jar = await signIn('bob')
+    const kept = jar.cookies.get(COOKIE) ?? ''
+    const issuerPage = await leave(jar)
+    jar.cookies.delete(COOKIE)
+    await jar.open(await comeBack(issuerPage, 'eve'))
+    const old = new CookieJar(control)
+    old.cookies.set(COOKIE, kept)
+    expect([await jar.statusOfWhoami(), await old.statusOfWhoami()]).toEqual([200, 401])
+  })
+
+  test('touches no object for a cookie of an invented account', async () => {
+    const accounts = () => control.metric('sandwire_objects_constructed_total{class="account"}')
+    await signIn('eve')
+    const before = await accounts()
+    const jar = new CookieJar(control)
+    jar.cookies.set(COOKIE, `sws_u${'0'.repeat(32)}.${'x'.repeat(43)}`)
+    await jar.open(await comeBack(await leave(jar), 'eve'))
+    expect(await jar.statusOfWhoami()).toBe(200)
+    expect(await accounts()).toBe(before)
+  })
+})

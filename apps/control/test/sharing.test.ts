@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, Person, textIn, type Told } from './support/people.ts'
 import { factsOf, StandInSandboxes } from './support/stand-in-sandboxd.ts'
@@ -297,7 +298,7 @@ describe('what somebody holds', () => {
     expect(await attachAs(carl, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'driver', name: 'carl', exec: true })
     expect(await attachAs(carl, `/terminal/${session}`)).toBe('open')
-    expect(lastAttach()?.claims).toMatchObject({ authority: 'collaborator' })
+    expect(lastAttach()?.claims).toMatchObject({ authority: 'driver', usualRole: 'collaborator' })
     expect(await attachAs(carl, `/terminal/${session}?role=driver`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'driver' })
     expect(await attachAs(vera, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
@@ -342,10 +343,10 @@ describe('a guest of this machine', () => {
     expect(told.headers.get('set-cookie')).toBeNull()
     const guest = new Person(control, textIn(told, 'token'))
     const who = await guest.get('/api/whoami')
-    expect(who.body).toMatchObject({ name: 'Gus', scopes: ['connect', 'exec'] })
+    expect(who.body).toMatchObject({ name: 'Gus (guest)', scopes: ['connect', 'exec'] })
     expect(textIn(who, 'expiresMs')).toBe(textIn(told, 'expiresMs'))
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
-    expect(lastAttach()?.claims).toMatchObject({ name: 'Gus', authority: 'driver' })
+    expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'driver' })
     // Nothing of their own: no sandbox, by name or by attaching to one.
     expect(codeIn(await guest.post('/api/sandboxes', { name: 'mine' }))).toBe('403 forbidden')
     expect(await attachAs(guest, '/attach?sandbox=mine&cmd=cat')).toBe('forbidden')
@@ -373,7 +374,9 @@ describe('a guest of this machine', () => {
     const cookie = told.headers.get('set-cookie') ?? ''
     expect(cookie).toMatch(/^__Host-sandwire=sws_u\w+\.[\w-]{43}; .*HttpOnly; Secure; SameSite=Strict$/)
     const headers = { cookie: cookie.split(';')[0] ?? '', origin: control.origin }
-    expect((await nobody().ask('GET', '/api/whoami', undefined, headers)).body).toMatchObject({ name: 'Gus' })
+    expect((await nobody().ask('GET', '/api/whoami', undefined, headers)).body).toMatchObject({
+      name: 'Gus (guest)',
+    })
     const ticket = textIn(await nobody().ask('POST', '/api/tickets', { session }, headers), 'ticket')
     const handshake = await upgrade(control, `/terminal/${session}`, {
       subprotocols: ['sandwire.v1', `sandwire.ticket.${ticket}`],
@@ -391,10 +394,52 @@ describe('a guest of this machine', () => {
     const made = await share({ role: 'collaborator' })
     const second = await guest.post('/api/grants/redeem', { link: linkIn(made) })
     const more = new Person(control, textIn(second, 'token'))
-    expect((await more.get('/api/whoami')).body).toMatchObject({ name: 'Gus', scopes: ['connect', 'exec'] })
+    expect((await more.get('/api/whoami')).body).toMatchObject({
+      name: 'Gus (guest)',
+      scopes: ['connect', 'exec'],
+    })
     expect(listIn(await more.get('/api/account/grants'), 'grants')).toHaveLength(2)
     await owner.delete(`/api/grants/${textIn(made, 'grant')}`)
     expect(listIn(await more.get('/api/account/grants'), 'grants')).toHaveLength(1)
+  })
+
+  test('is marked as one wherever others see the name, and so is nobody else', async () => {
+    const made = await share({ role: 'collaborator' })
+    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'owner' })
+    const guest = new Person(control, textIn(told, 'token'))
+    expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'owner (guest)' })
+    expect((await owner.get('/api/whoami')).body).toMatchObject({ name: 'owner' })
+    expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
+    expect(lastAttach()?.claims).toMatchObject({ name: 'owner (guest)' })
+    const grants = listIn(await owner.get('/api/grants?sandbox=dev'), 'grants')
+    expect(grants).toContainEqual(
+      expect.objectContaining({ grant: textIn(made, 'grant'), name: 'owner (guest)' }),
+    )
+    const account = textIn(await guest.get('/api/whoami'), 'account')
+    await eventually(
+      async () => {
+        const rows = listIn(await owner.get('/api/audit?action=grant.redeem'), 'rows')
+        return rows.some((row) => Reflect.get(Object(row), 'actor') === account)
+      },
+      { what: 'the row' },
+    )
+    const rows = listIn(await owner.get('/api/audit?limit=200'), 'rows')
+    const theirs = rows.filter((row) => Reflect.get(Object(row), 'actor') === account)
+    expect(new Set(theirs.map((row) => String(Reflect.get(Object(row), 'actorName'))))).toEqual(
+      new Set(['owner (guest)']),
+    )
+  })
+
+  test('fits with the mark where names are shown', async () => {
+    const link = linkIn(await share({ session }))
+    const name = '\u{1F600}'.repeat(28)
+    expect(codeIn(await nobody().post('/api/grants/redeem', { link, name: `${name}x` }))).toBe(
+      '400 bad_request',
+    )
+    const told = await nobody().post('/api/grants/redeem', { link, name })
+    const who = await new Person(control, textIn(told, 'token')).get('/api/whoami')
+    expect(textIn(who, 'name')).toBe(`${name} (guest)`)
+    expect(textIn(who, 'name')).toHaveLength(64)
   })
 
   test('with a sign-in that ended is a new guest', async () => {
@@ -423,14 +468,14 @@ describe('a guest of this machine', () => {
   })
 })
 
-describe('nobody is a guest', () => {
-  const issuer = {
-    ...{ id: 'test', name: 'Test', issuer: 'http://127.0.0.1:1/', audiences: ['us'], algorithms: ['RS256'] },
-    ...{ defaultScopes: [], requestScopes: [], bearer: 'access_token', endpoints: {} },
-  }
+const ISSUER = {
+  ...{ id: 'test', name: 'Test', issuer: 'http://127.0.0.1:1/', audiences: ['us'], algorithms: ['RS256'] },
+  ...{ defaultScopes: [], requestScopes: [], bearer: 'access_token', endpoints: {} },
+}
 
+describe('nobody is a guest', () => {
   test.each([
-    ['where an issuer says who people are', { issuers: [issuer] }],
+    ['where an issuer says who people are', { issuers: [ISSUER] }],
     ['on a server that others reach', { mode: 'open' }],
   ])('%s', async (_, config) => {
     const bindings = { JWT_SECRET }
@@ -440,6 +485,30 @@ describe('nobody is a guest', () => {
     const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
     const told = await new Person(other, undefined).post('/api/grants/redeem', { link })
     expect(codeIn(told)).toBe('401 unauthorized')
+  })
+})
+
+describe('guests from before an issuer was configured', () => {
+  test('are nobody any more, by token and by cookie, and get nothing for links', async () => {
+    const config = { limits }
+    const bindings = { JWT_SECRET }
+    await using other = await startControl({ birthplace: sandboxes, config, bindings })
+    const admin = new Person(other, TOKEN)
+    const nobody = new Person(other, undefined)
+    expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
+    const link = async () => linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
+    const program = await nobody.post('/api/grants/redeem', { link: await link() })
+    const guest = new Person(other, textIn(program, 'token'))
+    const jar = new CookieJar(other)
+    expect((await jar.write('POST', '/api/grants/redeem', { link: await link() })).status).toBe(200)
+    expect([(await guest.get('/api/whoami')).status, await jar.statusOfWhoami()]).toEqual([200, 200])
+
+    await other.restart({ ...config, issuers: [ISSUER] })
+    expect((await admin.get('/api/sandboxes/dev')).status).toBe(200)
+    expect([(await guest.get('/api/whoami')).status, await jar.statusOfWhoami()]).toEqual([401, 401])
+    expect(codeIn(await guest.post('/api/grants/redeem', { link: await link() }))).toBe('401 unauthorized')
+    const more = await jar.write('POST', '/api/grants/redeem', { link: await link() })
+    expect(more.status).toBe(401)
   })
 })
 

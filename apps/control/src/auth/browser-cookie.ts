@@ -2,6 +2,7 @@ import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { AccountIds } from './account-id.ts'
 import { type Authenticator, notAccepted, type Scope } from './authenticator.ts'
 import { readCookie } from './cookies.ts'
+import { guestName, isGuestLogin } from './guest-name.ts'
 
 /** The prefix makes browsers refuse it from other hosts, from subdomains and without `Secure`. */
 const COOKIE = '__Host-sandwire'
@@ -36,6 +37,12 @@ export async function readClaim(headers: Headers): Promise<CookieClaim | null | 
   return account === undefined ? null : { account, hash: await sha256Hex(value) }
 }
 
+/** What a request's cookie says, as a list of at most one. */
+export async function claimsOf(headers: Headers): Promise<readonly CookieClaim[]> {
+  const claim = await readClaim(headers)
+  return claim === undefined || claim === null ? [] : [claim]
+}
+
 /** A new cookie for a browser of this account: what the browser is told, and the hash to remember it by. */
 export async function mintCookie(account: string, lifeMs: number): Promise<{ header: string; hash: string }> {
   const value = `sws_${account}.${mintSecret()}`
@@ -63,7 +70,8 @@ export function browserCookie({ accounts, find, isTrusted }: CookieDependencies)
       const signIn = claim !== null && (await accounts.isMinted(claim.account)) ? await find(claim) : null
       if (claim === null || signIn === null || !isTrusted(signIn))
         throw notAccepted('the sign-in has expired')
-      const { name, scopes, login, expiresMs } = signIn
+      const { scopes, login, expiresMs } = signIn
+      const name = isGuestLogin(login) ? guestName(signIn.name) : signIn.name
       return { account: claim.account, name, scopes, via: 'cookie', login, expiresMs }
     },
   }

@@ -2,6 +2,7 @@ import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { AccountIds } from './account-id.ts'
 import { type Authenticator, notAccepted } from './authenticator.ts'
 import type { SignIn } from './browser-cookie.ts'
+import { guestName } from './guest-name.ts'
 
 /** The scheme in any case, as RFC 9110, section 11.1, has it. */
 const GUEST_TOKEN = /^bearer +(swg_([a-z0-9]{1,64})\.[A-Za-z0-9_-]{43})$/i
@@ -30,7 +31,7 @@ export function guestToken({ accounts, find }: GuestDependencies): Authenticator
       const signIn = isOurs ? await find(account, await sha256Hex(token)) : null
       if (account === undefined || signIn === null) throw notAccepted('the token is not accepted')
       const { name, scopes, login, expiresMs } = signIn
-      return { account, name, scopes, via: 'bearer', login, expiresMs }
+      return { account, name: guestName(name), scopes, via: 'bearer', login, expiresMs }
     },
   }
 }

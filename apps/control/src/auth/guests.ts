@@ -2,15 +2,8 @@ import { mintSecret } from '../bytes.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { Identity, Scope } from './authenticator.ts'
 import { mintCookie, type SignIn } from './browser-cookie.ts'
+import { GUEST_LOGIN } from './guest-name.ts'
 import { mintGuestToken } from './guest-token.ts'
-
-/** How the names of guests' sign-ins begin. */
-const GUEST_LOGIN = 'guest-'
-
-/** Whether a sign-in is a guest's, who is here for what was shared with them and nothing else. */
-export function isGuestLogin(login: string | undefined): boolean {
-  return login?.startsWith(GUEST_LOGIN) === true
-}
 
 /** A new sign-in of a guest for a grant. One who is here already keeps what they have. */
 function toSignIn(name: string, held: HeldGrant, before: Identity | undefined, nowMs: number): SignIn {

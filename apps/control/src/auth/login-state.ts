@@ -1,4 +1,5 @@
 import { fromBase64Url, toBase64Url } from '@sandwire/internal'
+import type { CookieClaim } from './browser-cookie.ts'
 import { readCookie } from './cookies.ts'
 
 /** Lax, since the browser comes back from another site; `__Host-` as for the sign-in itself. */
@@ -28,6 +29,8 @@ export interface LoginState {
   readonly redirectUri: string
   /** Path to go to afterwards. */
   readonly to: string
+  /** The sign-in that the browser had when it left. */
+  readonly replaces?: readonly CookieClaim[]
   readonly expiresMs: number
 }
 

@@ -1,7 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { AccountIds } from '../auth/account-id.ts'
 import type { Identity } from '../auth/authenticator.ts'
-import { admitGuest, isGuestLogin } from '../auth/guests.ts'
+import { guestName, isGuestLogin, NAMELESS_GUEST } from '../auth/guest-name.ts'
+import { admitGuest } from '../auth/guests.ts'
 import { sha256Hex } from '../bytes.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
@@ -18,11 +19,10 @@ export interface RedeemDependencies {
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly source: SourceSettings
+  /** Whether people without a sign-in may come. */
+  readonly hasGuests: boolean
   readonly nowMs: () => number
 }
-
-/** What a guest is called who gives no name. */
-const NAMELESS = 'guest'
 
 /** A grant as its holder sees it. */
 function show({ session, ownerName, ...held }: HeldGrant) {
@@ -39,7 +39,7 @@ function isBrowser(headers: Headers, source: SourceSettings): boolean {
 
 /** Exchanging links, and what an account got for them. */
 export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependencies): void {
-  const { directory, mint, accounts, source, nowMs } = deps
+  const { directory, mint, accounts, source, hasGuests, nowMs } = deps
 
   const redeem = async (link: string, call: SandboxCall): Promise<HeldGrant> => {
     const { grant, secret } = parseLink(link) ?? {}
@@ -80,12 +80,13 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     async (context) => {
       const { link, name } = context.req.valid('json')
       const identity = context.get('identity')
-      if (identity !== undefined && !isGuestLogin(identity.login)) {
+      if (!hasGuests || (identity !== undefined && !isGuestLogin(identity.login))) {
         return context.json(show(await redeem(link, callOf(context))), 200)
       }
       // Of chance alone: who comes again without a credential is another guest, and gets nothing for a used link.
       const account = identity?.account ?? (await accounts.of('guest', crypto.randomUUID()))
-      const guest = callFor(context, { account, name: identity?.name ?? name ?? NAMELESS, scopes: [] })
+      const called = identity?.name ?? guestName(name ?? NAMELESS_GUEST)
+      const guest = callFor(context, { account, name: called, scopes: [] })
       const { held, cookie, token } = await redeemAsGuest(link, guest, identity, context.req.raw.headers)
       if (cookie !== undefined) context.header('set-cookie', cookie)
       return context.json({ ...show(held), ...(token === undefined ? {} : { token }) }, 200)

@@ -1,6 +1,7 @@
 import { SIGN_IN_LIFE_MS, type SpentState } from '../account/sign-ins.ts'
 import type { Scope } from '../auth/authenticator.ts'
-import { mintCookie, readClaim } from '../auth/browser-cookie.ts'
+import type { AccountIds } from '../auth/account-id.ts'
+import { type CookieClaim, mintCookie } from '../auth/browser-cookie.ts'
 import { mintSecret } from '../bytes.ts'
 import { unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
@@ -21,13 +22,18 @@ export interface NewSignIn {
   readonly state?: SpentState
 }
 
+export interface SignInPlace {
+  readonly directory: Directory
+  readonly accounts: Pick<AccountIds, 'isMinted'>
+}
+
 /**
- * Signs a browser in under a new secret; returns its Set-Cookie header, and the login that it is known by. What the browser came with is never used again: it
- * ends, if it was a sign-in to the same account, so that a cookie planted before is worth nothing afterwards.
+ * Signs a browser in under a new secret; returns its Set-Cookie header, and the login that it is known by. What the browser came with is never used again:
+ * it ends, whoever it was of, since a cookie planted before must be worth nothing afterwards, and one that is replaced has no holder any more.
  */
 export async function replaceSignIn(
-  directory: Directory,
-  headers: Headers,
+  { directory, accounts }: SignInPlace,
+  before: readonly CookieClaim[],
   { person, nowMs, state }: NewSignIn,
 ): Promise<{ readonly cookie: string; readonly login: string }> {
   const { account, name, scopes, issuer, voucher } = person
@@ -37,10 +43,11 @@ export async function replaceSignIn(
   const times = { createdMs: nowMs, expiresMs: nowMs + SIGN_IN_LIFE_MS }
   const signIn = { login, name, scopes, issuer, voucher, ...times }
   unwrap(await object.signIn(signIn, hash, state))
-  const old = await readClaim(headers)
-  if (old?.account === account) {
-    const known = unwrap(await object.findSignIn(old.hash))
-    if (known !== null) unwrap(await object.signOut(known.login))
+  for (const old of before) {
+    if (!(await accounts.isMinted(old.account))) continue
+    const owner = directory.account(old.account)
+    const known = unwrap(await owner.findSignIn(old.hash))
+    if (known !== null) unwrap(await owner.signOut(known.login))
   }
   return { cookie: header, login }
 }

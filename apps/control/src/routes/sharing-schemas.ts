@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { ROLES } from '@sandwire/protocol'
+import { MAX_GUEST_NAME_CHARS } from '../auth/guest-name.ts'
 import { DEFAULT_GRANT_SECONDS, MAX_GRANT_SECONDS, parseLink } from '../sandbox/grants.ts'
 
 const MAX_LABEL_CHARS = 80
-const MAX_NAME_CHARS = 64
 const MIN_GRANT_SECONDS = 1
 
 const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
@@ -13,7 +13,8 @@ function line(maxChars: number) {
   const error = `expected one line of at most ${maxChars} characters`
   return z
     .string({ error })
-    .max(maxChars, { error })
+    // UTF-16 units, as they are counted where names travel; the schema's own bound counts characters.
+    .refine((text) => text.length <= maxChars, { error })
     .refine((text) => text.trim() === text && text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text), {
       error,
     })
@@ -90,10 +91,10 @@ export const redeemBody = z
       .string()
       .refine((text) => parseLink(text) !== undefined, 'expected what follows the # of a link')
       .openapi({ description: 'What follows the # of the link.' }),
-    name: line(MAX_NAME_CHARS)
+    name: line(MAX_GUEST_NAME_CHARS)
       .min(1)
       .optional()
-      .openapi({ description: 'What others see of a guest who is not signed in.' }),
+      .openapi({ description: 'What others see of a guest who is not signed in, marked as a guest.' }),
   })
   .openapi('RedeemGrant')
 

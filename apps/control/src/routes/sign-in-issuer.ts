@@ -1,5 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
+import type { AccountIds } from '../auth/account-id.ts'
+import { claimsOf } from '../auth/browser-cookie.ts'
 import { type CodeFlow, type SignInRefusal, SignInRefused } from '../auth/code-flow.ts'
 import { FORGET_LOGIN, type LoginState, type LoginStates } from '../auth/login-state.ts'
 import { returnPathOf } from '../auth/return-path.ts'
@@ -28,6 +30,7 @@ const STATUS: Readonly<Record<SignInRefusal, number>> = {
 
 export interface IssuerSignInDependencies {
   readonly directory: Directory
+  readonly accounts: AccountIds
   readonly source: SourceSettings
   readonly budget: RequestBudget
   readonly nowMs: () => number
@@ -59,7 +62,7 @@ function redirectTo(location: string, cookies: readonly string[] = []): Response
 
 /** Signing a browser in through an issuer: away to its pages, and back with a code. */
 export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSignInDependencies): void {
-  const { directory, source, budget, nowMs, log, flows, states } = deps
+  const { source, budget, nowMs, log, flows, states } = deps
   const route = (path: string) =>
     endpoint(guardOf, {
       method: 'get',
@@ -88,7 +91,8 @@ export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSi
     const person = await flow.finish(new URL(request.url).searchParams, left)
     const state = { hash: await sha256Hex(left.state), expiresMs: left.expiresMs }
     const signIn = { person, nowMs: nowMs(), state }
-    const replaced = replaceSignIn(directory, request.headers, signIn).catch((caught: unknown) => {
+    const before = [...(await claimsOf(request.headers)), ...(left.replaces ?? [])]
+    const replaced = replaceSignIn(deps, before, signIn).catch((caught: unknown) => {
       // The account knows this state already.
       const isSpent = caught instanceof SandwireError && caught.code === 'unauthorized'
       throw isSpent ? new SignInRefused('stale', caught) : caught
@@ -106,7 +110,9 @@ export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSi
     try {
       const to = returnPathOf(context.req.query('to'))
       const { location, state } = await flow.start(origin + CALLBACK, to)
-      return redirectTo(location, [await states.seal(state)])
+      // Coming back from another site, the browser keeps its cookie to itself.
+      const replaces = await claimsOf(context.req.raw.headers)
+      return redirectTo(location, [await states.seal({ ...state, replaces })])
     } catch (caught) {
       return explain(context, caught)
     }

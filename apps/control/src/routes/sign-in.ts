@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { type Identity, notAccepted } from '../auth/authenticator.ts'
-import { FORGET_COOKIE } from '../auth/browser-cookie.ts'
+import type { AccountIds } from '../auth/account-id.ts'
+import { claimsOf, FORGET_COOKIE } from '../auth/browser-cookie.ts'
 import { LOCAL_IDENTITY } from '../auth/local-token.ts'
 import type { RedeemCode } from '../auth/sign-in-codes.ts'
 import type { RequestBudget } from '../http/request-budget.ts'
@@ -17,6 +18,7 @@ const TOKEN_LIFE_MS = 24 * 60 * 60 * 1000
 
 export interface SignInDependencies {
   readonly directory: Directory
+  readonly accounts: AccountIds
   readonly source: SourceSettings
   readonly budget: RequestBudget
   readonly nowMs: () => number
@@ -56,8 +58,8 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
         throw notAccepted('the link was used or has expired')
       const person = { ...LOCAL_IDENTITY, issuer: null, voucher: null }
-      const { headers } = context.req.raw
-      const { cookie, login } = await replaceSignIn(directory, headers, { person, nowMs: nowMs() })
+      const before = await claimsOf(context.req.raw.headers)
+      const { cookie, login } = await replaceSignIn(deps, before, { person, nowMs: nowMs() })
       setSignedIn(context, { ...LOCAL_IDENTITY, login })
       context.header('set-cookie', cookie)
       return context.body(null, 204)

@@ -66,7 +66,11 @@ export function accessOf(
 /** The access, when it is enough. A stranger is told that there is nothing; somebody who knows better, that it is forbidden. */
 export function requireAccess(access: Access | undefined, need: Need): Access {
   if (access === undefined) throw noSuchSandbox()
-  if (NEEDS.indexOf(access.need) < NEEDS.indexOf(need)) throw new SandwireError('forbidden', REFUSALS[need])
+  if (NEEDS.indexOf(access.need) < NEEDS.indexOf(need)) {
+    // A session is not theirs to end or pin, though they may type into it.
+    const isHelper = need === 'work' && access.authority === 'driver'
+    throw new SandwireError('forbidden', REFUSALS[isHelper ? 'see' : need])
+  }
   return access
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { bindingOfSlot } from '@sandwire/internal'
-import { Miniflare } from 'miniflare'
+import { Miniflare, type MiniflareOptions } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 
 /** Long enough to be one, short enough to type. */
@@ -57,10 +57,12 @@ export class RunningControl implements AsyncDisposable {
   readonly port: number
   /** Lines that control logged. */
   readonly log: string[]
-  readonly #miniflare: Miniflare
+  #miniflare: Miniflare
   readonly #folder: string
+  readonly #optionsOf: (config: Readonly<Record<string, unknown>>) => MiniflareOptions
 
   constructor(parts: {
+    optionsOf: (config: Readonly<Record<string, unknown>>) => MiniflareOptions
     host: StandInHost
     port: number
     log: string[]
@@ -73,6 +75,14 @@ export class RunningControl implements AsyncDisposable {
     this.log = parts.log
     this.#miniflare = parts.miniflare
     this.#folder = parts.folder
+    this.#optionsOf = parts.optionsOf
+  }
+
+  /** Starts it anew with other settings, and with all that it had stored. */
+  async restart(config: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#miniflare.dispose()
+    this.#miniflare = new Miniflare(this.#optionsOf(config))
+    await this.#miniflare.ready
   }
 
   /** A request with the local token, unless other headers say otherwise. */
@@ -126,7 +136,8 @@ export async function startControl({
   const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
   const log: string[] = []
   const script = await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define))
-  const miniflare = new Miniflare({
+  const idKey = crypto.getRandomValues(new Uint8Array(32)).toBase64()
+  const optionsOf = (settings: Readonly<Record<string, unknown>>): MiniflareOptions => ({
     modules: [{ type: 'ESModule', path: 'index.js', contents: script }],
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
@@ -146,7 +157,7 @@ export async function startControl({
     bindings: {
       ...bindings,
       SANDWIRE_SIGNING_KEY: pkcs8.toBase64(),
-      SANDWIRE_ID_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      SANDWIRE_ID_KEY: idKey,
       SANDWIRE_CONFIG: JSON.stringify({
         mode: 'local',
         publicOrigins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
@@ -157,7 +168,7 @@ export async function startControl({
         maxSandboxes: 100,
         provider: 'host',
         workspaceMode: 'sandboxes',
-        ...config,
+        ...settings,
       }),
     },
     unsafeDirectSockets: [{ host: '127.0.0.1', port, entrypoint: 'Public' }],
@@ -166,6 +177,7 @@ export async function startControl({
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
     },
   })
+  const miniflare = new Miniflare(optionsOf(config ?? {}))
   await miniflare.ready
-  return new RunningControl({ host, port, log, miniflare, folder })
+  return new RunningControl({ host, port, log, miniflare, folder, optionsOf })
 }
