@@ -140,7 +140,6 @@ test('grants shows who holds what, and nothing that a terminal would obey', asyn
   const mine = await cli(['grants'])
   expect(mine.stdout.toString()).toMatch(new RegExp(`\n${GRANT} +viewer +Ann `))
   expect(mine.stderr).toContain('leave one with: npx sbx-stdio leave GRANT\n')
-  expect(mine.stderr).toContain(`come back with: npx sbx-stdio ${url} --session ${SESSION}`)
 })
 
 test('list says whose a sandbox is when some are of others', async () => {
@@ -282,6 +281,54 @@ describe('join', () => {
     expect(await terminal.exit).toMatchObject({ code: 0 })
     expect(terminal.rawOutput()).not.toContain('ssss')
   })
+})
+
+describe('Ctrl-C', () => {
+  test('at the question for a link leaves, and says nothing', async () => {
+    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'join'], env })
+    await terminal.waitFor('Link (it is not shown): ')
+    terminal.send('\x03')
+    expect(await terminal.exit).toMatchObject({ code: 130 })
+    expect(terminal.rawOutput()).not.toContain('sbx-stdio')
+  })
+
+  test('at a question leaves, and does nothing', async () => {
+    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'rm', 'dev'], env })
+    await terminal.waitFor('[y/N]')
+    terminal.send('\x03')
+    expect(await terminal.exit).toMatchObject({ code: 130 })
+    expect(terminal.rawOutput()).toMatch(/\n$/)
+    expect(asked).toEqual([])
+  })
+})
+
+test('a narrow terminal gets help and tables that fit', async () => {
+  answers['GET /api/account/grants'] = () =>
+    Response.json({
+      grants: [{ grant: GRANT, sandbox: ID, role: 'viewer', owner: 'Ann', expiresMs: LATER }],
+    })
+  await using table = openTerminal({ argv: [process.execPath, MAIN, 'grants'], env })
+  await table.waitFor('leave one with')
+  expect(table.rawOutput()).toMatch(new RegExp(`viewer +Ann .*\\r\\n  ${GRANT}\\r\\n`))
+  await using help = openTerminal({ argv: [process.execPath, MAIN, 'share', '--help'], env, rows: 50 })
+  expect(await help.exit).toMatchObject({ code: 0 })
+  const widest = Math.max(
+    ...help
+      .rawOutput()
+      .split('\r\n')
+      .map((line) => line.length),
+  )
+  expect(widest).toBeLessThanOrEqual(80)
+})
+
+test.each([
+  [{ role: 'collaborator' }, `--sandbox ${ID} --no-create`],
+  [{ role: 'viewer', session: SESSION }, `--session ${SESSION} --role viewer`],
+  [{ role: 'collaborator', session: SESSION }, `--session ${SESSION}`],
+])('grants says how to come back to %j', async (changes, words) => {
+  const held = { grant: GRANT, sandbox: ID, session: null, owner: 'Ann', expiresMs: LATER }
+  answers['GET /api/account/grants'] = () => Response.json({ grants: [{ ...held, ...changes }] })
+  expect((await cli(['grants'])).stderr).toContain(`come back with: npx sbx-stdio ${url} ${words}\n`)
 })
 
 test('audit reads every page, and prints what a terminal can show', async () => {

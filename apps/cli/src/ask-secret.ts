@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { Interrupted } from './interrupted.ts'
 import { RawTerminal } from './raw-terminal.ts'
 
 const CTRL_C = 0x03
@@ -15,7 +16,7 @@ export function editLine(line: readonly number[], byte: number): readonly number
   return byte < 0x20 || line.length >= MAX_BYTES ? line : [...line, byte]
 }
 
-/** Asks on the terminal for a line that is not shown; undefined when whoever sits there would rather not. */
+/** Asks on the terminal for a line that is not shown; undefined when whoever sits there would rather not. Throws `Interrupted`. */
 export function askSecret(question: string): string | undefined {
   const fd = openSync('/dev/tty', 'r+')
   using terminal = new RawTerminal(fd)
@@ -27,7 +28,8 @@ export function askSecret(question: string): string | undefined {
       const read = readSync(fd, buffer)
       for (const byte of buffer.subarray(0, read)) {
         if (ENDS.has(byte)) return Buffer.from(line).toString('utf8')
-        if (byte === CTRL_C || (byte === CTRL_D && line.length === 0)) return undefined
+        if (byte === CTRL_C) throw new Interrupted()
+        if (byte === CTRL_D && line.length === 0) return undefined
         line = editLine(line, byte)
       }
       if (read === 0) return undefined

@@ -2,9 +2,11 @@ import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments } from './arguments.ts'
 import { programName, spellHint } from './come-back.ts'
 import { isCommandName } from './commands/names.ts'
+import { fitHelp } from './fit-help.ts'
 import { HELP } from './help.ts'
 import { hideArgument } from './hidden-argument.ts'
 import { keepLoopbackDirect } from './loopback-direct.ts'
+import { terminalColumns } from './window-size.ts'
 
 keepLoopbackDirect(process.env)
 const [first, ...rest] = process.argv.slice(2)
@@ -20,7 +22,7 @@ if (isCommandName(first)) {
   const parsed = parseArguments(process.argv.slice(2))
   switch (parsed.kind) {
     case 'help':
-      process.stdout.write(HELP)
+      process.stdout.write(fitHelp(HELP, terminalColumns()))
       break
     case 'version':
       process.stdout.write(`sbx-stdio ${SOFTWARE_VERSION}\n`)

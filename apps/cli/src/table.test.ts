@@ -13,6 +13,19 @@ test('spellTable aligns columns by what a terminal shows', () => {
   ).toBe('NAME  STATE\ndev   running\n日本  stopped\n')
 })
 
+test('spellTable puts the widest column below the others where a terminal is too narrow', () => {
+  const id = 'i'.repeat(32)
+  const rows = [
+    ['dev', id, 'running'],
+    ['b', id, '-'],
+  ]
+  const wide = `NAME  ${'ID'.padEnd(32)}  STATE\ndev   ${id}  running\nb     ${id}  -\n`
+  expect(spellTable(['NAME', 'ID', 'STATE'], rows, 47)).toBe(wide)
+  expect(spellTable(['NAME', 'ID', 'STATE'], rows, 46)).toBe(
+    `NAME  STATE\n  ID\ndev   running\n  ${id}\nb     -\n  ${id}\n`,
+  )
+})
+
 test('spellTable lets nothing through that a terminal obeys (threat T24)', () => {
   const text = spellTable(['A'], [['\x1b]0;x\x07a\nb\u202e\u009b2Jc'], ['x'.repeat(500)]])
   expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}]+$/u)

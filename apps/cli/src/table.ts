@@ -9,20 +9,33 @@ function cell(text: string): string {
   return shown.length > MAX_CELL_CHARS ? `${shown.slice(0, MAX_CELL_CHARS - 1)}…` : shown
 }
 
-/** Lines with aligned columns. Whatever is in a cell, it becomes printable characters of one line. */
-export function spellTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+function align(line: readonly string[], widths: readonly number[]): string {
+  return line
+    .map((text, column) => text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text)))
+    .join(GAP)
+    .trimEnd()
+}
+
+/**
+ * Lines with aligned columns. Whatever is in a cell, it becomes printable characters of one line. Where they are wider than
+ * the terminal, the widest column has lines of its own below the others, so that an id stays in one piece.
+ */
+export function spellTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  terminalColumns?: number,
+): string {
   const lines = [header, ...rows.map((row) => row.map(cell))]
   const widths = header.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
   )
+  const total = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1))
+  if (terminalColumns === undefined || total <= terminalColumns || widths.length < 3)
+    return lines.map((line) => `${align(line, widths)}\n`).join('')
+  const widest = widths.indexOf(Math.max(...widths))
+  const others = widths.toSpliced(widest, 1)
   return lines
-    .map((line) =>
-      line
-        .map((text, column) => text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text)))
-        .join(GAP)
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
+    .map((line) => `${align(line.toSpliced(widest, 1), others)}\n${GAP}${line[widest] ?? ''}\n`)
     .join('')
 }
 

@@ -27,3 +27,8 @@ export function watchWindowSize(listener: (size: WindowSize) => void): Disposabl
   stream?.on('resize', changed)
   return { [Symbol.dispose]: () => void stream?.off('resize', changed) }
 }
+
+/** Width of the terminal that standard output goes to; undefined when it goes elsewhere. */
+export function terminalColumns(): number | undefined {
+  return isatty(1) ? readWindowSize().cols : undefined
+}

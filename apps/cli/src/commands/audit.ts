@@ -109,6 +109,7 @@ It is kept for 90 days, also for sandboxes that are gone.
             spellTable(
               HEADER,
               rows.map((row) => spellRow(decodeAnswer(rowShape, row))),
+              io.columns,
             ),
           )
       },

@@ -2,17 +2,25 @@ import { createInterface } from 'node:readline/promises'
 import { isatty } from 'node:tty'
 import { exitCodeOfSignal } from '../exit-code.ts'
 import { askSecret } from '../ask-secret.ts'
+import { Interrupted } from '../interrupted.ts'
 import { openPage } from '../open-page.ts'
 import { readBounded } from '../read-bounded.ts'
+import { terminalColumns } from '../window-size.ts'
 import type { CommandIo } from './command.ts'
 
 async function confirm(question: string): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
-  // Closed without an answer: Ctrl-D, or Ctrl-C.
-  const closed = new Promise<string>((resolve) => asking.once('close', () => resolve('')))
+  const left = new Promise<'closed' | 'interrupted'>((resolve) => {
+    asking.once('SIGINT', () => resolve('interrupted'))
+    asking.once('close', () => resolve('closed'))
+  })
   try {
-    const answer = await Promise.race([asking.question(`${question} [y/N] `), closed])
-    return /^y(es)?$/i.test(answer.trim())
+    const answer = asking.question(`${question} [y/N] `).then((text) => ({ text }))
+    const first = await Promise.race([answer, left])
+    if (typeof first === 'object') return /^y(es)?$/i.test(first.text.trim())
+    process.stderr.write('\n')
+    if (first === 'interrupted') throw new Interrupted()
+    return false
   } finally {
     asking.close()
   }
@@ -43,6 +51,7 @@ export function openCommandIo(): CommandIo {
   process.stdout.on('error', () => process.exit(exitCodeOfSignal('SIGPIPE')))
   return {
     print: (data) => void process.stdout.write(data),
+    columns: terminalColumns(),
     say: (talk) => void process.stderr.write(`sbx-stdio: ${talk}\n`),
     hint: (advice) => void process.stderr.write(`hint: ${advice}\n`),
     show: (lines) => void process.stderr.write(lines),

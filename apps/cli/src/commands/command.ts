@@ -5,14 +5,16 @@ import type { OptionTable } from '../words.ts'
 /** Where a command speaks: data to stdout, talk to stderr. */
 export interface CommandIo {
   readonly print: (data: string) => void
+  /** Width of the terminal that data goes to; undefined when it goes elsewhere. */
+  readonly columns: number | undefined
   readonly say: (talk: string) => void
   /** What to do next. */
   readonly hint: (advice: string) => void
-  /** Asks a question that is answered with yes or no; undefined where nobody can be asked. */
+  /** Asks a question that is answered with yes or no; undefined where nobody can be asked. Throws `Interrupted`. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
   /** Lines for the person at the terminal, as they are. */
   readonly show: (lines: string) => void
-  /** Asks for something that must not be seen while it is typed; undefined where nobody can be asked. */
+  /** Asks for something that must not be seen while it is typed; undefined where nobody can be asked. Throws `Interrupted`. */
   readonly askSecret: ((question: string) => string | undefined) | undefined
   /** All of standard input, up to a bound. */
   readonly readInput: () => Promise<string>

@@ -1,8 +1,9 @@
-import { printable } from '../printable.ts'
+import { quote } from '../come-back.ts'
 import { spellJson, spellLeft, spellTable } from '../table.ts'
 import type { Command, CommandContext } from './command.ts'
 import { readOptionalSandbox } from './positionals.ts'
 import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './sharing-views.ts'
+import { wayThere } from './way-there.ts'
 
 const GIVEN_HEADER = ['GRANT', 'ROLE', 'OF', 'HELD BY', 'ENDS IN', 'LABEL']
 const HELD_HEADER = ['GRANT', 'ROLE', 'FROM', 'ENDS IN', 'SANDBOX', 'SESSION']
@@ -24,7 +25,7 @@ function showGiven(
     spellLeft(grant.expiresMs, nowMs),
     grant.label,
   ])
-  io.print(spellTable(GIVEN_HEADER, rows))
+  io.print(spellTable(GIVEN_HEADER, rows, io.columns))
   io.say(`withdraw one with: ${program} revoke GRANT${urlOption}`)
 }
 
@@ -45,9 +46,10 @@ function showHeld(
     grant.sandboxName ?? grant.sandbox,
     grant.session ?? 'all',
   ])
-  io.print(spellTable(HELD_HEADER, rows))
-  const session = grants.length === 1 ? printable(first.session ?? 'SESSION') : 'SESSION'
-  io.say(`come back with: ${program} ${server} --session ${session}`)
+  io.print(spellTable(HELD_HEADER, rows, io.columns))
+  const way =
+    grants.length === 1 ? wayThere(program, server, first) : `${program} ${quote(server)} --session SESSION`
+  io.say(`come back with: ${way}`)
   io.say(`leave one with: ${program} leave GRANT${urlOption}`)
 }
 

@@ -1,6 +1,5 @@
 import { limits } from '@sandwire/protocol'
 import { readFileSync } from 'node:fs'
-import { quote } from '../come-back.ts'
 import { hideArgument } from '../hidden-argument.ts'
 import { printable } from '../printable.ts'
 import { parseShareLink, type ShareLink } from '../share-link.ts'
@@ -9,6 +8,7 @@ import { spellJson } from '../table.ts'
 import { Wrong } from '../words.ts'
 import type { Command, CommandContext, CommandIo, ReadWords } from './command.ts'
 import { decodeRedeemed, type Redeemed } from './sharing-views.ts'
+import { attachWords, wayThere } from './way-there.ts'
 
 function readLinkFile(file: string): string {
   try {
@@ -39,16 +39,6 @@ async function readLink(words: ReadWords, io: CommandIo): Promise<ShareLink> {
   return parseShareLink(typed)
 }
 
-/** The words that attach to what was shared; undefined when there is nothing yet to attach to. */
-function attachWords(
-  { origin }: ShareLink,
-  { role, sandbox, session }: Redeemed,
-): readonly string[] | undefined {
-  if (session !== undefined && session !== null)
-    return [origin, '--session', session, ...(role === 'viewer' ? ['--role', 'viewer'] : [])]
-  return role === 'viewer' ? undefined : [origin, '--sandbox', sandbox, '--no-create']
-}
-
 /** Keeps a guest's credential like a sign-in, so that the guest can come back. */
 function keepGuest({ origin }: ShareLink, { token, expiresMs }: Redeemed, { env }: CommandContext): void {
   if (token === undefined) return
@@ -73,13 +63,10 @@ async function redeem(link: ShareLink, name: string | undefined, context: Comman
   const { owner, role, sandboxName, sandbox, session } = redeemed
   const what = typeof session === 'string' ? 'a session' : `the sandbox ${printable(sandboxName ?? sandbox)}`
   io.say(`${printable(owner)} shares ${what} with you; you are a ${printable(role)}`)
-  const words = attachWords(link, redeemed)
+  const words = attachWords(link.origin, redeemed)
   if (words !== undefined && io.attach !== undefined) return await io.attach(words)
-  if (words === undefined)
-    io.say(
-      `see what runs there: ${program} sessions ${printable(redeemed.sandbox)} --url ${quote(link.origin)}`,
-    )
-  else io.say(`go there with: ${program} ${words.map((word) => quote(printable(word))).join(' ')}`)
+  const why = words === undefined ? 'see what runs there' : 'go there with'
+  io.say(`${why}: ${wayThere(program, link.origin, redeemed)}`)
   return 0
 }
 

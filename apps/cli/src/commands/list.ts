@@ -51,7 +51,7 @@ it, id, and whose it is.
           sandbox.id,
           ...(isShared ? [sandbox.owner ?? '-'] : []),
         ])
-        io.print(spellTable(isShared ? [...HEADER, 'SHARED BY'] : HEADER, rows))
+        io.print(spellTable(isShared ? [...HEADER, 'SHARED BY'] : HEADER, rows, io.columns))
       },
     }
   },

@@ -2,10 +2,12 @@ import { SandwireError } from '@sandwire/protocol'
 import { AdvisedError } from '../advised-error.ts'
 import { createApi } from '../api.ts'
 import { programName, quote, spellHint } from '../come-back.ts'
-import { EXIT_USAGE, exitCodeOfError } from '../exit-code.ts'
+import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../exit-code.ts'
 import { findServer, type FoundServer } from '../find-server.ts'
+import { fitHelp } from '../fit-help.ts'
 import { hideArgument } from '../hidden-argument.ts'
 import { hintFor, messageFor } from '../hints.ts'
+import { Interrupted } from '../interrupted.ts'
 import { printable } from '../printable.ts'
 import { type OptionTable, Words, Wrong } from '../words.ts'
 import { audit } from './audit.ts'
@@ -117,7 +119,7 @@ export async function runCommand(
   try {
     const words = new Words<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
     if (words.has('help')) {
-      io.print(command.help + COMMON_HELP)
+      io.print(fitHelp(command.help + COMMON_HELP, io.columns))
       return 0
     }
     understood = await understand(command, words, { env, io })
@@ -127,6 +129,7 @@ export async function runCommand(
     const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
     return (await task.run({ ...common, api: createApi(found) })) ?? 0
   } catch (caught) {
+    if (caught instanceof Interrupted) return exitCodeOfSignal('SIGINT')
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
     const hint = error.code === 'bad_request' ? help : hintOf(error, understood, program)

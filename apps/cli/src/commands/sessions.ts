@@ -31,7 +31,7 @@ function show(sessions: readonly Session[], { io, nowMs, program, server }: Comm
     String(session.attachments),
     spellAge(lastMoveMs(session), nowMs),
   ])
-  io.print(spellTable(HEADER, rows))
+  io.print(spellTable(HEADER, rows, io.columns))
   const id = sessions.length === 1 ? printable(first.id) : 'SESSION'
   io.say(`come back with: ${program} ${quote(server)} --session ${id}`)
 }

@@ -50,7 +50,7 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
           params.map((each) => (each.default === undefined ? each.name : `[${each.name}]`)).join(' '),
           title,
         ])
-        io.print(spellTable(HEADER, rows))
+        io.print(spellTable(HEADER, rows, io.columns))
         io.say(`run one with: ${program} ${quote(server)} --template ID --param NAME=VALUE`)
       },
     }

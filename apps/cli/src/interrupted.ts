@@ -1,0 +1,2 @@
+/** Whoever was asked pressed Ctrl-C. */
+export class Interrupted extends Error {}
