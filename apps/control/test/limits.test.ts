@@ -11,7 +11,7 @@ import { comingFrom, SPOOFS } from './support/addresses.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, Person } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, Person } from './support/people.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const NOW = 1_800_000_000_000
@@ -96,6 +96,53 @@ describe('the limit of an address', () => {
       retryAfterMs: 60_000,
     })
     expect(new Set(keys)).toEqual(new Set([networkOf('2001:db8::1')]))
+  })
+})
+
+describe('the limits of an attach', () => {
+  const address = '192.0.2.1'
+  const tooMany = { ok: false, code: 'too_many_attaches', message: 'Too many' } as const
+  const codeOf = (admitted: Promise<void>): Promise<unknown> =>
+    admitted.then(
+      () => 'ok',
+      (error: unknown) => Reflect.get(Object(error), 'code') as unknown,
+    )
+
+  test('(threat T50) an account that is refused uses up nothing of the address that others share', async () => {
+    const limits = new AttachLimits({
+      perAddress: { perMinute: 60, exemptsLoopback: false },
+      rateLimit: undefined,
+      takeOfAccount: async (account) => (account === 'busy' ? tooMany : { ok: true, value: undefined }),
+      nowMs: () => NOW,
+    })
+    for (let time = 0; time < 100; time += 1)
+      expect(await codeOf(limits.admit({ identity: 'busy', address }))).toBe('too_many_attaches')
+    expect(await codeOf(limits.admit({ identity: 'colleague', address }))).toBe('ok')
+  })
+
+  test('an address that is refused uses up nothing of the account', async () => {
+    let taken = 0
+    const limits = new AttachLimits({
+      perAddress: { perMinute: 60, exemptsLoopback: false },
+      rateLimit: undefined,
+      takeOfAccount: async () => ({ ok: true, value: void (taken += 1) }),
+      nowMs: () => NOW,
+    })
+    for (let time = 0; time < 100; time += 1) await codeOf(limits.admit({ identity: 'ada', address }))
+    expect(await codeOf(limits.admit({ identity: 'ada', address }))).toBe('too_many_from_address')
+    expect(taken).toBe(60)
+  })
+
+  test('the platform counts only what the account may', async () => {
+    let counted = 0
+    const limits = new AttachLimits({
+      perAddress: { perMinute: 60, exemptsLoopback: false },
+      rateLimit: { limit: async () => ({ success: (counted += 1) > 0 }) },
+      takeOfAccount: async () => tooMany,
+      nowMs: () => NOW,
+    })
+    expect(await codeOf(limits.admit({ identity: 'busy', address }))).toBe('too_many_attaches')
+    expect(counted).toBe(0)
   })
 })
 
@@ -263,6 +310,39 @@ describe('control', () => {
     expect(codeIn(other)).toBe('401 unauthorized')
     const owner = new Person(control, TOKEN)
     expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
+  })
+
+  test('(threat T50) a flood of strangers keeps no guest away from their link', async () => {
+    const owner = new Person(control, TOKEN)
+    const nobody = new Person(control, undefined)
+    await owner.post('/api/sandboxes', { name: 'joined', start: false })
+    const links = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const made = await owner.post('/api/grants', { sandbox: 'joined', role: 'viewer' })
+        return linkIn(made)
+      }),
+    )
+    // From everywhere, so that it is all strangers together who are too many.
+    const ask = (index: number) =>
+      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`))
+    const flood = Array.from({ length: 400 }, (_, index) => ask(index))
+    expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
+    const more = Array.from({ length: 100 }, (_, index) => ask(index))
+    const joined = links.map((link, index) =>
+      nobody.ask('POST', '/api/grants/redeem', { link }, comingFrom(`192.0.2.${100 + index}`)),
+    )
+    expect((await Promise.all(joined)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    await Promise.all(more)
+  })
+
+  test('(threat T50) refuses guests who come again and again from one address', async () => {
+    const nobody = new Person(control, undefined)
+    const answers = await Promise.all(
+      Array.from({ length: 400 }, () =>
+        nobody.ask('POST', '/api/grants/redeem', { link: 'x' }, comingFrom('192.0.2.90')),
+      ),
+    )
+    expect(answers.map(codeIn)).toContain('429 too_many_from_address')
   })
 
   test('writes refusals for being too many down, and not without end', async () => {

@@ -52,6 +52,13 @@ export class AddressLimit {
     return tooMany(this.#buckets.waitMs(network, nowMs))
   }
 
+  /** Why one more would be too many; counts nothing. */
+  outlook(address: string, nowMs: number): SandwireError | undefined {
+    if (this.#isExempt(address)) return undefined
+    const waitMs = this.#buckets.waitMs(networkOf(address), nowMs)
+    return waitMs > 0 ? tooMany(waitMs) : undefined
+  }
+
   /** As `refusal`, counted by the platform. */
   async refusalBy(platform: RateLimit, address: string): Promise<SandwireError | undefined> {
     if (this.#isExempt(address)) return undefined

@@ -20,14 +20,19 @@ export class AttachLimits {
     this.#addresses = new AddressLimit(deps.perAddress)
   }
 
-  /** Counts one; throws when it is too many. */
+  /**
+   * Counts one; throws when it is too many. One that is refused for one reason uses up nothing of the other, as far as can be
+   * known before: people share addresses, and a platform that counts cannot be asked without counting.
+   */
   async admit({ identity, address }: { readonly identity: string; readonly address: string }): Promise<void> {
     const { rateLimit, takeOfAccount, nowMs } = this.#deps
+    const outlook = rateLimit === undefined ? this.#addresses.outlook(address, nowMs()) : undefined
+    if (outlook !== undefined) throw outlook
+    unwrap(await takeOfAccount(identity))
     const refusal =
       rateLimit === undefined
         ? this.#addresses.refusal(address, nowMs())
         : await this.#addresses.refusalBy(rateLimit, address)
     if (refusal !== undefined) throw refusal
-    unwrap(await takeOfAccount(identity))
   }
 }

@@ -9,6 +9,8 @@ const BURST = 2_000
 /** Requests without a good credential, all of them together. */
 const STRANGERS_PER_SECOND = 50
 const STRANGERS_BURST = 200
+/** People without a credential who come for a link, from one network address; more than a class of them does. */
+const GUESTS_PER_MINUTE = 300
 /** Identities remembered; the oldest is forgotten first. */
 const MAX_IDENTITIES = 1_000
 
@@ -21,6 +23,8 @@ export class RequestBudget {
   readonly #identities = new Buckets({ perSecond: PER_SECOND, burst: BURST, max: MAX_IDENTITIES })
   readonly #addresses: AddressLimit
   #strangers: TokenBucket | undefined
+  /** Apart from strangers, who are many: a guest has been invited. Here everybody counts, whatever address they have. */
+  readonly #guests = new AddressLimit({ perMinute: GUESTS_PER_MINUTE, exemptsLoopback: false })
 
   /** `strangers`: how much may come from one address without a good credential. */
   constructor(strangers: AddressLimitSettings) {
@@ -39,5 +43,10 @@ export class RequestBudget {
     if (refusal !== undefined) return refusal
     this.#strangers ??= new TokenBucket(STRANGERS_PER_SECOND, STRANGERS_BURST, nowMs)
     return this.#strangers.take(1, nowMs) ? undefined : limited(this.#strangers.waitMs(1, nowMs))
+  }
+
+  /** Counts somebody without a credential who comes for a link; returns why it is too many. */
+  guestRefusal(request: Request, nowMs: number): SandwireError | undefined {
+    return this.#guests.refusal(addressOf(request), nowMs)
   }
 }

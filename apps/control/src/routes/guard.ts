@@ -66,7 +66,7 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     }
     if (identity !== undefined) return identity
     if (!mayBeGuest) return refuseStranger(request, notAccepted('no credential was sent'))
-    const refusal = budget.strangerRefusal(request, nowMs())
+    const refusal = budget.guestRefusal(request, nowMs())
     if (refusal !== undefined) throw refusal
     return undefined
   }
