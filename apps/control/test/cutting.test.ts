@@ -214,6 +214,39 @@ describe('(threat T6) a cut', () => {
     expect(made.store.cuts.all()).toEqual([])
   })
 
+  test('that is asked for again and again is made as soon as the first would have been', async () => {
+    const made = open()
+    const beganMs = made.clock.nowMs
+    made.hand.answer = () => new SandwireError('sandbox_unreachable', 'no')
+    for (let times = 0; times < 8; times += 1) {
+      void made.cutting.cut({ grant: 'g1' })
+      await made.pass(500)
+    }
+    expect(made.severed.length).toBe(1)
+    expect((made.severed[0] ?? 0) - beganMs).toBeLessThanOrEqual(3_500)
+    // Who came in behind that one is cut too.
+    void made.cutting.cut({ grant: 'g1' })
+    await made.pass(3_500)
+    expect(made.severed.length).toBe(2)
+  })
+
+  test.each([
+    ['a sign-in that ended', (one: Cutting) => one.endLogin('l1', 0)],
+    ['what a sign-in opened', (one: Cutting) => one.cutLogin('l1')],
+    ['an account that leaves', (one: Cutting) => one.leave('ada')],
+    ['everybody', (one: Cutting) => one.cutAll('local')],
+  ])('of %s is certain before sandboxd has answered', async (_, begin) => {
+    const made = open()
+    made.hand.answer = () => new Promise<never>(() => undefined) as unknown as Response
+    let isCertain = false
+    void begin(made.cutting).then(() => (isCertain = true))
+    await made.settle()
+    expect(isCertain).toBe(true)
+    expect(made.store.cuts.all().length).toBe(1)
+    expect(made.alarms.length).toBe(1)
+    expect(made.asked.length).toBe(1)
+  })
+
   test('of a sandbox that does not run is none', async () => {
     const made = open({ is: 'stopped' })
     await made.cutting.cut({ grant: 'g1' })

@@ -28,20 +28,60 @@ test('each sandbox is told once, until it has heard', async () => {
   farewells.say(['a'], LOGIN, 0)
   const told: string[] = []
   let isAway = true
+  const evict = (): Promise<void> => Promise.reject(new Error('nothing is to be removed'))
   const tell = async (sandbox: string): Promise<void> => {
     told.push(sandbox)
     if (isAway && sandbox === 'b') throw new SandwireError('sandbox_unreachable', 'no')
   }
-  await deliverFarewells({ farewells, tell, nowMs: () => 0, log })
+  await deliverFarewells({ farewells, tell, evict, nowMs: () => 0, log })
   expect(told).toEqual(['a', 'b'])
   expect(farewells.nextMs).toBe(500)
-  await deliverFarewells({ farewells, tell, nowMs: () => 499, log })
+  await deliverFarewells({ farewells, tell, evict, nowMs: () => 499, log })
   expect(told).toEqual(['a', 'b'])
   isAway = false
-  await deliverFarewells({ farewells, tell, nowMs: () => 500, log })
+  await deliverFarewells({ farewells, tell, evict, nowMs: () => 500, log })
   expect(told).toEqual(['a', 'b', 'b'])
   expect(farewells.count).toBe(0)
   expect(farewells.nextMs).toBeUndefined()
+})
+
+test('a word that is said again waits for no earlier one that was not heard', () => {
+  const farewells = open()
+  farewells.say(['a'], LOGIN, HOUR_MS)
+  for (const farewell of farewells.due(HOUR_MS)) farewells.failed({ ...farewell, tries: 9 }, HOUR_MS)
+  expect(farewells.due(HOUR_MS + 1_000)).toEqual([])
+  farewells.say(['a'], LOGIN, HOUR_MS + 1_000)
+  expect(farewells.due(HOUR_MS + 1_000)).toMatchObject([{ sandbox: 'a', tries: 0 }])
+})
+
+test('(threat T6) everybody is cut off in all sandboxes before one of them is waited for', async () => {
+  const farewells = open()
+  const own = Array.from({ length: 40 }, (_, index) => `s${index}`)
+  farewells.say(own, { is: 'destroy', account: 'ada' }, 0)
+  farewells.say(['shared'], { is: 'leave', account: 'ada' }, 0)
+  const told: string[] = []
+  const evicted = new Set<string>()
+  const released = Promise.withResolvers<void>()
+  const delivery = deliverFarewells({
+    ...{ farewells, nowMs: () => 0, log },
+    // The first ones hang, whatever they are asked; one cannot even be reached.
+    evict: async (sandbox) => {
+      evicted.add(sandbox)
+      if (sandbox === 's3') throw new SandwireError('sandbox_unreachable', 'no')
+      if (Number(sandbox.slice(1)) < 32) await released.promise
+    },
+    tell: async (sandbox) => {
+      told.push(sandbox)
+      if (sandbox !== 'shared') await released.promise
+    },
+  })
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
+  expect([...evicted]).toEqual(own)
+  expect(told).toContain('shared')
+  released.resolve()
+  await delivery
+  expect(told.toSorted()).toEqual([...own, 'shared'].toSorted())
+  expect(farewells.count).toBe(0)
 })
 
 test('a clock that was set back delays nothing for long', () => {

@@ -82,11 +82,12 @@ export class Farewells {
     this.#sql = sql
   }
 
-  /** Says something to sandboxes, each once. */
+  /** Says something to sandboxes, each once; what was said before and not heard is said at once again. */
   say(sandboxes: Iterable<string>, word: Word, nowMs: number): void {
     for (const sandbox of new Set(sandboxes))
       this.#sql.exec(
-        'INSERT OR IGNORE INTO farewells (sandbox, what, tries, next_ms) VALUES (?, ?, 0, ?)',
+        `INSERT INTO farewells (sandbox, what, tries, next_ms) VALUES (?, ?, 0, ?)
+         ON CONFLICT (sandbox, what) DO UPDATE SET tries = 0, next_ms = excluded.next_ms`,
         sandbox,
         JSON.stringify(word),
         nowMs,

@@ -8,6 +8,7 @@ import type { Env } from '../env.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
+import type { SandboxObject } from '../sandbox/object.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { WakeUp } from '../sandbox/wake-up.ts'
@@ -222,14 +223,20 @@ export class AccountObject extends DurableObject<Env> {
     if (this.#farewells.count === 0) return
     await this.#wakeUp.by(nowMs() + FAREWELL_PAUSE_MS)
     const tell = (sandbox: string, word: Word): Promise<void> => this.#tell(sandbox, word)
-    await deliverFarewells({ farewells: this.#farewells, tell, nowMs, log })
+    const evict = async (sandbox: string, account: string): Promise<void> =>
+      unwrap(await this.#sandbox(sandbox).evict(account))
+    await deliverFarewells({ farewells: this.#farewells, tell, evict, nowMs, log })
     const { nextMs } = this.#farewells
     if (nextMs !== undefined) await this.#wakeUp.by(Math.max(nextMs, nowMs() + FAREWELL_PAUSE_MS))
   }
 
-  async #tell(sandbox: string, word: Word): Promise<void> {
+  #sandbox(id: string): DurableObjectStub<SandboxObject> {
     const { SANDBOX } = this.env
-    const object = SANDBOX.get(SANDBOX.idFromName(sandbox))
+    return SANDBOX.get(SANDBOX.idFromName(id))
+  }
+
+  async #tell(sandbox: string, word: Word): Promise<void> {
+    const object = this.#sandbox(sandbox)
     switch (word.is) {
       case 'login':
         return unwrap(await object.endLogin(word.login, word.endedMs))

@@ -97,11 +97,16 @@ export class CutOutbox {
     this.#exec = exec
   }
 
-  /** Writes a cut down; one that waits already begins anew, under a new number. */
+  /**
+   * Writes a cut down; one that waits already begins anew, under a new number. One that was not severed keeps its time to be:
+   * it would else be put off for as long as it is asked for again.
+   */
   add(selector: Selector, epoch: string | null, nowMs: number): void {
     this.#exec(
-      `INSERT OR REPLACE INTO cuts (number, selector, epoch, since_ms, tries, next_ms, is_severed)
-       VALUES (?, ?, ?, ?, 0, ?, 0)`,
+      `INSERT INTO cuts (number, selector, epoch, since_ms, tries, next_ms, is_severed) VALUES (?, ?, ?, ?, 0, ?, 0)
+       ON CONFLICT (selector) DO UPDATE SET number = excluded.number, epoch = excluded.epoch,
+         since_ms = IIF(is_severed = 0 AND epoch IS excluded.epoch, since_ms, excluded.since_ms),
+         tries = 0, next_ms = excluded.next_ms, is_severed = 0`,
       this.#mintNumber(nowMs),
       spell(selector),
       epoch,

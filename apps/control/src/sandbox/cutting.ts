@@ -48,14 +48,24 @@ export class Cutting {
    * the first attempt, however that went.
    */
   async cut(selector: Selector): Promise<void> {
+    const { certain, attempted } = this.#begin(selector)
+    await certain
+    await attempted
+  }
+
+  /** The same, but resolves as soon as nothing keeps it from being made: who has many to tell waits for none that hangs. */
+  async #cutSoon(selector: Selector): Promise<void> {
+    await this.#begin(selector).certain
+  }
+
+  #begin(selector: Selector): { readonly certain?: Promise<void>; readonly attempted?: Promise<void> } {
     const { store, nowMs, wakeBy } = this.#deps
     const state = store.read()?.state
     // Nobody is in what does not run; who is on the way in is checked again at the door.
-    if (state === undefined || state.is === 'stopped' || state.is === 'failed') return
+    if (state === undefined || state.is === 'stopped' || state.is === 'failed') return {}
     store.cuts.add(selector, state.is === 'running' ? state.epoch : null, nowMs())
-    const attempts = this.#tendAll()
-    await wakeBy(nowMs() + ATTEMPT_MS)
-    await attempts
+    const attempted = this.#tendAll()
+    return { certain: wakeBy(nowMs() + ATTEMPT_MS), attempted }
   }
 
   /** A sign-in has ended: what hangs on it ends here too. */
@@ -64,20 +74,20 @@ export class Cutting {
     if (store.read() === undefined) return Promise.resolve()
     store.cuts.endLogin(login, endedMs, nowMs())
     store.sharing.removeTicketsOf(login)
-    return this.cut({ login })
+    return this.#cutSoon({ login })
   }
 
   /** What hangs on a sign-in ends here, though the sign-in does not. */
   cutLogin(login: string): Promise<void> {
     this.#deps.store.sharing.removeTicketsOf(login)
-    return this.cut({ login })
+    return this.#cutSoon({ login })
   }
 
   /** An account is gone: what it was given is too. */
   async leave(account: string): Promise<void> {
     const { store } = this.#deps
     for (const { id } of store.sharing.grantsOf(account)) store.sharing.removeGrant(id)
-    await this.cut({ identity: account })
+    await this.#cutSoon({ identity: account })
   }
 
   /** Nobody may be here any more: what was given is taken back, and the owner is cut off too. */
@@ -85,7 +95,10 @@ export class Cutting {
     const { store, nowMs } = this.#deps
     const grants = store.sharing.liveGrants(nowMs())
     for (const { id } of grants) store.sharing.removeGrant(id)
-    await Promise.all([this.cut({ identity: owner }), ...grants.map(({ id }) => this.cut({ grant: id }))])
+    await Promise.all([
+      this.#cutSoon({ identity: owner }),
+      ...grants.map(({ id }) => this.#cutSoon({ grant: id })),
+    ])
   }
 
   /** The alarm: goes on with what waits, and cuts off whose grants have expired. */

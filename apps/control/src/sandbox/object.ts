@@ -200,7 +200,14 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ cutting }) => cutting.leave(account))
   }
 
-  /** Its owner's account is gone: everybody is cut off, and everything of it removed. */
+  /** Its owner's account is gone: nobody may be here any more. Answers as soon as that is certain. */
+  evict(owner: string): Promise<Outcome<void>> {
+    return this.#run(async ({ cutting }) => {
+      if (this.#store.read()?.owner === owner) await cutting.cutAll(owner)
+    })
+  }
+
+  /** The same, and everything of it is removed. */
   abandon(owner: string, sandbox: string): Promise<Outcome<void>> {
     return this.#run(async ({ life, trail, cutting }) => {
       const requestId = crypto.randomUUID()
