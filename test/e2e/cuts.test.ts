@@ -6,7 +6,7 @@ import { startWireServer, type WireServer } from './support/wire-server.ts'
 
 const WAIT = { timeoutMs: 50_000 }
 /** Through control every reconnect takes longer, and there are other tests that cut it. */
-const CUTS = process.env['SANDWIRE_E2E'] === 'control' ? 60 : 160
+const CUTS = process.env['SANDWIRE_E2E'] === undefined ? 160 : 60
 let sandboxd: WireServer
 
 beforeAll(async () => {

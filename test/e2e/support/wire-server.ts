@@ -1,3 +1,4 @@
+import { openContainers } from './container/containers.ts'
 import { startSandbox } from './control.ts'
 import { startSandboxd } from './sandboxd.ts'
 
@@ -14,7 +15,19 @@ export interface WireServer {
   readonly stop: () => Promise<unknown>
 }
 
-/** What the wire tests run against: a sandboxd, or with `SANDWIRE_E2E=control` a sandbox behind control. */
-export function startWireServer(): Promise<WireServer> {
-  return process.env['SANDWIRE_E2E'] === 'control' ? startSandbox() : startSandboxd()
+/**
+ * What the wire tests run against: a sandboxd, with `SANDWIRE_E2E=control` a sandbox behind control, or with `container` one
+ * that is a container of the engine at `DOCKER_HOST`.
+ */
+export async function startWireServer(): Promise<WireServer> {
+  switch (process.env['SANDWIRE_E2E']) {
+    case 'control':
+      return startSandbox()
+    case 'container': {
+      const { env } = await openContainers()
+      return startSandbox({ env })
+    }
+    default:
+      return startSandboxd()
+  }
 }

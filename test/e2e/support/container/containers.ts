@@ -1,0 +1,27 @@
+import { type Engine, startEngine } from './engine.ts'
+import { buildSandboxImage, buildSidecarImage } from './images.ts'
+
+/** Making a base takes a minute on a machine that has none. */
+export const CONTAINERS_READY_MS = 400_000
+
+/** An engine with the images of this source, and the variables with which `sandwire up` makes sandboxes of them. */
+export interface Containers extends AsyncDisposable {
+  readonly engine: Engine
+  readonly env: Readonly<Record<string, string>>
+}
+
+export async function openContainers(): Promise<Containers> {
+  const engine = await startEngine()
+  const image = await buildSandboxImage(engine)
+  const egressImage = await buildSidecarImage(engine)
+  return {
+    engine,
+    env: {
+      SANDWIRE_PROVIDER: 'container',
+      DOCKER_HOST: engine.host,
+      SANDWIRE_IMAGE: image,
+      SANDWIRE_EGRESS_IMAGE: egressImage,
+    },
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  }
+}
