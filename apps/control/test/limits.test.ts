@@ -165,6 +165,8 @@ describe('the limit of an account', () => {
     expect(refusedBy(() => budget.take(60, NOW + 1_000))).toBeDefined()
     // A clock that goes back gives nothing.
     expect(refusedBy(() => budget.take(60, NOW - 60_000))).toBeDefined()
+    // And costs nobody the time that it went back.
+    expect(refusedBy(() => budget.take(60, NOW - 59_000))).toBeUndefined()
   })
 
   test('(threat T50) is not refilled by an eviction of the account’s object', () => {

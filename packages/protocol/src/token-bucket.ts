@@ -1,4 +1,7 @@
-/** A rate with a burst: `take` succeeds while tokens are left, and they return at a steady rate. */
+/**
+ * A rate with a burst: `take` succeeds while tokens are left, and they return at a steady rate. A clock that is set back gives
+ * none, and from there on they return as before.
+ */
 export class TokenBucket {
   readonly #perSecond: number
   readonly #burst: number
@@ -16,7 +19,7 @@ export class TokenBucket {
   available(nowMs: number): number {
     const passedMs = Math.max(0, nowMs - this.#atMs)
     this.#tokens = Math.min(this.#burst, this.#tokens + (passedMs / 1000) * this.#perSecond)
-    this.#atMs = Math.max(this.#atMs, nowMs)
+    this.#atMs = nowMs
     return this.#tokens
   }
 

@@ -34,6 +34,8 @@ export class AttachBudget {
     const passedMs = Math.max(0, nowMs - before.atMs)
     const tokens = Math.min(perMinute, before.tokens + passedMs * perMs)
     if (tokens < 1) {
+      // A clock that was set back would else keep them away until it is where it was.
+      if (nowMs < before.atMs) this.#write({ tokens, atMs: nowMs }, true)
       const message = `Cannot attach more than ${perMinute} times a minute`
       throw new SandwireError('too_many_attaches', message, { retryAfterMs: (1 - tokens) / perMs })
     }
