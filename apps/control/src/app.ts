@@ -181,7 +181,7 @@ export function createApp({
     ...{ directory, accounts, source: config, budget, nowMs, redeem, hasLocalIdentity },
   })
   addSignInListRoutes(app, guardOf, directory)
-  addAccountRoutes(app, guardOf, directory)
+  addAccountRoutes(app, guardOf, { directory, accounts })
   const flows = openCodeFlows(config.issuers, { accounts, fetchUrl: askIssuer, nowMs })
   addIssuerSignInRoutes(app, guardOf, {
     directory,

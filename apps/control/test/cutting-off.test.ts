@@ -209,6 +209,30 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(three)).toBe(true)
   })
 
+  test('(threat T6) an operator removes a person as they would themselves, and it is written down whom', async () => {
+    const dora = await Person.named(control, 'dora')
+    const account = textIn(await dora.get('/api/whoami'), 'account')
+    await shareWith(owner, dora, { sandbox: 'dev' })
+    await makeSandbox(dora, 'hers')
+    const inHers = await startSession(dora, 'hers')
+    await using elsewhere = await watch(control, dora, session)
+    await using home = await watch(control, dora, inHers)
+    const remove = (person: Person, id: string, confirm = id) =>
+      person.ask('DELETE', `/api/accounts/${id}`, { confirm })
+    expect(codeIn(await remove(dora, account))).toBe('403 forbidden')
+    expect(codeIn(await remove(owner, account, 'yes'))).toBe('400 bad_request')
+    expect(codeIn(await remove(owner, 'local'))).toBe('403 forbidden')
+    const invented = `u${'0'.repeat(32)}`
+    expect(codeIn(await remove(owner, invented))).toBe('404 not_found')
+    expect(await isOpen(elsewhere)).toBe(true)
+    expect(await remove(owner, account)).toMatchObject({ status: 200, body: { left: 0 } })
+    expect((await elsewhere.closed).frame).toEqual(REVOKED)
+    expect([4435, 1012]).toContain((await home.closed).frame?.code ?? 0)
+    expect(codeIn(await dora.get('/api/sandboxes'))).toBe('401 unauthorized')
+    const rows = JSON.stringify((await owner.get('/api/audit?action=account.remove')).body)
+    expect(rows).toContain(`"account":"${account}"`)
+  }, 20_000)
+
   test("deletes nothing of the machine's own user", async () => {
     expect(codeIn(await owner.ask('DELETE', '/api/account', { confirm: 'local' }))).toBe('403 forbidden')
     expect((await owner.get('/api/sandboxes/dev')).status).toBe(200)

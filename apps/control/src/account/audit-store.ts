@@ -33,6 +33,7 @@ export const AUDIT_MIGRATIONS: readonly string[] = [
   'CREATE INDEX audit_by_sandbox ON audit (sandbox, at_ms, seq)',
 ]
 export const AUDIT_GRANT_MIGRATION = 'ALTER TABLE audit ADD COLUMN grant_id TEXT'
+export const AUDIT_ACCOUNT_MIGRATION = 'ALTER TABLE audit ADD COLUMN account TEXT'
 
 export interface AuditQuery {
   /** Id or name. */
@@ -54,6 +55,7 @@ export interface AuditRow {
   readonly sandboxName: string | null
   readonly session: string | null
   readonly grant: string | null
+  readonly account: string | null
   readonly address: string
   readonly outcome: 'allowed' | 'refused'
   readonly code: string | null
@@ -84,6 +86,7 @@ function toAuditRow(row: Row): AuditRow {
     sandboxName: optionalText(row, 'sandbox_name'),
     session: optionalText(row, 'session'),
     grant: optionalText(row, 'grant_id'),
+    account: optionalText(row, 'account'),
     address: textOf(row, 'address'),
     outcome: textOf(row, 'outcome') === 'refused' ? 'refused' : 'allowed',
     code: optionalText(row, 'code'),
@@ -165,8 +168,8 @@ export class AuditStore {
   #insert(entry: AuditEntry): boolean {
     const inserted = this.#sql.exec(
       `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
-         code, template, command, login, request_id, dropped, grant_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+         code, template, command, login, request_id, dropped, grant_id, account)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
       entry.id,
       entry.atMs,
       entry.actor,
@@ -184,6 +187,7 @@ export class AuditStore {
       entry.requestId,
       entry.dropped ?? null,
       entry.grant ?? null,
+      entry.account ?? null,
     )
     return inserted.toArray().length > 0
   }

@@ -4,7 +4,7 @@ import { SHARED_ARRIVAL_MIGRATIONS, SHARED_MIGRATIONS } from './shared.ts'
 import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_SHARE_MIGRATIONS } from './audit-shares.ts'
-import { AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
+import { AUDIT_ACCOUNT_MIGRATION, AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
 import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS } from './farewells.ts'
 
 const MIGRATIONS: readonly string[] = [
@@ -41,6 +41,7 @@ const MIGRATIONS: readonly string[] = [
   ...SHARED_ARRIVAL_MIGRATIONS,
   ...AUDIT_SHARE_MIGRATIONS,
   'ALTER TABLE logins ADD COLUMN voucher TEXT',
+  AUDIT_ACCOUNT_MIGRATION,
 ]
 
 /** A session in the account's index. */

@@ -21,6 +21,8 @@ export const ACTIONS = [
   'signin',
   'signout',
   'account.delete',
+  /** An operator deleted somebody else's. */
+  'account.remove',
   /** An attach that was refused before it was known what it asks for. */
   'attach',
   /** Rows were left out because there were too many; `dropped` says how many. */
@@ -37,6 +39,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/signout': 'signout',
   'GET /signin/callback': 'signin',
   'DELETE /api/account': 'account.delete',
+  'DELETE /api/accounts/:account': 'account.remove',
   'DELETE /api/account/sign-ins/:login': 'signout',
   'POST /api/grants': 'grant.create',
   'DELETE /api/grants/:grant': 'grant.revoke',

@@ -15,6 +15,8 @@ export interface AuditEntry {
   readonly session?: string
   /** Grant that was made, taken or taken back. */
   readonly grant?: string
+  /** Account that it was done to, where that is another. */
+  readonly account?: string
   /** Network address it came from; empty when that is not known. */
   readonly address: string
   /** Whether it was let; what came of it is in `code`. */

@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
-import { isRefusal, nameOfCommand } from '../audit/entry.ts'
+import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
@@ -20,6 +20,7 @@ export interface AuditDependencies {
 
 /** What a request names. */
 export interface AuditTarget {
+  readonly account?: string | undefined
   readonly sandbox?: string | undefined
   readonly session?: string | undefined
   /** Command that is to be run; of it only the name is written down. */
@@ -27,7 +28,7 @@ export interface AuditTarget {
 }
 
 /** Deeds about an account and not about a sandbox, which writes down its own. */
-const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.delete'])
+const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.delete', 'account.remove'])
 
 /**
  * Writes down what no sandbox's object could: that a credential was not good for something or that it was too much, and
@@ -40,7 +41,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
   const noteRefusal = async (call: SandboxCall, target: AuditTarget, error: SandwireError): Promise<void> => {
     const place = await placeOf(directory, call.identity, target)
     const command = target.command === undefined ? {} : { command: nameOfCommand(target.command) }
-    if (place === undefined) return noteOfAccount(call, error, command)
+    if (place === undefined) return noteOfAccount(call, error, { ...command, ...aboutAccount(target) })
     const about = { session: target.session, ...command }
     unwrap(await directory.sandbox(place).noteRefusal(call, error.code, about))
   }
@@ -48,7 +49,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
   const noteOfAccount = async (
     call: SandboxCall,
     error?: SandwireError,
-    about: { readonly command?: string } = {},
+    about: Pick<AuditEntry, 'command' | 'account'> = {},
   ): Promise<void> => {
     const { identity, name, address, requestId, action, login } = call
     if (action === undefined) return
@@ -77,8 +78,9 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       return
     }
     try {
-      if (refusal === undefined) await noteOfAccount(call)
-      else await noteRefusal(call, targetOf(context.get('target'), context.req.raw), refusal)
+      const target = targetOf(context.get('target'), context.req.raw)
+      if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
+      else await noteRefusal(call, target, refusal)
     } catch (caught) {
       // The answer is the same; that the row is missing shows in the log.
       const { code, message } = SandwireError.from(caught)
@@ -87,10 +89,15 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
   }
 }
 
+function aboutAccount({ account }: AuditTarget): Pick<AuditEntry, 'account'> {
+  return account === undefined ? {} : { account }
+}
+
 /** What the path names, or the query of an attach. */
 function targetOf(target: AuditTarget | undefined, request: Request): AuditTarget {
   const query = new URL(request.url).searchParams
   return {
+    account: target?.account,
     sandbox: target?.sandbox ?? query.get('sandbox') ?? undefined,
     session: target?.session ?? query.get('session') ?? undefined,
     command: target?.command ?? query.get('cmd') ?? undefined,

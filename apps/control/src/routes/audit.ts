@@ -19,6 +19,7 @@ const auditRow = z
     sandboxName: z.string().nullable(),
     session: z.string().nullable(),
     grant: z.string().nullable(),
+    account: z.string().nullable().openapi({ description: 'That it was done to, where it is another.' }),
     address: z.string().openapi({ description: 'Network address; empty: not known.' }),
     outcome: z.enum(['allowed', 'refused']),
     code: z.string().nullable().openapi({ description: 'Error that it ended with.' }),

@@ -60,6 +60,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),
   'GET /api/sandboxes/:sandbox/sessions/:session/output': rule('read', 'connect', 'watch'),
   'DELETE /api/account': rule('write', 'admin', 'self'),
+  'DELETE /api/accounts/:account': rule('write', 'operator', 'self'),
   'GET /api/account/sign-ins': rule('read', 'connect', 'self'),
   'DELETE /api/account/sign-ins/:login': rule('write', 'admin', 'self'),
   'GET /api/account/sessions': rule('read', 'connect', 'self'),

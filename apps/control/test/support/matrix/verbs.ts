@@ -103,6 +103,8 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'DELETE /api/account': [
     { spends: 'account', ask: ({ name }) => ({ path: '/api/account', json: { confirm: name } }) },
   ],
+  // Nobody of these is an operator.
+  'DELETE /api/accounts/:account': [plain(`/api/accounts/u${'0'.repeat(32)}`, { confirm: 'x' })],
   'GET /api/account/sign-ins': [plain('/api/account/sign-ins')],
   'DELETE /api/account/sign-ins/:login': [{ ...plain('/api/account/sign-ins/another'), gets: 'not_found' }],
   'GET /api/account/sessions': [plain('/api/account/sessions')],
