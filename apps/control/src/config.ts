@@ -8,17 +8,20 @@ import {
 } from '@sandwire/internal'
 import { z } from 'zod'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
-import { completeLimits, type Limits, limitsSchema } from './limits.ts'
+import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
 export type { IssuerConfig }
 
 /** Longest time between two looks at a running sandbox. */
 const MAX_ALARM_MS = 60_000
+/** What fits in a timer. */
+const MAX_MS = 2 ** 31 - 1
+const MAX_SANDBOXES = 1_000_000
 
-const secureUrl = z.string().refine(isSecureUrl)
+const secureUrl = z.string().refine(isSecureUrl, 'expected an https URL')
 
 /** As `IssuerConfig` says, which host and control share. */
-const issuerSchema = z.object({
+const issuerSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9-]{1,32}$/),
   name: z.string().min(1).max(64),
   issuer: secureUrl,
@@ -38,13 +41,19 @@ const issuerSchema = z.object({
   }),
 }) satisfies z.ZodType<IssuerConfig>
 
-const configSchema = z.object({
+const configSchema = z.strictObject({
   /** `local`: on one machine, reached over loopback. `open`: reached by others, so nobody is let in without an issuer. */
-  mode: z.enum(['local', 'open']),
+  mode: z.enum(['local', 'open'], 'expected local or open'),
   /** Each by its own id and its own `iss`: a token must lead to one of them. */
-  issuers: z.array(issuerSchema).max(16).refine(areDistinct).default([]),
+  issuers: z
+    .array(issuerSchema)
+    .max(16)
+    .refine(areDistinct, 'expected each id and each issuer once')
+    .default([]),
   /** Origins of web pages that may talk to this server, as `URL.origin` spells them. */
-  publicOrigins: z.array(z.string().refine(isOrigin)).max(64),
+  publicOrigins: z
+    .array(z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example'))
+    .max(64),
   /** Host headers that mean this server, with their port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
   /** Where a proxy on this machine says who is behind it; absent: there is none, and nobody is believed. */
@@ -58,21 +67,21 @@ const configSchema = z.object({
     .regex(/^[0-9a-f]{64}$/)
     .exactOptional(),
   /** Idle time after which a sandbox stops unless it says otherwise. */
-  sleepAfterMs: z.int().min(1_000),
-  alarmMs: z.int().min(50).max(MAX_ALARM_MS),
-  maxSandboxes: z.int().min(1),
+  sleepAfterMs: whole(1_000, MAX_MS),
+  alarmMs: whole(50, MAX_ALARM_MS),
+  maxSandboxes: whole(1, MAX_SANDBOXES),
   /** How long a ticket lives. */
-  ticketMs: z.int().min(1).max(MAX_TICKET_MS).default(MAX_TICKET_MS),
+  ticketMs: whole(1, MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
   /** What may be run. */
   commands: z.unknown().transform(toCommands).prefault({}),
   /** Whether clients that can set no header may put their bearer into the URL of an attach. */
-  tokenInUrl: z.boolean().default(false),
+  tokenInUrl: z.boolean('expected true or false').default(false),
   /** How long a session token lives. */
-  sessionTokenMinutes: z.int().min(15).max(60).default(60),
-  provider: z.enum(['host', 'container']),
+  sessionTokenMinutes: whole(15, 60).default(60),
+  provider: z.enum(['host', 'container'], 'expected host or container'),
   /** `local` serves one existing folder as the only sandbox. */
-  workspaceMode: z.enum(['sandboxes', 'local']),
+  workspaceMode: z.enum(['sandboxes', 'local'], 'expected sandboxes or local'),
 })
 
 /** Settings of control, decoded once per isolate. */
@@ -99,11 +108,19 @@ function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
 }
 
+/** Names the setting and what it may be; never its value. */
+function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
+  const { path, message } = issue
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => `${[...path, key].join('.')}: unknown`)
+  return [`${path.join('.')}: ${message}`]
+}
+
 /** Reads the settings; throws when they are not what this version knows, since a guess could open a door. */
 export function decodeConfig(text: string): Config {
   const judged = configSchema.safeParse(JSON.parse(text))
   if (!judged.success) {
-    const problems = judged.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    const problems = judged.error.issues.flatMap(describeIssue)
     throw new Error(`Cannot use the settings: ${problems.join('; ')}`)
   }
   const parsed = judged.data

@@ -3,10 +3,16 @@ import { z } from 'zod'
 /** Bigger than anybody has a use for, small enough to count with. */
 const MAX_COUNT = 2 ** 40
 
-const perMinute = z.int().min(0).max(MAX_COUNT)
+/** A whole number that says in its own words what it may be. */
+export function whole(min: number, max: number): z.ZodInt {
+  const expected = `expected a whole number from ${min} to ${max}`
+  return z.int(expected).min(min, expected).max(max, expected)
+}
+
+const perMinute = whole(0, MAX_COUNT)
 
 /** How much may come from whom; 0 switches a limit off. A whole minute's worth may come at once. */
-export const limitsSchema = z.object({
+export const limitsSchema = z.strictObject({
   /** From one network address: an IPv4 address, or the /64 of an IPv6 one. Loopback is exempt in local mode. */
   attachesPerMinutePerAddress: perMinute.default(300),
   /** By one account, wherever it comes from; absent: what fits the mode. */
@@ -14,9 +20,9 @@ export const limitsSchema = z.object({
   /** From one network address, without a good credential. */
   strangersPerMinutePerAddress: perMinute.default(300),
   /** At a time in one sandbox; counts from its next start on. */
-  sessionsPerSandbox: z.int().min(1).max(10_000).default(1_000),
+  sessionsPerSandbox: whole(1, 10_000).default(1_000),
   /** Of output to one attachment; counts from the sandbox's next start on. */
-  outputBytesPerSecond: z.int().min(0).max(MAX_COUNT).default(0),
+  outputBytesPerSecond: whole(0, MAX_COUNT).default(0),
 })
 
 export type Limits = Required<z.infer<typeof limitsSchema>>

@@ -1,5 +1,6 @@
 export * from './base64url.ts'
 export { type CommandSettings, judgeCommands, NO_COMMAND_SETTINGS } from './commands/command-settings.ts'
+export { type Field, judgeRecord } from './commands/judge-record.ts'
 export { nameOfCommand, SHELLS } from './commands/command-name.ts'
 export type { CommandTemplate, TemplateParameter } from './commands/judge-template.ts'
 export { faultOfValue } from './commands/parameter-value.ts'

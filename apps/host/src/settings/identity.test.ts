@@ -87,6 +87,45 @@ describe('judgeIdentity', () => {
     expect(judge(env, settings).problems).toHaveLength(1)
   })
 
+  test.each<[unknown, readonly string[]]>([
+    [
+      { limits: { sessionsPerSandbox: -1, surprise: 1, outputBytesPerSecond: 'x' } },
+      [
+        '"/s": limits: "surprise" is not a setting',
+        '"/s": limits: "sessionsPerSandbox" must be a whole number from 1 to 10000',
+        '"/s": limits: "outputBytesPerSecond" must be a whole number from 0 to 1099511627776',
+      ],
+    ],
+    [{ limits: 5 }, ['"/s": limits: expected an object']],
+    [
+      { sessionTokenMinutes: 5, tokenInUrl: 'yes' },
+      [
+        '"/s": "sessionTokenMinutes" must be a whole number from 15 to 60',
+        '"/s": "tokenInUrl" must be true or false',
+      ],
+    ],
+    [
+      {
+        issuers: [
+          { issuer: 'google', clientId: 'g', surprise: 1 },
+          { clientId: 5, defaultScopes: ['all'], algorithms: ['none'] },
+          'x',
+        ],
+      },
+      [
+        '"/s": issuers[0]: "surprise" is not a setting',
+        '"/s": issuers[1]: "issuer" must be a preset or the URL of an issuer',
+        '"/s": issuers[1]: "clientId" must be a text',
+        '"/s": issuers[1]: "defaultScopes" must be a list of connect, exec, admin',
+        '"/s": issuers[1]: "algorithms" must be a list of RS256, PS256, ES256, EdDSA',
+        '"/s": issuers[2]: expected an object',
+      ],
+    ],
+    [{ commands: { free: 'yes' } }, ['"/s": commands: "free" must be exec-scope or nobody']],
+  ])('names the setting and what it may be, for all that is wrong in %j', (settings, problems) => {
+    expect(judge({}, settings).problems).toEqual([...problems])
+  })
+
   test('hands on what control judges', () => {
     expect(judge({}, { limits: { sessionsPerSandbox: 1 }, tokenInUrl: true }).passed).toEqual({
       limits: { sessionsPerSandbox: 1 },

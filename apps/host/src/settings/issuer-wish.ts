@@ -4,16 +4,22 @@ import {
   type IssuerConfig,
   issuerFromPreset,
   isIssuerPreset,
+  judgeRecord,
 } from '@sandwire/internal'
 import { shape } from '@sandwire/protocol'
 import { type Environment, read } from './environment.ts'
 
-const short = shape.optional(shape.text(2048, /./))
+const text = shape.text(2048, /./)
+const short = { shape: shape.optional(text), expected: 'a text', fallback: undefined }
+const listOf = <T>(items: shape.Shape<T>, count: number, names: string) => ({
+  shape: shape.optional(shape.list(items, count)),
+  expected: `a list of ${names}`,
+  fallback: undefined,
+})
 
-/** An issuer as an operator writes it down: a preset or a URL, and what only this installation can know. */
-export const issuerWishShape = shape.record({
+const WISH = {
   /** A preset, or the issuer's URL to the letter as its tokens say it. */
-  issuer: shape.text(2048, /./),
+  issuer: { shape: text, expected: 'a preset or the URL of an issuer' },
   /** URL behind a preset that needs one, such as a broker. */
   url: short,
   domain: short,
@@ -23,12 +29,38 @@ export const issuerWishShape = shape.record({
   audience: short,
   id: short,
   name: short,
-  defaultScopes: shape.optional(shape.list(shape.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length)),
-  requestScopes: shape.optional(shape.list(shape.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 8)),
-  bearer: shape.optional(shape.oneOf(['access_token', 'id_token'])),
-  algorithms: shape.optional(shape.list(shape.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length)),
+  defaultScopes: listOf(shape.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length, ISSUED_SCOPES.join(', ')),
+  requestScopes: listOf(shape.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 8, 'at most 8 scopes'),
+  bearer: {
+    shape: shape.optional(shape.oneOf(['access_token', 'id_token'])),
+    expected: 'access_token or id_token',
+    fallback: undefined,
+  },
+  algorithms: listOf(shape.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length, ISSUER_ALGORITHMS.join(', ')),
+} as const
+
+/** An issuer as an operator writes it down: a preset or a URL, and what only this installation can know. */
+const wishShape = shape.record({
+  issuer: WISH.issuer.shape,
+  url: WISH.url.shape,
+  domain: WISH.domain.shape,
+  realm: WISH.realm.shape,
+  tenant: WISH.tenant.shape,
+  clientId: WISH.clientId.shape,
+  audience: WISH.audience.shape,
+  id: WISH.id.shape,
+  name: WISH.name.shape,
+  defaultScopes: WISH.defaultScopes.shape,
+  requestScopes: WISH.requestScopes.shape,
+  bearer: WISH.bearer.shape,
+  algorithms: WISH.algorithms.shape,
 })
-export type IssuerWish = shape.Decoded<typeof issuerWishShape>
+export type IssuerWish = shape.Decoded<typeof wishShape>
+
+/** Decodes an issuer of the settings file; undefined with every reason added to `problems`. */
+export function judgeWish(where: string, raw: unknown, problems: string[]): IssuerWish | undefined {
+  return judgeRecord(where, raw, WISH, problems) === undefined ? undefined : wishShape.decode(raw)
+}
 
 /** What the one issuer that variables can name is made of. */
 const VARIABLES = {
@@ -53,7 +85,7 @@ export function wishFromEnvironment(env: Environment, problems: string[]): Issue
       problems.push(`${variable} is set without SANDWIRE_ISSUER: set that too, or unset it`)
     return undefined
   }
-  const wish = issuerWishShape.decode({
+  const wish = wishShape.decode({
     issuer,
     ...Object.fromEntries(set.map(({ key, text }) => [key, text])),
   })

@@ -1,6 +1,6 @@
-import { judgeCommands } from '@sandwire/internal'
+import { type Field, judgeCommands, judgeRecord } from '@sandwire/internal'
 import { shape } from '@sandwire/protocol'
-import { type IssuerWish, issuerWishShape } from './issuer-wish.ts'
+import { type IssuerWish, judgeWish } from './issuer-wish.ts'
 
 /** More than anybody signs in through. */
 const MAX_ISSUERS = 16
@@ -12,23 +12,37 @@ export interface SettingsFile {
   readonly passed: Readonly<Record<string, unknown>>
 }
 
-const perMinute = shape.optional(shape.whole(0, 1_000_000))
-
-/** Settings of control that an operator may set, and what they may be, which is what control takes. */
-const PASSED: Readonly<Record<string, (value: unknown, problems: string[]) => unknown>> = {
-  commands: judgeCommands,
-  limits: shape.record({
-    attachesPerMinutePerAddress: perMinute,
-    attachesPerMinutePerUser: perMinute,
-    strangersPerMinutePerAddress: perMinute,
-    sessionsPerSandbox: shape.optional(shape.whole(1, 10_000)),
-    outputBytesPerSecond: shape.optional(shape.whole(0, 2 ** 40)),
-  }).decode,
-  sessionTokenMinutes: shape.whole(15, 60).decode,
-  tokenInUrl: shape.bool.decode,
+function whole(min: number, max: number): Field<number> {
+  return { shape: shape.whole(min, max), expected: `a whole number from ${min} to ${max}` }
 }
 
-const issuersShape = shape.list(issuerWishShape, MAX_ISSUERS)
+const optional = <T>(field: Field<T>) => ({ ...field, fallback: undefined })
+const perMinute = optional(whole(0, 1_000_000))
+const LIMITS = {
+  attachesPerMinutePerAddress: perMinute,
+  attachesPerMinutePerUser: perMinute,
+  strangersPerMinutePerAddress: perMinute,
+  sessionsPerSandbox: optional(whole(1, 10_000)),
+  outputBytesPerSecond: optional(whole(0, 2 ** 40)),
+}
+
+type Judge = (value: unknown, problems: string[]) => void
+
+/** Judges a setting that is one value. */
+function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Judge {
+  return (value, problems) => {
+    if (decode(value) === undefined) problems.push(`"${key}" must be ${expected}`)
+  }
+}
+
+/** Settings of control that an operator may set, and what they may be, which is what control takes. */
+const PASSED: Readonly<Record<string, Judge>> = {
+  commands: judgeCommands,
+  limits: (value, problems) => void judgeRecord('limits', value, LIMITS, problems),
+  sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
+  tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
+}
+
 const NOTHING: SettingsFile = { issuers: [], passed: {} }
 
 function parse(text: string): Record<string, unknown> | undefined {
@@ -42,17 +56,11 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function judgeIssuers(file: string, value: unknown, problems: string[]): readonly IssuerWish[] {
-  const issuers = issuersShape.decode(value ?? [])
-  if (issuers !== undefined) return issuers
-  const wrong = Array.isArray(value)
-    ? value.findIndex((each) => issuerWishShape.decode(each) === undefined)
-    : -1
-  problems.push(
-    wrong < 0
-      ? `"${file}": "issuers" must be a list of at most ${MAX_ISSUERS}`
-      : `"${file}": entry ${wrong + 1} of "issuers" is not understood; docs/operations.md has its keys`,
-  )
+function judgeIssuers(value: unknown, problems: string[]): readonly IssuerWish[] {
+  if (value === undefined) return []
+  if (Array.isArray(value) && value.length <= MAX_ISSUERS)
+    return value.flatMap((each, at) => judgeWish(`issuers[${at}]`, each, problems) ?? [])
+  problems.push(`"issuers" must be a list of at most ${MAX_ISSUERS}`)
   return []
 }
 
@@ -76,16 +84,13 @@ export function judgeSettingsFile(
     return NOTHING
   }
   const { issuers, ...passed } = all
+  const faults: string[] = []
   for (const [key, value] of Object.entries(passed)) {
     const judge = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
-    if (judge === undefined)
-      problems.push(
-        `"${file}" cannot be used: "${key}" is not a setting; there are issuers, ${Object.keys(PASSED).join(', ')}`,
-      )
-    else if (judge(value, problems) === undefined)
-      problems.push(
-        `"${file}" cannot be used: "${key}" is not understood; docs/operations.md says what it may be`,
-      )
+    if (judge !== undefined) judge(value, faults)
+    else faults.push(`"${key}" is not a setting; there are issuers, ${Object.keys(PASSED).join(', ')}`)
   }
-  return { issuers: judgeIssuers(file, issuers, problems), passed }
+  const wishes = judgeIssuers(issuers, faults)
+  problems.push(...faults.map((fault) => `"${file}": ${fault}`))
+  return { issuers: wishes, passed }
 }

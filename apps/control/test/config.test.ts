@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import { decodeConfig } from '../src/config.ts'
+
+const GOOD = {
+  ...{ mode: 'open', publicOrigins: [], hosts: ['h'], sleepAfterMs: 1_000, alarmMs: 50, maxSandboxes: 1 },
+  ...{ provider: 'host', workspaceMode: 'sandboxes' },
+}
+
+function faultOf(changes: object): string {
+  try {
+    decodeConfig(JSON.stringify({ ...GOOD, ...changes }))
+    return ''
+  } catch (error) {
+    return error instanceof Error ? error.message : ''
+  }
+}
+
+describe('decodeConfig', () => {
+  test.each<[object, string]>([
+    [
+      { limits: { sessionsPerSandbox: 0 } },
+      'limits.sessionsPerSandbox: expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { sessionsPerSandbox: '5' } },
+      'limits.sessionsPerSandbox: expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { outputBytesPerSecond: -1 } },
+      'limits.outputBytesPerSecond: expected a whole number from 0 to 1099511627776',
+    ],
+    [{ limits: { sesionsPerSandbox: 1 } }, 'limits.sesionsPerSandbox: unknown'],
+    [{ sessionTokenMinutes: 5 }, 'sessionTokenMinutes: expected a whole number from 15 to 60'],
+    [{ alarmMs: 1.5 }, 'alarmMs: expected a whole number from 50 to 60000'],
+    [{ tokenInUrl: 'yes' }, 'tokenInUrl: expected true or false'],
+    [{ tokenInURL: true }, 'tokenInURL: unknown'],
+    [{ mode: 'closed' }, 'mode: expected local or open'],
+    [
+      { publicOrigins: ['https://a/'] },
+      'publicOrigins.0: expected an origin, such as https://sandwire.example',
+    ],
+  ])('says what %j may be', (changes, why) => {
+    expect(faultOf(changes)).toBe(`Cannot use the settings: ${why}`)
+  })
+
+  test('says all that is wrong at once', () => {
+    const fault = faultOf({ limits: { sessionsPerSandbox: 0, surprise: 1 }, sessionTokenMinutes: 5, more: 1 })
+    for (const key of ['limits.sessionsPerSandbox', 'limits.surprise', 'sessionTokenMinutes', 'more'])
+      expect(fault).toContain(`${key}: `)
+  })
+
+  test('takes what is good', () => {
+    expect(faultOf({})).toBe('')
+  })
+})
