@@ -48,6 +48,16 @@ describe('a server that others are to reach', () => {
     expect(text).toContain('set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1')
   })
 
+  test('does not say that it runs when control does not take its settings, but why', async () => {
+    const settings = join(tmpdir(), `sandwire-settings-${crypto.randomUUID()}.json`)
+    const issuers = [{ issuer: 'https://id.example', audience: 'a', algorithms: [] }]
+    writeFileSync(settings, JSON.stringify({ issuers }), { mode: 0o600 })
+    const { code, text } = await refusal({ SANDWIRE_SETTINGS: settings })
+    rmSync(settings)
+    expect(text).toContain('Cannot run control: Cannot use the settings: issuers.0.algorithms:')
+    expect(code).not.toBe(0)
+  }, 60_000)
+
   test('names everything that is wrong, and no secret (threat T2)', async () => {
     const { code, text } = await refusal({
       SANDWIRE_BIND: '0.0.0.0',
@@ -80,10 +90,10 @@ describe.skipIf(obstacle !== undefined)(
       ])
       if (!made.success) throw new Error(made.stderr.toString())
       const settings = join(folder, 'settings.json')
-      const { clientId, audience } = issuer
+      const { audience } = issuer
       writeFileSync(
         settings,
-        JSON.stringify({ issuers: [{ issuer: issuer.url, clientId, audience, name: 'Test' }], ...LARGEST }),
+        JSON.stringify({ issuers: [{ issuer: issuer.url, audience, name: 'Test' }], ...LARGEST }),
       )
       host = await startHost({
         env: {

@@ -397,6 +397,23 @@ describe('a cookie', () => {
   })
 })
 
+describe('an issuer that gives nothing it is not asked for', () => {
+  test('is told what a token is for when a sign-in begins and when it ends (RFC 8707)', async () => {
+    await using strict = await startIssuer({ isStrict: true })
+    const requestParameters = { resource: strict.audience }
+    await using server = await startControl({
+      birthplace: sandboxes,
+      config: { issuers: [strict.configFor({ requestParameters })] },
+    })
+    const jar = new CookieJar(server)
+    const left = await jar.open('/signin/start?issuer=test')
+    const back = await strict.signIn(left.headers.get('location') ?? '', 'ann')
+    expect((await jar.open(back.pathname + back.search)).status).toBe(303)
+    const whoami: unknown = await (await jar.read('/api/whoami')).json()
+    expect(Reflect.get(Object(whoami), 'scopes')).toEqual(['connect', 'exec', 'admin'])
+  })
+})
+
 describe('a server that has no local identity', () => {
   test('signs nobody in by a link of the host', async () => {
     await using open = await startControl({

@@ -69,6 +69,20 @@ describe('judgeConfiguration', () => {
     ).toBe(true)
   })
 
+  test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'https://localhost'])(
+    'refuses the issuer %s where others come in, whose browsers would go to their own machine',
+    (issuer) => {
+      const tokens = { SANDWIRE_ISSUER: issuer, SANDWIRE_ISSUER_AUDIENCE: 'a' }
+      const env = { ...tokens, SANDWIRE_ISSUER_CLIENT_ID: 'c' }
+      expect(judge({}, env).isOk).toBe(true)
+      // Nobody is sent there for those.
+      expect(judge({}, { ...tokens, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }).isOk).toBe(true)
+      expect(problemsOf(judge({}, { ...env, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }))).toEqual([
+        expect.stringContaining(`The issuer "${issuer}" is on loopback`),
+      ])
+    },
+  )
+
   test('prefers flags to the environment', () => {
     const judged = judge({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
     expect(judged).toMatchObject({ value: { port: 1, dataFolder: '/a' } })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
+import { isLoopbackUrl } from '@sandwire/internal'
 import type { PlaceFlags, UpFlags } from './arguments.ts'
 import { type Containers, judgeContainers } from './settings/containers.ts'
 import { type Environment, read } from './settings/environment.ts'
@@ -139,6 +140,15 @@ function judgeIsolation(
   return undefined
 }
 
+/** Where others come in, they go to the issuer to sign in, and loopback is their own machine for them. Tokens alone do not lead there. */
+function refuseLoopbackIssuers({ issuers }: Identity, problems: string[]): void {
+  for (const { issuer, clientId } of issuers)
+    if (clientId !== undefined && isLoopbackUrl(issuer))
+      problems.push(
+        `The issuer "${issuer}" is on loopback, which is another machine for whoever comes from elsewhere: give it a name that they can reach, with https, or no client id, and only its tokens are accepted`,
+      )
+}
+
 /** Where the settings file is; whoever can write it decides who signs in. */
 function judgeSettingsPlace(
   { dataFolder, workspace }: Place,
@@ -173,6 +183,7 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   const reach = judgeReach({ ...around, hasIdentity: hasIdentity(identity) }, problems)
   const isolation = judgeIsolation(around.env, hasIdentity(identity) || reach.mode === 'open', problems)
   const containers = judgeContainers(around.env, { hasWorkspace: place.workspace !== undefined }, problems)
+  if (reach.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (place.workspace !== undefined && reach.mode === 'open')
     problems.push(
       'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',

@@ -144,7 +144,10 @@ export class CodeFlow {
   async #exchange(parameters: URLSearchParams, login: LoginState): Promise<oauth.TokenEndpointResponse> {
     const server = await this.#metadata.find()
     const answer = oauth.validateAuthResponse(server, this.#client, parameters, login.state)
+    const resource = this.#config.requestParameters?.['resource']
     const options = {
+      // Some issuers want to hear it again (RFC 8707, section 2.2); what the token is good for depends on it.
+      ...(resource === undefined ? {} : { additionalParameters: { resource } }),
       [oauth.customFetch]: postToIssuer(this.#config, this.#deps.fetchUrl),
       // The settings allow plain HTTP to this machine only.
       [oauth.allowInsecureRequests]: isLoopbackUrl(server.token_endpoint ?? ''),

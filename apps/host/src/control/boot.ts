@@ -9,6 +9,7 @@ import { ControlLog } from './control-log.ts'
 import { removeEmptyObjects } from './empty-objects.ts'
 import { recordWorkerd } from './orphan.ts'
 import { findPrivateAddresses } from './issuer-network.ts'
+import { SettingsRefusal } from './probe.ts'
 import { nameServer, type ServerNames } from './server-names.ts'
 import { Workerd } from './workerd.ts'
 import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
@@ -112,7 +113,8 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   })
   sweepObjects(options)
   const controlLog = new ControlLog()
-  return Workerd.start({
+  const refusal = new SettingsRefusal()
+  const workerd = await Workerd.start({
     program: findWorkerd(),
     config: prepared.encode(config),
     sockets: listen.length,
@@ -127,11 +129,20 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     },
     onLine: (line) => {
       const translated = controlLog.translate(line, new Date())
-      if (translated !== undefined) writeLog(translated)
+      if (translated === undefined) return
+      writeLog(translated)
+      refusal.hear(translated)
     },
     onBack,
     onTrouble,
     log,
     nowMs: () => performance.now(),
   })
+  try {
+    await refusal.check(listen[0] ?? '', tls !== undefined)
+    return workerd
+  } catch (error) {
+    await workerd.end()
+    throw error
+  }
 }

@@ -70,10 +70,29 @@ describe('an issuer preset', () => {
       algorithms: ['ES256'],
       defaultScopes: ['connect'],
       clientId: 'cli',
-      requestScopes: ['openid', 'profile', 'email', 'sandbox:exec'],
+      requestScopes: ['openid', 'profile', 'email', 'offline_access', 'sandbox:exec'],
       bearer: 'id_token',
       endpoints: {},
     })
+  })
+
+  test.each(['oidc', 'keycloak'] as const)('asks %s for a sign-in that can be renewed', (preset) => {
+    expect(issuerFromPreset(preset, ENOUGH[preset]).requestScopes).toContain('offline_access')
+  })
+
+  test('asks for a resource, and for what else the operator says', () => {
+    const inputs = {
+      ...ENOUGH.auth0,
+      resource: 'https://sandwire.example/',
+      requestParameters: { prompt: 'login' },
+    }
+    expect(issuerFromPreset('auth0', inputs).requestParameters).toEqual({
+      audience: 'https://sandwire.example',
+      resource: 'https://sandwire.example/',
+      prompt: 'login',
+    })
+    const { requestParameters } = issuerFromPreset('oidc', { ...ENOUGH.oidc, resource: 'urn:x' })
+    expect(requestParameters).toEqual({ resource: 'urn:x' })
   })
 
   test('asks for the first of several audiences', () => {
@@ -91,6 +110,14 @@ describe('an issuer preset', () => {
     ['entra', { tenant: 'common' }, '"tenant" must name one tenant'],
     ['oidc', { issuer: 'http://id.example' }, '"issuer" is not an https URL'],
     ['oidc', { id: 'Work' }, '"id" is not spelled like one'],
+    ['oidc', { audience: ' ' }, '"audience" is missing'],
+    ['oidc', { clientId: ' ' }, '"clientId" is not spelled like one'],
+    ['oidc', { name: 'n'.repeat(65) }, '"name" is not spelled like one'],
+    ['oidc', { clientId: 'c'.repeat(257) }, '"clientId" is not spelled like one'],
+    ['oidc', { audience: 'a'.repeat(257) }, '"audience" is too long'],
+    ['oidc', { audience: 'a b c d e f g h i' }, '"audience" is too long'],
+    ['oidc', { requestParameters: { client_id: 'other' } }, '"client_id" is not for the settings to say'],
+    ['oidc', { requestParameters: { 'x&y': '1' } }, '"requestParameters" is not spelled like one'],
     ['myspace', {}, 'no such preset, expected one of oauth-do, google'],
     ['constructor', {}, 'no such preset'],
   ] as const)('refuses %s with %p', (preset, inputs, why) => {

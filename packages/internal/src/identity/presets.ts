@@ -22,6 +22,10 @@ export interface IssuerInputs {
   readonly clientId?: string
   /** What tokens are meant for; several are separated by spaces. */
   readonly audience?: string
+  /** What a token is asked for, where the issuer has to be told (RFC 8707). */
+  readonly resource?: string
+  /** Sent along when a sign-in begins, besides what the preset sends. */
+  readonly requestParameters?: Readonly<Record<string, string>>
   /** Default scopes, in place of all of them. */
   readonly defaultScopes?: readonly IssuedScope[]
   /** Asked at sign-in besides what the preset asks. */
@@ -29,7 +33,10 @@ export interface IssuerInputs {
   readonly bearer?: IssuerConfig['bearer']
   readonly algorithms?: readonly IssuerAlgorithm[]
 }
-type InputName = Exclude<keyof IssuerInputs, 'defaultScopes' | 'requestScopes' | 'bearer' | 'algorithms'>
+type InputName = Exclude<
+  keyof IssuerInputs,
+  'requestParameters' | 'defaultScopes' | 'requestScopes' | 'bearer' | 'algorithms'
+>
 
 /** One kind of issuer, as data. In texts, `{realm}` stands for an input. */
 export interface IssuerPreset {
@@ -88,7 +95,7 @@ export const ISSUER_PRESETS = {
     issuer: 'https://{domain}/realms/{realm}',
     audience: '{audience}',
     bearer: 'access_token',
-    requestScopes: PERSON,
+    requestScopes: [...PERSON, 'offline_access'],
   },
   /** Its issuer ends in a slash, and a token is for us only when the sign-in says so. */
   auth0: {
@@ -125,7 +132,7 @@ export const ISSUER_PRESETS = {
     issuer: '{issuer}',
     audience: '{audience}',
     bearer: 'access_token',
-    requestScopes: PERSON,
+    requestScopes: [...PERSON, 'offline_access'],
   },
 } as const satisfies Record<string, IssuerPreset>
 export type IssuerPresetName = keyof typeof ISSUER_PRESETS
@@ -147,17 +154,39 @@ const INPUT_SHAPES: readonly (readonly [InputName, RegExp])[] = [
   ['domain', /^[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~-]+)*$/],
   ['realm', /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/],
   ['tenant', /^[A-Za-z0-9.-]+$/],
+  ['name', /^(?=.*\S).{1,64}$/],
+  ['clientId', /^(?=.*\S).{1,256}$/],
+  ['resource', /^[\x21-\x7e]{1,1024}$/],
 ]
+/** Several tokens may be meant for, and how long each is. */
+const MAX_AUDIENCES = 8
+const MAX_AUDIENCE_CHARS = 256
+const MAX_SCOPES = 16
+/** What a sign-in says itself; others saying it too would change whom it is for. */
+const OWN_PARAMETERS =
+  /^(client_.*|grant_type|scope|state|nonce|response_(type|mode)|redirect_uri|code_.*|code|device_code|refresh_token|token|request|request_uri)$/
+const PARAMETER = /^[a-z_]{1,64}$/
+const MAX_PARAMETERS = 8
 /** Tenants of Entra that are not one. */
 const MANY_TENANTS = ['common', 'organizations', 'consumers']
 
 function checkInputs(preset: string, needs: readonly InputName[], texts: Texts): void {
-  for (const name of needs) if ((texts[name] ?? '') === '') refuse(preset, `"${name}" is missing`)
+  for (const name of needs) if ((texts[name] ?? '').trim() === '') refuse(preset, `"${name}" is missing`)
   for (const [name, shape] of INPUT_SHAPES)
     if (texts[name] !== undefined && !shape.test(texts[name]))
       refuse(preset, `"${name}" is not spelled like one`)
   if (texts.issuer !== undefined && !isSecureUrl(texts.issuer)) refuse(preset, '"issuer" is not an https URL')
   if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant')
+}
+
+function checkParameters(preset: string, parameters: Readonly<Record<string, string>>): void {
+  const entries = Object.entries(parameters)
+  for (const [name, value] of entries) {
+    if (!PARAMETER.test(name) || value.length > 1024)
+      refuse(preset, '"requestParameters" is not spelled like one')
+    if (OWN_PARAMETERS.test(name)) refuse(preset, `"${name}" is not for the settings to say`)
+  }
+  if (entries.length > MAX_PARAMETERS) refuse(preset, '"requestParameters" are too many')
 }
 
 function fillIn(text: string, texts: Texts): string {
@@ -170,14 +199,24 @@ export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerCo
   if (!isIssuerPreset(preset))
     refuse(preset, `no such preset, expected one of ${Object.keys(ISSUER_PRESETS).join(', ')}`)
   const found: IssuerPreset = ISSUER_PRESETS[preset]
-  const { defaultScopes, requestScopes = [], bearer, algorithms, ...said } = inputs
+  const { defaultScopes, requestScopes = [], bearer, algorithms, requestParameters = {}, ...said } = inputs
   const texts: Texts = { ...found.defaults, ...said }
   checkInputs(preset, found.needs, texts)
   const audiences = fillIn(found.audience, texts).split(' ').filter(Boolean)
   const [asked = ''] = audiences
+  if (asked === '') refuse(preset, '"audience" is missing')
+  if (audiences.length > MAX_AUDIENCES || audiences.some((each) => each.length > MAX_AUDIENCE_CHARS))
+    refuse(preset, '"audience" is too long')
   // Of several audiences the first is the one that is asked for.
   const fill = (text: string): string => fillIn(text, { ...texts, audience: asked })
-  const { requestParameters } = found
+  const parameters = {
+    ...mapValues(found.requestParameters ?? {}, fill),
+    ...(texts.resource === undefined ? {} : { resource: texts.resource }),
+    ...requestParameters,
+  }
+  checkParameters(preset, parameters)
+  const scopes = [...new Set([...found.requestScopes.map(fill), ...requestScopes])]
+  if (scopes.length > MAX_SCOPES) refuse(preset, '"requestScopes" are too many')
   return {
     id: texts.id ?? preset,
     name: texts.name ?? found.name,
@@ -186,8 +225,8 @@ export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerCo
     algorithms: algorithms ?? ['RS256'],
     defaultScopes: defaultScopes ?? ISSUED_SCOPES,
     ...(texts.clientId === undefined ? {} : { clientId: texts.clientId }),
-    requestScopes: [...new Set([...found.requestScopes.map(fill), ...requestScopes])],
-    ...(requestParameters === undefined ? {} : { requestParameters: mapValues(requestParameters, fill) }),
+    requestScopes: scopes,
+    ...(Object.keys(parameters).length === 0 ? {} : { requestParameters: parameters }),
     bearer: bearer ?? found.bearer,
     endpoints: found.endpoints ?? {},
   }

@@ -8,6 +8,8 @@ export interface ProviderSettings {
   readonly audience: string
   readonly accessTokenSeconds: number
   readonly refreshTokenSeconds: number
+  /** Gives nothing that it is not asked for. */
+  readonly isStrict: boolean
   readonly store: IssuerStore
   /** Undefined: nobody of that name, or nobody any more. */
   readonly personOf: (account: string) => Person | undefined
@@ -31,7 +33,11 @@ export function resourceServer(
 export function createProvider(settings: ProviderSettings): Provider {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: crypto.randomUUID() }
-  const { store, personOf } = settings
+  const { store, personOf, isStrict } = settings
+  const kindness = {
+    defaultResource: async () => settings.audience,
+    useGrantedResource: async () => true,
+  }
   return new Provider(settings.url, {
     adapter: (model) => store.adapter(model),
     jwks: { keys: [key] as never },
@@ -43,7 +49,8 @@ export function createProvider(settings: ProviderSettings): Provider {
     responseTypes: ['code'],
     pkce: { required: () => true },
     rotateRefreshToken: true,
-    issueRefreshToken: async (_context, client) => client.grantTypeAllowed('refresh_token'),
+    issueRefreshToken: async (_context, client, code) =>
+      client.grantTypeAllowed('refresh_token') && (!isStrict || code.scopes.has('offline_access')),
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     features: {
       devInteractions: { enabled: false },
@@ -51,8 +58,7 @@ export function createProvider(settings: ProviderSettings): Provider {
       revocation: { enabled: true, allowedPolicy: async () => true },
       resourceIndicators: {
         enabled: true,
-        defaultResource: async () => settings.audience,
-        useGrantedResource: async () => true,
+        ...(isStrict ? {} : kindness),
         getResourceServerInfo: async () => resourceServer(settings),
       },
     },

@@ -108,6 +108,28 @@ test('the issuer lets a person approve a device, until the person is revoked', a
   expect((await post('/token', refresh)).body['error']).toBe('invalid_grant')
 })
 
+test('a strict issuer gives a token for us only where every request names the resource', async () => {
+  await using strict = await startIssuer({ isStrict: true })
+  const ask = async (path: string, form: Record<string, string>): Promise<Answer> => {
+    const response = await fetch(strict.url + path, { method: 'POST', body: new URLSearchParams(form) })
+    return (await response.json()) as Answer
+  }
+  const tokens = async (scope: string, more: Record<string, string>): Promise<Answer> => {
+    const begin = { client_id: strict.clientId, scope, resource: strict.audience }
+    const asked = await ask('/device/auth', begin)
+    await strict.approveDevice(asked['user_code'] ?? '', 'bob')
+    const poll = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id: strict.clientId }
+    return ask('/token', { ...poll, device_code: asked['device_code'] ?? '', ...more })
+  }
+  const opaque = await tokens('openid offline_access sandbox:connect', {})
+  expect(opaque['access_token']?.split('.')).toHaveLength(1)
+  const resource = { resource: strict.audience }
+  const ours = await tokens('openid offline_access sandbox:connect', resource)
+  expect(claimsOf(ours['access_token'])).toMatchObject({ aud: strict.audience, scope: 'sandbox:connect' })
+  expect(ours['refresh_token']).toBeString()
+  expect((await tokens('openid sandbox:connect', resource))['refresh_token']).toBeUndefined()
+})
+
 test('the issuer refuses a device when the person does', async () => {
   const asked = await post('/device/auth', {
     client_id: issuer.clientId,

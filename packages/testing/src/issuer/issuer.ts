@@ -18,6 +18,8 @@ export interface IssuerOptions {
   /** Whom tokens are meant for; a URL, as RFC 8707 wants it. */
   readonly audience?: string
   readonly people?: Readonly<Record<string, Person>>
+  /** Tokens are for us only where `resource` says so, and are renewed only where `offline_access` was asked for. */
+  readonly isStrict?: boolean
   readonly accessTokenSeconds?: number
   readonly refreshTokenSeconds?: number
 }
@@ -42,6 +44,7 @@ export interface IssuerSettings {
   defaultScopes: ('connect' | 'exec' | 'admin')[]
   clientId: string
   requestScopes: string[]
+  requestParameters?: Record<string, string>
   bearer: 'access_token' | 'id_token'
   endpoints: Record<string, never>
 }
@@ -96,6 +99,7 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     audience,
     accessTokenSeconds,
     refreshTokenSeconds: options.refreshTokenSeconds ?? 3_600,
+    isStrict: options.isStrict ?? false,
     store,
     personOf,
     extraClaims: (token) => claimsOf.get(token),
