@@ -60,6 +60,31 @@ describe('judgeIdentity', () => {
     expect(identity.issuers[2]).toMatchObject({ name: 'Two', defaultScopes: ['connect'] })
   })
 
+  test('asks for a resource (RFC 8707), by a variable or in the settings file', () => {
+    const settings = {
+      issuers: [
+        {
+          issuer: 'https://two.example',
+          audience: 'a',
+          id: 'two',
+          requestParameters: { resource: 'urn:two' },
+        },
+        { issuer: 'https://three.example', audience: 'a', id: 'three', resource: 'urn:three' },
+      ],
+    }
+    const { identity, problems } = judge({ ...KEYCLOAK, SANDWIRE_ISSUER_RESOURCE: 'urn:one' }, settings)
+    expect(problems).toEqual([])
+    expect(identity.issuers.map(({ requestParameters }) => requestParameters?.['resource'])).toEqual([
+      ...['urn:one', 'urn:two', 'urn:three'],
+    ])
+  })
+
+  test('refuses an audience of nothing but spaces', () => {
+    expect(judge({ ...KEYCLOAK, SANDWIRE_ISSUER_AUDIENCE: ' ' }).problems).toEqual([
+      expect.stringContaining('"audience" is missing'),
+    ])
+  })
+
   test('names everything that is wrong', () => {
     const env = { SANDWIRE_ISSUER: 'http://id.example', SANDWIRE_ISSUER_AUDIENCE: 'a', JWT_SECRET: 'short' }
     const { problems } = judge(env, { issuers: [{ issuer: 'nobody' }, { issuer: 'keycloak' }], more: 1 })

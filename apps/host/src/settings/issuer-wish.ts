@@ -27,6 +27,13 @@ const WISH = {
   tenant: short,
   clientId: short,
   audience: short,
+  /** What a token is asked for, where the issuer has to be told (RFC 8707). */
+  resource: short,
+  requestParameters: {
+    shape: shape.optional(shape.dictionary(8, /^[a-z_]{1,64}$/, shape.text(1024))),
+    expected: 'an object of at most 8 texts',
+    fallback: undefined,
+  },
   id: short,
   name: short,
   defaultScopes: listOf(shape.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length, ISSUED_SCOPES.join(', ')),
@@ -48,6 +55,8 @@ const wishShape = shape.record({
   tenant: WISH.tenant.shape,
   clientId: WISH.clientId.shape,
   audience: WISH.audience.shape,
+  resource: WISH.resource.shape,
+  requestParameters: WISH.requestParameters.shape,
   id: WISH.id.shape,
   name: WISH.name.shape,
   defaultScopes: WISH.defaultScopes.shape,
@@ -70,6 +79,7 @@ const VARIABLES = {
   SANDWIRE_ISSUER_TENANT: 'tenant',
   SANDWIRE_ISSUER_CLIENT_ID: 'clientId',
   SANDWIRE_ISSUER_AUDIENCE: 'audience',
+  SANDWIRE_ISSUER_RESOURCE: 'resource',
   SANDWIRE_ISSUER_NAME: 'name',
 } as const
 
