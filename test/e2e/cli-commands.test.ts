@@ -348,3 +348,14 @@ test('every command has help', async () => {
     expect(run.stdout.toString()).toStartWith(`Usage: sbx-stdio ${name} `)
   }
 })
+
+test.each(['--help', '--version', 'list --help'])(
+  '%s into a pipe that nobody reads ends without a word',
+  (words) => {
+    // What is written there fails at once, as in a pipe whose reader has left.
+    const script = 'exec "$@" > /dev/full'
+    const run = Bun.spawnSync(['sh', '-c', script, 'sh', process.execPath, MAIN, ...words.split(' ')])
+    expect(run.stderr.toString()).toBe('')
+    expect(run.exitCode).toBe(141)
+  },
+)

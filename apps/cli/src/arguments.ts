@@ -1,10 +1,11 @@
 import { limits, type Role, ROLES } from '@sandwire/protocol'
 import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from './escape-key.ts'
 import { parseAddress } from './server-address.ts'
+import { type ChosenTemplate, readTemplate } from './template-option.ts'
 import { readEnvOption, Words, Wrong } from './words.ts'
 
 /** What the command line asks for. */
-export interface RunOptions {
+export interface RunOptions extends ChosenTemplate {
   readonly kind: 'run'
   /** Address of the attach route, without credentials. */
   readonly url: URL
@@ -17,9 +18,6 @@ export interface RunOptions {
   /** Undefined means the login shell. */
   readonly cmd: string | undefined
   readonly args: readonly string[]
-  /** A command that the server has ready, and what it is told. */
-  readonly template: string | undefined
-  readonly params: Readonly<Record<string, string>>
   /** Undefined means: when stdin and stdout are terminals. */
   readonly isTty: boolean | undefined
   readonly role: Role | undefined
@@ -79,9 +77,6 @@ type ValuedName = Parameters<AttachWords['one']>[0]
 /** Options that say how to start a process, and so make no sense for one that runs. */
 const CREATE_ONLY = ['cmd', 'arg', 'template', 'param', 'cwd', 'env', 'keep', 'overflow', 'create'] as const
 
-/** What a template says itself. */
-const SAID_BY_TEMPLATE = ['cwd', 'env'] as const
-
 function oneOf<const T extends string>(
   name: ValuedName,
   words: AttachWords,
@@ -117,28 +112,6 @@ function readCommand(words: AttachWords): { cmd: string | undefined; args: reado
   const [first, ...others] = words.command
   if (first === undefined) throw new Wrong('There is no command behind "--"')
   return { cmd: first, args: others }
-}
-
-function readTemplate(words: AttachWords): Pick<RunOptions, 'template' | 'params'> {
-  const template = words.one('template')
-  const given = words.all('param')
-  if (template === undefined && given.length > 0) throw new Wrong('Option "--param" needs "--template"')
-  if (template !== undefined && (words.command ?? words.one('cmd')) !== undefined)
-    throw new Wrong('Give a command or a template, not both')
-  const extra =
-    template === undefined ? undefined : SAID_BY_TEMPLATE.find((name) => words.one(name) !== undefined)
-  if (extra !== undefined) throw new Wrong(`Option "--${extra}" does not go with "--template", which says it`)
-  if (template !== undefined && (words.has('tty') || words.has('no-tty')))
-    throw new Wrong("Whether there is a terminal is the template's to say: leave --tty and --no-tty out")
-  const params = new Map<string, string>()
-  for (const word of given) {
-    const at = word.indexOf('=')
-    if (at < 1) throw new Wrong('Option "--param" takes NAME=VALUE', 'sbx-stdio templates')
-    const name = word.slice(0, at)
-    if (params.has(name)) throw new Wrong(`Parameter "${name}" is given twice`)
-    params.set(name, word.slice(at + 1))
-  }
-  return { template, params: Object.fromEntries(params) }
 }
 
 function readEscape(words: AttachWords): EscapeKey | null {

@@ -2,6 +2,7 @@ import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments } from './arguments.ts'
 import { programName, spellHint } from './come-back.ts'
 import { isCommandName } from './commands/names.ts'
+import { exitCodeOfSignal } from './exit-code.ts'
 import { fitHelp } from './fit-help.ts'
 import { HELP } from './help.ts'
 import { hideArgument } from './hidden-argument.ts'
@@ -9,6 +10,13 @@ import { keepLoopbackDirect } from './loopback-direct.ts'
 import { terminalColumns } from './window-size.ts'
 
 keepLoopbackDirect(process.env)
+/** For what this program says about itself. */
+function print(text: string): void {
+  // Whoever reads has seen enough.
+  process.stdout.on('error', () => process.exit(exitCodeOfSignal('SIGPIPE')))
+  process.stdout.write(text)
+}
+
 const [first, ...rest] = process.argv.slice(2)
 if (isCommandName(first)) {
   const { runCommand } = await import('./commands/run-command.ts')
@@ -22,10 +30,10 @@ if (isCommandName(first)) {
   const parsed = parseArguments(process.argv.slice(2))
   switch (parsed.kind) {
     case 'help':
-      process.stdout.write(fitHelp(HELP, terminalColumns()))
+      print(fitHelp(HELP, terminalColumns()))
       break
     case 'version':
-      process.stdout.write(`sbx-stdio ${SOFTWARE_VERSION}\n`)
+      print(`sbx-stdio ${SOFTWARE_VERSION}\n`)
       break
     case 'wrong':
       process.stderr.write(

@@ -8,10 +8,11 @@ import { conclude, type ConclusionContext, type Departure, type Outcome } from '
 import { EXIT_FAILURE, exitCodeOfSignal } from './exit-code.ts'
 import type { Access } from './find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
-import { FLASH_MS, LinkWatch } from './link-watch.ts'
+import { LinkWatch } from './link-watch.ts'
 import { LocalScreen } from './local-screen.ts'
 import { printable } from './printable.ts'
 import { collectEnv } from './process-env.ts'
+import { Remarks } from './remarks.ts'
 import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
 import { readWindowSize, watchWindowSize } from './window-size.ts'
 
@@ -37,6 +38,7 @@ export class Program implements Disposable {
   readonly #env: Environment
   readonly #access: Access
   readonly #screen: LocalScreen
+  readonly #remarks: Remarks
   readonly #handle: AttachHandle
   readonly #signals = new StopSignals()
   readonly #undo = new DisposableStack()
@@ -50,7 +52,6 @@ export class Program implements Disposable {
   /** The token of the last connection. */
   #shown: string | undefined
   #isReading = false
-  #isRefusalTold = false
 
   constructor(options: RunOptions, env: Environment, access: Access) {
     this.#options = options
@@ -63,9 +64,14 @@ export class Program implements Disposable {
     this.#screen = this.#undo.use(
       new LocalScreen({ isTalkative: !options.isQuiet && env['TERM'] !== 'dumb' }, events),
     )
+    this.#remarks = new Remarks(this.#screen, options, () => this.#handle.role)
     this.#listen()
     this.#handle = this.#attach()
-    const context = { host: options.url.host, leave: () => this.#wayOut(), role: options.role ?? 'driver' }
+    const context = {
+      host: options.url.host,
+      leave: () => this.#remarks.wayOut(),
+      role: options.role ?? 'driver',
+    }
     this.#undo.use(new LinkWatch(this.#handle, this.#screen.line, context))
     this.#undo.defer(this.#handle.status.subscribe((status) => status.is === 'attached' && this.#attached()))
   }
@@ -101,8 +107,9 @@ export class Program implements Disposable {
       retryForMs: options.retryForMs,
       onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
       onScreen: (screen) => this.#screen.draw(screen),
-      onGap: (from, to) => this.#gap(to - from),
-      onResized: (cols, rows) => this.#resized(cols, rows),
+      // On a terminal a screen follows, and nothing is missing from it.
+      onGap: (from, to) => this.#mode === 'pipe' && this.#remarks.lost(to - from),
+      onResized: (cols, rows) => this.#remarks.resized(cols, rows),
       onWarning: (code, message) => this.#warned(code, message),
     })
   }
@@ -155,7 +162,7 @@ export class Program implements Disposable {
     if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasKeys)) return
     this.#isReading = true
     const stdin = Bun.stdin.stream()
-    const events = { escaped: () => this.#leave('escape'), refused: () => this.#tellRefusal() }
+    const events = { escaped: () => this.#leave('escape'), refused: () => this.#remarks.refused() }
     if (this.#screen.hasKeys) void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
     else void pumpPipe(this.#handle, stdin)
   }
@@ -201,37 +208,7 @@ export class Program implements Disposable {
   /** A command that cannot be started is told at the end, with its exit code; anything else at once. */
   #warned(code: string, message: string): void {
     if (isErrorCode(code) && START_FAILURES.has(code)) this.#startFailure = new SandwireError(code, message)
-    else this.#remark(message)
-  }
-
-  #remark(text: string): void {
-    const line = `sbx-stdio: ${printable(text)}`
-    if (this.#screen.hasKeys) this.#screen.line.flash(line, FLASH_MS)
-    else if (!this.#options.isQuiet) void this.#screen.say(line)
-  }
-
-  /** On a terminal a screen follows, and nothing is missing from it. */
-  #gap(bytes: number): void {
-    if (this.#mode === 'pipe') this.#remark(`${bytes} bytes of output are lost: nobody read them in time`)
-  }
-
-  #resized(cols: number, rows: number): void {
-    const own = readWindowSize()
-    if (this.#handle.role === 'driver' || (own.cols >= cols && own.rows >= rows)) return
-    if (this.#screen.hasKeys)
-      this.#remark(`the session is ${cols}x${rows}, this terminal ${own.cols}x${own.rows}`)
-  }
-
-  #tellRefusal(): void {
-    if (this.#isRefusalTold) return
-    this.#isRefusalTold = true
-    this.#remark(`read-only, you are watching (${this.#wayOut()})`)
-  }
-
-  #wayOut(): string {
-    if (!this.#screen.hasKeys) return 'Ctrl+C twice leaves'
-    const key = this.#options.escape?.label ?? (this.#handle.role === 'viewer' ? 'Ctrl+C' : 'SIGTERM')
-    return `${key} leaves`
+    else this.#remarks.say(message)
   }
 
   async #outcome(): Promise<Outcome> {

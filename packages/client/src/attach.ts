@@ -9,6 +9,7 @@ import {
   SandwireError,
   SUBPROTOCOL,
 } from '@sandwire/protocol'
+import { Alarm } from './alarm.ts'
 import type { AttachHandle, AttachOptions, SessionDetails } from './attach-options.ts'
 import { attachUrl } from './attach-url.ts'
 import { Consumption } from './consumption.ts'
@@ -57,10 +58,10 @@ class Attachment implements AttachHandle {
   readonly #consumption: Consumption
   /** Effects that wait: a consumer may answer one of them at once, and what that asks for comes behind the others. */
   readonly #queue: ClientEffect[] = []
+  readonly #alarm = new Alarm(() => this.#run(this.#session.tick(this.#now())))
   #isPerforming = false
   #details: SessionDetails | undefined
   #socket: Attempt | undefined
-  #timer: { id: ReturnType<typeof setTimeout>; atMs: number } | undefined
   #waiting: (() => void)[] = []
   readonly #settleExit: { resolve: (exit: Exit) => void; reject: (error: SandwireError) => void }
   readonly #settleClosed: () => void
@@ -169,7 +170,7 @@ class Attachment implements AttachHandle {
     } finally {
       this.#isPerforming = false
     }
-    this.#arm()
+    this.#alarm.set(this.#session.nextTickMs(), this.#now())
   }
 
   #perform(effect: ClientEffect): void {
@@ -321,22 +322,5 @@ class Attachment implements AttachHandle {
       }
     }
     this.#run(this.#session.closed(own.attempt, reason, this.#now()))
-  }
-
-  #arm(): void {
-    const atMs = this.#session.nextTickMs()
-    // A timer that fires too early costs less than setting it anew for every frame.
-    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
-    if (this.#timer !== undefined) clearTimeout(this.#timer.id)
-    this.#timer = undefined
-    if (atMs === undefined) return
-    const id = setTimeout(
-      () => {
-        this.#timer = undefined
-        this.#run(this.#session.tick(this.#now()))
-      },
-      Math.max(0, Math.ceil(atMs - this.#now())),
-    )
-    this.#timer = { id, atMs }
   }
 }

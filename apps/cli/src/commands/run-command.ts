@@ -10,49 +10,11 @@ import { hintFor, messageFor } from '../hints.ts'
 import { Interrupted } from '../interrupted.ts'
 import { printable } from '../printable.ts'
 import { type OptionTable, Words, Wrong } from '../words.ts'
-import { audit } from './audit.ts'
 import type { Command, CommandIo, Task } from './command.ts'
-import { create } from './create.ts'
-import { grants } from './grants.ts'
-import { join } from './join.ts'
-import { kill } from './kill.ts'
-import { leave } from './leave.ts'
-import { list } from './list.ts'
-import { login } from './login.ts'
-import { logout } from './logout.ts'
-import { logs } from './logs.ts'
 import type { CommandName } from './names.ts'
-import { revoke } from './revoke.ts'
-import { rm } from './rm.ts'
-import { sessions } from './sessions.ts'
-import { share } from './share.ts'
-import { start } from './start.ts'
-import { stop } from './stop.ts'
-import { templates } from './templates.ts'
-import { whoami } from './whoami.ts'
+import { COMMANDS } from './registry.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
-
-const COMMANDS: Readonly<Record<CommandName, Command>> = {
-  list,
-  create,
-  start,
-  stop,
-  rm,
-  sessions,
-  kill,
-  logs,
-  templates,
-  login,
-  logout,
-  whoami,
-  share,
-  grants,
-  revoke,
-  leave,
-  join,
-  audit,
-}
 
 const COMMON_OPTIONS: OptionTable = {
   url: 'once',

@@ -1,0 +1,23 @@
+/** One timer that is set anew again and again. */
+export class Alarm {
+  readonly #ring: () => void
+  #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
+
+  constructor(ring: () => void) {
+    this.#ring = ring
+  }
+
+  /** Rings at this time or sooner; not at all when it is undefined. */
+  set(atMs: number | undefined, nowMs: number): void {
+    // A timer that fires too early costs less than setting it anew for every frame.
+    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
+    if (this.#timer !== undefined) clearTimeout(this.#timer.id)
+    this.#timer = undefined
+    if (atMs === undefined) return
+    const ring = (): void => {
+      this.#timer = undefined
+      this.#ring()
+    }
+    this.#timer = { id: setTimeout(ring, Math.max(0, Math.ceil(atMs - nowMs))), atMs }
+  }
+}
