@@ -123,6 +123,23 @@ test('(threat T6) signing out by a token that ends soon ends older ones that liv
   expect(farewells.accepts({ login: 'sid', issuedMs: 2 * HOUR_MS }, 3 * HOUR_MS)).toBe(false)
 })
 
+test('(threat T6) a token that was ended stays so, however many are ended after it', () => {
+  const farewells = open()
+  const untilMs = 40 * 24 * HOUR_MS
+  farewells.endToken({ token: 'first', issuedMs: HOUR_MS, expiresMs: untilMs }, 2 * HOUR_MS)
+  farewells.endToken({ token: 'undated', expiresMs: untilMs }, 2 * HOUR_MS + 1)
+  for (let index = 0; index < 1_005; index += 1)
+    farewells.endToken({ token: `t${index}`, expiresMs: 4 * HOUR_MS }, 3 * HOUR_MS + index)
+  const nowMs = 5 * HOUR_MS
+  expect(farewells.accepts({ login: 'first', issuedMs: HOUR_MS }, nowMs)).toBe(false)
+  expect(farewells.accepts({ login: 'undated' }, nowMs)).toBe(false)
+  expect(farewells.accepts({ login: 'undated' }, untilMs + 1)).toBe(true)
+  expect(farewells.accepts({ login: 't0', issuedMs: 3 * HOUR_MS }, nowMs)).toBe(false)
+  // Nobody remembers which they were, so what is as old is refused with them, and nothing else.
+  expect(farewells.accepts({ login: 'other', issuedMs: HOUR_MS }, nowMs)).toBe(false)
+  expect(farewells.accepts({ login: 'other', issuedMs: 4 * HOUR_MS }, nowMs)).toBe(true)
+})
+
 test('(threat T6) tokens from before a deletion are not accepted, later ones are', () => {
   const farewells = open()
   expect(farewells.accepts({ login: 'l1' }, 0)).toBe(true)

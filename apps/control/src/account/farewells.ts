@@ -21,9 +21,16 @@ export const ENDED_MIGRATIONS: readonly string[] = [
   'UPDATE ended_tokens SET ended_ms = until_ms',
 ]
 
+/** For the end of the migrations: when the newest of the ended tokens ended that are not known one by one any more. */
+export const FORGOTTEN_MIGRATION = `CREATE TABLE forgotten_tokens (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    ended_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL
+  )`
+
 const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 60_000
-/** Sign-ins by token that are remembered as ended. */
+/** Sign-ins by token that are remembered one by one as ended; past it, whatever is as old as the oldest is refused. */
 const MAX_ENDED_TOKENS = 1_000
 /** How long at least: other tokens of the sign-in may live longer than the one it was ended with. */
 const ENDED_TOKEN_MS = 30 * 24 * 60 * 60 * 1000
@@ -146,11 +153,21 @@ export class Farewells {
       Math.max(expiresMs, nowMs + ENDED_TOKEN_MS),
       endedMs,
     )
+    this.#forgetOldest()
+    return endedMs
+  }
+
+  /** Forgets which the oldest of the ended tokens were, but not that they are worth nothing. */
+  #forgetOldest(): void {
+    const oldest = 'FROM ended_tokens ORDER BY ended_ms DESC, login LIMIT -1 OFFSET ?'
     this.#sql.exec(
-      'DELETE FROM ended_tokens WHERE login NOT IN (SELECT login FROM ended_tokens ORDER BY ended_ms DESC LIMIT ?)',
+      `INSERT INTO forgotten_tokens
+       SELECT 1, MAX(ended_ms), MAX(until_ms) FROM (SELECT * ${oldest}) HAVING COUNT(*) > 0
+       ON CONFLICT (one) DO UPDATE SET
+         ended_ms = MAX(ended_ms, excluded.ended_ms), until_ms = MAX(until_ms, excluded.until_ms)`,
       MAX_ENDED_TOKENS,
     )
-    return endedMs
+    this.#sql.exec(`DELETE FROM ended_tokens WHERE login IN (SELECT login ${oldest})`, MAX_ENDED_TOKENS)
   }
 
   /** The account ends now: what was issued before is worth nothing. */
@@ -165,10 +182,15 @@ export class Farewells {
 
   /** Whether a token is still good: its sign-in has not ended, and the account was not deleted, since it was issued. */
   accepts({ login, issuedMs }: Dated, nowMs: number): boolean {
-    const [ended] = this.#sql
-      .exec('SELECT until_ms, ended_ms FROM ended_tokens WHERE login = ?', login)
+    const ends = this.#sql
+      .exec(
+        `SELECT until_ms, ended_ms FROM ended_tokens WHERE login = ?
+         UNION ALL SELECT until_ms, ended_ms FROM forgotten_tokens`,
+        login,
+      )
       .toArray()
-    if (ended !== undefined && isFromBefore(numberOf(ended, 'ended_ms'), issuedMs)) {
+    for (const ended of ends) {
+      if (!isFromBefore(numberOf(ended, 'ended_ms'), issuedMs)) continue
       if (issuedMs !== undefined || numberOf(ended, 'until_ms') > nowMs) return false
     }
     const { deletedMs } = this

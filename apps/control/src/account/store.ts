@@ -5,7 +5,7 @@ import { migrate, type Sql, textOf } from '../sql.ts'
 import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
 import { AUDIT_SHARE_MIGRATIONS } from './audit-shares.ts'
 import { AUDIT_ACCOUNT_MIGRATION, AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
-import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS } from './farewells.ts'
+import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS, FORGOTTEN_MIGRATION } from './farewells.ts'
 
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE sandboxes (
@@ -42,6 +42,7 @@ const MIGRATIONS: readonly string[] = [
   ...AUDIT_SHARE_MIGRATIONS,
   'ALTER TABLE logins ADD COLUMN voucher TEXT',
   AUDIT_ACCOUNT_MIGRATION,
+  FORGOTTEN_MIGRATION,
 ]
 
 /** A session in the account's index. */
