@@ -72,13 +72,16 @@ describe.skipIf(obstacle !== undefined)(
       const { page, sent } = await openPage(browser)
       await page.goto(link)
       expect(page.url()).toBe(`${control.origin}/join`)
+      // Who wants a terminal must know before the link is used up.
+      expect(await page.getByText('npx sbx-stdio join').isVisible()).toBe(true)
       await page.getByLabel('Your name').fill('Gus')
       await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner shares one session with you, as viewer.').waitFor()
-      expect(await page.getByText(session).isVisible()).toBe(true)
+      // No line for a terminal, which has no credential of this browser's.
+      expect(await page.locator('body').textContent()).not.toContain('npx sbx-stdio http')
       expect(await page.evaluate(() => document.cookie)).toBe('')
       expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
-      expect(lastAttach()?.claims).toMatchObject({ name: 'Gus', authority: 'viewer' })
+      expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'viewer' })
       // Once, and nothing is left of it: not in the address bar, not in the tab, in no request but the one.
       expect(sent.join('\n')).not.toContain(secret)
       expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
@@ -93,6 +96,63 @@ describe.skipIf(obstacle !== undefined)(
       await late.getByRole('button', { name: 'Join' }).click()
       await late.getByText('The link was used, has expired or was withdrawn').waitFor()
       await late.context().close()
+    })
+
+    test('keeps its secret until it is used: after a refusal or a failure one tries again', async () => {
+      await using control = await startControl({ birthplace: sandboxes })
+      const { link, secret } = await share(control)
+      const { page } = await openPage(browser)
+      const kept = () => page.evaluate(() => JSON.stringify({ ...sessionStorage }))
+      const join = page.getByRole('button', { name: 'Join' })
+      await page.goto(link)
+      await page.getByLabel('Your name').fill('a\u202eb')
+      await join.click()
+      await page.getByText('Cannot use "name"').waitFor()
+      expect(await kept()).toContain(secret)
+      for (const [answer, words] of [
+        [503, 'The server answered 503.'],
+        [429, 'The server answered 429.'],
+        [undefined, 'The server does not answer.'],
+      ] as const) {
+        await page.route('**/api/grants/redeem', (route) =>
+          answer === undefined ? route.abort() : route.fulfill({ status: answer, body: '' }),
+        )
+        await join.click()
+        await page.getByText(words).waitFor()
+        await page.unroute('**/api/grants/redeem')
+        expect(await kept()).toContain(secret)
+      }
+      await page.getByLabel('Your name').fill('Gus')
+      await join.click()
+      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      expect(await kept()).toBe('{}')
+      expect(await join.isVisible()).toBe(false)
+      await page.context().close()
+    })
+
+    test('leads to a page with all that is shared, for a guest and for who is signed in', async () => {
+      await using control = await startControl({ birthplace: sandboxes })
+      const { session, link } = await share(control)
+      const { page } = await openPage(browser)
+      await page.goto(link)
+      await page.getByLabel('Your name').fill('Gus')
+      await page.getByRole('button', { name: 'Join' }).click()
+      await page.getByRole('link', { name: 'All that is shared with you' }).click()
+      await page.getByRole('heading', { name: 'Shared with you' }).waitFor()
+      const owner = new Person(control, TOKEN)
+      const whole = await owner.post('/api/grants', { sandbox: session.split('.')[0], role: 'collaborator' })
+      const name = textIn(await owner.get(`/api/sandboxes/${session.split('.')[0]}`), 'name')
+      const rows = page.locator('#shared tbody tr')
+      expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^one session\s+owner\s+viewer/)])
+      await page.goto(textIn(whole, 'link'))
+      await page.getByText(`owner shares the sandbox ${name} with you, as collaborator.`).waitFor()
+      await page.goto(control.origin)
+      await rows.nth(1).waitFor()
+      expect((await rows.allInnerTexts())[1]).toMatch(new RegExp(`^${name}\\s+owner\\s+collaborator`))
+      // Theirs are none, so there is no list of those; and nothing to type without a credential.
+      expect(await page.locator('#sandboxes').isVisible()).toBe(false)
+      expect(await page.locator('body').textContent()).not.toContain(`--sandbox ${session.split('.')[0]}`)
+      await page.context().close()
     })
 
     test('says nothing of what is shared before the sign-in, and comes back to it after', async () => {

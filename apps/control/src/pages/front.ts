@@ -1,4 +1,4 @@
-/** The first page: who is signed in, what runs, and the line to attach with. */
+/** The first page: who is signed in, what is theirs and what was shared with them, and the lines to attach with. */
 export const FRONT_HTML = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sandwire</title>
@@ -9,14 +9,18 @@ export const FRONT_HTML = `<!doctype html>
 <main>
 <p id="status" role="status">Loading…</p>
 <table id="sandboxes" hidden><thead><tr><th scope="col">Sandbox</th><th scope="col">State</th><th scope="col">Attach</th></tr></thead><tbody></tbody></table>
-<p>In a terminal: <code id="line"></code></p>
+<section id="others" hidden><h2>Shared with you</h2>
+<table id="shared"><thead><tr><th scope="col">What</th><th scope="col">By</th><th scope="col">As</th><th scope="col">Until</th><th scope="col">Attach</th></tr></thead><tbody></tbody></table>
+<p id="guest" hidden>You are a guest, in this browser only. To attach from a terminal, ask for another link and give it to <code>npx sbx-stdio join</code>.</p></section>
+<p id="terminal">In a terminal: <code id="line"></code></p>
 </main></body></html>
 `
 
 /** Texts go in as text, never as markup. */
 export const FRONT_JS = `'use strict'
 const at = (id) => document.getElementById(id)
-const line = (name) => 'npx sbx-stdio ' + location.origin + ' --sandbox ' + name + ' --cmd bash'
+const attach = (words) => 'npx sbx-stdio ' + location.origin + ' ' + words
+const line = (name) => attach('--sandbox ' + name + ' --cmd bash')
 const say = (text) => { at('status').textContent = text }
 const away = () => say('The server does not answer.')
 at('line').textContent = line('dev')
@@ -25,8 +29,9 @@ const cell = (row, tag, text) => {
   inner.textContent = text
   row.insertCell().append(inner)
 }
-const show = ({ sandboxes }) => {
-  say(sandboxes.length === 0 ? 'No sandboxes yet.' : '')
+const show = ({ sandboxes: all }, isGuest) => {
+  const sandboxes = all.filter(({ access }) => access === 'owner')
+  say(sandboxes.length === 0 && !isGuest ? 'No sandboxes yet.' : '')
   for (const { name, state, ephemeral } of sandboxes) {
     const row = at('sandboxes').tBodies[0].insertRow()
     cell(row, 'span', name + (ephemeral ? ' (ephemeral)' : ''))
@@ -35,6 +40,21 @@ const show = ({ sandboxes }) => {
   }
   at('sandboxes').hidden = sandboxes.length === 0
 }
+// By ids: names are of one's own sandboxes. What a guest may do hangs on this browser's cookie, which no terminal has.
+const showShared = ({ grants }, isGuest) => {
+  for (const { sandbox, sandboxName, session, role, owner, expiresMs } of grants) {
+    const row = at('shared').tBodies[0].insertRow()
+    cell(row, 'span', session === null ? sandboxName : 'one session')
+    cell(row, 'span', owner)
+    cell(row, 'span', role)
+    cell(row, 'span', new Date(expiresMs).toLocaleString())
+    if (!isGuest) cell(row, 'code', attach(session === null ? '--sandbox ' + sandbox : '--session ' + session))
+  }
+  at('others').hidden = grants.length === 0
+  at('guest').hidden = !isGuest
+  at('terminal').hidden = isGuest
+  if (isGuest) at('shared').tHead.rows[0].lastElementChild.remove()
+}
 const begin = async () => {
   const who = await fetch('/api/whoami')
   if (who.status === 401) {
@@ -42,11 +62,14 @@ const begin = async () => {
     return say('Not signed in.')
   }
   if (!who.ok) return say('The server answered ' + who.status + '.')
-  at('name').textContent = (await who.json()).name
+  const { name, guest } = await who.json()
+  at('name').textContent = name
   at('person').hidden = at('signout').hidden = false
-  const response = await fetch('/api/sandboxes')
-  if (response.ok) show(await response.json())
-  else say('The server answered ' + response.status + '.')
+  for (const [path, use] of [['/api/sandboxes', show], ['/api/account/grants', showShared]]) {
+    const response = await fetch(path)
+    if (!response.ok) return say('The server answered ' + response.status + '.')
+    use(await response.json(), guest)
+  }
 }
 at('signout').addEventListener('click', () => {
   fetch('/api/signout', { method: 'POST' }).then((response) => {

@@ -6,15 +6,17 @@ export const JOIN_HTML = `<!doctype html>
 <body><main class="narrow"><h1>Join in Sandwire</h1>
 <p id="status" role="status">Loading…</p>
 <p id="signin" hidden><a class="button main" href="/signin?to=%2Fjoin">Sign in</a></p>
-<form id="ask" class="stack" hidden><label>Your name, as the others see it
-<input id="name" maxlength="64" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
-<div id="next" hidden><p>In a terminal: <code id="line"></code></p><p><a href="/">All that you have here</a></p></div>
+<form id="ask" class="stack" hidden><label id="naming">Your name, as the others see it
+<input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
+<p id="instead" hidden>A link works once, and joins this browser. For a terminal, give it to <code>npx sbx-stdio join</code> there instead.</p>
+<div id="next" hidden><p id="terminal" hidden>In a terminal: <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
 </main></body></html>
 `
 
 /**
  * Erases the secret from the address bar and the history before anything else. It waits in this tab's storage while its
- * person signs in, and is erased there when it is sent. Texts go in as text, never as markup.
+ * person signs in, and until it has been used or is known to be worth nothing: whatever else goes wrong, one tries again.
+ * Texts go in as text, never as markup.
  */
 export const JOIN_JS = `'use strict'
 const fragment = location.hash.slice(1)
@@ -24,11 +26,14 @@ const at = (id) => document.getElementById(id)
 const say = (text) => { at('status').textContent = text }
 if (fragment !== '') sessionStorage.setItem(KEY, fragment)
 const link = sessionStorage.getItem(KEY) ?? ''
+// Somebody without a sign-in of their own, of whom no terminal knows.
+let isGuest = false
 const show = ({ sandbox, sandboxName, session, role, owner }) => {
   const what = session === null ? 'the sandbox ' + sandboxName : 'one session'
   say(owner + ' shares ' + what + ' with you, as ' + role + '.')
   const place = session === null ? '--sandbox ' + sandbox : '--session ' + session
-  at('line').textContent = 'npx sbx-stdio ' + location.origin + ' ' + place
+  if (!isGuest) at('line').textContent = 'npx sbx-stdio ' + location.origin + ' ' + place
+  at('terminal').hidden = isGuest
   at('next').hidden = false
 }
 const explain = async (response) => {
@@ -36,31 +41,43 @@ const explain = async (response) => {
   const body = await response.json().catch(() => undefined)
   return body?.error?.message ?? 'The server answered ' + response.status + '.'
 }
+const offer = (isOffered) => { at('ask').hidden = at('instead').hidden = !isOffered }
 const redeem = async (name) => {
-  sessionStorage.removeItem(KEY)
-  at('ask').hidden = true
+  offer(false)
   const response = await fetch('/api/grants/redeem', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(name === '' ? { link } : { link, name }),
   })
-  if (response.ok) show(await response.json())
-  else say(await explain(response))
+  const isOver = response.ok || response.status === 410
+  if (isOver) sessionStorage.removeItem(KEY)
+  if (response.ok) return show(await response.json())
+  say(await explain(response))
+  offer(!isOver)
 }
 const fail = () => say('The server does not answer.')
+const join = (name) => redeem(name).catch(() => {
+  fail()
+  offer(true)
+})
+at('ask').addEventListener('submit', (event) => {
+  event.preventDefault()
+  join(at('name').value.trim())
+})
 const begin = async () => {
   if (link === '') return say('This address is only the beginning of a link: open the whole one.')
   const who = await fetch('/api/whoami')
-  if (who.ok) return redeem('')
+  if (who.ok) {
+    isGuest = (await who.json()).guest
+    at('naming').hidden = true
+    return join('')
+  }
   const { mode, local, issuers } = await (await fetch('/api/auth')).json()
   const hasGuests = mode === 'local' && local && issuers.length === 0
   say(hasGuests ? 'Something was shared with you.' : 'Sign in to see what was shared with you.')
+  isGuest = hasGuests
   at('signin').hidden = hasGuests
-  at('ask').hidden = !hasGuests
-  at('ask').addEventListener('submit', (event) => {
-    event.preventDefault()
-    redeem(at('name').value.trim()).catch(fail)
-  })
+  offer(hasGuests)
 }
 begin().catch(fail)
 `

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { SCOPES } from '../auth/authenticator.ts'
+import { isGuestLogin } from '../auth/guest-name.ts'
 import type { Config, IssuerConfig } from '../config.ts'
 import { type App, identityOf } from './context.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
@@ -40,6 +41,7 @@ const whoamiView = z
     name: z.string(),
     scopes: z.array(z.enum(SCOPES)).readonly(),
     via: z.enum(['bearer', 'cookie', 'ticket']),
+    guest: z.boolean().openapi({ description: 'Here for what was shared, without a sign-in of their own.' }),
     expiresMs: z.int().nullable().openapi({ description: 'When the credential ends; null: it does not.' }),
   })
   .openapi('Whoami')
@@ -82,8 +84,8 @@ export function addIdentityRoutes(app: App, guardOf: GuardOf, config: Config): v
       responses: { 200: json(whoamiView, 'Who asks') },
     }),
     (context) => {
-      const { account, name, scopes, via, expiresMs = null } = identityOf(context)
-      return context.json({ account, name, scopes, via, expiresMs }, 200)
+      const { account, name, scopes, via, login, expiresMs = null } = identityOf(context)
+      return context.json({ account, name, scopes, via, guest: isGuestLogin(login), expiresMs }, 200)
     },
   )
 }
