@@ -4,6 +4,7 @@ import {
   ERRORS,
   FramePacker,
   type LinkRights,
+  messageWithWait,
   type SandwireError,
   type StartParameters,
 } from '@sandwire/protocol'
@@ -59,7 +60,8 @@ export function createSocketHandlers(
     open(socket) {
       const { data } = socket
       if (data.kind === 'refuse') {
-        const { code, message } = data.error
+        const { code } = data.error
+        const message = messageWithWait(data.error)
         socket.sendText(encode({ type: 'error', code, message, fatal: true }))
         socket.close(ERRORS[code].close, code)
         return

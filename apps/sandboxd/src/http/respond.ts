@@ -1,4 +1,4 @@
-import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, ERRORS, retryAfterSeconds, SandwireError } from '@sandwire/protocol'
 
 const COMMON = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
@@ -12,7 +12,9 @@ export function respondJson(
 /** The one shape of an error over HTTP. Causes and stacks stay here. */
 export function respondError(error: SandwireError, requestId: string): Response {
   const { code, message } = error
-  const retry: Record<string, string> = ERRORS[code].status === 429 ? { 'retry-after': '1' } : {}
+  const waitSeconds = retryAfterSeconds(error)
+  const retry: Record<string, string> =
+    waitSeconds === undefined ? {} : { 'retry-after': String(waitSeconds) }
   return respondJson(
     { error: { code, message, request_id: requestId } },
     { status: ERRORS[code].status, headers: { 'x-request-id': requestId, ...retry } },

@@ -323,6 +323,15 @@ describe('a full session', () => {
     expect(bench.attach({ identity: 2, hello: { resuming: true } }).refusal().error).toBeUndefined()
   })
 
+  test('[E7] a refusal as too much says how long to wait, and no other does', () => {
+    const bench = new Bench({ limits: { maxAttachments: 1 } })
+    bench.attach({ identity: 1 })
+    const told = (peer: ReturnType<Bench['attach']>): string =>
+      peer.hears('error').map((error) => ('message' in error ? String(error.message) : ''))[0] ?? ''
+    expect(told(bench.attach({ identity: 2, role: 'viewer' }))).toEndWith(': try again in 60 s')
+    expect(told(bench.attach({ identity: 3, hello: { resuming: true } }))).not.toContain('again')
+  })
+
   test('[B3] never forgets the driver, and refuses when nobody can make way', () => {
     const bench = new Bench({ limits: { maxAttachments: 2 } })
     bench.attach({ identity: 1 }).cut()

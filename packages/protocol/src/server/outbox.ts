@@ -1,6 +1,7 @@
 import { encode } from '../codec.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
 import { MAX_ERROR_CHARS } from '../limits.ts'
+import { messageWithWait } from '../retry-after.ts'
 import type { ServerMessage } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId, Refusal, ServerEffect } from './effects.ts'
@@ -39,7 +40,7 @@ export class Outbox {
 
   /** Says why, then closes. */
   refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
-    const text = errorText(refusal)
+    const text = errorText({ ...refusal, message: messageWithWait(refusal) })
     this.push({ do: 'send', link, data: encode(dialect === 'v1' ? { ...text, fatal: true } : text) })
     this.push({ do: 'close', link, code: ERRORS[refusal.code].close, reason: refusal.code })
   }
