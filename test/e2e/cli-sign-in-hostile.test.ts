@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { runCli } from './cli-runner.ts'
-import { openFarServer } from './support/far-server.ts'
+import { FAR_SERVER_OBSTACLE, openFarServer } from './support/far-server.ts'
 import { MAIN, SignInScene } from './support/sign-in-scene.ts'
 
 /** What a server may say about where its issuer is asked. */
@@ -56,35 +56,70 @@ describe('a hostile server', () => {
     expect(scene.relay.grants).toEqual([])
   })
 
-  test.each([
+  const farTest = test.skipIf(FAR_SERVER_OBSTACLE !== '')
+
+  farTest.each([
     ['as the issuer', (own: string) => ({ issuer: own, endpoints: {} })],
     ['as the issuer, with endpoints', (own: string) => ({ issuer: own, endpoints: endpointsAt(own) })],
     ['as endpoints', (own: string) => ({ issuer: 'https://far.example', endpoints: endpointsAt(own) })],
-  ])('far away cannot have a service of this machine asked: %s (threat T2)', async (_, changes) => {
-    const { port } = scene.server
-    await using far = await openFarServer(() => scene.auth(changes(`http://127.0.0.1:${port}`)))
-    const run = await runCli([process.execPath, MAIN, 'login', far.url, '--trust'], {
-      env: { ...scene.env, ...far.env },
-    })
-    expect(run.stderr).toContain(
-      `Cannot sign in: the server wants 127.0.0.1:${port} asked, which is this machine, where it is not itself`,
-    )
-    expect(run.stderr).toContain('hint: do not sign in there')
-    expect(run.code).toBe(255)
-    expect(scene.asked).toEqual([])
-    expect(scene.isSignedIn).toBe(false)
-  })
+  ])(
+    `far away cannot have a service of this machine asked: %s (threat T2)${FAR_SERVER_OBSTACLE}`,
+    async (_, changes) => {
+      const { port } = scene.server
+      await using far = await openFarServer(() => scene.auth(changes(`http://127.0.0.1:${port}`)))
+      const run = await runCli([process.execPath, MAIN, 'login', far.url, '--trust'], {
+        env: { ...scene.env, ...far.env },
+      })
+      expect(run.stderr).toContain(
+        `Cannot sign in: the server wants 127.0.0.1:${port} asked, which is this machine, where it is not itself`,
+      )
+      expect(run.stderr).toContain('hint: do not sign in there')
+      expect(run.code).toBe(255)
+      expect(scene.asked).toEqual([])
+      expect(scene.isSignedIn).toBe(false)
+    },
+  )
 
-  test('far away cannot have a private network asked unless it is trusted (threat T2)', async () => {
-    await using far = await openFarServer(() => scene.auth({ issuer: 'https://192.168.7.1', endpoints: {} }))
-    const login = (...more: readonly string[]) =>
-      runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...scene.env, ...far.env } })
-    const run = await login()
-    expect(run.stderr).toContain('the server wants 192.168.7.1 asked, which is in a private network')
-    expect(run.stderr).toContain('hint: if that is meant: npx sbx-stdio login https://far.example --trust')
-    expect(run.code).toBe(2)
-    expect((await login('--trust')).stderr).toContain('The issuer 192.168.7.1 cannot be reached')
-  })
+  farTest(
+    `far away cannot have a private network asked unless it is trusted (threat T2)${FAR_SERVER_OBSTACLE}`,
+    async () => {
+      await using far = await openFarServer(() =>
+        scene.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
+      )
+      const login = (...more: readonly string[]) =>
+        runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...scene.env, ...far.env } })
+      const run = await login()
+      expect(run.stderr).toContain('the server wants 192.168.7.1 asked, which is in a private network')
+      expect(run.stderr).toContain('hint: if that is meant: npx sbx-stdio login https://far.example --trust')
+      expect(run.code).toBe(2)
+      expect((await login('--trust')).stderr).toContain('The issuer 192.168.7.1 cannot be reached')
+    },
+  )
+
+  farTest(
+    `far away cannot have a service of this machine asked through its issuer (threat T2)${FAR_SERVER_OBSTACLE}`,
+    async () => {
+      const own = `http://127.0.0.1:${scene.server.port}`
+      const issuer = 'https://far.example'
+      const metadata = {
+        issuer,
+        token_endpoint: `${own}/admin/restart`,
+        device_authorization_endpoint: `${own}/admin/restart`,
+      }
+      await using far = await openFarServer((request) =>
+        new URL(request.url).pathname === '/api/auth'
+          ? scene.auth({ issuer, endpoints: {} })
+          : Response.json(metadata),
+      )
+      const run = await runCli([process.execPath, MAIN, 'login', far.url], {
+        env: { ...scene.env, ...far.env },
+      })
+      expect(run.stderr).toContain(
+        `the issuer wants 127.0.0.1:${scene.server.port} asked, which is this machine, where it is not itself`,
+      )
+      expect(scene.asked).toEqual([])
+    },
+  )
 
   test('says where else a sign-in goes before it goes there', async () => {
     scene.answers['GET /api/auth'] = () => scene.auth({ issuer: scene.url })

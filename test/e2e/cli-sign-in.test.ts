@@ -108,7 +108,7 @@ describe('login', () => {
     const run = await scene.cli('login', scene.url)
     expect(run.stderr).toContain('Cannot sign in: the issuer gave a token that the server cannot read')
     expect(run.stderr).toContain('hint: whoever runs the server has to ask the issuer for another')
-    expect(run.stderr).toContain('"resource" in requestParameters, or "bearer": "id_token"')
+    expect(run.stderr).toContain('"resource" or "bearer": "id_token" in its settings')
     expect(run.code).toBe(255)
     expect(scene.isSignedIn).toBe(false)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { encode, packData, type ServerMessage } from '@sandwire/protocol'
+import { encode, packData, SandwireError, type ServerMessage } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { attach } from './attach.ts'
 import type { AttachOptions } from './attach-options.ts'
@@ -56,6 +56,38 @@ function open(options: Partial<AttachOptions> = {}) {
 const EXIT = { type: 'exit', code: 3, signal: null, outputEnd: 4, truncated: false } as const
 
 describe('attach', () => {
+  /** A server that refuses every credential. */
+  const openRefusing = () =>
+    Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: () => Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 }),
+    })
+
+  test('has refused credentials renewed once for a connection, and asks for them again', async () => {
+    using server = openRefusing()
+    let renewals = 0
+    const { handle, socket } = open({
+      url: server.url,
+      credentials: () => Promise.resolve({ headers: { authorization: `Bearer ${renewals}` } }),
+      renewCredentials: () => Promise.resolve(++renewals > 0),
+    })
+    ;(await socket(0)).events.closed(1006, '')
+    const second = await socket(1)
+    expect(second.request.headers).toEqual({ authorization: 'Bearer 1' })
+    second.events.closed(1006, '')
+    expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'unauthorized', message: 'no' })
+    expect(renewals).toBe(1)
+  })
+
+  test('fails with what renewing credentials fails with', async () => {
+    using server = openRefusing()
+    const over = new SandwireError('unauthorized', 'Signed out')
+    const { handle, socket } = open({ url: server.url, renewCredentials: () => Promise.reject(over) })
+    ;(await socket(0)).events.closed(1006, '')
+    expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'unauthorized', message: 'Signed out' })
+  })
+
   test('asks for credentials before each connection, and sends them with the upgrade', async () => {
     let minted = 0
     const credentials = () =>

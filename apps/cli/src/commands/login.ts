@@ -22,7 +22,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', '
 const REFUSED_HINT = 'ask whoever runs the server to check the audience and the scopes of its issuer'
 const UNREADABLE = 'Cannot sign in: the issuer gave a token that the server cannot read'
 const UNREADABLE_HINT =
-  'whoever runs the server has to ask the issuer for another, in its settings: "resource" in requestParameters, or "bearer": "id_token"'
+  'whoever runs the server has to ask the issuer for another, with "resource" or "bearer": "id_token" in its settings'
 
 type Trust = Pick<Asker, 'isTrusted' | 'trustHint'>
 
