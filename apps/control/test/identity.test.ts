@@ -238,8 +238,24 @@ describe('a service token', () => {
     expect(answer['account']).not.toBe((await whoami(await fake.token()))['account'])
   })
 
+  test('is somebody else for each service that says who issued it (threat T34)', async () => {
+    const accounts = await Promise.all(
+      [{}, { iss: 'a' }, { iss: 'b' }].map(async (claims) => {
+        const answer = await whoami(await serviceToken({ sub: 'bot', exp: soon(), ...claims }))
+        return answer['account']
+      }),
+    )
+    expect(new Set(accounts).size).toBe(3)
+    expect(accounts).not.toContain(undefined)
+    const again = await whoami(await serviceToken({ sub: 'bot', exp: soon() + 1, iss: 'a' }))
+    expect(again['account']).toBe(accounts[1])
+  })
+
   test('is refused when anything about it is wrong (threat T34)', async () => {
     for (const token of [
+      await serviceToken({ sub: 'bot', exp: soon(), iss: '' }),
+      await serviceToken({ sub: 'bot', exp: soon(), iss: 7 }),
+      await serviceToken({ sub: 'bot', exp: soon(), cnf: { jkt: 'x' } }),
       await serviceToken({ sub: 'bot', exp: soon() }, { secret: `${SECRET}x` }),
       await serviceToken({ sub: 'bot', exp: soon() }, { secret: ''.padEnd(32, '\u0000') }),
       await serviceToken({ sub: 'bot', exp: soon() }, { header: { alg: 'HS384' }, hash: 'SHA-384' }),

@@ -314,6 +314,53 @@ describe('control', () => {
     expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
   })
 
+  test('(threat T50) checks no more tokens from an address that sent too many bad ones, but those it knows', async () => {
+    const from = comingFrom('192.0.2.60')
+    const ask = async (person: Person): Promise<string> =>
+      codeIn(await person.ask('GET', '/api/whoami', undefined, from))
+    const known = await Person.named(control, 'known')
+    const fresh = await Person.named(control, 'fresh')
+    expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
+    const bad = new Person(control, `${known.bearer ?? ''}x`)
+    const answers: string[] = []
+    for (let index = 0; index < 15; index += 1) answers.push(await ask(bad))
+    expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
+    // It is not looked at any more, so it is not known to be good.
+    expect(await ask(fresh)).toBe('429 too_many_from_address')
+    expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
+    expect((await fresh.ask('GET', '/api/whoami', undefined, comingFrom('192.0.2.61'))).status).toBe(200)
+  })
+
+  test('(threat T50) a flood of strangers keeps nobody from signing in', async () => {
+    const nobody = new Person(control, undefined)
+    const flood = Array.from({ length: 400 }, (_, index) =>
+      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
+    )
+    expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
+    const more = Array.from({ length: 100 }, (_, index) =>
+      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
+    )
+    const started = await nobody.ask('GET', '/signin/start', undefined, comingFrom('203.0.113.1'))
+    expect(started.status).toBe(303)
+    const origin = { origin: control.origin }
+    const code = 'd'.repeat(32)
+    const signIn = await nobody.ask(
+      'POST',
+      '/api/signin',
+      { code },
+      { ...origin, ...comingFrom('203.0.113.2') },
+    )
+    expect(codeIn(signIn)).toBe('401 unauthorized')
+    await Promise.all(more)
+    // And signing in is limited itself.
+    const starts = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        nobody.ask('GET', '/signin/start', undefined, comingFrom('192.0.2.70')),
+      ),
+    )
+    expect(starts.map(({ status }) => status)).toContain(429)
+  })
+
   test('(threat T50) a flood of strangers keeps no guest away from their link', async () => {
     const owner = new Person(control, TOKEN)
     const nobody = new Person(control, undefined)

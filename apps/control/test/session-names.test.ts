@@ -200,7 +200,7 @@ describe('a token in a URL', () => {
       [['Authorization', `Bearer ${ADA}`]],
       [['Authorization', `Bearer ${BOB}`]],
       [['Cookie', '__Host-sandwire=x']],
-      [['Cookie', 'theme=dark']],
+      [['Cookie', 'theme=dark; __Host-sandwire=']],
     ] as const)
       expect(refusalOf(await upgrade(control, path, { ...V1, headers }))).toBe('400 bad_request')
     expect(refusalOf(await upgrade(control, `${path}&token=${ADA}`, bare))).toBe('400 bad_request')
@@ -208,6 +208,14 @@ describe('a token in a URL', () => {
     expect(refusalOf(await upgrade(control, '/attach?cmd=cat&token=a%0db', bare))).toBe('400 bad_request')
     const offered = { subprotocols: ['sandwire.v1', 'sandwire.ticket.x'], headers: [] }
     expect(refusalOf(await upgrade(control, path, offered))).toBe('400 bad_request')
+  })
+
+  test('counts beside cookies that are no credential of ours', async () => {
+    for (const cookie of ['theme=dark', 'theme=dark; x__Host-sandwire=1', '__Host-sandwire-login=x']) {
+      const headers = [['Cookie', cookie]] as const
+      const path = `/attach?sandbox=dev&cmd=cat&token=${ADA}`
+      expect((await outcomeOf(await upgrade(control, path, { ...V1, headers }))).text).toBe('open')
+    }
   })
 
   test('still needs an origin that is ours', async () => {

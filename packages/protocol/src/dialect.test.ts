@@ -14,6 +14,22 @@ test.each([
 })
 
 test.each([
+  'sandwire.ticket.SECRET',
+  'chat, sandwire.ticket.SECRET',
+  ' sandwire.ticket.SECRET,chat',
+  'Sandwire.Ticket.SECRET',
+])('(threat T2) nothing of the ticket in the offer %j is said back', (header) => {
+  let told = ''
+  try {
+    checkSubprotocols(header)
+  } catch (error) {
+    told = String(error)
+  }
+  expect(told).toContain('Cannot speak')
+  expect(told).not.toContain('SECRET')
+})
+
+test.each([
   ['sandwire.v9', '"sandwire.v9"'],
   ['chat, superchat', '"chat"'],
   ['SANDWIRE.V1', '"SANDWIRE.V1"'],

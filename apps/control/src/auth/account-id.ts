@@ -13,7 +13,7 @@ const MARK_BYTES = 4
 
 /**
  * Who vouches for a subject. Each has a world of its own: no service token is ever the person of an issuer.
- * `oidc`: an issuer and its `sub`. `service`: `sub` of a service token. `api`: the API token. `guest`: a named guest.
+ * `oidc`: an issuer and its `sub`. `service`: `sub` of a service token, behind its `iss` where it has one. `api`: the API token. `guest`: a named guest.
  */
 export type AccountKind = 'oidc' | 'service' | 'api' | 'guest'
 

@@ -29,6 +29,11 @@ export interface CookieClaim {
   readonly hash: string
 }
 
+/** Whether there is something under the name of our cookie. */
+export function hasClaim(headers: Headers): boolean {
+  return readCookie(headers, COOKIE) !== undefined
+}
+
 /** Reads our cookie. Undefined: there is none. Null: there is something else under its name. */
 export async function readClaim(headers: Headers): Promise<CookieClaim | null | undefined> {
   const value = readCookie(headers, COOKIE)

@@ -43,7 +43,10 @@ export function serviceTokens(
     if (times.expiresMs > nowMs() + MAX_LIFE_MS + 2 * SKEW_MS) throw notAccepted('the token lives too long')
     if (claims.has('aud') && !audiencesOf(claims).includes(AUDIENCE))
       throw notAccepted('the token is meant for somebody else')
-    const account = await accounts.of('service', subjectOf(claims))
+    // Who has it could not prove so here.
+    if (claims.has('cnf')) throw notAccepted('the token is bound to a key')
+    const issuer = textClaim(claims, 'iss')
+    const account = await accounts.of('service', ...(issuer === undefined ? [] : [issuer]), subjectOf(claims))
     const scopes = scopesOf(claims, ISSUED_SCOPES)
     const login = (await sha256Hex(jws.token)).slice(0, LOGIN_CHARS)
     return { account, name: nameOf(claims, account), scopes, via: 'bearer', login, ...times }

@@ -1,4 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
+import { hasClaim } from './browser-cookie.ts'
 import { readUpgrade } from '../http/upgrade.ts'
 
 /** The parameter that old clients put their bearer into, when they can set no header. */
@@ -19,7 +20,7 @@ function faultOf(request: Request, url: URL): string | undefined {
   const { headers } = request
   if (!isSocketPath(url.pathname) || !readUpgrade(request).isUpgrade) return 'only an attach may have it'
   // Two credentials could be two people; which of them is meant is not ours to guess.
-  if (headers.has('authorization') || headers.has('cookie')) return 'there is another credential'
+  if (headers.has('authorization') || hasClaim(headers)) return 'there is another credential'
   if ((headers.get('sec-websocket-protocol') ?? '').includes('sandwire.ticket.'))
     return 'there is another credential'
   const values = url.searchParams.getAll(PARAMETER)

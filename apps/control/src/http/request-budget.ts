@@ -18,17 +18,25 @@ function limited(retryAfterMs: number): SandwireError {
   return new SandwireError('rate_limited', 'Cannot take more requests now', { retryAfterMs })
 }
 
+/** Tokens remembered as good; the oldest is forgotten first. */
+const MAX_GOOD = 1_000
+
 /** How much each identity may ask for. Strangers have a budget of their own, so that they cannot use up anybody's. */
 export class RequestBudget {
   readonly #identities = new Buckets({ perSecond: PER_SECOND, burst: BURST, max: MAX_IDENTITIES })
   readonly #addresses: AddressLimit
+  readonly #signInAddresses: AddressLimit
   #strangers: TokenBucket | undefined
+  #signIns: TokenBucket | undefined
+  /** Hashes of tokens that were good when they were last looked at. */
+  readonly #good = new Set<string>()
   /** Apart from strangers, who are many: a guest has been invited. Here everybody counts, whatever address they have. */
   readonly #guests = new AddressLimit({ perMinute: GUESTS_PER_MINUTE, exemptsLoopback: false })
 
   /** `strangers`: how much may come from one address without a good credential. */
   constructor(strangers: AddressLimitSettings) {
     this.#addresses = new AddressLimit(strangers)
+    this.#signInAddresses = new AddressLimit(strangers)
   }
 
   /** Counts a request of an identity; returns why it is too many. */
@@ -43,6 +51,27 @@ export class RequestBudget {
     if (refusal !== undefined) return refusal
     this.#strangers ??= new TokenBucket(STRANGERS_PER_SECOND, STRANGERS_BURST, nowMs)
     return this.#strangers.take(1, nowMs) ? undefined : limited(this.#strangers.waitMs(1, nowMs))
+  }
+
+  /** Why a token is not even looked at: its address sent too many that are not good, and this one was not good before. */
+  checkRefusal(request: Request, hash: string, nowMs: number): SandwireError | undefined {
+    return this.#good.has(hash) ? undefined : this.#addresses.outlook(addressOf(request), nowMs)
+  }
+
+  /** Notes that a token is good. */
+  noteGood(hash: string): void {
+    this.#good.delete(hash)
+    this.#good.add(hash)
+    const [oldest] = this.#good
+    if (this.#good.size > MAX_GOOD && oldest !== undefined) this.#good.delete(oldest)
+  }
+
+  /** Counts a step of signing in; returns why it is too many. Apart from other strangers, who would keep everybody out. */
+  signInRefusal(request: Request, nowMs: number): SandwireError | undefined {
+    const refusal = this.#signInAddresses.refusal(addressOf(request), nowMs)
+    if (refusal !== undefined) return refusal
+    this.#signIns ??= new TokenBucket(STRANGERS_PER_SECOND, STRANGERS_BURST, nowMs)
+    return this.#signIns.take(1, nowMs) ? undefined : limited(this.#signIns.waitMs(1, nowMs))
   }
 
   /** Counts somebody without a credential who comes for a link; returns why it is too many. */

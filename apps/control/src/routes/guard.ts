@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import { type Authenticator, type Identity, notAccepted, type Scope } from '../auth/authenticator.ts'
+import { sha256Hex } from '../bytes.ts'
 import type { RequestBudget } from '../http/request-budget.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
@@ -44,6 +45,12 @@ export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): 
     throw new SandwireError('forbidden', `Cannot do this: the credential is not good for "${scope}"`)
 }
 
+/** Hash of a bearer for which a signature has to be checked or an object asked; the others are compared with what is known. */
+async function costlyBearer(headers: Headers): Promise<string | undefined> {
+  const authorization = headers.get('authorization')
+  return authorization?.includes('.') === true ? sha256Hex(authorization) : undefined
+}
+
 /** Lets a request through when its policy allows it. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
   const { source, authenticator, tickets, hasGuests, budget, nowMs } = deps
@@ -57,6 +64,9 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     const { headers } = request
     // A cookie of a sign-in that ended is as good as none here, and whoever has it cannot remove it.
     const mayBeGuest = isInvitation && !headers.has('authorization')
+    const hash = await costlyBearer(headers)
+    const unseen = hash === undefined ? undefined : budget.checkRefusal(request, hash, nowMs())
+    if (unseen !== undefined) throw unseen
     let identity: Identity | undefined
     try {
       identity = takesTickets ? await tickets.authenticate(headers) : undefined
@@ -64,6 +74,7 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     } catch (caught) {
       if (!mayBeGuest) return refuseStranger(request, SandwireError.from(caught))
     }
+    if (identity !== undefined && hash !== undefined) budget.noteGood(hash)
     if (identity !== undefined) return identity
     if (!mayBeGuest) return refuseStranger(request, notAccepted('no credential was sent'))
     const refusal = budget.guestRefusal(request, nowMs())

@@ -71,7 +71,7 @@ export function addIssuerSignInRoutes(app: App, guardOf: GuardOf, deps: IssuerSi
       responses: { 303: { description: 'The next page' }, 200: { description: 'A page' } },
     })
   const takeBudget = (request: Request): void => {
-    const refusal = budget.strangerRefusal(request, nowMs())
+    const refusal = budget.signInRefusal(request, nowMs())
     if (refusal !== undefined) throw refusal
   }
   /** Tells the person in one sentence; nothing of the request is in it. */

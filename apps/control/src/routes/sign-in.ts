@@ -52,7 +52,7 @@ export function addSignInRoutes(app: App, guardOf: GuardOf, deps: SignInDependen
     async (context) => {
       if (!hasListedOrigin(context.req.raw.headers, source))
         throw new SandwireError('origin_refused', 'Cannot sign in from this origin')
-      const tooMuch = budget.strangerRefusal(context.req.raw, nowMs())
+      const tooMuch = budget.signInRefusal(context.req.raw, nowMs())
       if (tooMuch !== undefined) throw tooMuch
       const { code } = context.req.valid('json')
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
