@@ -4,6 +4,7 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { helloText } from './support/wire.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
 const limits = {
@@ -101,6 +102,50 @@ describe('grants that strangers push at somebody (threat T6)', () => {
       const eve = await Person.named(control, 'eve-3')
       const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-3-4')).body)
       expect(made).not.toContain(await accountOf(abe))
+    },
+    TIMEOUT_MS,
+  )
+})
+
+describe('a viewer who opens as many sockets as there are', () => {
+  /** What the server says first: to a hello, or by itself. */
+  async function firstWord(socket: RawWebSocket): Promise<string> {
+    await socket
+      .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })
+      .catch(() => undefined)
+    const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
+    const { type, code }: { type?: unknown; code?: unknown } = Object(frame)
+    return String(code ?? type)
+  }
+  async function give(name: string): Promise<Person> {
+    const person = await Person.named(control, name)
+    const made = await bob.post('/api/grants', { session })
+    expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
+    return person
+  }
+
+  test.each([
+    ['attached', 66, true],
+    ['silent', 130, false],
+  ])(
+    'keeps neither the owner nor others out (%s)',
+    async (_, count, isGreeted) => {
+      const [eve, ann] = [await give(`eve-of-${count}`), await give(`ann-of-${count}`)]
+      const sockets: RawWebSocket[] = []
+      try {
+        for (let each = 0; each < count; each += 1) {
+          const socket = await watch(eve)
+          sockets.push(socket)
+          if (isGreeted) await firstWord(socket)
+        }
+        for (const person of [bob, ann]) {
+          const socket = await watch(person)
+          sockets.push(socket)
+          expect(await firstWord(socket)).toBe('welcome')
+        }
+      } finally {
+        for (const socket of sockets) socket.reset()
+      }
     },
     TIMEOUT_MS,
   )
