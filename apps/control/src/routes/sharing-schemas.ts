@@ -11,13 +11,15 @@ const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
 /** Text for people: one line, no control characters, nothing that changes the direction of what follows. */
 function line(maxChars: number) {
   const error = `expected one line of at most ${maxChars} characters`
-  return z
-    .string({ error })
-    // UTF-16 units, as they are counted where names travel; the schema's own bound counts characters.
-    .refine((text) => text.length <= maxChars, { error })
-    .refine((text) => text.trim() === text && text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text), {
-      error,
-    })
+  return (
+    z
+      .string({ error })
+      // UTF-16 units, as they are counted where names travel; the schema's own bound counts characters.
+      .refine((text) => text.length <= maxChars, { error })
+      .refine((text) => text.trim() === text && text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text), {
+        error,
+      })
+  )
 }
 
 const grantRole = z.enum(['viewer', 'collaborator'])
