@@ -230,9 +230,6 @@ describe('join', () => {
       answers['POST /api/grants/redeem'] = () => redeemed({ token, expiresMs: Date.now() + lifeMs })
       return cli(['join'], link())
     }
-    await joinFor(25_000)
-    expect(await cli(['grants'])).toMatchObject({ code: 0 })
-    expect((await cli(['whoami', '--json'])).code).toBe(255)
     await joinFor(0)
     const run = await cli(['grants'])
     expect(run.code).toBe(255)
@@ -240,6 +237,8 @@ describe('join', () => {
       'sbx-stdio: Signed out: the guest access has ended\n' +
         'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
     )
+    await joinFor(25_000)
+    expect(await cli(['grants'])).toMatchObject({ code: 0 })
   })
 
   test('tells a guest whom the server refuses whom to ask', async () => {
@@ -253,6 +252,36 @@ describe('join', () => {
         'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
     )
     expect(asked.filter(({ what }) => what === 'GET /api/account/grants')).toHaveLength(1)
+  })
+
+  test('keeps a guest for as long as anything that was shared', async () => {
+    env = { ...env, SBX_TOKEN: undefined }
+    const expiresMs = Date.now() + 20_000
+    answers['POST /api/grants/redeem'] = () => redeemed({ token: `swg_${'o'.repeat(43)}` })
+    await cli(['join'], link())
+    answers['POST /api/grants/redeem'] = () => redeemed({ token: `swg_${'n'.repeat(43)}`, expiresMs })
+    await cli(['join'], link())
+    const folderOfSignIns = join(folder, 'sandwire', 'sign-ins')
+    const [name = ''] = readdirSync(folderOfSignIns)
+    expect(JSON.parse(readFileSync(join(folderOfSignIns, name), 'utf8'))).toMatchObject({ expiresMs: LATER })
+  })
+
+  test.each([
+    ['has ended', 0],
+    ['is refused', 3_600_000],
+  ])('makes a guest anew whose access %s', async (_, lifeMs) => {
+    env = { ...env, SBX_TOKEN: undefined }
+    const old = `swg_${'o'.repeat(43)}`
+    answers['POST /api/grants/redeem'] = () => redeemed({ token: old, expiresMs: Date.now() + lifeMs })
+    await cli(['join'], link())
+    answers['POST /api/grants/redeem'] = () =>
+      asked.at(-1)?.authorization === null
+        ? redeemed({ token: `swg_${'n'.repeat(43)}` })
+        : Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
+    expect(await cli(['join'], link())).toMatchObject({ code: 0 })
+    expect(asked.at(-1)?.body).toEqual({ link: SECRET, name: 'carol' })
+    await cli(['grants'])
+    expect(asked.at(-1)?.authorization).toBe(`Bearer swg_${'n'.repeat(43)}`)
   })
 
   test('refuses a link on the command line, and does not repeat it', async () => {

@@ -1,5 +1,6 @@
-import { limits } from '@sandwire/protocol'
+import { limits, SandwireError } from '@sandwire/protocol'
 import { readFileSync } from 'node:fs'
+import { type Api, createApi } from '../api.ts'
 import { hideArgument } from '../hidden-argument.ts'
 import { printable } from '../printable.ts'
 import { parseShareLink, type ShareLink } from '../share-link.ts'
@@ -39,21 +40,42 @@ async function readLink(words: ReadWords, io: CommandIo): Promise<ShareLink> {
   return parseShareLink(typed)
 }
 
-/** Keeps a guest's credential like a sign-in, so that the guest can come back. */
-function keepGuest({ origin }: ShareLink, { token, expiresMs }: Redeemed, { env }: CommandContext): void {
+/** Keeps a guest's credential like a sign-in, so that the guest can come back, for as long as any of what it opens. */
+function keepGuest(
+  { origin }: ShareLink,
+  { token, ...shared }: Redeemed,
+  { env, credential }: CommandContext,
+): void {
   if (token === undefined) return
-  new CredentialStore(env).write({ version: 1, origin, bearer: token, expiresMs })
+  const store = new CredentialStore(env)
+  const before = credential === 'guest' ? store.read(origin)?.expiresMs : undefined
+  const expiresMs = Math.max(shared.expiresMs, before ?? 0)
+  store.write({ version: 1, origin, bearer: token, expiresMs })
+}
+
+/** Exchanges the link. A guest whose access is over comes as a new one: that is what the link is for. */
+async function exchange(
+  link: ShareLink,
+  name: string,
+  { api, credential, env }: CommandContext,
+): Promise<unknown> {
+  const ask = (as: Api, isNew: boolean): Promise<unknown> =>
+    as.request('POST', '/api/grants/redeem', { link: link.secret, ...(isNew && name !== '' ? { name } : {}) })
+  try {
+    return await ask(api, credential === 'none')
+  } catch (error) {
+    if (credential !== 'guest' || SandwireError.from(error).code !== 'unauthorized') throw error
+    const anonymous = createApi({ origin: link.origin, bearer: () => Promise.resolve(undefined) })
+    const answer = await ask(anonymous, true)
+    new CredentialStore(env).remove(link.origin)
+    return answer
+  }
 }
 
 async function redeem(link: ShareLink, name: string | undefined, context: CommandContext): Promise<number> {
-  const { api, env, io, isJson, program } = context
+  const { env, io, isJson, program } = context
   const guest = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
-  const body = {
-    link: link.secret,
-    ...(context.credential === 'none' && guest !== '' ? { name: guest } : {}),
-  }
-  const answer = await api.request('POST', '/api/grants/redeem', body)
-  const redeemed = decodeRedeemed(answer)
+  const redeemed = decodeRedeemed(await exchange(link, guest, context))
   keepGuest(link, redeemed, context)
   if (isJson) {
     const { token: _, ...rest } = redeemed
