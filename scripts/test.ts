@@ -3,6 +3,7 @@
 
 import path from 'node:path'
 
+import { type Engine, obstacle, startEngine } from '../test/e2e/support/container/engine.ts'
 import { ensureSystemPackages } from './system-packages.ts'
 import {
   addCounts,
@@ -27,6 +28,8 @@ interface Stage {
   readonly name: string
   readonly patterns: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Runs only where there can be a container engine. */
+  readonly needsEngine?: true
 }
 
 const stages: readonly Stage[] = [
@@ -36,6 +39,12 @@ const stages: readonly Stage[] = [
   },
   { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'] },
   { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
+  {
+    name: 'the wire through containers',
+    patterns: wireTests,
+    env: { SANDWIRE_E2E: 'container' },
+    needsEngine: true,
+  },
 ]
 
 const root = path.dirname(import.meta.dir)
@@ -75,13 +84,23 @@ async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}):
   return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
 }
 
+/** One engine for all who need one: to start it for each would take longer than most of their tests. */
+async function openEngine(): Promise<Engine | undefined> {
+  const reason = obstacle()
+  if (reason === undefined) return startEngine()
+  console.error(`No tests with containers, because ${reason}`)
+  return undefined
+}
+
 async function runStages(): Promise<TestCounts> {
+  await using engine = await openEngine()
+  const shared: Record<string, string> = engine === undefined ? {} : { DOCKER_HOST: engine.host }
   let total = noTests
   for (const stage of stages) {
     const files = listFiles(stage.patterns)
-    if (files.length === 0) continue
+    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) continue
     console.error(`\n${stage.name}: ${files.length} files`)
-    total = addCounts(total, await runBunTest(files, stage.env))
+    total = addCounts(total, await runBunTest(files, { ...shared, ...stage.env }))
   }
   return total
 }

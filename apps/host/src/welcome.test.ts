@@ -63,3 +63,9 @@ test('the welcome of a server that others reach says who can sign in, and that n
 test('the welcome of a machine with an issuer names who else can sign in', () => {
   expect(composeWelcome({ ...FACTS, identities: ['Google'] })).toContain('           others with Google\n')
 })
+
+test('the welcome says that files of containers do not stay', () => {
+  const text = composeWelcome({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
+  expect(text).toContain('Isolation  container, with 2 weaknesses on this machine;')
+  expect(text).toEndWith('Ctrl-C stops it and its sandboxes; their files are lost.\n')
+})

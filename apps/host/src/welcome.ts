@@ -31,7 +31,7 @@ function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFac
     return `none, loopback only: ${danger}. ${notice ?? 'Sandboxes are not isolated'}`
   }
   if (weaknesses.length === 0) return isolation
-  return `bubblewrap, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
+  return `${isolation}, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
 function describeSignIn({ signInLink, mode, identities, listen, hasTls }: WelcomeFacts): readonly string[] {

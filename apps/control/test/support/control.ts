@@ -14,6 +14,16 @@ export interface ControlOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** Secrets of the operator, by the names of their bindings. */
   readonly bindings?: Readonly<Record<string, string>>
+  /** Gives every sandbox's object a container. What they may reach is reached on this machine, where its tests listen. */
+  readonly containers?: {
+    readonly socketPath: string
+    readonly image: string
+    readonly egressImage: string
+    /** The workerd to run; it must know how to close connections to containers. */
+    readonly workerd: string
+  }
+  /** Changes the bundle, for what a platform does and this one cannot be made to. */
+  readonly alter?: (script: string) => string
   /** Makes a bundle that stands for another build. */
   readonly define?: Readonly<Record<string, string>>
 }
@@ -128,6 +138,8 @@ export async function startControl({
   config,
   bindings,
   define,
+  containers,
+  alter = (script) => script,
 }: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
   const host = new StandInHost(path.join(folder, 'host.sock'), birthplace)
@@ -135,7 +147,7 @@ export async function startControl({
   const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
   const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
   const log: string[] = []
-  const script = await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define))
+  const script = alter(await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define)))
   const idKey = crypto.getRandomValues(new Uint8Array(32)).toBase64()
   const optionsOf = (settings: Readonly<Record<string, unknown>>): MiniflareOptions => ({
     modules: [{ type: 'ESModule', path: 'index.js', contents: script }],
@@ -143,7 +155,10 @@ export async function startControl({
     compatibilityDate: '2026-07-01',
     compatibilityFlags: ['no_web_socket_compression'],
     durableObjects: {
-      SANDBOX: { className: 'SandboxObject', useSQLite: true },
+      SANDBOX: {
+        ...{ className: 'SandboxObject', useSQLite: true },
+        ...(containers !== undefined && { container: { imageName: containers.image } }),
+      },
       ACCOUNT: { className: 'AccountObject', useSQLite: true },
     },
     durableObjectsPersist: path.join(folder, 'state'),
@@ -151,8 +166,17 @@ export async function startControl({
       HOST: dial(host.socket),
       // Issuers of tests are on this machine; nothing else is reached.
       ISSUERS: { network: { allow: ['local'], deny: [] } },
+      ...(containers !== undefined && { OUTSIDE: { network: { allow: ['local', 'private'], deny: [] } } }),
       ...Object.fromEntries(host.slots.map((socket, slot) => [bindingOfSlot(slot), dial(socket)])),
     },
+    ...(containers !== undefined && {
+      containerEngine: {
+        localDocker: {
+          socketPath: containers.socketPath,
+          containerEgressInterceptorImage: containers.egressImage,
+        },
+      },
+    }),
     outboundService: () => Promise.reject(new Error('Control reaches no network')),
     bindings: {
       ...bindings,
@@ -166,7 +190,7 @@ export async function startControl({
         sleepAfterMs: 600_000,
         alarmMs: 30_000,
         maxSandboxes: 100,
-        provider: 'host',
+        provider: containers === undefined ? 'host' : 'container',
         workspaceMode: 'sandboxes',
         ...settings,
       }),
@@ -177,6 +201,8 @@ export async function startControl({
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
     },
   })
+  // Miniflare takes it from there alone.
+  if (containers !== undefined) process.env['MINIFLARE_WORKERD_PATH'] = containers.workerd
   const miniflare = new Miniflare(optionsOf(config ?? {}))
   await miniflare.ready
   return new RunningControl({ host, port, log, miniflare, folder, optionsOf })

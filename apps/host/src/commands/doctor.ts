@@ -4,7 +4,7 @@ import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { Configuration } from '../configuration.ts'
 import { Docker } from '../containers/docker.ts'
-import { findObstacles } from '../containers/obstacles.ts'
+import { findObstacles, WEAKNESSES } from '../containers/obstacles.ts'
 import { chooseAddresses } from '../control/ports.ts'
 import { findWorkerd } from '../control/workerd-program.ts'
 import { layOut, openDataFolder } from '../data/data-folder.ts'
@@ -107,8 +107,9 @@ async function examineContainers(
 ): Promise<boolean> {
   const obstacles = await findObstacles(containers, new Docker(containers.socket))
   const isolation = `container, of ${containers.image} by the engine at ${containers.socket}`
-  const limits = { processes: 'the Docker engine', disk: 'the Docker engine' }
-  print(await composeAll(configuration, { isolation, weaknesses: obstacles, notice: null, limits }))
+  const limits = { processes: 'nothing', disk: 'nothing' }
+  const weaknesses = [...obstacles, ...WEAKNESSES]
+  print(await composeAll(configuration, { isolation, weaknesses, notice: null, limits }))
   return obstacles.length === 0
 }
 

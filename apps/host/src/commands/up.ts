@@ -226,7 +226,9 @@ export async function up(options: UpOptions): Promise<Running> {
   return {
     stop: async () => {
       log.info('stopping')
-      served.control.closeDoors()
+      // A workerd that ends in order takes its containers along.
+      if (flags.keepsSandboxes && sandboxes.isolation === 'container') served.control.abandon()
+      else served.control.closeDoors()
       // From here on nobody starts another sandbox.
       await served.api.close()
       await sandboxes.close({ stop: !flags.keepsSandboxes })

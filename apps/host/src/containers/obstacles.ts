@@ -3,6 +3,12 @@ import type { Docker } from './docker.ts'
 
 type Engine = Pick<Docker, 'isAnswering' | 'hasImage' | 'gateway'>
 
+/** What holds less than bubblewrap on one machine; docs/operations.md says what to do about it. */
+export const WEAKNESSES: readonly string[] = [
+  'workerd gives containers no limits of memory, processes and disk: give the engine some',
+  'workerd publishes a port of each container on every address of this machine: start dockerd with --ip 127.0.0.1',
+]
+
 /** Everything that keeps sandboxes from starting in containers here, one line each with the way out. */
 export async function findObstacles(
   { socket, image, egressImage }: Containers,

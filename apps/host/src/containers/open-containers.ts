@@ -4,7 +4,7 @@ import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import type { Sandboxes } from '../open-sandboxes.ts'
 import type { Containers } from '../settings/containers.ts'
 import { Docker } from './docker.ts'
-import { findObstacles } from './obstacles.ts'
+import { findObstacles, WEAKNESSES } from './obstacles.ts'
 import { OwnContainers } from './own-containers.ts'
 
 /** Checks that sandboxes can be made in containers; control makes them, and what is left of them at the end goes here. */
@@ -20,7 +20,7 @@ export async function openContainers(containers: Containers, objects: string): P
   return {
     isolation: 'container',
     slots: [],
-    weaknesses: [],
+    weaknesses: WEAKNESSES,
     adopt: () => own.adopt(),
     close: async ({ stop }) => {
       if (stop) await own.end()

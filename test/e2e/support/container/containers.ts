@@ -7,6 +7,8 @@ export const CONTAINERS_READY_MS = 400_000
 /** An engine with the images of this source, and the variables with which `sandwire up` makes sandboxes of them. */
 export interface Containers extends AsyncDisposable {
   readonly engine: Engine
+  readonly image: string
+  readonly egressImage: string
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -16,6 +18,8 @@ export async function openContainers(): Promise<Containers> {
   const egressImage = await buildSidecarImage(engine)
   return {
     engine,
+    image,
+    egressImage,
     env: {
       SANDWIRE_PROVIDER: 'container',
       DOCKER_HOST: engine.host,

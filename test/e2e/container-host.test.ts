@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { runShell } from './support/attached.ts'
+import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
+import { obstacle } from './support/container/engine.ts'
+import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
+import type { WireServer } from './support/wire-server.ts'
+
+const reason = obstacle()
+if (reason !== undefined) console.error(`Skipped, because ${reason}: sandboxes that are containers`)
+
+/** The promise about a container that ends by itself. */
+const TOLD_WITHIN = { timeoutMs: 5_000 }
+const WAIT = { timeoutMs: 20_000 }
+
+interface Answer {
+  readonly status: number
+  readonly body: Record<string, unknown>
+}
+
+/** A host whose sandboxes are containers, as tests talk to it. */
+class ContainerHost {
+  readonly host: RunningHost
+  readonly #containers: Containers
+
+  private constructor(host: RunningHost, containers: Containers) {
+    this.host = host
+    this.#containers = containers
+  }
+
+  static async start(containers: Containers, options: HostOptions = {}): Promise<ContainerHost> {
+    return new ContainerHost(await startHost({ ...options, env: containers.env }), containers)
+  }
+
+  async post(path: string, body: object = {}): Promise<Answer> {
+    const init = {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    }
+    const response = await this.host.fetch(path, init)
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+  }
+
+  /** As the account's list has it, which asks nobody. */
+  async glance(name: string): Promise<Record<string, unknown> | undefined> {
+    const answer = (await (await this.host.fetch('/api/sandboxes')).json()) as {
+      sandboxes: Record<string, unknown>[]
+    }
+    return answer.sandboxes.find((each) => each['name'] === name)
+  }
+
+  /** Runs a shell script in a sandbox, and gives what it wrote. */
+  async run(sandbox: string, script: string): Promise<string> {
+    const { status, body } = await this.post(`/api/sandboxes/${sandbox}/exec`, {
+      cmd: 'sh',
+      args: ['-c', script],
+    })
+    if (status !== 200) throw new Error(JSON.stringify(body))
+    return String(body['output'])
+  }
+
+  /** What a web request from inside is answered; the compiled sandboxd holds a whole Bun. */
+  async get(sandbox: string, url: string): Promise<string> {
+    const code = `fetch('${url}', { signal: AbortSignal.timeout(5000) }).then(
+      async (r) => console.log(r.status, await r.text()), (e) => console.log('refused'))`
+    return (await this.run(sandbox, `BUN_BE_BUN=1 sandboxd -e "${code}"`)).trim()
+  }
+
+  /** Names of the containers of its sandboxes. */
+  async list(): Promise<string[]> {
+    const files = new Bun.Glob('*.sqlite').scanSync({ cwd: join(this.host.data, 'control/sandbox') })
+    const ids = [...files].map((file) => file.replace('.sqlite', ''))
+    const all = await this.#containers.engine.docker('ps', '--all', '--format', '{{.Names}}')
+    return all.split('\n').filter((name) => ids.some((id) => name === `workerd-sandbox-${id}`))
+  }
+
+  server(sandbox: string): WireServer {
+    const { host } = this
+    return {
+      port: host.port,
+      headers: host.headers,
+      sandbox,
+      socketUrl: (path) => `ws://127.0.0.1:${host.port}${path}`,
+      fetch: host.fetch,
+      stop: host.stop,
+    }
+  }
+}
+
+describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
+  let containers: Containers
+  let server: ContainerHost
+
+  beforeAll(async () => {
+    containers = await openContainers()
+    server = await ContainerHost.start(containers)
+  }, CONTAINERS_READY_MS)
+
+  afterAll(async () => {
+    await server?.host.stop()
+    await containers?.[Symbol.asyncDispose]()
+  }, 60_000)
+
+  const inspect = async (name: string, format: string): Promise<string> =>
+    (await containers.engine.docker('inspect', name, '--format', format)).trim()
+
+  /** The container that a new sandbox gets. */
+  const create = async (name: string, options: object = {}): Promise<string> => {
+    const before = new Set(await server.list())
+    const { status, body } = await server.post('/api/sandboxes', { name, ...options })
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    const made = (await server.list()).filter((each) => !before.has(each))
+    expect(made).toHaveLength(1)
+    return made[0] ?? ''
+  }
+
+  test('say what they are, and lose nothing without a word', async () => {
+    expect(server.host.output()).toContain('Isolation  container')
+    await create('dev')
+    expect(await server.glance('dev')).toMatchObject({
+      ...{ state: 'running', isolation: 'container', ephemeral: true, sleepAfterSeconds: null },
+    })
+    await server.run('dev', 'echo kept > file')
+    const refused = await server.post('/api/sandboxes/dev/stop')
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: 'needs_discard' } } })
+    expect(await server.run('dev', 'cat file')).toBe('kept\n')
+    const stopped = await server.post('/api/sandboxes/dev/stop?discard=1')
+    expect(stopped).toMatchObject({ status: 200, body: { state: 'stopped', reason: null } })
+    expect(await server.run('dev', 'ls')).toBe('')
+  })
+
+  test('see processes, users and files of their own, and no way to the engine (threat T11)', async () => {
+    const name = await create('inside')
+    expect(await inspect(name, '{{.HostConfig.PidMode}} {{.HostConfig.Privileged}} {{json .Mounts}}')).toBe(
+      'false []',
+    )
+    expect(
+      await server.run('inside', 'cat /proc/1/comm; id -u; ls /var/run/docker.sock 2>&1 | tail -c 26'),
+    ).toBe('sandboxd\n1000\nNo such file or directory\n')
+  })
+
+  test('start once for two who attach at the same time', async () => {
+    await server.post('/api/sandboxes', { name: 'shared', start: false })
+    const both = [1, 2].map((each) =>
+      server.run('shared', `echo ${each}; cat /proc/sys/kernel/random/boot_id; hostname`),
+    )
+    const [first = '', second = ''] = await Promise.all(both)
+    expect(first.slice(2)).toBe(second.slice(2))
+    expect([first[0], second[0]]).toEqual(['1', '2'])
+  })
+
+  test.each([
+    ['by the engine', (name: string) => containers.engine.docker('kill', name)],
+    // Docker starts it again then, which must not count.
+    [
+      'by itself',
+      async (name: string) => process.kill(Number(await inspect(name, '{{.State.Pid}}')), 'SIGKILL'),
+    ],
+  ])('that are killed %s are told with their exit, and start afresh', async (how, kill) => {
+    const sandbox = `killed-${how.replaceAll(' ', '-')}`
+    const name = await create(sandbox)
+    await server.run(sandbox, 'echo gone > file')
+    await kill(name)
+    await eventually(async () => (await server.glance(sandbox))?.['state'] === 'stopped', {
+      what: 'the end to be told',
+      ...TOLD_WITHIN,
+    })
+    expect(await server.glance(sandbox)).toMatchObject({ state: 'stopped', reason: 'exit_137' })
+    expect(await server.run(sandbox, 'ls; echo fresh')).toBe('fresh\n')
+  })
+
+  test('outlive a workerd that is killed while output flows, of which no byte is lost', async () => {
+    const name = await create('survivor')
+    const startedAt = await inspect(name, '{{.State.StartedAt}}')
+    const script = 'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; read x; exit 9'
+    await using client = runShell(server.server('survivor'), script)
+    await client.waitFor('line 50\n')
+    const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }
+    process.kill(pid, 'SIGKILL')
+    await client.waitFor('line 400\n')
+    await client.send('\n')
+    expect(await client.exit).toMatchObject({ code: 9 })
+    expect(client.reconnections).toBeGreaterThan(0)
+    expect(client.text).toBe(Array.from({ length: 400 }, (_, index) => `line ${index + 1}\n`).join(''))
+    expect(await inspect(name, '{{.State.StartedAt}}')).toBe(startedAt)
+  })
+
+  test('reach what their network allows, and nothing of this machine (threats T21, T22)', async () => {
+    const { gateway } = containers.engine
+    const bystander = Bun.serve({ hostname: gateway, port: 0, fetch: () => new Response('inner') })
+    try {
+      const inner = `http://${gateway}:${bystander.port}/`
+      // Others on this machine do reach it.
+      expect(await (await fetch(inner)).text()).toBe('inner')
+      await create('none')
+      await create('listed', {
+        network: { policy: 'allowlist', allow: [`${gateway}:${bystander.port}`, 'a.test'] },
+      })
+      await create('open', { network: { policy: 'open' } })
+      expect(await server.get('none', inner)).toBe('refused')
+      expect(await server.get('none', 'http://a.test/')).toBe('refused')
+      // Also where somebody lists it: only public addresses are led to.
+      expect(await server.get('listed', inner)).toStartWith('502 Sandwire cannot reach')
+      expect(await server.get('listed', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
+      expect(await server.get('listed', 'https://b.test/')).toStartWith('403 Sandwire blocked b.test')
+      expect(await server.get('listed', 'http://a.test/')).toStartWith('502 Sandwire cannot reach a.test')
+      expect(await server.get('open', inner)).toBe('refused')
+      for (const url of ['http://169.254.169.254/', `http://${gateway}/`])
+        expect(await server.get('open', url)).toStartWith('502 Sandwire cannot reach')
+    } finally {
+      await bystander.stop(true)
+    }
+  }, 120_000)
+
+  test('are removed with the host, or kept for the next one', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-host-'))
+    try {
+      const first = await ContainerHost.start(containers, { data, args: ['--keep-sandboxes'] })
+      await first.post('/api/sandboxes', { name: 'dev' })
+      await first.run('dev', 'echo kept > file')
+      const [name = ''] = await first.list()
+      const startedAt = await inspect(name, '{{.State.StartedAt}}')
+      await first.host.stop()
+
+      const second = await ContainerHost.start(containers, { data })
+      expect(second.host.output()).toContain('1 sandbox found running')
+      expect(await second.run('dev', 'cat file')).toBe('kept\n')
+      expect(await inspect(name, '{{.State.StartedAt}}')).toBe(startedAt)
+      await second.host.stop()
+      expect(await second.list()).toEqual([])
+      const beside = await containers.engine.docker('ps', '--all', '--format', '{{.Names}}')
+      expect(beside).not.toContain(name)
+    } finally {
+      rmSync(data, { recursive: true, force: true })
+    }
+  }, 90_000)
+
+  test('are gone at once when they are destroyed', async () => {
+    const name = await create('doomed')
+    expect((await server.host.fetch('/api/sandboxes/doomed', { method: 'DELETE' })).status).toBe(204)
+    await eventually(async () => !(await server.list()).includes(name), {
+      what: 'the container to go',
+      ...WAIT,
+    })
+  })
+})
+
+test.skipIf(reason !== undefined)('a host without its images says which, and how to get them', async () => {
+  await using containers = await openContainers()
+  const env = { ...containers.env, SANDWIRE_IMAGE: 'no-such:1', SANDWIRE_EGRESS_IMAGE: 'neither:1' }
+  const failure = await startHost({ env }).then(
+    async (host) => host.stop().then(() => 'it started'),
+    (error: unknown) => String(error),
+  )
+  expect(failure).toContain('There is no image "no-such:1": make it with npm run image')
+  expect(failure).toContain('docker pull neither:1')
+})
