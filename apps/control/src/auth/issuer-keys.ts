@@ -10,7 +10,7 @@ import { Turns } from './turns.ts'
 /** Keys are asked for again after this long, so a key that the issuer withdrew is worth nothing then. */
 export const KEYS_LIFE_MS = 10 * 60_000
 /** A key that is not known makes us ask, but no more often than this. */
-export const KEYS_COOLDOWN_MS = 30_000
+export const KEYS_COOLDOWN_MS = 10_000
 /** Metadata is asked for again after this long. */
 const METADATA_LIFE_MS = 60 * 60_000
 /** An answer so young is everybody's who waited for a turn to ask the same. */
@@ -49,15 +49,26 @@ export class IssuerKeys {
     this.#turns = new Turns(MAX_QUESTIONS, QUESTION_MS, nowMs)
   }
 
-  /** The key with which this issuer signed a token of this header; throws `unauthorized` when it has none. */
+  /**
+   * The key with which this issuer signed a token of this header; throws `unauthorized` when it has none. What was asked before
+   * this token came cannot tell: its key may be new. Then nobody knows until the issuer may be asked again.
+   */
   async find(header: JWSHeaderParameters): Promise<CryptoKey> {
     // Without a name for the key, which one fits would be a guess.
-    if (typeof header.kid !== 'string') throw notAccepted('the token does not name its key')
+    if (typeof header.kid !== 'string' || header.kid === '')
+      throw notAccepted('the token does not name its key')
+    const sinceMs = this.#nowMs()
     try {
       const late = (): Error => issuerAway(this.#config.name, 'does not answer')
       return await within(this.#find(header), FIND_MS, late)
     } catch (caught) {
-      if (caught instanceof errors.JWKSNoMatchingKey || caught instanceof errors.JWKSMultipleMatchingKeys)
+      const isUnknown = caught instanceof errors.JWKSNoMatchingKey
+      const askedMs = this.#answer?.atMs ?? sinceMs
+      if (isUnknown && askedMs < sinceMs)
+        throw new SandwireError('issuer_unavailable', 'Cannot check the token: its key is not known yet', {
+          retryAfterMs: Math.max(1_000, askedMs + KEYS_COOLDOWN_MS - sinceMs),
+        })
+      if (isUnknown || caught instanceof errors.JWKSMultipleMatchingKeys)
         throw notAccepted('the token is signed with a key that the issuer does not name')
       if (caught instanceof SandwireError) throw caught
       throw issuerAway(this.#config.name, 'has keys that cannot be read')
