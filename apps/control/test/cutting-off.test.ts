@@ -87,6 +87,17 @@ describe('with the real sandboxd', () => {
     expect(await refusalTo(control, bob, session)).toBe('session_not_found')
   })
 
+  test('(threat T6) what somebody waits for ends with their right to wait', async () => {
+    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const running = async (): Promise<boolean> =>
+      JSON.stringify((await owner.get('/api/account/sessions')).body).includes('sleep')
+    const waiting = bob.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
+    await eventually(running, { what: 'the process', ...WAIT })
+    await owner.delete(`/api/grants/${grant}`)
+    expect((await waiting).status).toBe(404)
+    await eventually(async () => !(await running()), { what: 'the end of the process', ...WAIT })
+  }, 40_000)
+
   test('(threat T6) a grant that expires closes who came by it', async () => {
     await shareWith(owner, bob, { sandbox: 'dev', expiresSeconds: 2 })
     await using guest = await watch(control, bob, session)

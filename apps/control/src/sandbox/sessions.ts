@@ -5,18 +5,22 @@ import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import type { SandboxLife, Running } from './life.ts'
 import type { OutputBudget } from './output-budget.ts'
-import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
+import {
+  type Caller,
+  controlItself,
+  notUnderstood,
+  type SandboxdClient,
+  startingTemplate,
+} from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
+import { waitForExit } from './wait-for-exit.ts'
 
 /** Most output that sandboxd returns at once. */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 /** Bytes of a character in UTF-8 after its first, at most. */
 const MAX_UTF8_TAIL = 3
-/** Between two looks whether a process has ended, doubling up to the second one. */
-const MIN_POLL_MS = 20
-const MAX_POLL_MS = 500
 /** How long a connection may stay before its credential is asked for again. */
 const REAUTHORISE_MS = 15 * 60 * 1000
 
@@ -245,15 +249,16 @@ export class SandboxSessions {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<ExecResult> {
-    const { life, budget, nowMs } = this.#deps
+    const { life, budget, nowMs, sleep } = this.#deps
     life.allow(call, 'work')
     budget.check(call.identity, nowMs())
     const started = await this.startProcess(call, session, { ...request, overflow: 'trim' })
-    const { id, exit, output: kept } = await this.#waitForExit(call, started, timeoutMs)
-    if (exit === null) {
-      await this.end(call, id)
-      throw new SandwireError('silent', 'The process did not end in time')
-    }
+    const { id } = started
+    const { exit, output: kept } = await waitForExit(started, timeoutMs, {
+      ...{ nowMs, sleep },
+      show: () => this.show(call, id),
+      end: () => this.#endUnasked(call.requestId, id),
+    })
     const { bytes, from, next, end } = await this.#read(call, id, Math.max(0, kept.end - MAX_OUTPUT_BYTES))
     const skipped = bytes.byteLength - budget.take(call.identity, bytes.byteLength, nowMs())
     const isCut = from + skipped > 0 || next < end
@@ -261,15 +266,12 @@ export class SandboxSessions {
     return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
   }
 
-  async #waitForExit(call: SandboxCall, started: SessionFacts, timeoutMs: number): Promise<SessionFacts> {
-    const { nowMs, sleep } = this.#deps
-    const deadlineMs = nowMs() + timeoutMs
-    let facts = started
-    for (let waitMs = MIN_POLL_MS; facts.exit === null && nowMs() < deadlineMs; waitMs *= 2) {
-      await sleep(Math.min(waitMs, MAX_POLL_MS))
-      facts = await this.show(call, facts.id)
-    }
-    return facts
+  /** Ends a session whoever may still ask for that. */
+  async #endUnasked(requestId: string, session: string): Promise<void> {
+    const { life, sandboxd } = this.#deps
+    const { address } = await life.ready(requestId, false)
+    const path = `/sessions/${session}`
+    await sandboxd(life.id).ask(address, controlItself(requestId), { method: 'DELETE', path })
   }
 
   /** A request that names a session wakes nothing. */
