@@ -320,7 +320,7 @@ describe('the operator', () => {
     ]
     await using broken = await startControl({ birthplace: places, config: { commands: { templates } } })
     expect((await broken.fetch('/health')).status).toBe(500)
-    await eventually(() => broken.log.some((line) => line.includes('text that an interpreter runs')), {
+    await eventually(() => broken.log.some((line) => line.includes('takes something to run')), {
       what: 'the reason',
     })
   })

@@ -1,23 +1,24 @@
-import { nameOfCommand, SHELLS } from './command-name.ts'
+import { CODE_RULES, type CodeRule } from './code-rules.ts'
+import { nameOfCommand } from './command-name.ts'
 import { placeholdersOf } from './placeholders.ts'
 
-/** Programs that take code in an argument, and the options it follows. */
-const INTERPRETERS: readonly { readonly names: readonly string[]; readonly flags: RegExp }[] = [
-  // Short options may be put together, as in -lc; fish also takes -C.
-  { names: SHELLS, flags: /^(?:-[A-Za-z]*c[A-Za-z]*|--(?:init-)?command|-Command)$/i },
-  { names: ['su', 'runuser', 'script', 'flock'], flags: /^(?:-[A-Za-z]*c|--(?:session-)?command)$/ },
-  { names: ['python', 'pypy'], flags: /^-[A-Za-z]*c$/ },
-  { names: ['perl', 'ruby', 'lua', 'Rscript'], flags: /^-[A-Za-z]*[eE]$/ },
-  { names: ['node', 'bun', 'deno'], flags: /^(?:-[a-z]*[ep]|--eval|--print)$/ },
-  { names: ['php'], flags: /^-[rBRE]$/ },
-  { names: ['env'], flags: /^(?:-[A-Za-z]*S|--split-string)$/ },
-]
 /** Options of shells whose next argument is not the script. */
 const TAKES_ARGUMENT = /^(?:[-+][A-Za-z]*[oO]|--(?:rcfile|init-file))$/
 
-function interpreterOf(argument: string) {
-  const name = nameOfCommand(argument).replace(/[-.0-9]+$/, '')
-  return INTERPRETERS.find(({ names }) => names.includes(name))
+/** A parameter whose value would be run, and the program that would run it. */
+export interface InCode {
+  readonly parameter: string
+  readonly program: string
+}
+
+function rulesOf(argument: string): readonly CodeRule[] {
+  const name = nameOfCommand(argument)
+  const plain = name.replace(/[-.0-9]+$/, '')
+  return CODE_RULES.filter(({ names }) => names.includes(name) || names.includes(plain))
+}
+
+function isOption(argument: string): boolean {
+  return /^[-+]./.test(argument)
 }
 
 /** Index of the argument that is read as code because of the flag at `flag`; options may stand between the two. */
@@ -25,7 +26,7 @@ function codeAfter(argv: readonly string[], flag: number): number {
   let at = flag + 1
   for (;;) {
     const argument = argv[at]
-    if (argument === undefined || !/^[-+]./.test(argument) || argument === '--') break
+    if (argument === undefined || !isOption(argument) || argument === '--') break
     // A value cannot be told from an option here, so the author must not put one.
     if (placeholdersOf(argument).length > 0) break
     at += TAKES_ARGUMENT.test(argument) ? 2 : 1
@@ -33,23 +34,72 @@ function codeAfter(argv: readonly string[], flag: number): number {
   return argv[at] === '--' ? at + 1 : at
 }
 
+/** Arguments that are no options and no values of options, in order. */
+function operandsOf(args: readonly string[], { takes }: CodeRule): readonly string[] {
+  const operands: string[] = []
+  let isValue = false
+  for (const [at, argument] of args.entries()) {
+    if (argument === '--') return [...operands, ...args.slice(at + 1)]
+    if (!isValue && !isOption(argument)) operands.push(argument)
+    isValue = !isValue && takes?.test(argument) === true
+  }
+  return operands
+}
+
+/** What stands in options that code follows or is glued to. */
+function inOptions(args: readonly string[], { flags, glued }: CodeRule): string | undefined {
+  for (const [at, argument] of args.entries()) {
+    const [inside] = placeholdersOf(argument)
+    const before = argument.split(/[={]/, 1)[0] ?? ''
+    // Options made of values are whatever the caller likes.
+    const isMade = /^(?:-+|\+)$/.test(before)
+    const isGlued = glued?.test(argument) === true || (isOption(argument) && flags?.test(before) === true)
+    if (inside !== undefined && (isMade || isGlued)) return inside
+    if (inside !== undefined || flags?.test(argument) !== true) continue
+    const [following] = placeholdersOf(args[codeAfter(args, at)] ?? '')
+    if (following !== undefined) return following
+  }
+  return undefined
+}
+
+/** What stands in operands that are code, a command or a setting that decides what runs. */
+function inOperands(args: readonly string[], rule: CodeRule): string | undefined {
+  const { operands: code, instead, assigns } = rule
+  const all = operandsOf(args, rule)
+  const settings = all.filter((operand) => assigns?.test(operand))
+  const counted = all.filter((operand) => !settings.includes(operand))
+  const isElsewhere = args.some((argument) => instead?.test(argument))
+  const run = code === undefined || isElsewhere ? [] : counted.slice(code.from, code.to + 1)
+  return [...run, ...settings.slice(0, settingsThatCount(all, assigns, code))].flatMap(placeholdersOf)[0]
+}
+
+/** Where a command follows, what is behind it is the command's own. */
+function settingsThatCount(
+  all: readonly string[],
+  assigns: RegExp | undefined,
+  code: CodeRule['operands'],
+): number {
+  if (code === undefined) return all.length
+  const command = all.findIndex((operand) => assigns?.test(operand) !== true)
+  return command === -1 ? all.length : command
+}
+
 /**
- * The first parameter of a template that a shell or interpreter would read as code, or undefined. This finds what an
- * author overlooks; who wants to run values as code can still write a program that does.
+ * The first parameter of a template that a program would run, or undefined. This finds what an author overlooks; who wants
+ * to run values as code can still write a program that does. Options are looked for behind every argument that is spelled
+ * like a known program; operands only where it is one, since a name may stand for anything else.
  */
-export function parameterInCode(argv: readonly string[]): string | undefined {
+export function parameterInCode(argv: readonly string[]): InCode | undefined {
+  const isWrapped = rulesOf(argv[0] ?? '').some(({ wraps }) => wraps === true)
   for (const [start, program] of argv.entries()) {
-    const interpreter = interpreterOf(program)
-    if (interpreter === undefined) continue
-    for (let at = start + 1; at < argv.length; at += 1) {
-      const argument = argv[at] ?? ''
-      const [inOption] = /^[-+]/.test(argument) ? placeholdersOf(argument) : []
-      // An option with code in it, as in --command={x}, or options made of values.
-      const isGlued = inOption !== undefined && interpreter.flags.test(argument.split('=')[0] ?? '')
-      if (isGlued || (inOption !== undefined && /^[-+][A-Za-z]*\{/.test(argument))) return inOption
-      if (!interpreter.flags.test(argument)) continue
-      const [inCode] = placeholdersOf(argv[codeAfter(argv, at)] ?? '')
-      if (inCode !== undefined) return inCode
+    // Python names a module of its own like that.
+    const isProgram = start === 0 || isWrapped || argv[start - 1] === '-m'
+    const args = argv.slice(start + 1)
+    for (const rule of rulesOf(program)) {
+      if (!isProgram && rule.isWord === true) continue
+      const all = rule.isAll === true ? args.flatMap(placeholdersOf)[0] : undefined
+      const parameter = inOptions(args, rule) ?? (isProgram ? (all ?? inOperands(args, rule)) : undefined)
+      if (parameter !== undefined) return { parameter, program: nameOfCommand(program) }
     }
   }
   return undefined

@@ -112,7 +112,7 @@ describe('judgeCommands', () => {
     [['env', '-S', 'echo {name}', '{count}']],
     [['su', 'user', '-c', '{name}', '{count}']],
   ])('(threat T9) refuses a parameter in code: %j', (argv) => {
-    expect(withTemplate({ argv }).join('\n')).toContain('in a text that an interpreter runs')
+    expect(withTemplate({ argv }).join('\n')).toContain('takes something to run')
   })
 
   test('lets a script read its parameters as arguments', () => {

@@ -152,7 +152,7 @@ function judgeArguments(
   const inCode = parameterInCode(argv)
   if (inCode !== undefined)
     problems.push(
-      `${where}: {${inCode}} stands in a text that an interpreter runs, so its value could run anything; pass it as a further argument and read it there, as "$1"`,
+      `${where}: {${inCode.parameter}} stands where "${inCode.program}" takes something to run, so its value could run anything; write out what runs, pass the value as a further argument and read it there, as "$1"`,
     )
 }
 
