@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { ROLES } from '@sandwire/protocol'
+import { rejectionOf } from '@sandwire/testing'
 import { type Access, standingOf } from '../src/sandbox/access.ts'
 import {
   exchange,
@@ -11,6 +12,9 @@ import {
   sandboxOfGrant,
 } from '../src/sandbox/grants.ts'
 import { roleAtTheDoor } from '../src/sandbox/attach-authority.ts'
+import type { SandboxLife } from '../src/sandbox/life.ts'
+import type { SandboxSessions } from '../src/sandbox/sessions.ts'
+import { SandboxSharing } from '../src/sandbox/sharing.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sandboxOfTicket, ticketScopes } from '../src/sandbox/tickets.ts'
 import { SHARED_ARRIVAL_MIGRATIONS, SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'
@@ -238,5 +242,40 @@ describe('what was shared with an account', () => {
     expect(shared.list(0)).toHaveLength(1)
     shared.forget('g1', 61_000)
     expect(shared.list(0)).toEqual([])
+  })
+})
+
+describe('(threat T6) an account knows of a grant before it holds it', () => {
+  /** Sharing in which telling an account does what the test says. */
+  function openSharing(tell: () => Promise<void>) {
+    const store = openStore()
+    const owner: Access = { need: 'own', authority: 'driver' }
+    const life = { allow: () => ({ record: store.read(), access: owner }) } as unknown as SandboxLife
+    const dropped: string[] = []
+    const sharing = new SandboxSharing({
+      ...{ life, store, sessions: {} as SandboxSessions, cutting: { cut: async () => undefined } },
+      ...{ ticketMs: 1, nowMs: () => 1, random: (bytes) => crypto.getRandomValues(bytes) },
+      holders: { tell, drop: async (_, id) => void dropped.push(id) },
+    })
+    return { store, sharing, dropped }
+  }
+  const call = { identity: 'ann', name: 'Ann', scopes: [], address: '', requestId: 'r' } as const
+  const give = { role: 'viewer', lifeMs: 1_000, label: '', account: 'bob' } as const
+
+  test('so that a crash in between leaves none that a sign-out does not find', async () => {
+    // What the objects have stored when control dies is what there is when telling never returns.
+    const { store, sharing } = openSharing(() => new Promise(() => undefined))
+    void sharing.grant(call, give)
+    store.sharing.insertGrant(grant(), 'hash')
+    void sharing.redeem({ account: 'bob', name: 'Bob' }, GRANT, 'hash')
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+    expect(store.sharing.grantsOf('bob')).toEqual([])
+    expect(sharing.held('bob', GRANT)).toBeUndefined()
+  })
+
+  test('and holds none that it could not be told of', async () => {
+    const { store, sharing } = openSharing(() => Promise.reject(new Error('away')))
+    expect(String(await rejectionOf(sharing.grant(call, give)))).toContain('away')
+    expect(store.sharing.grantsOf('bob')).toEqual([])
   })
 })
