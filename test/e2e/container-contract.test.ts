@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { exportPublicKey, type StartSpec } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { Miniflare } from 'miniflare'
@@ -18,7 +18,7 @@ if (reason !== undefined)
 
 async function bundle(): Promise<string> {
   const built = await Bun.build({
-    entrypoints: [join(import.meta.dir, 'support/container/provider.worker.mjs')],
+    entrypoints: [resolve(import.meta.dir, '../../apps/control/test/support/container-provider.worker.mjs')],
     target: 'browser',
     format: 'esm',
     external: ['cloudflare:*'],

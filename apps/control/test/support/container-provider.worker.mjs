@@ -1,12 +1,9 @@
 // The real provider of containers in an object of its own, for a test to call from outside.
 
 import { DurableObject } from 'cloudflare:workers'
-import {
-  CONTAINER_MIGRATIONS,
-  ContainerStore,
-} from '../../../../apps/control/src/providers/container/container-store.ts'
-import { ContainerProvider } from '../../../../apps/control/src/providers/container/container.ts'
-import { migrate } from '../../../../apps/control/src/sql.ts'
+import { CONTAINER_MIGRATIONS, ContainerStore } from '../../src/providers/container/container-store.ts'
+import { ContainerProvider } from '../../src/providers/container/container.ts'
+import { migrate } from '../../src/sql.ts'
 
 export class Held extends DurableObject {
   starts = 0
