@@ -21,7 +21,7 @@ interface Share {
  * What is to be taken from whom so that `surplus` rows go: from those with most, down to a level that all of them have then.
  * Nobody below it loses anything.
  */
-export function levelDown(shares: readonly Share[], surplus: number): readonly Share[] {
+function levelDown(shares: readonly Share[], surplus: number): readonly Share[] {
   const largestFirst = shares.toSorted((a, b) => b.held - a.held)
   let left = surplus
   let level = largestFirst[0]?.held ?? 0
