@@ -149,7 +149,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     })
 
   test.each([
-    ['10,000 headers', (good: string) => withHeaders(good, 'X-Filler: filler')],
+    ['10,000 headers', (good: string) => withHeaders(good, `X-Filler: ${'filler'.repeat(10)}`)],
     [
       'a header of 1 MiB',
       (good: string) => good.replace('\r\n\r\n', `\r\nX-A: ${'b'.repeat(MEBIBYTE)}\r\n\r\n`),
@@ -164,7 +164,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     expect(answer).not.toMatch(/^HTTP\/1\.1 (101|5)/)
   })
 
-  test('by 10,000 headers that fit into the 128 KiB which workerd reads makes no difference', async () => {
+  test('by 10,000 headers that fit into what workerd reads makes no difference', async () => {
     await using tcp = await openRawTcp(door.host)
     await tcp.write(withHeaders(request(), 'X-A: b'))
     expect(new TextDecoder().decode(await tcp.read())).toMatch(/^HTTP\/1\.1 101 /)
