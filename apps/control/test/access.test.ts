@@ -74,13 +74,31 @@ describe('access (threat T4)', () => {
     expect(access([grant()], undefined, 1_000)).toBeUndefined()
   })
 
-  test('the best of several counts, and names what it hangs on', () => {
+  test('several count together: in a session the strongest, in the sandbox the widest', () => {
+    const see = grant({ id: 'see' })
+    const type = grant({ id: 'type', session: SESSION, role: 'collaborator' })
+    const work = grant({ id: 'work', role: 'collaborator' })
+    for (const both of [
+      [see, type],
+      [type, see],
+    ]) {
+      expect(access(both, SESSION)).toEqual({ need: 'see', authority: 'driver', grant: 'type' })
+      expect(access(both, OTHER)).toEqual({ need: 'see', authority: 'viewer', grant: 'see' })
+    }
+    for (const all of [
+      [work, type, see],
+      [see, type, work],
+    ])
+      expect(access(all, SESSION)).toEqual({ need: 'work', authority: 'driver', grant: 'work' })
+  })
+
+  test('what has expired does not count beside others', () => {
     const several = [
       grant({ id: 'old', role: 'collaborator', expiresMs: 10 }),
       grant({ id: 'watch', session: SESSION, role: 'collaborator' }),
       grant({ id: 'see' }),
     ]
-    expect(access(several, SESSION, 20)).toEqual({ need: 'see', authority: 'viewer', grant: 'see' })
+    expect(access(several, SESSION, 20)).toEqual({ need: 'see', authority: 'driver', grant: 'watch' })
     expect(access(several, SESSION, 5)?.grant).toBe('old')
   })
 })

@@ -45,8 +45,16 @@ function toAccess({ id, role, session }: Grant): Access {
     : { need: isWhole ? 'work' : 'watch', authority: 'driver', grant: id }
 }
 
-function rank({ need, authority }: Access): number {
-  return NEEDS.indexOf(need) * 2 + (authority === 'driver' ? 1 : 0)
+function rank({ need }: Access): number {
+  return NEEDS.indexOf(need)
+}
+
+/** What several grants allow together: as much as the widest, and in a session as much as the strongest, which it hangs on. */
+function combine(left: Access, right: Access): Access {
+  const isStronger =
+    left.authority === right.authority ? rank(right) > rank(left) : right.authority === 'driver'
+  const strongest = isStronger ? right : left
+  return { ...strongest, need: rank(right) > rank(left) ? right.need : left.need }
 }
 
 /** The most that an account may do in a sandbox, or with one session of it; undefined for strangers. */
@@ -60,7 +68,7 @@ export function accessOf(
     .filter((grant) => grant.account === account && grant.expiresMs > at.nowMs)
     .filter((grant) => grant.session === undefined || grant.session === at.session)
     .map(toAccess)
-    .toSorted((left, right) => rank(right) - rank(left))[0]
+    .reduce<Access | undefined>((all, one) => (all === undefined ? one : combine(all, one)), undefined)
 }
 
 /** The access, when it is enough. A stranger is told that there is nothing; somebody who knows better, that it is forbidden. */
