@@ -216,6 +216,17 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     }
   }, 120_000)
 
+  test('have their network again when workerd was killed', async () => {
+    await create('led', { network: { policy: 'allowlist', allow: ['a.test'] } })
+    const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }
+    process.kill(pid, 'SIGKILL')
+    const get = (): Promise<string> => server.get('led', 'http://b.test/').catch(() => 'not there yet')
+    await eventually(async () => (await get()).startsWith('403 Sandwire blocked b.test'), {
+      what: 'an answer by control',
+      ...WAIT,
+    })
+  })
+
   test('are removed with the host, or kept for the next one', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-host-'))
     try {
