@@ -38,6 +38,7 @@ describe.skipIf(reason !== undefined)('with real containers', () => {
     process.env['MINIFLARE_WORKERD_PATH'] = findWorkerd()
     miniflare = new Miniflare({
       modules: [{ type: 'ESModule', path: 'index.js', contents: await bundle() }],
+      name: containers.name,
       modulesRoot: '/',
       compatibilityDate: '2026-07-01',
       durableObjects: {

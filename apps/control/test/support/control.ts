@@ -16,6 +16,8 @@ export interface ControlOptions {
   readonly bindings?: Readonly<Record<string, string>>
   /** Gives every sandbox's object a container. What they may reach is reached on this machine, where its tests listen. */
   readonly containers?: {
+    /** They are named after it. */
+    readonly name: string
     readonly socketPath: string
     readonly image: string
     readonly egressImage: string
@@ -151,6 +153,7 @@ export async function startControl({
   const idKey = crypto.getRandomValues(new Uint8Array(32)).toBase64()
   const optionsOf = (settings: Readonly<Record<string, unknown>>): MiniflareOptions => ({
     modules: [{ type: 'ESModule', path: 'index.js', contents: script }],
+    ...(containers !== undefined && { name: containers.name }),
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
     compatibilityFlags: ['no_web_socket_compression'],

@@ -7,6 +7,8 @@ export const CONTAINERS_READY_MS = 400_000
 /** An engine with the images of this source, and the variables with which `sandwire up` makes sandboxes of them. */
 export interface Containers extends AsyncDisposable {
   readonly engine: Engine
+  /** For a worker of this run alone: workerd names containers after it, and they are removed at the end. */
+  readonly name: string
   readonly image: string
   readonly egressImage: string
   readonly env: Readonly<Record<string, string>>
@@ -14,10 +16,12 @@ export interface Containers extends AsyncDisposable {
 
 export async function openContainers(): Promise<Containers> {
   const engine = await startEngine()
+  const name = `sandwire-e2e-${crypto.randomUUID()}`
   const image = await buildSandboxImage(engine)
   const egressImage = await buildSidecarImage(engine)
   return {
     engine,
+    name,
     image,
     egressImage,
     env: {
@@ -26,6 +30,11 @@ export async function openContainers(): Promise<Containers> {
       SANDWIRE_IMAGE: image,
       SANDWIRE_EGRESS_IMAGE: egressImage,
     },
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      const left = await engine.docker('ps', '--all', '--quiet', '--filter', `name=workerd-${name}-`)
+      const ids = left.split('\n').filter((id) => id !== '')
+      if (ids.length > 0) await engine.tryDocker(['rm', '--force', ...ids])
+      await engine[Symbol.asyncDispose]()
+    },
   }
 }
