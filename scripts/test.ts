@@ -3,7 +3,12 @@
 
 import path from 'node:path'
 
-import { type Engine, obstacle, startEngine } from '../test/e2e/support/container/engine.ts'
+import {
+  type Engine,
+  obstacle,
+  OBSTACLE_VARIABLE,
+  startEngine,
+} from '../test/e2e/support/container/engine.ts'
 import { ensureSystemPackages } from './system-packages.ts'
 import {
   addCounts,
@@ -84,11 +89,19 @@ async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}):
   return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
 }
 
-/** One engine for all who need one: to start it for each would take longer than most of their tests. */
+/**
+ * One engine for all who need one: to start it for each would take longer than most of their tests. Where the machine does
+ * not let one run, the tests that need it say so and are left out.
+ */
 async function openEngine(): Promise<Engine | undefined> {
-  const reason = obstacle()
-  if (reason === undefined) return startEngine()
+  let reason = obstacle()
+  try {
+    if (reason === undefined) return await startEngine()
+  } catch (error) {
+    reason = error instanceof Error ? error.message : String(error)
+  }
   console.error(`No tests with containers, because ${reason}`)
+  process.env[OBSTACLE_VARIABLE] = reason.split('\n')[0]
   return undefined
 }
 

@@ -21,6 +21,9 @@ const DEFAULT_HOST = 'unix:///var/run/docker.sock'
 const NET_ADMIN = 12n
 const SYS_ADMIN = 21n
 
+/** How a run that could not start an engine tells its tests why. */
+export const OBSTACLE_VARIABLE = 'SANDWIRE_ENGINE_OBSTACLE'
+
 /** The engine that is there already, if any: one at `DOCKER_HOST`, otherwise the machine's. */
 function givenHost(): string | undefined {
   const named = process.env['DOCKER_HOST']
@@ -32,6 +35,8 @@ function givenHost(): string | undefined {
 
 /** Why no test can use an engine here, in one line; undefined when they can. */
 export function obstacle(): string | undefined {
+  const known = process.env[OBSTACLE_VARIABLE]
+  if (known !== undefined && known !== '') return known
   if (process.platform !== 'linux') return 'workerd runs containers for these tests on Linux only'
   if (process.getuid?.() !== 0) return 'making a base image needs root'
   if (!hasDocker()) return 'docker.io is not installed (npm test installs it with apt, as root)'
