@@ -73,7 +73,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.goto(link)
       expect(page.url()).toBe(`${control.origin}/join`)
       // Who wants a terminal must know before the link is used up.
-      expect(await page.getByText('npx sbx-stdio join').isVisible()).toBe(true)
+      await page.getByText('npx sbx-stdio join').waitFor()
       await page.getByLabel('Your name').fill('Gus')
       await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner shares one session with you, as viewer.').waitFor()
