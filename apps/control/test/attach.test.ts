@@ -111,6 +111,21 @@ describe('an attach', () => {
     expect(socket.response.headers.get('x-evil')).toBeNull()
   })
 
+  test('(threat T2) that is refused with a 101 is refused by its code, in words of ours', async () => {
+    for (const [told, code] of [
+      ['too_many_sessions', 'too_many_sessions'],
+      ['internal', 'sandbox_unreachable'],
+      ['constructor', 'sandbox_unreachable'],
+      ['', 'sandbox_unreachable'],
+    ] as const) {
+      sandboxes.socketHeaders = { 'sandwire-refusal': told }
+      const v1 = await upgrade(control, '/attach?sandbox=dev&cmd=cat', V1)
+      expect([told, await frameOf(v1)]).toEqual([told, code])
+      const plain = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
+      expect([told, refusalOf(plain)]).toEqual([told, `${ERRORS[code].status} ${code}`])
+    }
+  })
+
   test('makes a sandbox for a new name, once for all who ask', async () => {
     sandboxes.startMs = 100
     const before = sandboxes.starts

@@ -107,9 +107,9 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
   return server
 }
 
-/** Tells control, which hands out names of its own for sessions, what the connection leads to. */
-function nameSession({ data }: Admitted): Record<string, string> {
-  if (data.kind !== 'attach') return {}
+/** Tells control, which reads no frame, what the connection leads to: a session, for which it has names of its own, or a refusal. */
+function describeSocket({ data }: Admitted): Record<string, string> {
+  if (data.kind === 'refuse') return { 'sandwire-refusal': data.error.code }
   const { id, mode } = data.host.session.options
   return { 'sandwire-session': id, 'sandwire-mode': mode }
 }
@@ -227,7 +227,7 @@ class App {
     // Empty, because Bun would answer a missing one with the first subprotocol the client offered.
     const headers = {
       'sec-websocket-protocol': dialect === 'v1' ? SUBPROTOCOL : '',
-      ...nameSession(admitted),
+      ...describeSocket(admitted),
     }
     if (server.upgrade(request, { data: admitted.data, headers })) return undefined
     admitted.created?.end()

@@ -6,7 +6,7 @@ import { roleAtTheDoor } from './attach-authority.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
 import { type Caller, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
-import { errorOfUpstream } from './upstream-errors.ts'
+import { errorOfCode, errorOfUpstream, REFUSAL_HEADER } from './upstream-errors.ts'
 
 const callSchema = z.object({
   identity: z.string(),
@@ -37,7 +37,8 @@ export function callOfHeader(headers: Headers): AttachCall {
 /**
  * Opens a WebSocket to sandboxd and hands it on. workerd joins the two sockets itself: no frame passes through
  * JavaScript, nothing is buffered here, and the object may even be evicted. Only a real 101 is passed on, and of its
- * headers only the subprotocol: the sandbox runs foreign code, and its cookies are not ours.
+ * headers only the subprotocol: the sandbox runs foreign code, and its cookies are not ours. One that refuses in a frame is
+ * taken for that refusal, which is told in our own words and counted as one.
  */
 export async function passThrough(
   address: string,
@@ -61,6 +62,11 @@ export async function passThrough(
   )
   const { webSocket } = response
   if (response.status !== 101 || webSocket === null) throw await errorOfUpstream(response)
+  const refusal = response.headers.get(REFUSAL_HEADER)
+  if (refusal !== null) {
+    hangUp(response)
+    throw errorOfCode(refusal)
+  }
   const headers = new Headers()
   if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && dialect === 'v1')
     headers.set('sec-websocket-protocol', SUBPROTOCOL)

@@ -23,15 +23,25 @@ const PASSED_ON: Partial<Record<ErrorCode, string>> = {
   shutting_down: 'The sandbox is stopping',
 }
 
+/** How sandboxd tells with a 101 that it refuses, and in a frame why: control passes frames on and reads none. */
+export const REFUSAL_HEADER = 'sandwire-refusal'
+
+function broken(): SandwireError {
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer as it should')
+}
+
+/** An error of ours for a code of sandboxd. */
+export function errorOfCode(code: string): SandwireError {
+  const message = isErrorCode(code) ? PASSED_ON[code] : undefined
+  return !isErrorCode(code) || message === undefined ? broken() : new SandwireError(code, message)
+}
+
 /** Turns an answer that is not the expected one into an error of ours. Nothing of its text is kept. */
 export async function errorOfUpstream(response: Response): Promise<SandwireError> {
-  const broken = new SandwireError('sandbox_unreachable', 'The sandbox does not answer as it should')
   if (response.status < 400 || response.status > 599) {
     await response.body?.cancel()
-    return broken
+    return broken()
   }
   const body = told.safeParse(await readBoundedJson(response, MAX_ERROR_BYTES))
-  if (!body.success || !isErrorCode(body.data.error.code)) return broken
-  const message = PASSED_ON[body.data.error.code]
-  return message === undefined ? broken : new SandwireError(body.data.error.code, message)
+  return body.success ? errorOfCode(body.data.error.code) : broken()
 }
