@@ -146,7 +146,7 @@ export function createApp({
   if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId }))
-  app.use(auditRequests({ directory, log, metrics, nowMs }))
+  app.use(auditRequests({ directory, sessionNames, log, metrics, nowMs }))
   app.use(sourceGate(config))
   app.use(identityGate(findIdentityFault(config, secrets)))
   app.use(

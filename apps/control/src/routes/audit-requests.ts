@@ -3,16 +3,19 @@ import type { MiddlewareHandler } from 'hono'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
+import type { TicketBinding } from '../auth/authenticator.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
-import { type AppEnv, callOf } from './context.ts'
+import type { SessionNames } from '../sandbox/session-names.ts'
+import { type AppEnv, callOf, identityOf } from './context.ts'
 
 export interface AuditDependencies {
   readonly directory: Directory
+  readonly sessionNames: SessionNames
   readonly log: Log
   readonly metrics: Metrics
   readonly nowMs: () => number
@@ -38,12 +41,18 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
   const { directory, log, metrics, nowMs } = deps
   const chatter = new Chatter()
 
-  const noteRefusal = async (call: SandboxCall, target: AuditTarget, error: SandwireError): Promise<void> => {
-    const place = await placeOf(directory, call.identity, target)
+  const noteRefusal = async (
+    call: SandboxCall,
+    target: AuditTarget,
+    error: SandwireError,
+    ticket: TicketBinding | undefined,
+  ): Promise<void> => {
+    // A ticket leads to its sandbox, whether or not the URL says so again.
+    const place = (await placeOf(deps, call.identity, target)) ?? ticket
     const command = target.command === undefined ? {} : { command: nameOfCommand(target.command) }
     if (place === undefined) return noteOfAccount(call, error, { ...command, ...aboutAccount(target) })
-    const about = { session: target.session, ...command }
-    unwrap(await directory.sandbox(place).noteRefusal(call, error.code, about))
+    const about = { session: place.session, ...command }
+    unwrap(await directory.sandbox(place.sandbox).noteRefusal(call, error.code, about))
   }
 
   const noteOfAccount = async (
@@ -80,7 +89,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     try {
       const target = targetOf(context.get('target'), context.req.raw)
       if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
-      else await noteRefusal(call, target, refusal)
+      else await noteRefusal(call, target, refusal, identityOf(context).ticket)
     } catch (caught) {
       // The answer is the same; that the row is missing shows in the log.
       const { code, message } = SandwireError.from(caught)
@@ -104,15 +113,19 @@ function targetOf(target: AuditTarget | undefined, request: Request): AuditTarge
   }
 }
 
-/** The sandbox whose owner is concerned; undefined when that is the caller alone. */
+/** The sandbox whose owner is concerned, and the session by its id; undefined when that is the caller alone. */
 async function placeOf(
-  directory: Directory,
+  { directory, sessionNames }: AuditDependencies,
   account: string,
-  { sandbox, session }: AuditTarget,
-): Promise<string | undefined> {
+  { sandbox, session: name }: AuditTarget,
+): Promise<{ readonly sandbox: string; readonly session?: string } | undefined> {
   try {
-    if (session !== undefined) return await directory.ofSession(session)
-    return sandbox === undefined ? undefined : await directory.resolve(account, parseSandboxRef(sandbox))
+    if (name !== undefined) {
+      const session = await sessionNames.resolve(name, account)
+      return { sandbox: await directory.ofSession(session), session }
+    }
+    if (sandbox === undefined) return undefined
+    return { sandbox: await directory.resolve(account, parseSandboxRef(sandbox)) }
   } catch {
     // It names nothing that is there.
     return undefined
