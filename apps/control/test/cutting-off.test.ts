@@ -323,6 +323,31 @@ describe('with a sandboxd in the hands of the test', () => {
     expect(closes()).toBe(before + 2)
   })
 
+  test('(threat T50) a process that was started behind the cut is in the audit as one that was', async () => {
+    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const held = Promise.withResolvers<undefined>()
+    const arrived = Promise.withResolvers<void>()
+    sandboxes.intercept = (request) => {
+      if (new URL(request.url).pathname !== '/attach') return undefined
+      arrived.resolve()
+      return held.promise as unknown as Promise<Response>
+    }
+    const path = `/attach?sandbox=${sandbox}&cmd=behind`
+    const attaching = upgrade(control, path, { headers: bob.headers })
+    await arrived.promise
+    expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+    held.resolve(undefined)
+    expect((await attaching).kind).toBe('refused')
+    sandboxes.intercept = undefined
+    const rows = async (): Promise<readonly unknown[]> => {
+      const { body } = await owner.get('/api/audit?limit=1000&action=session.start')
+      const all = Reflect.get(Object(body), 'rows') as readonly { command: string | null }[]
+      return all.filter(({ command }) => command === 'behind')
+    }
+    await eventually(async () => (await rows()).length > 0, { what: 'the row', ...WAIT })
+    expect(await rows()).toMatchObject([{ actorName: 'bob', outcome: 'allowed', code: null }])
+  })
+
   test('(threat T6) an attach whose sign-in ended on its way is cut too', async () => {
     const ada = await Person.named(control, 'ada')
     await shareWith(owner, ada, { sandbox: 'dev' })

@@ -60,23 +60,36 @@ export class AuditTrail {
     return record === undefined ? undefined : { record, isKnown: this.#isKnown(record, identity) }
   }
 
-  /** Does what somebody asked for and, when that has a name in the audit, writes down what came of it. */
-  async watch<T>(call: SandboxCall, about: About<T>, run: () => T | Promise<T>): Promise<T> {
+  /**
+   * Does what somebody asked for and, when that has a name in the audit, writes down what came of it. What says that it is
+   * done has its row from then on, whatever becomes of its caller or of the sandbox before there is an answer.
+   */
+  async watch<T>(
+    call: SandboxCall,
+    about: About<T>,
+    run: (noteDone: () => Promise<void>) => T | Promise<T>,
+  ): Promise<T> {
     const aboutOf = typeof about === 'function' ? about : (): Partial<Deed> => about
     const action = aboutOf(undefined).action ?? call.action
     const scene = this.look(call)
-    if (scene === undefined || action === undefined) return run()
+    if (scene === undefined || action === undefined) return run(() => Promise.resolve())
+    let isDone = false
+    const noteDone = async (): Promise<void> => {
+      isDone = true
+      await this.write(call, { ...aboutOf(undefined), action }, scene)
+    }
     let code: ErrorCode | undefined
     let value: T | undefined
     try {
-      value = await run()
+      value = await run(noteDone)
       return value
     } catch (caught) {
       code = nameFault(caught).code
       throw caught
     } finally {
       const deed = { ...aboutOf(value), action }
-      if (code !== undefined || deed.hasChanged !== false) await this.write(call, deed, scene, code)
+      const isToWrite = !isDone && (code !== undefined || deed.hasChanged !== false)
+      if (isToWrite) await this.write(call, deed, scene, code)
     }
   }
 

@@ -101,8 +101,8 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<Outcome<ExecResult>> {
-    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }) =>
-      sessions.exec(call, session, request, timeoutMs),
+    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }, noteDone) =>
+      sessions.exec(call, session, request, timeoutMs, noteDone),
     )
   }
 
@@ -232,12 +232,14 @@ export class SandboxObject extends DurableObject<Env> {
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    const outcome = await this.#asked(call, deedOf(call), ({ sessions, life, cutting }) =>
+    const outcome = await this.#asked(call, deedOf(call), ({ sessions, life, cutting }, noteDone) =>
       sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
         // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
         if (options.mayStart) this.#store.touch(Date.now())
         const opened = await passThrough(address, sandboxd, caller, call)
         try {
+          // A process that was started has been, also when nobody gets to it.
+          if (options.mayStart) await noteDone()
           await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)
         } catch (error) {
           hangUp(opened)
@@ -283,9 +285,10 @@ export class SandboxObject extends DurableObject<Env> {
     need: Need,
     act: (parts: SandboxParts, allowed: Allowed) => Promise<void>,
   ): Promise<Outcome<SandboxView>> {
-    return this.#asked(call, {}, async (parts) => {
+    return this.#asked(call, {}, async (parts, noteDone) => {
       const { life } = parts
       await act(parts, life.allow(call, need))
+      await noteDone()
       return life.show(life.allow(call, need))
     })
   }
@@ -294,9 +297,9 @@ export class SandboxObject extends DurableObject<Env> {
   #asked<T>(
     call: SandboxCall,
     about: About<T>,
-    run: (parts: SandboxParts) => T | Promise<T>,
+    run: (parts: SandboxParts, noteDone: () => Promise<void>) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    return this.#run((parts) => parts.trail.watch(call, about, () => run(parts)))
+    return this.#run((parts) => parts.trail.watch(call, about, (noteDone) => run(parts, noteDone)))
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {

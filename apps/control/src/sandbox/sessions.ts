@@ -241,19 +241,21 @@ export class SandboxSessions {
 
   /**
    * Starts a process, waits for its exit, and returns the last of what it wrote. Nobody reads while it runs, so its
-   * output makes room for itself: a process that waits for a reader would never end.
+   * output makes room for itself: a process that waits for a reader would never end. `onStart` is waited for once it runs.
    */
   async exec(
     call: SandboxCall,
     session: string,
     request: ProcessRequest,
     timeoutMs: number,
+    onStart: () => Promise<void>,
   ): Promise<ExecResult> {
     const { life, budget, nowMs, sleep } = this.#deps
     life.allow(call, 'work')
     budget.check(call.identity, nowMs())
     const started = await this.startProcess(call, session, { ...request, overflow: 'trim' })
     const { id } = started
+    await onStart()
     const { exit, output: kept } = await waitForExit(started, timeoutMs, {
       ...{ nowMs, sleep },
       show: () => this.show(call, id),

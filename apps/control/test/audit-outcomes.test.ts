@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { StartSpec } from '@sandwire/internal'
+import { eventually, type RawHandshake } from '@sandwire/testing'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { JWT_SECRET, linkIn, Person, textIn, type Told } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const V1 = ['sandwire.v1']
+const SESSION_TOKEN_SECRET = `k1:${Buffer.alloc(32, 9).toString('base64')}`
+
+interface Row {
+  readonly actorName: string
+  readonly action: string
+  readonly session: string | null
+  readonly outcome: string
+  readonly code: string | null
+}
+
+/** Sandboxes whose start can be held up. */
+class HeldSandboxes extends RealSandboxes {
+  starts = 0
+  held: Promise<void> | undefined
+
+  override async start(spec: StartSpec): Promise<string> {
+    this.starts += 1
+    await this.held
+    return super.start(spec)
+  }
+}
+
+let sandboxes: HeldSandboxes
+let control: RunningControl
+let owner: Person
+let names = 0
+beforeAll(async () => {
+  sandboxes = new HeldSandboxes()
+  control = await startControl({
+    birthplace: sandboxes,
+    bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
+    config: { commands: { blocked: ['reboot'] } },
+  })
+  owner = new Person(control, TOKEN)
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+async function make(start = true): Promise<string> {
+  names += 1
+  const made = await owner.post('/api/sandboxes', { name: `s${names}`, start })
+  expect(made.status).toBe(201)
+  return textIn(made, 'id')
+}
+
+async function share(sandbox: string, role: string, to: Person): Promise<string> {
+  const grant = await owner.post('/api/grants', { sandbox, role })
+  expect((await to.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
+  return textIn(grant, 'grant')
+}
+
+async function startCat(sandbox: string): Promise<{ readonly id: string; readonly token: string }> {
+  const started = await owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat' })
+  expect(started.status).toBe(201)
+  return { id: textIn(started, 'id'), token: textIn(started, 'token') }
+}
+
+/** Rows of a sandbox once one of an action is there, as `who: action outcome code`. */
+async function rowsOf(
+  sandbox: string,
+  action: string,
+): Promise<readonly (Row & { readonly text: string })[]> {
+  const read = async (): Promise<readonly Row[]> => {
+    const { body } = await owner.get(`/api/audit?limit=1000&sandbox=${sandbox}&action=${action}`)
+    return Reflect.get(Object(body), 'rows') as readonly Row[]
+  }
+  await eventually(async () => (await read()).length > 0, { what: `a row ${action}` })
+  return (await read()).map((row) => ({
+    ...row,
+    text: `${row.actorName}: ${row.outcome}${row.code === null ? '' : ` ${row.code}`}`,
+  }))
+}
+const textsOf = async (sandbox: string, action: string): Promise<readonly string[]> =>
+  (await rowsOf(sandbox, action)).map(({ text }) => text)
+
+describe('the audit of what takes long', () => {
+  /** Somebody's command, once it runs. */
+  async function running(sandbox: string, person: Person): Promise<{ readonly answer: Promise<Told> }> {
+    const answer = person.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
+    const isThere = async (): Promise<boolean> => {
+      const { body } = await owner.get('/api/account/sessions')
+      return JSON.stringify(body).includes(`"id":"${sandbox}.`)
+    }
+    await eventually(isThere, { what: 'the command to run' })
+    return { answer }
+  }
+
+  test.each([
+    ['leaves', (bob: Person, grant: string) => bob.delete(`/api/account/grants/${grant}`)],
+    ['signs out', (bob: Person) => bob.post('/api/signout', undefined)],
+    ['is shut out', (_: Person, grant: string) => owner.delete(`/api/grants/${grant}`)],
+  ])('(threat T50) says that a command was allowed, also when who runs it %s', async (how, go) => {
+    const bob = await Person.named(control, how.replaceAll(' ', '-'))
+    const sandbox = await make()
+    const grant = await share(sandbox, 'collaborator', bob)
+    const { answer } = await running(sandbox, bob)
+    expect((await go(bob, grant)).status).toBe(204)
+    expect((await answer).status).toBeGreaterThan(400)
+    expect(await textsOf(sandbox, 'exec')).toEqual([`${how.replaceAll(' ', '-')}: allowed`])
+  })
+
+  test('(threat T50) has a command whose sandbox is destroyed meanwhile', async () => {
+    const bob = await Person.named(control, 'late')
+    const sandbox = await make()
+    await share(sandbox, 'collaborator', bob)
+    const { answer } = await running(sandbox, bob)
+    expect((await owner.delete(`/api/sandboxes/${sandbox}`)).status).toBe(204)
+    await answer
+    expect(await textsOf(sandbox, 'exec')).toEqual(['late: allowed'])
+  })
+
+  test('(threat T50) says that a start was allowed to who was shut out before it was done', async () => {
+    const bob = await Person.named(control, 'starter')
+    const sandbox = await make(false)
+    const grant = await share(sandbox, 'collaborator', bob)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const before = sandboxes.starts
+    sandboxes.held = promise
+    const answer = bob.post(`/api/sandboxes/${sandbox}/start`, undefined)
+    await eventually(() => sandboxes.starts > before, { what: 'the start' })
+    expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
+    resolve()
+    expect((await answer).status).toBe(404)
+    expect(await textsOf(sandbox, 'sandbox.start')).toEqual(['starter: allowed'])
+  })
+})
+
+/** What an upgrade came to: the code of a frame, of a refusal over HTTP, or `open`. */
+async function outcomeOf(handshake: RawHandshake): Promise<string> {
+  if (handshake.kind !== 'open') return refusalOf(handshake)
+  await using socket = handshake.socket
+  const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
+  return Reflect.get(Object(frame), 'type') === 'error' ? String(Reflect.get(Object(frame), 'code')) : 'open'
+}
+
+describe('an attach that sandboxd refuses', () => {
+  test('(threat T50) is told by its code to the client, the audit, the metrics and the log', async () => {
+    const eve = await Person.named(control, 'eve')
+    const sandbox = await make()
+    const { id } = await startCat(sandbox)
+    await share(sandbox, 'viewer', eve)
+    const attach = async (query: string, { headers }: Person = owner): Promise<string> =>
+      outcomeOf(await upgrade(control, `/attach?${query}`, { headers, subprotocols: V1 }))
+    const counted = (outcome: string): Promise<number> =>
+      control.metric(`sandwire_attaches_total{dialect="v1",outcome="${outcome}"}`)
+    const codes = ['forbidden', 'session_not_found', 'bad_request'] as const
+    const before = await Promise.all(codes.map(counted))
+    expect(await attach(`session=${id}&role=driver`, eve)).toBe('forbidden')
+    expect(await attach(`session=${sandbox}.${'0'.repeat(26)}`)).toBe('session_not_found')
+    expect(await attach(`sandbox=${sandbox}&cmd=cat&cwd=/etc`)).toBe('bad_request')
+    expect(await Promise.all(codes.map(counted))).toEqual(before.map((count) => count + 1))
+    const lines = control.log.filter((line) => line.includes('"event":"attach"') && line.includes(sandbox))
+    for (const code of codes)
+      expect(lines.filter((line) => line.includes(`"code":"${code}"`))).toHaveLength(1)
+    expect(lines.filter((line) => line.includes('"code":"ok"'))).toEqual([])
+    await eventually(async () => (await rowsOf(sandbox, 'session.join')).length === 2, { what: 'both rows' })
+    expect(await textsOf(sandbox, 'session.join')).toEqual([
+      'owner: allowed session_not_found',
+      'eve: refused forbidden',
+    ])
+    await eventually(async () => (await rowsOf(sandbox, 'session.start')).length === 2, { what: 'both rows' })
+    expect(await textsOf(sandbox, 'session.start')).toEqual(['owner: allowed bad_request', 'owner: allowed'])
+  })
+})
+
+describe('a refusal of what the URL does not name as the audit does', () => {
+  test('(threat T50) is in the audit of whose sandbox a ticket is for', async () => {
+    const bob = await Person.named(control, 'ticket-holder')
+    const sandbox = await make()
+    await share(sandbox, 'collaborator', bob)
+    const ticket = textIn(await bob.post('/api/tickets', { sandbox }), 'ticket')
+    const subprotocols = [...V1, `sandwire.ticket.${ticket}`]
+    const handshake = await upgrade(control, '/attach?cmd=reboot', { headers: [], subprotocols })
+    expect(await outcomeOf(handshake)).toBe('command_blocked')
+    expect(await textsOf(sandbox, 'session.start')).toEqual(['ticket-holder: refused command_blocked'])
+  })
+
+  test('(threat T50) is in the audit of whose session a token stands for, by its id', async () => {
+    const sandbox = await make()
+    const { id, token } = await startCat(sandbox)
+    const handshake = await upgrade(control, `/attach?session=${token}&cmd=reboot`, { subprotocols: V1 })
+    expect(await outcomeOf(handshake)).toBe('command_blocked')
+    const [row] = await rowsOf(sandbox, 'session.join')
+    expect(row).toMatchObject({ outcome: 'refused', code: 'command_blocked', session: id })
+  })
+})
