@@ -220,6 +220,39 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(three)).toBe(true)
   })
 
+  test('(threat T6) a guest who used several links signs out of all of it, by token and by cookie', async () => {
+    const linkFor = async (): Promise<string> => linkIn(await owner.post('/api/grants', { session }))
+    const join = async (guest: Person): Promise<Person> => {
+      const told = await guest.post('/api/grants/redeem', { link: await linkFor() })
+      return new Person(control, textIn(told, 'token'))
+    }
+    const first = await join(new Person(control, undefined))
+    await using one = await watch(control, first, session)
+    const second = await join(first)
+    await using two = await watch(control, second, session)
+    const other = await join(new Person(control, undefined))
+    await using three = await watch(control, other, session)
+    expect((await second.post('/api/signout', {})).status).toBe(204)
+    expect((await one.closed).frame).toEqual(REVOKED)
+    expect((await two.closed).frame).toEqual(REVOKED)
+    for (const guest of [first, second])
+      expect(codeIn(await guest.get('/api/whoami'))).toBe('401 unauthorized')
+    expect((await other.get('/api/whoami')).status).toBe(200)
+    expect(await isOpen(three)).toBe(true)
+
+    const jar = new CookieJar(control)
+    const earlier = new CookieJar(control)
+    const redeem = async () =>
+      (await jar.write('POST', '/api/grants/redeem', { link: await linkFor() })).status
+    expect(await redeem()).toBe(200)
+    for (const [name, value] of jar.cookies) earlier.cookies.set(name, value)
+    expect(await redeem()).toBe(200)
+    expect(jar.cookies).not.toEqual(earlier.cookies)
+    expect(await earlier.statusOfWhoami()).toBe(200)
+    expect((await jar.write('POST', '/api/signout')).status).toBe(204)
+    expect(await earlier.statusOfWhoami()).toBe(401)
+  })
+
   test('(threat T6) an operator removes a person as they would themselves, and it is written down whom', async () => {
     const dora = await Person.named(control, 'dora')
     const account = textIn(await dora.get('/api/whoami'), 'account')

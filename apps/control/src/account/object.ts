@@ -138,11 +138,15 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#signIns.list(Date.now()))
   }
 
-  /** Ends a sign-in and what hangs on it, in every sandbox; returns its login, or null when there is none. */
+  /**
+   * Ends a sign-in and what hangs on it, in every sandbox; returns its login, or null when there is none. Each link makes a
+   * guest another one, of which they know only the last: they all end together.
+   */
   signOut(login: string): Promise<Outcome<string | null>> {
     return this.#run(async () => {
       if (!this.#signIns.remove(login)) return null
-      await this.#sayGoodbye([{ is: 'login', login, endedMs: Date.now() }])
+      const ended = [login, ...(isGuestLogin(login) ? this.#endGuests() : [])]
+      await this.#sayGoodbye(ended.map((each) => ({ is: 'login', login: each, endedMs: Date.now() })))
       return login
     })
   }
@@ -250,9 +254,13 @@ export class AccountObject extends DurableObject<Env> {
   }
 
   #endIdleGuests(): void {
-    if (this.#shared.list(Date.now()).length > 0) return
-    for (const { login } of this.#signIns.list(Date.now()))
-      if (isGuestLogin(login)) this.#signIns.remove(login)
+    if (this.#shared.list(Date.now()).length === 0) this.#endGuests()
+  }
+
+  /** Ends every sign-in of a guest; returns their logins. */
+  #endGuests(): readonly string[] {
+    const guests = this.#signIns.list(Date.now()).filter(({ login }) => isGuestLogin(login))
+    return guests.map(({ login }) => login).filter((login) => this.#signIns.remove(login))
   }
 
   async #watchAudit(): Promise<void> {
