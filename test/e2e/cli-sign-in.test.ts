@@ -6,6 +6,16 @@ let scene: SignInScene
 beforeEach(async () => void (scene = await SignInScene.open()))
 afterEach(() => scene[Symbol.asyncDispose]())
 
+/** What the issuer says to who would renew a sign-in. */
+async function refresh(refreshToken: string): Promise<unknown> {
+  const asked = { grant_type: 'refresh_token', client_id: scene.issuer.clientId, refresh_token: refreshToken }
+  const response = await fetch(`${scene.issuer.url}/token`, {
+    method: 'POST',
+    body: new URLSearchParams(asked),
+  })
+  return await response.json()
+}
+
 describe('login', () => {
   test('shows a page and a code, and ends with who one is', async () => {
     const { child, code, shown, done } = await scene.beginLogin()
@@ -47,6 +57,31 @@ describe('login', () => {
       resource: scene.issuer.audience,
     })
     scene.expire()
+    expect((await scene.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
+  }, 30_000)
+
+  test('ends the sign-in that it replaces, at the server and at the issuer', async () => {
+    await scene.login()
+    const { bearer, renewal } = scene.stored
+    await scene.login()
+    expect(scene.stored.bearer).not.toBe(bearer)
+    expect(scene.asked.filter(({ what }) => what === 'POST /api/signout')).toEqual([
+      { what: 'POST /api/signout', authorization: `Bearer ${bearer}` },
+    ])
+    expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
+    expect(await refresh(scene.stored.renewal.refreshToken)).toHaveProperty('access_token')
+  }, 30_000)
+
+  test('says in one line who could not be told of the sign-in that it replaces', async () => {
+    await scene.login()
+    scene.answers['POST /api/signout'] = () => new Response('broken', { status: 500 })
+    const { code, done } = await scene.beginLogin()
+    await scene.issuer.approveDevice(code, 'bob')
+    const run = await done()
+    expect(run.code).toBe(0)
+    expect(run.stderr).toMatch(
+      /^sbx-stdio: the earlier sign-in may go on: the server could not be told: .+$/m,
+    )
     expect((await scene.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
@@ -144,15 +179,7 @@ describe('logout', () => {
     })
     expect(scene.asked.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
     expect(scene.isSignedIn).toBe(false)
-    const again = await fetch(`${scene.issuer.url}/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'refresh_token',
-        client_id: scene.issuer.clientId,
-        refresh_token: renewal.refreshToken,
-      }),
-    })
-    expect(await again.json()).toMatchObject({ error: 'invalid_grant' })
+    expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
     expect((await scene.cli('logout', scene.url)).stderr).toContain('you are not signed in')
   })
 

@@ -10,6 +10,7 @@ import { type Credential, isJwt } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import type { Prompt } from '../sign-in/device-sign-in.ts'
 import { type Asker, checkEndpoints } from '../sign-in/endpoint-check.ts'
+import { replaceSignIn } from '../sign-in/replace-sign-in.ts'
 import { isSecureUrl } from '../sign-in/secure-url.ts'
 import { spellJson } from '../table.ts'
 import { Wrong } from '../words.ts'
@@ -97,7 +98,7 @@ export const login: Command = {
 
 Signs in to a server: shows an address to open on any device and a code to type there, and waits until you have agreed.
 What it gets is stored in a file that only you can read, is used by every command for this server and for no other, and
-is renewed by itself until you sign out.
+is renewed by itself until you sign out. An earlier sign-in at this server ends.
 
   URL                  the server (default: SBX_URL, or the only one that is known)
   --issuer ID          whom to sign in with, where the server knows several
@@ -133,7 +134,8 @@ is renewed by itself until you sign out.
           return exitCodeOfSignal('SIGINT')
         }
         const name = await askName(credential)
-        new CredentialStore(env).write(credential)
+        const untold = await replaceSignIn(new CredentialStore(env), credential)
+        if (untold.length > 0) io.say(`the earlier sign-in may go on: ${untold.join('; ')}`)
         if (isJson) io.print(spellJson({ server, origin, name: name ?? null, issuer: info.id }))
         if ((env['SBX_TOKEN'] ?? '') !== '') io.say('SBX_TOKEN is set and comes before it: unset it')
         if (!isJson) io.say(`Signed in to ${host}${name === undefined ? '' : ` as ${name}`}`)

@@ -1,42 +1,11 @@
-import { SandwireError } from '@sandwire/protocol'
-import { createApi } from '../api.ts'
-import { printable } from '../printable.ts'
-import { type Credential, endpointsOf } from '../sign-in/credential.ts'
+import type { Credential } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
+import { endSignIn } from '../sign-in/end-sign-in.ts'
 import { openLock } from '../sign-in/lock-file.ts'
 import { storedBearer } from '../sign-in/stored-bearer.ts'
 import { spellJson } from '../table.ts'
 import type { Command } from './command.ts'
 import { readOptionalUrl } from './positionals.ts'
-
-/** What came of telling somebody. */
-type Told =
-  | { readonly is: 'told' }
-  | { readonly is: 'notNeeded' }
-  | { readonly is: 'untold'; readonly why: string }
-
-async function tell(act: () => Promise<unknown>): Promise<Told> {
-  try {
-    await act()
-    return { is: 'told' }
-  } catch (error) {
-    return { is: 'untold', why: printable(SandwireError.from(error).message) }
-  }
-}
-
-async function tellIssuer({ renewal }: Credential): Promise<Told> {
-  if (renewal?.refreshToken === undefined || renewal.revocationEndpoint === undefined)
-    return { is: 'notNeeded' }
-  const { refreshToken } = renewal
-  const { explain, revokeToken } = await import('../sign-in/issuer-client.ts')
-  return await tell(async () => {
-    try {
-      await revokeToken(endpointsOf(renewal), refreshToken)
-    } catch (error) {
-      throw explain(error, 'Cannot withdraw the sign-in')
-    }
-  })
-}
 
 /** Takes the sign-in out of the store; nobody else renews it meanwhile. */
 async function takeOut(store: CredentialStore, origin: string): Promise<Credential | undefined> {
@@ -76,10 +45,7 @@ the sign-in at the issuer. Works when they cannot be reached, and says what they
           else io.say(`you are not signed in to ${host}`)
           return
         }
-        const token = bearer ?? credential.bearer
-        const api = createApi({ origin, bearer: () => Promise.resolve(token) })
-        const server = await tell(() => api.request('POST', '/api/signout'))
-        const issuer = await tellIssuer(credential)
+        const { server, issuer } = await endSignIn(credential, bearer ?? credential.bearer)
         if (isJson) {
           io.print(spellJson({ origin, signedOut: true, server, issuer }))
           return

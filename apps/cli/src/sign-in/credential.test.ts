@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeCredential, endOfJwt, makeCredential, renewCredential } from './credential.ts'
+import { decodeCredential, endOfJwt, isSameSignIn, makeCredential, renewCredential } from './credential.ts'
 
 const jwt = (payload: object): string =>
   `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.sig`
@@ -91,3 +91,17 @@ test.each([
   jwt({ exp: 'x' }),
   jwt({ exp: -1 }),
 ])('endOfJwt knows no end of %j', (text) => expect(endOfJwt(text)).toBeUndefined())
+
+describe('isSameSignIn', () => {
+  const of = (accessToken: string) => make('access_token', { ...TOKENS, accessToken })
+
+  test('goes by what one issuer says, and by the token itself', () => {
+    expect(isSameSignIn(of(jwt({ sid: 's', jti: '1' })), of(jwt({ sid: 's', jti: '2' })))).toBe(true)
+    expect(isSameSignIn(of('a1'), of('a1'))).toBe(true)
+    expect(isSameSignIn(of('a1'), of('a2'))).toBe(false)
+    expect(isSameSignIn(of(jwt({ sid: 's' })), of(jwt({ sid: 't' })))).toBe(false)
+    expect(isSameSignIn(of(jwt({ jti: '1' })), of(jwt({ jti: '2' })))).toBe(false)
+    const guest = { version: 1, origin: 'https://h', bearer: jwt({ sid: 's', jti: '1' }) } as const
+    expect(isSameSignIn(guest, of(jwt({ sid: 's', jti: '2' })))).toBe(false)
+  })
+})

@@ -48,16 +48,32 @@ export function isJwt(token: string): boolean {
   return /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(token)
 }
 
-/** When a JSON Web Token says that it ends. It is only read, to know when to ask for another. */
-export function endOfJwt(jwt: string): number | undefined {
+/** What a JSON Web Token says. It is only read, never believed. */
+function claimIn(jwt: string, claim: string): unknown {
   try {
     const payload: unknown = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    const exp = typeof payload === 'object' && payload !== null && 'exp' in payload ? payload.exp : undefined
-    return typeof exp === 'number' && Number.isFinite(exp) && exp >= 0 ? Math.floor(exp * 1000) : undefined
+    return typeof payload === 'object' && payload !== null ? Reflect.get(payload, claim) : undefined
   } catch {
-    // An opaque token: when it ends is told elsewhere, or not at all.
+    // An opaque token says nothing.
     return undefined
   }
+}
+
+/** When a JSON Web Token says that it ends, to know when to ask for another; an opaque one does not say. */
+export function endOfJwt(jwt: string): number | undefined {
+  const exp = claimIn(jwt, 'exp')
+  return typeof exp === 'number' && Number.isFinite(exp) && exp >= 0 ? Math.floor(exp * 1000) : undefined
+}
+
+/** Whether the issuer says that both come from one sign-in of somebody in their browser. */
+export function isSameSignIn(one: Credential, other: Credential): boolean {
+  if (one.bearer === other.bearer) return true
+  const sid = claimIn(one.bearer, 'sid')
+  return (
+    typeof sid === 'string' &&
+    sid === claimIn(other.bearer, 'sid') &&
+    one.renewal?.issuer === other.renewal?.issuer
+  )
 }
 
 /** The token that the server wants, and when it ends: by this machine's clock where the issuer said for how long it lives. */
