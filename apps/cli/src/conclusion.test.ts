@@ -7,6 +7,7 @@ const OPTIONS = {
   typedUrl: 'http://h',
   sandbox: 'dev',
   session: undefined,
+  template: undefined,
   role: undefined,
   tokenFile: 't',
   isQuiet: false,
@@ -35,6 +36,17 @@ describe('conclude', () => {
       'sbx-stdio: Cannot start "x" [2J',
       expect.stringMatching(/^hint: check the spelling/),
     ])
+  })
+
+  test('tells who is refused what else they can do', () => {
+    const error = new SandwireError('forbidden', 'Cannot run this: the credential is not good for "exec"')
+    const hintTo = (options: Partial<ConclusionContext['options']>): string =>
+      conclude({ is: 'failed', error }, { ...BEFORE, options: { ...OPTIONS, ...options } }).lines[1] ?? ''
+    expect(hintTo({})).toContain('sbx-stdio templates --url http://h')
+    expect(hintTo({})).not.toContain('--role')
+    expect(hintTo({ template: 't' })).toContain('sbx-stdio sessions dev --url http://h')
+    expect(hintTo({ session: 's' })).toContain('--role viewer')
+    expect(hintTo({ session: 's', role: 'viewer' })).not.toContain('--role')
   })
 
   test('says how to come back after leaving', () => {

@@ -6,6 +6,7 @@ import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSig
 import type { CredentialKind } from './find-server.ts'
 import { hintFor, messageFor } from './hints.ts'
 import { printable } from './printable.ts'
+import type { Doing } from './refusal-hints.ts'
 import type { StopSignal } from './stop-signals.ts'
 
 /** Why this program leaves a session that goes on. */
@@ -21,7 +22,10 @@ export type Outcome =
   | { readonly is: 'unwritable'; readonly errno: string }
 
 export interface ConclusionContext {
-  readonly options: Pick<RunOptions, 'typedUrl' | 'sandbox' | 'session' | 'role' | 'tokenFile' | 'isQuiet'>
+  readonly options: Pick<
+    RunOptions,
+    'typedUrl' | 'sandbox' | 'session' | 'template' | 'role' | 'tokenFile' | 'isQuiet'
+  >
   readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
@@ -46,9 +50,15 @@ function sandboxOf({ options: { sandbox, session } }: ConclusionContext): string
   return printable(session.slice(0, session.indexOf('.')))
 }
 
+function doingOf({ options: { role, session, template } }: ConclusionContext): Doing {
+  if (session !== undefined) return role === 'viewer' ? 'watch a session' : 'join a session'
+  return template === undefined ? 'start something' : 'start a template'
+}
+
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
   const { options, credential, program, session } = context
   const hint = hintFor(error.code, {
+    doing: doingOf(context),
     url: options.typedUrl,
     credential,
     program,

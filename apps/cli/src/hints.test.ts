@@ -2,7 +2,13 @@ import { expect, test } from 'bun:test'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { hintFor } from './hints.ts'
 
-const CONTEXT = { url: 'http://h', credential: 'given' as const, program: 'sbx-stdio', comeBack: undefined }
+const CONTEXT = {
+  doing: 'list' as const,
+  url: 'http://h',
+  credential: 'given' as const,
+  program: 'sbx-stdio',
+  comeBack: undefined,
+}
 
 test('hintFor has one line for every error', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) expect(hintFor(code, CONTEXT)).toMatch(/^[^\n]{5,}$/)

@@ -1,10 +1,12 @@
 import type { ErrorCode, SandwireError } from '@sandwire/protocol'
 import { quote, spellHint } from './come-back.ts'
 import type { CredentialKind } from './find-server.ts'
+import { type Doing, hintForRefusal, hintForRole } from './refusal-hints.ts'
 import { SIGNED_OUT } from './sign-in/stored-bearer.ts'
 
 /** What the advice depends on. */
 export interface HintContext {
+  readonly doing: Doing
   readonly url: string
   readonly credential: CredentialKind
   /** How this program was called, to be called again. */
@@ -20,17 +22,15 @@ export interface HintContext {
 }
 
 const SAME_VERSION = 'use the same version of sbx-stdio and of the server; --version says which this is'
-const NOT_ALLOWED = 'this token does not allow it: ask whoever runs the sandbox, or try --role viewer'
+const OTHER_ADDRESS = 'use the address that the server was started with'
 const TOO_OFTEN = 'wait a moment, then try again'
 const TOO_MUCH = 'end something that is not needed, or try again later'
 const HELP = 'sbx-stdio --help'
 
 /** Advice that depends on nothing but the error. */
 const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
-  forbidden: NOT_ALLOWED,
-  origin_refused: NOT_ALLOWED,
-  role_refused: NOT_ALLOWED,
-  host_refused: 'use the address that the server was started with',
+  origin_refused: OTHER_ADDRESS,
+  host_refused: OTHER_ADDRESS,
   not_found: 'check the path of the address; without one, /attach is meant',
   command_not_found: 'check the spelling, or run it through a shell: -- bash -lc COMMAND',
   command_not_executable: 'check that it is an executable file',
@@ -115,6 +115,8 @@ export function messageFor({ code, message }: SandwireError, credential: Credent
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
   const { url, credential, program, comeBack, sandbox = ANY, urlOption = '' } = context
+  if (code === 'forbidden') return hintForRefusal({ ...context, sandbox: context.sandbox, urlOption })
+  if (code === 'role_refused') return hintForRole(context.doing)
   const fixed = FIXED[code]
   if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)

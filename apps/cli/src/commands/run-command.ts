@@ -94,19 +94,24 @@ export async function runCommand(
     if (caught instanceof Interrupted) return exitCodeOfSignal('SIGINT')
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, program)
+    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, { doing: name, program })
     const message = messageFor(error, understood?.found.credential ?? 'none')
     return fail(printable(message), hint, exitCodeOfError(error))
   }
 }
 
-function hintOf(error: SandwireError, understood: Understood | undefined, program: string): string {
+function hintOf(
+  error: SandwireError,
+  understood: Understood | undefined,
+  { doing, program }: { readonly doing: CommandName; readonly program: string },
+): string {
   if (error instanceof AdvisedError) return error.hint
   const { found, task } = understood ?? {}
   const urlOption = found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`
   if (error.code === 'not_found' && task?.whichThereAre !== undefined)
     return `see which there are: ${program} ${task.whichThereAre}${urlOption}`
   return hintFor(error.code, {
+    doing,
     url: found?.address ?? '',
     // Whoever was about to sign in has nothing else to try.
     credential: task?.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
