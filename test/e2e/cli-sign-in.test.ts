@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
+import { signInEnded } from '../../apps/control/src/auth/authenticator.ts'
 import { SignInScene } from './support/sign-in-scene.ts'
 
 let scene: SignInScene
@@ -111,6 +112,20 @@ describe('login', () => {
     const run = await done()
     expect(run.stderr).toContain('the server does not accept it: wrong audience')
     expect(run.stderr).toContain('hint: ask whoever runs the server to check the audience and the scopes')
+    expect(scene.isSignedIn).toBe(false)
+  })
+
+  test('says when to try again where the account was just deleted', async () => {
+    const { code: error, message } = signInEnded()
+    scene.answers['GET /api/whoami'] = () =>
+      Response.json({ error: { code: error, message } }, { status: 401 })
+    const { code, done } = await scene.beginLogin()
+    await scene.issuer.approveDevice(code, 'ann')
+    const run = await done()
+    expect(run.stderr).toEndWith(
+      'Cannot sign in: the account or its sign-in was ended just now\nhint: try again in a minute\n',
+    )
+    expect(run.code).toBe(255)
     expect(scene.isSignedIn).toBe(false)
   })
 

@@ -21,6 +21,10 @@ import { readOptionalUrl } from './positionals.ts'
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'no_issuer'])
 
 const REFUSED_HINT = 'ask whoever runs the server to check the audience and the scopes of its issuer'
+/** How a server speaks of what was issued before a sign-out or the deletion of the account, give or take a minute. */
+const ENDED = /\bthe sign-in has ended$/
+const JUST_ENDED = 'Cannot sign in: the account or its sign-in was ended just now'
+const JUST_ENDED_HINT = 'try again in a minute'
 const UNREADABLE = 'Cannot sign in: the issuer gave a token that the server cannot read'
 const UNREADABLE_HINT =
   'whoever runs the server has to ask the issuer for another, with "resource" or "bearer": "id_token" in its settings'
@@ -42,6 +46,7 @@ async function askName({ origin, bearer, renewal }: Credential): Promise<string 
   } catch (caught) {
     const error = SandwireError.from(caught)
     if (!REFUSALS.has(error.code)) return undefined
+    if (ENDED.test(error.message)) throw new AdvisedError('forbidden', JUST_ENDED, JUST_ENDED_HINT)
     if (renewal?.bearerKind === 'access_token' && !isJwt(bearer))
       throw new AdvisedError('forbidden', UNREADABLE, UNREADABLE_HINT)
     const what = `Cannot sign in: the server does not accept it: ${error.message}`

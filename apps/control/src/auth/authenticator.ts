@@ -56,3 +56,8 @@ export function firstOf(authenticators: readonly Authenticator[]): Authenticator
 export function notAccepted(why: string): SandwireError {
   return new SandwireError('unauthorized', `Cannot authenticate: ${why}`)
 }
+
+/** Its sign-in or its account was ended. Programs look for these words: a sign-in after that counts only when clocks agree on it. */
+export function signInEnded(): SandwireError {
+  return notAccepted('the sign-in has ended')
+}

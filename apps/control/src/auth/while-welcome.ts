@@ -1,4 +1,4 @@
-import { type Authenticator, type Identity, notAccepted } from './authenticator.ts'
+import { type Authenticator, type Identity, signInEnded } from './authenticator.ts'
 
 /** Asks the account whether a token that is good by itself was ended by a sign-out or a deletion. */
 export type IsWelcome = (
@@ -11,7 +11,7 @@ export function whileWelcome(inner: Authenticator, isWelcome: IsWelcome): Authen
   const check = async ({ account, login, token = login, issuedMs }: Identity): Promise<void> => {
     if (token === undefined) return
     if (!(await isWelcome(account, { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) })))
-      throw notAccepted('the sign-in has ended')
+      throw signInEnded()
   }
   return {
     async authenticate(headers) {

@@ -1,6 +1,6 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
-import { notAccepted } from '../auth/authenticator.ts'
+import { signInEnded } from '../auth/authenticator.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -77,7 +77,7 @@ export class SandboxLife {
     // It was checked before the call came here; it may have ended since.
     const hasEnded = (name: string | undefined): boolean =>
       name !== undefined && store.cuts.hasEnded(name, issuedMs, nowMs())
-    if (hasEnded(login) || hasEnded(token)) throw notAccepted('the sign-in has ended')
+    if (hasEnded(login) || hasEnded(token)) throw signInEnded()
     const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
     return { record, access }
