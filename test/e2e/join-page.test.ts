@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
+import { wayThere } from '../../apps/cli/src/commands/way-there.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
@@ -173,6 +174,46 @@ describe.skipIf(obstacle !== undefined)(
       expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
       expect(lastAttach()?.claims).toMatchObject({ name: 'Ann Archer', authority: 'viewer' })
       expect(sent.join('\n')).not.toContain(secret)
+      await page.context().close()
+    })
+
+    test('tells who is signed in the line that leads there, as the command line would', async () => {
+      await using control = await startControl({
+        birthplace: sandboxes,
+        config: { issuers: [issuer.configFor()] },
+      })
+      const { session, link } = await share(control)
+      const [sandbox = ''] = session.split('.')
+      const owner = new Person(control, TOKEN)
+      const { page } = await openPage(browser)
+      await page.goto(link)
+      await page.getByRole('link', { name: 'Sign in' }).click()
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      await page.getByLabel('User name').fill('ann')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      const lineFor = (place: { readonly session?: string }, role: string): string =>
+        wayThere('npx sbx-stdio', control.origin, { sandbox, role, ...place })
+      const lines = [lineFor({ session }, 'viewer')]
+      expect(await page.locator('#line').textContent()).toBe(lines[0] ?? '')
+      for (const [place, role] of [
+        [{ session }, 'collaborator'],
+        [{}, 'viewer'],
+        [{}, 'collaborator'],
+      ] as const) {
+        const made = await owner.post('/api/grants', { sandbox, ...place, role })
+        const what = 'session' in place ? 'one session' : 'the sandbox'
+        await page.goto('about:blank')
+        await page.goto(textIn(made, 'link'))
+        await page.getByText(new RegExp(`shares ${what}.* with you, as ${role}\\.`)).waitFor()
+        expect(await page.locator('#line').textContent()).toBe(lineFor(place, role))
+        lines.push(lineFor(place, role))
+      }
+      expect(lines[2]).toContain(`sessions ${sandbox} --url`)
+      await page.goto(control.origin)
+      const cells = page.locator('#shared tbody code')
+      await cells.nth(3).waitFor()
+      expect(await cells.allTextContents()).toEqual(lines)
       await page.context().close()
     })
 

@@ -1,3 +1,5 @@
+import { WAY_THERE_JS } from './way-there.ts'
+
 /** The first page: who is signed in, what is theirs and what was shared with them, and the lines to attach with. */
 export const FRONT_HTML = `<!doctype html>
 <html lang="en">
@@ -19,8 +21,7 @@ export const FRONT_HTML = `<!doctype html>
 /** Texts go in as text, never as markup. */
 export const FRONT_JS = `'use strict'
 const at = (id) => document.getElementById(id)
-const attach = (words) => 'npx sbx-stdio ' + location.origin + ' ' + words
-const line = (name) => attach('--sandbox ' + name + ' --cmd bash')
+const line = (name) => 'npx sbx-stdio ' + location.origin + ' --sandbox ' + name + ' --cmd bash'
 const say = (text) => { at('status').textContent = text }
 const away = () => say('The server does not answer.')
 at('line').textContent = line('dev')
@@ -40,7 +41,7 @@ const show = ({ sandboxes: all }, isGuest) => {
   }
   at('sandboxes').hidden = sandboxes.length === 0
 }
-// By ids: names are of one's own sandboxes. What a guest may do hangs on this browser's cookie, which no terminal has.
+${WAY_THERE_JS}// By ids: names are of one's own sandboxes. What a guest may do hangs on this browser's cookie, which no terminal has.
 const showShared = ({ grants }, isGuest) => {
   for (const { sandbox, sandboxName, session, role, owner, expiresMs } of grants) {
     const row = at('shared').tBodies[0].insertRow()
@@ -48,7 +49,7 @@ const showShared = ({ grants }, isGuest) => {
     cell(row, 'span', owner)
     cell(row, 'span', role)
     cell(row, 'span', new Date(expiresMs).toLocaleString())
-    if (!isGuest) cell(row, 'code', attach(session === null ? '--sandbox ' + sandbox : '--session ' + session))
+    if (!isGuest) cell(row, 'code', wayThere({ sandbox, session, role }).line)
   }
   at('others').hidden = grants.length === 0
   at('guest').hidden = !isGuest

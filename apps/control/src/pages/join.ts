@@ -1,3 +1,5 @@
+import { WAY_THERE_JS } from './way-there.ts'
+
 /** Where a link to something shared leads. Its secret is in the fragment, which never leaves the browser by itself. */
 export const JOIN_HTML = `<!doctype html>
 <html lang="en">
@@ -9,7 +11,7 @@ export const JOIN_HTML = `<!doctype html>
 <form id="ask" class="stack" hidden><label id="naming">Your name, as the others see it
 <input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
 <p id="instead" hidden>A link works once, and joins this browser. For a terminal, give it to <code>npx sbx-stdio join</code> there instead.</p>
-<div id="next" hidden><p id="terminal" hidden>In a terminal: <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
+<div id="next" hidden><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
 </main></body></html>
 `
 
@@ -28,11 +30,12 @@ if (fragment !== '') sessionStorage.setItem(KEY, fragment)
 const link = sessionStorage.getItem(KEY) ?? ''
 // Somebody without a sign-in of their own, of whom no terminal knows.
 let isGuest = false
-const show = ({ sandbox, sandboxName, session, role, owner }) => {
+${WAY_THERE_JS}const show = ({ sandbox, sandboxName, session, role, owner }) => {
   const what = session === null ? 'the sandbox ' + sandboxName : 'one session'
   say(owner + ' shares ' + what + ' with you, as ' + role + '.')
-  const place = session === null ? '--sandbox ' + sandbox : '--session ' + session
-  if (!isGuest) at('line').textContent = 'npx sbx-stdio ' + location.origin + ' ' + place
+  const { line, leads } = wayThere({ sandbox, session, role })
+  at('purpose').textContent = leads ? 'In a terminal:' : 'To see in a terminal what runs there:'
+  if (!isGuest) at('line').textContent = line
   at('terminal').hidden = isGuest
   at('next').hidden = false
 }
