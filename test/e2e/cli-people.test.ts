@@ -187,6 +187,21 @@ test(
 )
 
 test(
+  'signing in again cuts what is attached with the earlier sign-in, and is good itself',
+  async () => {
+    const attached = ann.start([host.url, '--sandbox', 'dev', '--', 'sh', '-c', 'echo ready; cat'])
+    const followed = follow(attached)
+    await eventually(() => followed.output().includes('ready'), { what: 'the attach', timeoutMs: 20_000 })
+    await ann.login()
+    expect((await followed.done).code).toBe(255)
+    expect((await ann.run(['whoami'])).stdout.toString()).toBe('Ann Archer\n')
+    const again = await ann.run([host.url, '--sandbox', 'dev', '--', 'echo', 'here'])
+    expect(again.stdout.toString()).toBe('here\n')
+  },
+  TIMEOUT_MS,
+)
+
+test(
   'signing out cuts what is attached with the sign-in',
   async () => {
     const attached = ann.start([host.url, '--sandbox', 'dev', '--', 'sh', '-c', 'echo ready; cat'])
