@@ -203,7 +203,6 @@ describe.skipIf(obstacle !== undefined)(
       ] as const) {
         const made = await owner.post('/api/grants', { sandbox, ...place, role })
         const what = 'session' in place ? 'one session' : 'the sandbox'
-        await page.goto('about:blank')
         await page.goto(textIn(made, 'link'))
         await page.getByText(new RegExp(`shares ${what}.* with you, as ${role}\\.`)).waitFor()
         expect(await page.locator('#line').textContent()).toBe(lineFor(place, role))

@@ -23,6 +23,8 @@ export const JOIN_HTML = `<!doctype html>
 export const JOIN_JS = `'use strict'
 const fragment = location.hash.slice(1)
 history.replaceState(null, '', '/join')
+// Another link in the same tab changes nothing but the fragment.
+addEventListener('hashchange', () => { location.reload() })
 const KEY = 'sandwire.join'
 const at = (id) => document.getElementById(id)
 const say = (text) => { at('status').textContent = text }
