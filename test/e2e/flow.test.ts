@@ -69,26 +69,48 @@ async function standsStill(daemon: RunningSandboxd, session: string): Promise<nu
   )
 }
 
-/** A sandboxd of its own whose heap has seen a flood, and the most memory that took. */
-async function startWarm(mode: 'pipe' | 'pty'): Promise<{ daemon: RunningSandboxd; peakBytes: number }> {
+type Flow = { readonly mode: 'pipe' | 'pty'; readonly dialect: 'v1' | 'plain' }
+
+const CAT = 'stty raw -echo 2>/dev/null; cat pattern'
+
+function connectCat(daemon: RunningSandboxd, mode: Flow['mode']) {
+  const query = new URLSearchParams([
+    ['cmd', 'sh'],
+    ['arg', '-c'],
+    ['arg', CAT],
+    ['mode', mode],
+  ])
+  return connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
+}
+
+/** Reads the whole pattern once, as fast as it comes. */
+async function flood(daemon: RunningSandboxd, { mode, dialect }: Flow): Promise<void> {
+  if (dialect === 'v1')
+    return void (await runShell(daemon, CAT, { mode, output: 'digest', keepSeconds: 0 }).exit)
+  await using client = await connectCat(daemon, mode)
+  await client.closed
+}
+
+/** A sandboxd of its own whose heap has seen floods of this kind, and the most memory they took. */
+async function startWarm(flow: Flow): Promise<{ daemon: RunningSandboxd; peakBytes: number }> {
   const daemon = await startSandboxd({ workspace: directory })
-  const script = 'stty raw -echo 2>/dev/null; cat pattern'
-  const warm = runShell(daemon, script, { mode, output: 'digest', keepSeconds: 0 })
-  let isOver = false
-  const flood = warm.exit.then(() => (isOver = true))
   let peakBytes = 0
-  while (!isOver) peakBytes = Math.max(peakBytes, (await traceMemory(daemon.pid, 60)).highest)
-  await flood
+  // The first compiles what is hot; how much the second takes is what a flood takes.
+  for (let floods = 0; floods < 2; floods++) {
+    let isOver = false
+    const flooding = flood(daemon, flow).finally(() => (isOver = true))
+    while (!isOver) peakBytes = Math.max(peakBytes, (await traceMemory(daemon.pid, 60)).highest)
+    await flooding
+  }
   return { daemon, peakBytes }
 }
 
 describe('a reader that stalls', () => {
   for (const mode of ['pipe', 'pty'] as const) {
-    const script = 'stty raw -echo 2>/dev/null; cat pattern'
     test.concurrent(`[F1] holds the process, costs little memory and loses nothing (v1, ${mode})`, async () => {
-      const { daemon: warm, peakBytes } = await startWarm(mode)
+      const { daemon: warm, peakBytes } = await startWarm({ mode, dialect: 'v1' })
       await using daemon = warm
-      await using client = runShell(daemon, script, { mode, isFrozen: true })
+      await using client = runShell(daemon, CAT, { mode, isFrozen: true })
       await client.isAttached()
       const end = await standsStill(daemon, client.session)
       expect(end).toBeLessThan(3 * MIB)
@@ -103,17 +125,9 @@ describe('a reader that stalls', () => {
     })
 
     test.concurrent(`[P5] holds the process, costs little memory and loses nothing (plain, ${mode})`, async () => {
-      const { daemon: warm, peakBytes } = await startWarm(mode)
+      const { daemon: warm, peakBytes } = await startWarm({ mode, dialect: 'plain' })
       await using daemon = warm
-      const query = new URLSearchParams([
-        ['cmd', 'sh'],
-        ['arg', '-c'],
-        ['arg', script],
-        ['mode', mode],
-      ])
-      await using client = await connectPlain(daemon.socketUrl(`/attach?${query}`), {
-        headers: daemon.headers,
-      })
+      await using client = await connectCat(daemon, mode)
       client.pause()
       const { id } = await onlySession(daemon)
       const end = await standsStill(daemon, id)
