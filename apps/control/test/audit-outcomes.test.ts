@@ -186,6 +186,16 @@ describe('a refusal of what the URL does not name as the audit does', () => {
     expect(await textsOf(sandbox, 'session.start')).toEqual(['ticket-holder: refused command_blocked'])
   })
 
+  test('(threat T50) is in the audit of whose sandbox the body names', async () => {
+    const scopes = { scope: 'sandbox:connect sandbox:exec' }
+    const bob = await Person.named(control, 'wants-to-share', scopes)
+    const sandbox = await make()
+    await share(sandbox, 'collaborator', bob)
+    expect((await bob.post('/api/grants', { sandbox, role: 'viewer' })).status).toBe(403)
+    await eventually(async () => (await textsOf(sandbox, 'grant.create')).length > 1, { what: 'the refusal' })
+    expect(await textsOf(sandbox, 'grant.create')).toContain('wants-to-share: refused forbidden')
+  })
+
   test('(threat T50) is in the audit of whose session a token stands for, by its id', async () => {
     const sandbox = await make()
     const { id, token } = await startCat(sandbox)

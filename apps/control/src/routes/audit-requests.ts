@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
+import { z } from 'zod'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
@@ -89,7 +90,12 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     try {
       const target = targetOf(context.get('target'), context.req.raw)
       if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
-      else await noteRefusal(call, target, refusal, identityOf(context).ticket)
+      else {
+        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names.
+        const named = bodyTarget.safeParse(await context.req.json().catch(() => undefined))
+        const whole = named.success ? { ...named.data, ...known(target) } : target
+        await noteRefusal(call, whole, refusal, identityOf(context).ticket)
+      }
     } catch (caught) {
       // The answer is the same; that the row is missing shows in the log.
       const { code, message } = SandwireError.from(caught)
@@ -100,6 +106,14 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
 
 function aboutAccount({ account }: AuditTarget): Pick<AuditEntry, 'account'> {
   return account === undefined ? {} : { account }
+}
+
+/** What bodies call the sandbox and the session that they are about. */
+const bodyTarget = z.object({ sandbox: z.string().exactOptional(), session: z.string().exactOptional() })
+
+/** What of a target is known. */
+function known(target: AuditTarget): AuditTarget {
+  return Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined))
 }
 
 /** What the path names, or the query of an attach. */
