@@ -191,7 +191,7 @@ describe('a hostile issuer', () => {
     says['/token'] = () =>
       Response.json({ error: 'x\x1b[31m', error_description: '\x1b[2Jd' }, { status: 400 })
     const run = await scene.cli('login', scene.url)
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- they are what must not be printed
     expect(run.stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f]/)
     expect(run.stderr).not.toContain('javascript')
     expect(run.stderr).toContain(`${at()}/%1B[2Jpage`)

@@ -2,16 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { helloText } from './support/wire.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
-const limits = {
-  attachesPerMinutePerAddress: 0,
-  attachesPerMinutePerUser: 0,
-  strangersPerMinutePerAddress: 0,
-}
 const TIMEOUT_MS = 60_000
 
 let sandboxes: RealSandboxes
@@ -21,7 +16,11 @@ let sandbox: string
 let session: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  control = await startControl({
+    birthplace: sandboxes,
+    config: { limits: UNLIMITED },
+    bindings: { JWT_SECRET },
+  })
   bob = await Person.named(control, 'bob')
   sandbox = textIn(await bob.post('/api/sandboxes', { name: 'dev' }), 'id')
   session = textIn(await bob.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 }), 'id')

@@ -4,16 +4,11 @@ import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
-const limits = {
-  attachesPerMinutePerAddress: 0,
-  attachesPerMinutePerUser: 0,
-  strangersPerMinutePerAddress: 0,
-}
 /** What ends within five seconds has ended by then, on a machine that does much else. */
 const WAIT = { timeoutMs: 15_000 }
 
@@ -66,7 +61,11 @@ describe('with the real sandboxd', () => {
   let session: string
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
-    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    control = await startControl({
+      birthplace: sandboxes,
+      config: { limits: UNLIMITED },
+      bindings: { JWT_SECRET },
+    })
     owner = new Person(control, TOKEN)
     bob = await Person.named(control, 'bob')
     sandbox = await makeSandbox(owner, 'dev')
@@ -126,7 +125,7 @@ describe('with the real sandboxd', () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
     await using birthplace = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
-    await using served = await startControl({ birthplace, config: { limits, issuers } })
+    await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
     const older = new Person(served, await issuer.token({ jti: 'older' }))
     const newer = new Person(served, await issuer.token({ jti: 'newer' }))
     await makeSandbox(older, 'hers')
@@ -144,7 +143,7 @@ describe('with the real sandboxd', () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
     await using birthplace = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
-    await using served = await startControl({ birthplace, config: { limits, issuers } })
+    await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
     const now = Math.floor(Date.now() / 1000)
     const of = async (iat: number): Promise<Person> =>
       new Person(served, await issuer.token({ sid: 'browser-1', jti: `at-${iat}`, iat }))
@@ -292,7 +291,11 @@ describe('with a sandboxd in the hands of the test', () => {
   let session: string
   beforeAll(async () => {
     sandboxes = new StandInSandboxes()
-    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    control = await startControl({
+      birthplace: sandboxes,
+      config: { limits: UNLIMITED },
+      bindings: { JWT_SECRET },
+    })
     owner = new Person(control, TOKEN)
     bob = await Person.named(control, 'bob')
     sandbox = await makeSandbox(owner, 'dev')

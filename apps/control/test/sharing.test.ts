@@ -3,14 +3,8 @@ import { eventually, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, type Told } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, type Told, UNLIMITED } from './support/people.ts'
 import { factsOf, StandInSandboxes } from './support/stand-in-sandboxd.ts'
-
-const limits = {
-  attachesPerMinutePerAddress: 0,
-  attachesPerMinutePerUser: 0,
-  strangersPerMinutePerAddress: 0,
-}
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -19,7 +13,11 @@ let session: string
 let sandbox: string
 beforeAll(async () => {
   sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  control = await startControl({
+    birthplace: sandboxes,
+    config: { limits: UNLIMITED },
+    bindings: { JWT_SECRET },
+  })
   owner = new Person(control, TOKEN)
   session = await startSession('dev')
   sandbox = session.split('.')[0] ?? ''
@@ -479,7 +477,11 @@ describe('nobody is a guest', () => {
     ['on a server that others reach', { mode: 'open' }],
   ])('%s', async (_, config) => {
     const bindings = { JWT_SECRET }
-    await using other = await startControl({ birthplace: sandboxes, config: { limits, ...config }, bindings })
+    await using other = await startControl({
+      birthplace: sandboxes,
+      config: { limits: UNLIMITED, ...config },
+      bindings,
+    })
     const admin = new Person(other, TOKEN)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
     const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
@@ -490,7 +492,7 @@ describe('nobody is a guest', () => {
 
 describe('guests from before an issuer was configured', () => {
   test('are nobody any more, by token and by cookie, and get nothing for links', async () => {
-    const config = { limits }
+    const config = { limits: UNLIMITED }
     const bindings = { JWT_SECRET }
     await using other = await startControl({ birthplace: sandboxes, config, bindings })
     const admin = new Person(other, TOKEN)

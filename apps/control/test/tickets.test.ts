@@ -4,15 +4,8 @@ import { eventually, type RawHandshake, type RawWebSocket } from '@sandwire/test
 import { SKEW_MS } from '../src/auth/claims.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, Person, textIn } from './support/people.ts'
+import { codeIn, JWT_SECRET, Person, textIn, UNLIMITED } from './support/people.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
-
-/** Nobody is held up by how often they attach: that is another test's. */
-const limits = {
-  attachesPerMinutePerAddress: 0,
-  attachesPerMinutePerUser: 0,
-  strangersPerMinutePerAddress: 0,
-}
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -21,7 +14,11 @@ let session: string
 let sandbox: string
 beforeAll(async () => {
   sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  control = await startControl({
+    birthplace: sandboxes,
+    config: { limits: UNLIMITED },
+    bindings: { JWT_SECRET },
+  })
   owner = new Person(control, TOKEN)
   session = await startSession('dev')
   sandbox = session.split('.')[0] ?? ''
@@ -122,7 +119,7 @@ describe('a ticket', () => {
   test('ends by itself', async () => {
     await using other = await startControl({
       birthplace: sandboxes,
-      config: { limits, ticketMs: 1 },
+      config: { limits: UNLIMITED, ticketMs: 1 },
     })
     const person = new Person(other, TOKEN)
     const made = await person.post('/api/sandboxes', { name: 'dev', start: false })

@@ -3,6 +3,13 @@ import type { RunningControl } from './control.ts'
 /** Secret of the service tokens by which the tests' people are known; a binding of control. */
 export const JWT_SECRET = 'a secret that only tests know, long enough'
 
+/** Settings of tests that are not about limits: nobody is held up by how often they come. */
+export const UNLIMITED = {
+  attachesPerMinutePerAddress: 0,
+  attachesPerMinutePerUser: 0,
+  strangersPerMinutePerAddress: 0,
+}
+
 function base64Url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: 'base64url', omitPadding: true })
 }

@@ -1,6 +1,6 @@
 import { type RunningControl, startControl } from '../control.ts'
 import { upgrade } from '../handshake.ts'
-import { JWT_SECRET, Person, textIn, type Told, tokenOf } from '../people.ts'
+import { JWT_SECRET, Person, textIn, type Told, tokenOf, UNLIMITED } from '../people.ts'
 import { RealSandboxes } from '../real-sandboxes.ts'
 import { helloText } from '../wire.ts'
 import { CREDENTIALS, type CredentialKind, type PersonKind } from './rules.ts'
@@ -14,11 +14,6 @@ export interface Answer {
   readonly seen: unknown
 }
 
-const NO_LIMITS = {
-  attachesPerMinutePerAddress: 0,
-  attachesPerMinutePerUser: 0,
-  strangersPerMinutePerAddress: 0,
-}
 const TEMPLATE = { id: 'nothing', title: 'Nothing', argv: ['true'] }
 /** By chance, or by the clock. */
 const FICKLE_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
@@ -55,7 +50,7 @@ export class Stage implements AsyncDisposable {
       // Others get here, so nobody is let in as a guest.
       mode: 'open',
       localTokenSha256: undefined,
-      limits: NO_LIMITS,
+      limits: UNLIMITED,
       commands: { templates: [TEMPLATE] },
     }
     return new Stage(
