@@ -7,7 +7,6 @@
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import {
   bundleWorker,
   checkLogin,
@@ -19,17 +18,20 @@ import {
 import { runSmoke } from '../deploy/cloudflare/run-smoke.ts'
 import { fillContext } from './image/context.ts'
 import { findEngine } from './image/engine.ts'
+import { readOptions } from './read-options.ts'
 
 const root = path.dirname(import.meta.dir)
 
-const { values } = parseArgs({
-  options: {
+const USAGE = 'npm run deploy -- [--dry-run | --worker-only] [--settings FILE]'
+const values = readOptions(
+  {
     'dry-run': { type: 'boolean', default: false },
     'worker-only': { type: 'boolean', default: false },
     settings: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
-})
+  USAGE,
+)
 
 /** Only its owner may read it, and git ignores the folder. */
 function tokenFile({ settings }: Deployment): string {
@@ -100,7 +102,7 @@ async function deploy(): Promise<void> {
 }
 
 if (values.help) {
-  console.log('Usage: npm run deploy -- [--dry-run | --worker-only] [--settings FILE]')
+  console.log(`Usage: ${USAGE}`)
   process.exit(0)
 }
 try {

@@ -7,20 +7,22 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { fillContext } from './image/context.ts'
 import { importDebian } from './image/import-debian.ts'
 import { findEngine, run } from './image/engine.ts'
+import { readOptions } from './read-options.ts'
 
-const { values } = parseArgs({
-  options: {
+const USAGE = 'npm run image -- [--base IMAGE | --debootstrap] [--tag NAME]'
+const values = readOptions(
+  {
     base: { type: 'string' },
     tag: { type: 'string', default: `sandwire-sandbox:${SOFTWARE_VERSION}` },
     debootstrap: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
-})
+  USAGE,
+)
 
 function fail(message: string): never {
   console.error(`error: ${message}`)
@@ -28,7 +30,7 @@ function fail(message: string): never {
 }
 
 if (values.help) {
-  console.log('Usage: npm run image -- [--base IMAGE | --debootstrap] [--tag NAME]')
+  console.log(`Usage: ${USAGE}`)
   process.exit(0)
 }
 if (values.debootstrap && values.base !== undefined) fail('Use --base or --debootstrap, not both')
