@@ -118,6 +118,36 @@ export const ERRORS = {
   silent: passing(408, 4454),
   /** The connection does not take what is sent to it; it can resume. */
   send_overflow: passing(503, 4455),
+  /** The path is malformed, or leads out of the workspace by `..` or by a link. */
+  path_refused: final(400, 4460, 2),
+  /** Nothing is at the path. */
+  file_not_found: final(404, 4461),
+  /** Something is at the path already. */
+  file_exists: final(409, 4462),
+  /** A folder is needed, and the path names something else. */
+  not_a_folder: final(400, 4463),
+  /** A file is needed, and the path names a folder. */
+  is_a_folder: final(400, 4464),
+  /** The folder holds something, and the request did not say that this goes as well. */
+  folder_not_empty: final(409, 4465),
+  /** Neither a file nor a folder: a device, a pipe or a socket. */
+  special_file: final(422, 4466),
+  /** The user of the sandbox may not do this to the file. */
+  file_refused: final(403, 4467),
+  /** The file is not the one that the request was made for. */
+  file_changed: final(412, 4468),
+  /** The file is larger than what is given at once. */
+  file_too_large: final(413, 4469),
+  /** The file does not hold the bytes that were asked for. */
+  range_refused: final(416, 4470),
+  /** No space is left for files. */
+  disk_full: final(507, 4471),
+  /** The folder is in no git repository. */
+  not_a_repository: final(409, 4472),
+  /** Git would not do it. */
+  git_failed: final(409, 4473),
+  /** It took longer than it may. */
+  timed_out: passing(504, 4474),
   /** The server is stopping. */
   shutting_down: passing(503, 1012),
   /** The connection broke. */
