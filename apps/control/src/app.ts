@@ -8,13 +8,12 @@ import { browserCookie } from './auth/browser-cookie.ts'
 import { openCodeFlows } from './auth/code-flow.ts'
 import { findIdentityFault, type Secrets } from './auth/identity-fault.ts'
 import type { Fetch } from './auth/issuer-fetch.ts'
-import { isGuestLogin } from './auth/guest-name.ts'
 import { guestToken } from './auth/guest-token.ts'
 import type { SessionTokens } from './auth/session-token.ts'
 import type { LoginStates } from './auth/login-state.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
-import { isVouchedFor } from './auth/voucher.ts'
+import { hasGuests, isTrustedSignIn } from './auth/trusted-sign-in.ts'
 import { whileWelcome } from './auth/while-welcome.ts'
 import { ticket } from './auth/ticket.ts'
 import type { RateLimit } from './http/address-limit.ts'
@@ -107,12 +106,11 @@ export function createApp({
     },
   })
   const hasLocalIdentity = config.localTokenSha256 !== undefined
-  /** On one machine, without issuers, people can come for a link without a sign-in of their own. */
-  const hasGuests = config.mode === 'local' && hasLocalIdentity && config.issuers.length === 0
+  const takesGuests = hasGuests(config)
   const findSignIn = async (account: string, hash: string) =>
     unwrap(await directory.account(account).findSignIn(hash))
   const authenticator = firstOf([
-    ...(hasGuests ? [guestToken({ accounts, find: findSignIn })] : []),
+    ...(takesGuests ? [guestToken({ accounts, find: findSignIn })] : []),
     whileWelcome(
       bearer({ ...config, ...secrets }, { accounts, fetchUrl: askIssuer, nowMs }),
       async (account, dated) => unwrap(await directory.account(account).isWelcome(dated)),
@@ -120,10 +118,7 @@ export function createApp({
     browserCookie({
       accounts,
       find: ({ account, hash }) => findSignIn(account, hash),
-      isTrusted: (signIn) =>
-        isGuestLogin(signIn.login)
-          ? hasGuests
-          : isVouchedFor(signIn, { issuers: config.issuers, hasLocalIdentity }),
+      isTrusted: (signIn) => isTrustedSignIn(signIn, config),
     }),
   ])
   const exemptsLoopback = config.mode === 'local'
@@ -141,7 +136,7 @@ export function createApp({
     take: async (sandbox, hash, origin) => unwrap(await directory.sandbox(sandbox).takeTicket(hash, origin)),
   })
   const guardOf = (policy: Policy) =>
-    guard(policy, { source: config, authenticator, tickets, hasGuests, budget, nowMs })
+    guard(policy, { source: config, authenticator, tickets, hasGuests: takesGuests, budget, nowMs })
 
   if (config.tokenInUrl) log.warn('token_in_url')
 
@@ -165,7 +160,7 @@ export function createApp({
   addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
-  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests, nowMs })
+  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })
   addTicketRoutes(app, guardOf, { directory, sessionNames })
   addSocketRoutes(app, guardOf, {
     directory,

@@ -92,6 +92,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'container_events',
         'sandbox',
         'pins',
+        'plain_stays',
         'grants',
         'tickets',
         'audit_outbox',
@@ -144,6 +145,23 @@ describe('the life of a sandbox', () => {
       code: 'sandbox_not_found',
     })
     expect(made.removed).toEqual([])
+  })
+
+  test('forgets a plain connection whose session is over, and none that came while it looked', async () => {
+    const made = open()
+    await made.create()
+    await made.life.start('r')
+    const stay = { identity: 'local', login: 'l1', isKept: false }
+    made.store.stays.add({ ...stay, session: SESSION }, 0)
+    made.store.stays.add({ ...stay, session: 'over' }, 0)
+    made.say([session()])
+    const { answer } = made.provider
+    made.provider.answer = (request) => {
+      made.store.stays.add({ ...stay, session: 'new' }, 0)
+      return answer(request)
+    }
+    await made.life.look('r')
+    expect(made.store.stays.all().map((each) => each.session)).toEqual([SESSION, 'new'])
   })
 
   test('starts once for all who ask at once', async () => {

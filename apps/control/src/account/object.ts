@@ -4,11 +4,13 @@ import { notAccepted } from '../auth/authenticator.ts'
 import type { SignIn } from '../auth/browser-cookie.ts'
 import type { AuditEntry } from '../audit/entry.ts'
 import { isGuestLogin } from '../auth/guest-name.ts'
+import { isTrustedSignIn } from '../auth/trusted-sign-in.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxObject } from '../sandbox/object.ts'
+import type { PlainStay } from '../sandbox/plain-stays.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { WakeUp } from '../sandbox/wake-up.ts'
@@ -168,6 +170,27 @@ export class AccountObject extends DurableObject<Env> {
   /** Whether a token that is good by itself is still accepted here. */
   isWelcome(dated: Dated): Promise<Outcome<boolean>> {
     return this.#run(() => this.#farewells.accepts(dated, Date.now()))
+  }
+
+  /** Whether a sign-in is one of those that are kept here. */
+  keepsSignIn(login: string): Promise<Outcome<boolean>> {
+    return this.#run(() => this.#signIns.list(Date.now()).some((known) => known.login === login))
+  }
+
+  /** Whether what a connection was opened with would still be let in: a sign-in that is kept here, or a token. */
+  welcomesStill({
+    login = '',
+    token = login,
+    issuedMs,
+    isKept,
+  }: Pick<PlainStay, 'login' | 'token' | 'issuedMs' | 'isKept'>): Promise<Outcome<boolean>> {
+    const { config } = runtimeOf(this.env)
+    return this.#run(() => {
+      const dated = { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) }
+      if (!isKept) return this.#farewells.accepts(dated, Date.now())
+      const signIn = this.#signIns.list(Date.now()).find((known) => known.login === login)
+      return signIn !== undefined && isTrustedSignIn(signIn, config)
+    })
   }
 
   /**

@@ -186,12 +186,15 @@ export class SandboxLife {
     const { store, sandboxd, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
+    const stays = store.stays.all()
     const answer = await sandboxd(id).ask(running.address, controlItself(requestId), { method: 'GET', path })
     const sessions = decodeActivity(answer, id, nowMs())
     if (sessions === undefined) throw notUnderstood()
     for (const session of sessions) store.touch(lastMoveMs(session))
     const alive = new Set(sessions.map((session) => session.id))
     for (const session of store.pins().keys()) if (!alive.has(session)) store.forgetPin(session)
+    // Of those that were there before it was asked: it cannot know the others yet.
+    for (const { session } of stays) if (!alive.has(session)) store.stays.remove(session)
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)

@@ -232,21 +232,26 @@ export class SandboxObject extends DurableObject<Env> {
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    const outcome = await this.#asked(call, deedOf(call), ({ sessions, life, cutting }, noteDone) =>
-      sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
-        // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
-        if (options.mayStart) this.#store.touch(Date.now())
-        const opened = await passThrough(address, sandboxd, caller, call)
-        try {
-          // A process that was started has been, also when nobody gets to it.
-          if (options.mayStart) await noteDone()
-          await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)
-        } catch (error) {
-          hangUp(opened)
-          throw error
-        }
-        return opened
-      }),
+    const outcome = await this.#asked(
+      call,
+      deedOf(call),
+      ({ sessions, life, cutting, reauthorising }, noteDone) =>
+        sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
+          // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
+          if (options.mayStart) this.#store.touch(Date.now())
+          const stay = await reauthorising.foresee(call, caller.grant)
+          const opened = await passThrough(address, sandboxd, caller, call)
+          try {
+            reauthorising.remember(stay)
+            // A process that was started has been, also when nobody gets to it.
+            if (options.mayStart) await noteDone()
+            await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)
+          } catch (error) {
+            hangUp(opened)
+            throw error
+          }
+          return opened
+        }),
     )
     if (outcome.ok) return outcome.value
     return respondError(errorOf(outcome), call.requestId)
@@ -268,12 +273,15 @@ export class SandboxObject extends DurableObject<Env> {
   /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
   override async alarm(): Promise<void> {
     unwrap(
-      await this.#run(async ({ life, trail, cutting, rearm }) => {
+      await this.#run(async ({ life, trail, cutting, reauthorising, rearm }) => {
         // First, and not waited for: nothing else may hold a cut up, and it holds nothing up.
         this.ctx.waitUntil(cutting.ring())
         await trail.tell()
         const is = this.#store.read()?.state.is
-        if (is !== 'stopped' && is !== 'failed') await life.look(crypto.randomUUID())
+        if (is !== 'stopped' && is !== 'failed') {
+          await life.look(crypto.randomUUID())
+          await reauthorising.ring()
+        }
         await rearm()
       }),
     )

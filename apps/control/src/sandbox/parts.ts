@@ -7,6 +7,7 @@ import { AuditTrail } from './audit-trail.ts'
 import { Cutting } from './cutting.ts'
 import { SandboxLife } from './life.ts'
 import { OutputBudget } from './output-budget.ts'
+import { Reauthorising } from './reauthorising.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
@@ -19,6 +20,7 @@ export interface SandboxParts {
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
   readonly cutting: Cutting
+  readonly reauthorising: Reauthorising
   /** Sets the alarm for whatever waits beside the life of the sandbox. */
   readonly rearm: () => Promise<void>
   readonly provider: Provider
@@ -36,7 +38,7 @@ const UNTOLD_MS = 60_000
 const TELL_AFTER_MS = 250
 /** Between two alarms at least. */
 const MIN_PAUSE_MS = 250
-/** How long the owner's account may take to write down what it is told. */
+/** How long an account may take to write down what it is told, or to answer. */
 const DELIVERY_MS = 10_000
 
 export async function openParts(
@@ -56,6 +58,8 @@ export async function openParts(
   })
   const { signer } = await keys()
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
+  const inTime = <T>(ask: () => Promise<T>): Promise<T> =>
+    within(ask(), DELIVERY_MS, () => new Error('The account does not answer'))
   const sandboxd = (sandbox: string): SandboxdClient =>
     new SandboxdClient({ sandbox, provider, signer, nowMs })
   const wakeUp = new WakeUp(ctx.storage)
@@ -63,6 +67,14 @@ export async function openParts(
     ...{ store, provider, sandboxd, nowMs, sleep, log },
     mintRequestId: () => crypto.randomUUID(),
     wakeBy: (atMs) => wakeUp.by(atMs),
+  })
+  const reauthorising = new Reauthorising({
+    ...{ store, cutting, nowMs, log },
+    lookMs: config.alarmMs,
+    registrar: {
+      keeps: (owner, login) => inTime(async () => unwrap(await account(owner).keepsSignIn(login))),
+      welcomes: (owner, stay) => inTime(async () => unwrap(await account(owner).welcomesStill(stay))),
+    },
   })
   const nextErrandMs = (): number | undefined => {
     const untoldMs = store.audit.isEmpty ? undefined : nowMs() + RETRY_MS
@@ -112,10 +124,7 @@ export async function openParts(
   }
   const trail: AuditTrail = new AuditTrail({
     ...{ store, nowMs, log },
-    deliver: async (owner, entries) => {
-      const tell = async (): Promise<void> => unwrap(await account(owner).recordAudit(owner, entries))
-      await within(tell(), DELIVERY_MS, () => new Error('The account does not answer'))
-    },
+    deliver: (owner, entries) => inTime(async () => unwrap(await account(owner).recordAudit(owner, entries))),
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
     soon: () => ctx.waitUntil(tellSoon()),
     mintId: () => crypto.randomUUID(),
@@ -124,5 +133,5 @@ export async function openParts(
     const nextMs = nextErrandMs()
     if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
   }
-  return { life, provider, sessions, sharing, cutting, trail, rearm }
+  return { life, provider, sessions, sharing, cutting, reauthorising, trail, rearm }
 }

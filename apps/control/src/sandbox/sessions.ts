@@ -21,8 +21,8 @@ import { waitForExit } from './wait-for-exit.ts'
 const MAX_OUTPUT_BYTES = 1024 * 1024
 /** Bytes of a character in UTF-8 after its first, at most. */
 const MAX_UTF8_TAIL = 3
-/** How long a connection may stay before its credential is asked for again. */
-const REAUTHORISE_MS = 15 * 60 * 1000
+/** How long a connection may stay before its right to is asked for again. */
+export const REAUTHORISE_MS = 15 * 60 * 1000
 
 /** A process to start, as `POST /sessions` of sandboxd takes it. */
 export interface ProcessRequest {
@@ -104,7 +104,7 @@ interface Entry {
 
 /**
  * When a connection has to show its right again; undefined: never, because its credential does not end. A plain one cannot
- * come back, so it has all the time that its credential has.
+ * come back, so it has all the time that its credential has, and control asks for it.
  */
 function reauthoriseAt(
   { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,

@@ -2,6 +2,7 @@ import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/con
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import { AUDIT_DROPS_MIGRATION, AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
 import { CUT_MIGRATIONS, CutOutbox, ENDED_LOGIN_MIGRATION } from './cut-outbox.ts'
+import { PLAIN_STAYS_MIGRATION, PlainStays } from './plain-stays.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { SharingStore } from './sharing-store.ts'
 import type { SandboxState } from './state.ts'
@@ -41,6 +42,7 @@ const MIGRATIONS: readonly string[] = [
   ...CONTAINER_MIGRATIONS,
   ENDED_LOGIN_MIGRATION,
   AUDIT_DROPS_MIGRATION,
+  PLAIN_STAYS_MIGRATION,
 ]
 
 /**
@@ -56,6 +58,8 @@ export class SandboxStore {
   readonly audit: AuditOutbox
   /** Connections that are still to be cut, and sign-ins that ended. */
   readonly cuts: CutOutbox
+  /** Plain connections whose rights can end. */
+  readonly stays: PlainStays
   /** What the object remembers of its container, where it has one. */
   readonly container: ContainerStore
 
@@ -64,6 +68,7 @@ export class SandboxStore {
     this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
     this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     this.cuts = new CutOutbox((query, ...bindings) => this.#exec(query, ...bindings))
+    this.stays = new PlainStays((query, ...bindings) => this.#exec(query, ...bindings))
     this.container = new ContainerStore((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()

@@ -1,0 +1,259 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
+import { eventually, rejectionOf, type RawWebSocket } from '@sandwire/testing'
+import { createLog } from '../src/log.ts'
+import type { AttachCall } from '../src/sandbox/call.ts'
+import type { Selector } from '../src/sandbox/cut-outbox.ts'
+import { isDue } from '../src/sandbox/plain-stays.ts'
+import { Reauthorising } from '../src/sandbox/reauthorising.ts'
+import { SandboxStore } from '../src/sandbox/store.ts'
+import { sqlOf } from './support/bun-sql.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const ID = '0'.repeat(32)
+const MINUTE_MS = 60_000
+const QUARTER_MS = 15 * MINUTE_MS
+
+const CALL: AttachCall = {
+  ...{ identity: 'ada', name: 'Ada', scopes: ['connect', 'exec'], address: '', requestId: 'r', query: '' },
+  ...{ dialect: 'plain', session: 's1', isIdempotent: false },
+} as const
+
+function open() {
+  const store = new SandboxStore(sqlOf(new Database(':memory:')))
+  const settings = {
+    network: { policy: 'none', allow: [] },
+    limits: DEFAULT_SANDBOX_LIMITS,
+    env: {},
+  } as const
+  const state = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 } as const
+  store.insert({ id: ID, owner: 'owner', name: 'dev', createdMs: 0, lastActivityMs: 0, settings, state })
+  const clock = { nowMs: 1_000_000 }
+  const cuts: Selector[] = []
+  const asked: unknown[] = []
+  const account = { keeps: false, welcomes: async (): Promise<boolean> => true }
+  const reauthorising = new Reauthorising({
+    store,
+    cutting: { cut: async (selector) => void cuts.push(selector) },
+    registrar: {
+      keeps: async () => account.keeps,
+      welcomes: (_, stay) => {
+        asked.push(stay)
+        return account.welcomes()
+      },
+    },
+    lookMs: MINUTE_MS,
+    nowMs: () => clock.nowMs,
+    log: createLog(
+      () => undefined,
+      () => 0,
+    ),
+  })
+  return {
+    ...{ store, clock, cuts, asked, account, reauthorising },
+    give(grant: string, role: 'collaborator' | 'viewer' = 'collaborator', expiresMs = 1e15): void {
+      const about = { label: '', createdMs: 0, ownerName: '', holder: { account: 'ada', name: '' } }
+      store.sharing.insertGrant({ id: grant, role, expiresMs, ...about }, undefined)
+    },
+    async attach(call: Partial<AttachCall>, grant?: string): Promise<void> {
+      reauthorising.remember(await reauthorising.foresee({ ...CALL, ...call }, grant))
+    },
+    async pass(ms: number): Promise<void> {
+      clock.nowMs += ms
+      await reauthorising.ring()
+    },
+  }
+}
+
+describe('(threat T6) a plain connection', () => {
+  test('is asked about before a quarter of an hour is over, again and again, and stays while its right does', async () => {
+    const made = open()
+    made.give('g1')
+    await made.attach({ login: 'l1', issuedMs: 5 }, 'g1')
+    await made.pass(12 * MINUTE_MS)
+    expect(made.asked).toEqual([])
+    await made.pass(MINUTE_MS)
+    expect(made.asked).toMatchObject([{ login: 'l1', issuedMs: 5, isKept: false }])
+    await made.pass(12 * MINUTE_MS)
+    expect(made.asked.length).toBe(1)
+    await made.pass(MINUTE_MS)
+    expect(made.asked.length).toBe(2)
+    expect(made.cuts).toEqual([])
+  })
+
+  test('whose sign-in has ended is cut, and nobody else', async () => {
+    const made = open()
+    made.give('g1')
+    await made.attach({ login: 'l1' }, 'g1')
+    await made.attach({ session: 's2', identity: 'owner' })
+    made.account.welcomes = async () => false
+    await made.pass(QUARTER_MS)
+    expect(made.cuts).toEqual([{ identity: 'ada', session: 's1', login: 'l1', grant: 'g1' }])
+    await made.pass(QUARTER_MS)
+    expect(made.cuts.length).toBe(1)
+  })
+
+  test.each([
+    ['was withdrawn', (made: ReturnType<typeof open>) => void made.store.sharing.removeGrant('g1')],
+    [
+      'was withdrawn, though another was given',
+      (made: ReturnType<typeof open>) => {
+        made.store.sharing.removeGrant('g1')
+        made.give('g2')
+      },
+    ],
+    [
+      'has expired',
+      (made: ReturnType<typeof open>) => {
+        made.store.sharing.removeGrant('g1')
+        made.give('g1', 'collaborator', made.clock.nowMs)
+      },
+    ],
+    [
+      'lets watch only',
+      (made: ReturnType<typeof open>) => {
+        made.store.sharing.removeGrant('g1')
+        made.give('g1', 'viewer')
+      },
+    ],
+  ])('whose grant %s is cut', async (_, change) => {
+    const made = open()
+    made.give('g1')
+    await made.attach({}, 'g1')
+    change(made)
+    await made.pass(QUARTER_MS)
+    expect(made.cuts).toEqual([{ identity: 'ada', session: 's1', grant: 'g1' }])
+  })
+
+  test('stays while its account does not answer, and is asked about at the next look', async () => {
+    const made = open()
+    await made.attach({ identity: 'owner', login: 'l1' })
+    made.account.welcomes = () => Promise.reject(new Error('away'))
+    await made.pass(QUARTER_MS)
+    expect(made.cuts).toEqual([])
+    made.account.welcomes = async () => false
+    await made.pass(MINUTE_MS)
+    expect(made.cuts).toEqual([{ identity: 'owner', session: 's1', login: 'l1' }])
+  })
+
+  test('is remembered with whether its sign-in is one that the account keeps', async () => {
+    const made = open()
+    made.account.keeps = true
+    await made.attach({ identity: 'owner', login: 'l1', token: 't1' })
+    expect(made.store.stays.all()).toEqual([
+      {
+        ...{ session: 's1', identity: 'owner', login: 'l1', token: 't1', isKept: true },
+        checkedMs: made.clock.nowMs,
+      },
+    ])
+  })
+
+  test('is not remembered when nothing of its right can end, nor is one that resumes', async () => {
+    const made = open()
+    await made.attach({ identity: 'owner' })
+    await made.attach({ identity: 'owner', login: 'l1', dialect: 'v1' })
+    expect(made.store.stays.all()).toEqual([])
+  })
+
+  test('is refused while more are remembered than there can be', async () => {
+    const made = open()
+    const stay = { identity: 'owner', login: 'l1', isKept: false }
+    for (let number = 0; number < 10_000; number += 1)
+      made.store.stays.add({ session: `s${number}`, ...stay }, 0)
+    const refused = await rejectionOf(made.attach({ identity: 'owner', login: 'l1', session: 'more' }))
+    expect(refused).toMatchObject({ code: 'rate_limited', retryAfterMs: MINUTE_MS })
+    expect(refused).toBeInstanceOf(SandwireError)
+  })
+})
+
+test('a right is due before it is too old, and when the clock was set back', () => {
+  const at = (nowMs: number) => ({ nowMs, mostMs: QUARTER_MS, lookMs: MINUTE_MS })
+  const stay = { checkedMs: 100 * MINUTE_MS }
+  expect(isDue(stay, at(112 * MINUTE_MS))).toBe(false)
+  expect(isDue(stay, at(113 * MINUTE_MS))).toBe(true)
+  expect(isDue(stay, at(99 * MINUTE_MS))).toBe(true)
+})
+
+/** Replaces a part of control that must be there. */
+function replaced(script: string, part: RegExp, by: string): string {
+  if (!part.test(script)) throw new Error(`Control has no ${part.source}`)
+  return script.replace(part, by)
+}
+
+describe('with the real sandboxd, and sandboxes that never hear of the end of a sign-in', () => {
+  let sandboxes: RealSandboxes
+  let control: RunningControl
+  beforeAll(async () => {
+    sandboxes = new RealSandboxes()
+    control = await startControl({
+      birthplace: sandboxes,
+      config: { limits: UNLIMITED, alarmMs: 200 },
+      bindings: { JWT_SECRET },
+      alter: (script) =>
+        replaced(
+          replaced(script, /REAUTHORISE_MS = [^,;]+/, 'REAUTHORISE_MS = 1'),
+          /endLogin\(login, endedMs\) \{/,
+          'endLogin(login, endedMs) { return { ok: true }',
+        ),
+    })
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  async function attachPlain(person: Person, sandbox: string): Promise<RawWebSocket> {
+    const { headers } = person
+    const handshake = await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers })
+    if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
+    return handshake.socket
+  }
+
+  test('(threat T6) a plain connection ends with the sign-in that it came by, and others go on', async () => {
+    const owner = new Person(control, TOKEN)
+    const made = await owner.post('/api/sandboxes', { name: 'dev' })
+    const sandbox = textIn(made, 'id')
+    const [bob, eve] = await Promise.all([
+      Person.named(control, 'bob', { jti: 'b' }),
+      Person.named(control, 'eve', { jti: 'e' }),
+    ])
+    for (const person of [bob, eve]) {
+      const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox: 'dev' })
+      await person.post('/api/grants/redeem', { link: linkIn(grant) })
+    }
+    await using own = await attachPlain(owner, sandbox)
+    await using guest = await attachPlain(bob, sandbox)
+    await using other = await attachPlain(eve, sandbox)
+    expect((await bob.post('/api/signout', undefined)).status).toBe(204)
+    expect((await guest.closed).frame).toEqual({ code: 4435, reason: 'revoked' })
+    await eventually(() => control.log.some((line) => line.includes('"reauthorise_refused"')), {
+      what: 'the log line',
+      timeoutMs: 15_000,
+    })
+    for (const socket of [own, other]) {
+      await socket.sendFrame({ opcode: 2, payload: new TextEncoder().encode('there\n') })
+      expect(new TextDecoder().decode((await socket.nextFrame()).payload.subarray(1))).toBe('there\n')
+    }
+  }, 40_000)
+
+  test('(threat T6) so does that of a guest, whose sign-in the account keeps', async () => {
+    const owner = new Person(control, TOKEN)
+    const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'shared' }), 'id')
+    const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox })
+    const told = await new Person(control, undefined).post('/api/grants/redeem', {
+      link: linkIn(grant),
+      name: 'Gus',
+    })
+    const guest = new Person(control, textIn(told, 'token'))
+    await using socket = await attachPlain(guest, sandbox)
+    await socket.sendFrame({ opcode: 2, payload: new TextEncoder().encode('there\n') })
+    expect((await socket.nextFrame()).opcode).toBe(2)
+    expect((await guest.post('/api/signout', undefined)).status).toBe(204)
+    expect((await socket.closed).frame).toEqual({ code: 4435, reason: 'revoked' })
+  }, 40_000)
+})
