@@ -20,6 +20,7 @@ import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
 import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
+import { openWorkspace } from './workspace/open-workspace.ts'
 
 function fail(message: string, hint: string): never {
   process.stderr.write(`sandboxd: ${message}\nhint: ${hint}\n`)
@@ -155,6 +156,7 @@ async function main(): Promise<void> {
   const server = await open(address, {
     settings,
     registry,
+    workspace: openWorkspace(workspace),
     log,
     mintRequestId: () => randomText(8),
     now,

@@ -14,7 +14,7 @@ import { parseAttach } from './http/attach-parameters.ts'
 import { narrowRole } from './http/narrow-role.ts'
 import type { Caller } from './http/caller.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
-import { respondError, respondJson } from './http/respond.ts'
+import { respondDetail, respondError, respondJson } from './http/respond.ts'
 import { checkRoute, checkStart } from './http/route-rights.ts'
 import { readUpgrade } from './http/upgrade.ts'
 import type { Log } from './log.ts'
@@ -22,6 +22,8 @@ import type { SessionHost } from './sessions/session-host.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
 import type { Settings } from './settings.ts'
+import { CONTRACT_PREFIX } from './workspace/routes/index.ts'
+import type { Workspace } from './workspace/routes/route.ts'
 
 /** Where to listen. */
 export type ListenAddress =
@@ -31,6 +33,7 @@ export type ListenAddress =
 export interface ServerDependencies {
   readonly settings: Settings
   readonly registry: SessionRegistry
+  readonly workspace: Workspace
   readonly log: Log
   readonly mintRequestId: () => string
   /** Monotonic milliseconds, and the wall time at which they were zero. */
@@ -40,8 +43,11 @@ export interface ServerDependencies {
   readonly wallClock: () => number
 }
 
-/** Largest request body Bun accepts; routes have smaller ones of their own. */
-const MAX_REQUEST_BYTES = 1024 * 1024
+/** Bun bounds no body: it reads only as fast as a route does, and every route bounds what it holds. */
+const MAX_REQUEST_BYTES = Number.MAX_SAFE_INTEGER
+
+/** How long a request about files may move no byte: a disk may be slow, and so may whoever takes the bytes. Bun's own is 10 s. */
+const WORKSPACE_IDLE_SECONDS = 120
 
 /** A request and what it is known by. */
 interface Call {
@@ -130,8 +136,9 @@ class App {
     const { requestsPerSecond } = deps.settings
     this.#requests = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     this.#strangers = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
-    const { registry, epochMs, settings } = deps
-    this.#api = new Api({ registry, epochMs, version: settings.version, refusals: this.#refusals })
+    const { registry, workspace, epochMs, settings } = deps
+    const { version } = settings
+    this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals })
   }
 
   open(hosts: ReadonlySet<string>): void {
@@ -154,9 +161,9 @@ class App {
     return respondError(new SandwireError('internal', 'Internal error'), this.#deps.mintRequestId())
   }
 
-  #refuse(error: SandwireError, requestId: string): Response {
+  #refuse(error: SandwireError, requestId: string, respond = respondError): Response {
     this.#noteRefusal(error, requestId)
-    return respondError(error, requestId)
+    return respond(error, requestId)
   }
 
   #noteRefusal(error: SandwireError, requestId: string): void {
@@ -194,8 +201,10 @@ class App {
 
   /** Answers a caller that is known, under the request id it came with. */
   async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
+    const { pathname } = call.url
     try {
-      if (call.url.pathname === '/attach') return this.#attach(call, caller)
+      if (pathname === '/attach') return this.#attach(call, caller)
+      if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
       return await this.#api.handle({
         request: call.request,
         url: call.url,
@@ -204,9 +213,9 @@ class App {
       })
     } catch (caught) {
       const error = SandwireError.from(caught)
-      const response = this.#refuse(error, call.requestId)
-      if (error.code === 'method_not_allowed')
-        response.headers.set('allow', methodsOf(call.url.pathname).join(', '))
+      const respond = pathname.startsWith(CONTRACT_PREFIX) ? respondDetail : respondError
+      const response = this.#refuse(error, call.requestId, respond)
+      if (error.code === 'method_not_allowed') response.headers.set('allow', methodsOf(pathname).join(', '))
       return response
     }
   }

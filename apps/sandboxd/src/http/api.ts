@@ -3,7 +3,7 @@ import { closeAttachments } from './attachment-routes.ts'
 import type { Caller } from './caller.ts'
 import { renderMetrics } from './metrics.ts'
 import { respondJson } from './respond.ts'
-import { checkRoute } from './route-rights.ts'
+import { checkChange, checkRoute } from './route-rights.ts'
 import {
   createSession,
   endSession,
@@ -14,11 +14,14 @@ import {
   signalSession,
 } from './session-routes.ts'
 import { latest, toWall, viewSession } from './session-view.ts'
+import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
+import type { Workspace, WorkspaceRoute } from '../workspace/routes/route.ts'
 
 export interface ApiDependencies extends SessionRouteDependencies {
   readonly version: string
   /** How often each error was answered. */
   readonly refusals: ReadonlyMap<string, number>
+  readonly workspace: Workspace
 }
 
 /** What a route is given. */
@@ -29,15 +32,20 @@ interface Call {
   readonly requestId: string
 }
 
-/** The same, with the session id in the path, or an empty one. */
+/** The same, with the id in the path, or an empty one. */
 interface RoutedCall extends Call {
   readonly id: string
 }
 
 type Route = (call: RoutedCall, deps: ApiDependencies) => Response | Promise<Response>
 
-/** Every HTTP route behind the credential, by method; `:id` is any one segment. */
-const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
+interface Row {
+  readonly run: Route
+  /** Parameters that it takes; all others are refused. */
+  readonly parameters: readonly string[] | 'any'
+}
+
+const OWN_ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/__meta/version': { GET: (_, deps) => showVersion(deps) },
   '/activity': { GET: (_, deps) => showActivity(deps) },
   '/metrics': { GET: (_, deps) => showMetrics(deps) },
@@ -54,13 +62,41 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/attachments/close': { POST: ({ request }, deps) => closeAttachments(request, deps) },
 }
 
-/** Parameters that a route takes; all others take none. */
-const PARAMETERS: Readonly<Record<string, readonly string[]>> = { '/sessions/:id/output': ['from'] }
+/** Parameters that these routes take; all others take none. */
+const OWN_PARAMETERS: Readonly<Record<string, readonly string[]>> = { '/sessions/:id/output': ['from'] }
+
+function mapRows<T>(
+  routes: Readonly<Record<string, Readonly<Record<string, T>>>>,
+  toRow: (route: T, path: string) => Row,
+): Record<string, Readonly<Record<string, Row>>> {
+  return Object.fromEntries(
+    Object.entries(routes).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, route]) => [method, toRow(route, path)])),
+    ]),
+  )
+}
+
+function workspaceRow({ right, parameters, handle }: WorkspaceRoute): Row {
+  return {
+    parameters,
+    run: (call, deps) => {
+      if (right === 'change') checkChange(call.caller)
+      return handle(call, deps)
+    },
+  }
+}
+
+/** Every HTTP route behind the credential, by method; `:id` is any one segment. */
+const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+  ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
+  ...mapRows(WORKSPACE_ROUTES, workspaceRow),
+}
 
 /** Throws `bad_request` for a parameter that the route does not know: it was meant to do something. */
-function checkQuery(pattern: string, query: URLSearchParams): void {
-  const known = PARAMETERS[pattern] ?? []
-  const unknown = [...query.keys()].find((name) => !known.includes(name))
+function checkQuery({ parameters }: Row, query: URLSearchParams): void {
+  if (parameters === 'any') return
+  const unknown = [...query.keys()].find((name) => !parameters.includes(name))
   if (unknown === undefined) return
   const shown = unknown.replace(/\p{C}/gu, '').slice(0, 40)
   throw new SandwireError('bad_request', `Cannot use parameter "${shown}": unknown`)
@@ -95,17 +131,19 @@ export class Api {
     const route = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (route === undefined) throw new SandwireError('method_not_allowed', 'Cannot use this method here')
     checkRoute(call.caller, `${method} ${pattern}`)
-    checkQuery(pattern, call.url.searchParams)
-    return route({ ...call, id }, this.#deps)
+    checkQuery(route, call.url.searchParams)
+    return route.run({ ...call, id }, this.#deps)
   }
 }
 
 function find(pathname: string): { pattern: string | undefined; id: string } {
   if (Object.hasOwn(ROUTES, pathname) && !pathname.includes(':')) return { pattern: pathname, id: '' }
-  const [, folder, id, ...rest] = pathname.split('/')
-  const pattern = [`/${folder ?? ''}/:id`, ...rest].join('/')
-  if (id === undefined || id === '' || !Object.hasOwn(ROUTES, pattern)) return { pattern: undefined, id: '' }
-  return { pattern, id }
+  const segments = pathname.split('/')
+  for (const [at, id] of segments.entries()) {
+    const pattern = segments.with(at, ':id').join('/')
+    if (id !== '' && Object.hasOwn(ROUTES, pattern)) return { pattern, id }
+  }
+  return { pattern: undefined, id: '' }
 }
 
 function showVersion({ version }: ApiDependencies): Response {

@@ -21,6 +21,14 @@ export function respondError(error: SandwireError, requestId: string): Response 
   )
 }
 
+/** An error as the contract of workspaces has it. */
+export function respondDetail({ code, message }: SandwireError, requestId: string): Response {
+  return respondJson(
+    { detail: message },
+    { status: ERRORS[code].status, headers: { 'x-request-id': requestId } },
+  )
+}
+
 export function refuse(code: ErrorCode, message: string): never {
   throw new SandwireError(code, message)
 }

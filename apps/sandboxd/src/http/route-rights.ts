@@ -1,4 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
+import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
 import type { Caller, Standing } from './caller.ts'
 
 type Row = readonly Exclude<Standing, 'bearer'>[]
@@ -8,6 +9,13 @@ const DRIVER: Row = ['driver']
 const CONTROL_OR_DRIVER: Row = ['control', 'driver']
 const PEOPLE: Row = ['driver', 'collaborator', 'viewer']
 const ANYONE: Row = ['control', 'driver', 'collaborator', 'viewer']
+
+/** Files are for whoever may drive; control sees none of them. What changes them needs `exec` as well. */
+const WORKSPACE_RIGHTS: Readonly<Record<string, Row>> = Object.fromEntries(
+  Object.entries(WORKSPACE_ROUTES).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => [`${method} ${path}`, DRIVER]),
+  ),
+)
 
 /** Who may use which route, one row each. Whoever has the secret may use all; a route without a row is for nobody else. */
 export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
@@ -25,6 +33,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
   'POST /sessions/:id/signal': CONTROL_OR_DRIVER,
   'GET /sessions/:id/output': PEOPLE,
   'POST /attachments/close': CONTROL,
+  ...WORKSPACE_RIGHTS,
 }
 
 /** Throws `forbidden` unless the caller may use the route, named as in the table. */
@@ -33,6 +42,11 @@ export function checkRoute({ standing }: Caller, route: string): void {
   const row = Object.hasOwn(ROUTE_RIGHTS, route) ? ROUTE_RIGHTS[route] : undefined
   if (row?.includes(standing) === true) return
   throw new SandwireError('forbidden', `Cannot use this route as ${standing}`)
+}
+
+/** Throws `forbidden` unless the caller may change files: whoever can do that decides what runs later. */
+export function checkChange({ exec }: Caller): void {
+  if (!exec) throw new SandwireError('forbidden', 'Cannot change files: this connection may not run commands')
 }
 
 /** Throws `forbidden` unless the caller may start processes. */

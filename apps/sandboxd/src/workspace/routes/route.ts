@@ -1,0 +1,35 @@
+import type { Caller } from '../../http/caller.ts'
+import type { Files } from '../files.ts'
+import type { RunTool } from '../tool.ts'
+
+/** What the routes of a workspace work with. */
+export interface Workspace {
+  readonly files: Files
+  readonly runTool: RunTool
+  /** Absolute path of the workspace, to name it; never to reach into it. */
+  readonly root: string
+}
+
+/** What a route is given. */
+export interface WorkspaceCall {
+  readonly request: Request
+  readonly url: URL
+  readonly caller: Caller
+  readonly requestId: string
+  /** The segment that `:id` stands for, or an empty text. */
+  readonly id: string
+}
+
+export interface WorkspaceRoute {
+  /** Whoever may drive may read; to change something takes the right to run commands as well. */
+  readonly right: 'read' | 'change'
+  /** Parameters that it takes; all others are refused, unless it ignores them. */
+  readonly parameters: readonly string[] | 'any'
+  readonly handle: (
+    call: WorkspaceCall,
+    deps: { readonly workspace: Workspace },
+  ) => Response | Promise<Response>
+}
+
+/** Routes by path and method; `:id` in a path is any one segment. */
+export type WorkspaceRoutes = Readonly<Record<string, Readonly<Record<string, WorkspaceRoute>>>>
