@@ -16,7 +16,8 @@ export interface ChildPlan {
   /** Absolute path of what is executed, and all its arguments including the zeroth. */
   readonly file: string
   readonly argv: readonly string[]
-  readonly stdio: readonly [number, number, number]
+  /** What the child has as descriptors 0, 1, 2 and so on. */
+  readonly stdio: readonly [number, number, number, ...number[]]
   /** True makes the child lead a session of its own before it executes. */
   readonly leadsSession: boolean
 }

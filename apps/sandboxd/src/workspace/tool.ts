@@ -2,7 +2,7 @@
 export interface ToolPlan {
   /** The program and its arguments, none of them from a shell. */
   readonly argv: readonly [string, ...string[]]
-  /** Open folder that it starts in. It stays the caller's to close. */
+  /** Open folder that it starts in. It stays the caller's to close, and open until the program has been started. */
   readonly folder: number
   /** All of its environment but PATH, HOME and the language, which are the user's. */
   readonly env?: Readonly<Record<string, string>>
@@ -26,5 +26,8 @@ export interface RunningTool {
   }>
 }
 
-/** Runs a program as the user of the workspace; throws `command_not_found` when it is not installed. */
-export type RunTool = (plan: ToolPlan) => RunningTool
+/**
+ * Runs a program as the user of the workspace, once it is its turn. Rejects with `command_not_found` when it is not installed,
+ * with `rate_limited` when too many wait, and with the signal's reason when that comes before its turn.
+ */
+export type RunTool = (plan: ToolPlan) => Promise<RunningTool>

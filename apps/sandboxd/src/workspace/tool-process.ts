@@ -1,0 +1,135 @@
+import { Child, type ChildPlan } from '../processes/child.ts'
+import { closeFd, kill, readableBytes } from '../processes/libc.ts'
+import { OutputReader } from '../processes/output-reader.ts'
+import { PipeInput } from '../processes/pipe-input.ts'
+import { openPipes, type Pipes } from '../processes/pipes.ts'
+import { fail, isFailure } from '../processes/resolve-command.ts'
+import type { SpawnFailure } from '../processes/process.ts'
+import type { StartOptions } from '../processes/start-options.ts'
+import type { RunningTool } from './tool.ts'
+
+/** What is kept of stderr: enough for a message, whatever a program says. */
+const STDERR_TAIL_BYTES = 8 * 1024
+/** How often stderr is looked at after the program has ended, while somebody else keeps it open. */
+const LOOK_MS = 5
+
+/** What is done around a program, besides running it. */
+export interface ToolOptions {
+  readonly start: StartOptions
+  readonly stdin: Uint8Array | undefined
+  readonly signal: AbortSignal | undefined
+  readonly timeMs: number
+}
+
+/** Starts a program on real pipes, with an open folder as descriptor 3. */
+export function startTool(
+  plan: Omit<ChildPlan, 'stdio' | 'leadsSession'>,
+  folder: number,
+  options: ToolOptions,
+): ToolProcess | SpawnFailure {
+  const pipes = openPipes()
+  if (pipes === undefined) return fail('spawn_failed', plan.spec.argv[0], 'no pipe can be opened')
+  const child = Child.spawn({ ...plan, stdio: [...pipes.child, folder], leadsSession: true }, options.start)
+  for (const fd of pipes.child) closeFd(fd)
+  if (!isFailure(child)) return new ToolProcess(child, pipes, options)
+  for (const fd of [pipes.stdin, pipes.stdout, pipes.stderr]) closeFd(fd)
+  return child
+}
+
+/** A program that runs, until nothing of it is left. */
+export class ToolProcess implements RunningTool {
+  readonly stdout: ReadableStream<Uint8Array>
+  readonly stderr: Promise<string>
+  readonly exited: RunningTool['exited']
+  readonly #child: Child
+  #isLate = false
+
+  constructor(child: Child, pipes: Pipes, { stdin, signal, timeMs }: ToolOptions) {
+    this.#child = child
+    feed(pipes.stdin, stdin)
+    const end = (): void => this.#end()
+    const timer = setTimeout(() => {
+      this.#isLate = true
+      end()
+    }, timeMs)
+    signal?.addEventListener('abort', end, { once: true })
+    if (signal?.aborted === true) end()
+    // Not before: a process that left the family may keep the output open.
+    this.stdout = streamOutput(pipes.stdout, end, () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+    })
+    this.exited = this.#awaitExit()
+    this.stderr = readTail(pipes.stderr, this.exited)
+  }
+
+  async #awaitExit(): Promise<Awaited<RunningTool['exited']>> {
+    const status = await this.#child.exited
+    const isLate = this.#isLate
+    // What it left behind in its group would keep its output open.
+    if (kill(-this.#child.pid, 0) === 0) await this.#child.terminate()
+    return { ...status, isLate }
+  }
+
+  /** Ends the program and all that it started. */
+  #end(): void {
+    void this.#child.terminate()
+  }
+}
+
+/** Writes what a program is given, then ends its input; a program that does not read it is let be. */
+function feed(fd: number, bytes: Uint8Array | undefined): void {
+  const input = new PipeInput(fd, { settled: () => undefined, closed: () => undefined })
+  if (bytes !== undefined) input.write(bytes)
+  input.end()
+}
+
+/** Output read only as fast as somebody takes it. `over` comes once, after its end or after `cancelled`. */
+function streamOutput(fd: number, cancelled: () => void, over: () => void): ReadableStream<Uint8Array> {
+  const reader = Bun.file(fd).stream().getReader()
+  const close = async (): Promise<void> => {
+    over()
+    try {
+      await reader.cancel()
+    } catch {
+      // An errored stream has let go of the descriptor already.
+    }
+    closeFd(fd)
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (value !== undefined && value.byteLength > 0) controller.enqueue(value)
+        if (!done) return
+        controller.close()
+        await close()
+      },
+      async cancel() {
+        cancelled()
+        await close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** The end of what a program says, until it has ended and nothing of it waits to be read. */
+async function readTail(fd: number, exited: Promise<unknown>): Promise<string> {
+  let tail = Buffer.alloc(0)
+  const ended = Promise.withResolvers<void>()
+  const reader = new OutputReader(fd, {
+    chunk: (bytes) => {
+      tail = Buffer.concat([tail, bytes]).subarray(-STDERR_TAIL_BYTES)
+    },
+    ended: ended.resolve,
+  })
+  const drained = async (): Promise<void> => {
+    await exited
+    while (!reader.isDrained || readableBytes(fd) > 0) await Bun.sleep(LOOK_MS)
+  }
+  await Promise.race([ended.promise, drained()])
+  await reader.stop()
+  closeFd(fd)
+  return tail.toString()
+}
