@@ -51,6 +51,43 @@ test('an entry that comes twice is one row', () => {
   expect(count()).toBe(2)
 })
 
+test('what a sandbox refused later is a row beside the one that was let, and takes nothing back', () => {
+  const { store } = open()
+  const join = { id: 'r1.session.join', requestId: 'r1', action: 'session.join', sandbox: 's1' } as const
+  store.add([entry({ ...join, actor: 'bob', session: 's1.x' })], OWNER, NOW)
+  store.add([entry({ id: 'r2.exec', requestId: 'r2', action: 'exec', sandbox: 's1' })], OWNER, NOW)
+  const refusals = [
+    { requestId: 'r1', code: 'forbidden' },
+    { requestId: 'r2', code: 'command_not_found' },
+    { requestId: 'invented', code: 'forbidden' },
+  ] as const
+  store.addRefusals('s1', refusals, OWNER, NOW + 1)
+  store.addRefusals('s1', refusals, OWNER, NOW + 2)
+  expect(store.page({ limit: 10 }, NOW + 2).rows).toMatchObject([
+    { requestId: 'r2', outcome: 'allowed', code: 'command_not_found', atMs: NOW + 1 },
+    { requestId: 'r1', outcome: 'refused', code: 'forbidden', actor: 'bob', session: 's1.x', atMs: NOW + 1 },
+    { requestId: 'r2', outcome: 'allowed', code: null, atMs: NOW },
+    { requestId: 'r1', outcome: 'allowed', code: null, atMs: NOW },
+  ])
+})
+
+test('a sandbox says nothing of what was done in another, nor of what is no attach', () => {
+  const { store, count } = open()
+  store.add([entry({ id: 'r1.session.join', requestId: 'r1', sandbox: 's1' })], OWNER, NOW)
+  store.add([entry({ id: 'r2.sandbox.stop', requestId: 'r2', sandbox: 's2' })], OWNER, NOW)
+  store.add(
+    [entry({ id: 'r3.session.join', requestId: 'r3', sandbox: 's2', outcome: 'refused' })],
+    OWNER,
+    NOW,
+  )
+  const told = ['r1', 'r2', 'r3', 'r1.session.join'].map((requestId) => ({
+    requestId,
+    code: 'forbidden' as const,
+  }))
+  store.addRefusals('s2', told, OWNER, NOW)
+  expect(count()).toBe(3)
+})
+
 test('rows come newest first, page by page, each once', () => {
   const { store } = open()
   // Two of the same time, and one that arrives late.

@@ -70,6 +70,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     provider,
     sandboxd,
     publicKey: 'k',
+    refusals: { hear: async () => undefined },
     settings: {
       sleepAfterMs: 600_000,
       alarmMs: 30_000,

@@ -72,6 +72,7 @@ export function createSocketHandlers(
       data.host.connected(
         data.link,
         {
+          requestId: data.requestId,
           send: (frame) => sendFrame(socket, frame),
           sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
           close: (code, reason) => {

@@ -1,4 +1,5 @@
-import { type AuditEntry, cleanEntry } from '../audit/entry.ts'
+import { type AuditEntry, cleanEntry, isRefusal } from '../audit/entry.ts'
+import type { LateRefusal } from '../sandbox/late-refusals.ts'
 import type { Action } from '../audit/actions.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
 import { AuditShares } from './audit-shares.ts'
@@ -7,6 +8,9 @@ import { AuditShares } from './audit-shares.ts'
 export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
 /** Rows removed at a time, a few times what one delivery adds: no request waits for a long clean-up. */
 const PRUNED_AT_ONCE = 500
+
+/** What can be refused behind an answer: rows of these, whose ids end with them, may get another one. */
+const LATE_ACTIONS: readonly Action[] = ['session.start', 'session.join', 'exec']
 
 /** `seq` is the order of arrival; rows are told in the order of their times. */
 export const AUDIT_MIGRATIONS: readonly string[] = [
@@ -111,10 +115,46 @@ export class AuditStore {
   /** Adds rows to the audit of `owner`; one that is there already is not added again. */
   add(entries: readonly AuditEntry[], owner: string, nowMs: number): void {
     const added = entries.map(cleanEntry).filter((entry) => this.#insert(entry))
-    this.#shares.add(added.map(({ actor }) => actor))
+    this.#added(
+      added.map(({ actor }) => actor),
+      owner,
+      nowMs,
+    )
+  }
+
+  /**
+   * Adds what a sandbox says became of what was let in: a row beside the one that says so, which tells who and what. Nothing
+   * is taken back, so that a sandbox can make nobody's row disappear, and one about a request that has no row is none.
+   */
+  addRefusals(sandbox: string, refusals: readonly LateRefusal[], owner: string, nowMs: number): void {
+    const actors = refusals.flatMap((refusal) => this.#copyAsRefused(sandbox, refusal, nowMs))
+    this.#added(actors, owner, nowMs)
+  }
+
+  /** Keeps the bounds after rows of these were added. */
+  #added(actors: readonly string[], owner: string, nowMs: number): void {
+    this.#shares.add(actors)
     this.prune(nowMs)
     for (const { actor, held } of this.#shares.surplus(owner, PRUNED_AT_ONCE))
       this.#delete('SELECT seq FROM audit WHERE actor = ? ORDER BY seq LIMIT ?', actor, held)
+  }
+
+  /** Returns whose row it was. */
+  #copyAsRefused(sandbox: string, { requestId, code }: LateRefusal, nowMs: number): readonly string[] {
+    const same =
+      'actor, actor_name, action, sandbox, sandbox_name, session, address, template, command, login'
+    return this.#sql
+      .exec(
+        `INSERT INTO audit (id, at_ms, outcome, code, request_id, grant_id, account, ${same})
+         SELECT id || '.late', ?, ?, ?, request_id, grant_id, account, ${same} FROM audit
+         WHERE id IN (?, ?, ?) AND sandbox = ? AND outcome = 'allowed' AND code IS NULL
+         ON CONFLICT (id) DO NOTHING RETURNING actor`,
+        ...[nowMs, isRefusal(code) ? 'refused' : 'allowed', code],
+        ...LATE_ACTIONS.map((action) => `${requestId}.${action}`),
+        sandbox,
+      )
+      .toArray()
+      .map((row) => textOf(row, 'actor'))
   }
 
   /** Removes some of what is too old. */

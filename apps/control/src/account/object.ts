@@ -9,6 +9,7 @@ import type { Env } from '../env.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
+import type { LateRefusal } from '../sandbox/late-refusals.ts'
 import type { SandboxObject } from '../sandbox/object.ts'
 import type { PlainStay } from '../sandbox/plain-stays.ts'
 import type { SandboxView } from '../sandbox/record.ts'
@@ -228,6 +229,11 @@ export class AccountObject extends DurableObject<Env> {
       this.#audit.add(entries, owner, Date.now())
       await this.#watchAudit()
     })
+  }
+
+  /** Writes down what became of attaches that were let in and then refused by their sandbox. `owner` is this account. */
+  recordRefusals(owner: string, sandbox: string, refusals: readonly LateRefusal[]): Promise<Outcome<void>> {
+    return this.#run(() => this.#audit.addRefusals(sandbox, refusals, owner, Date.now()))
   }
 
   readAudit(query: AuditQuery): Promise<Outcome<AuditPage>> {

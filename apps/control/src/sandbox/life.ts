@@ -7,6 +7,7 @@ import type { Provider } from '../providers/provider.ts'
 import { type Access, accessOf, type Need, requireAccess, standingOf } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import { isIdle, sleepAfter } from './idle.ts'
+import type { LateRefusals } from './late-refusals.ts'
 import { noSuchSandbox } from './missing.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
@@ -39,6 +40,8 @@ export interface LifeDependencies {
   readonly provider: Provider
   readonly index: SandboxIndex
   readonly sandboxd: (sandbox: string) => SandboxdClient
+  /** Hears what sandboxd says of itself. */
+  readonly refusals: Pick<LateRefusals, 'hear'>
   /** What sandboxes check our tokens with. */
   readonly publicKey: string
   readonly settings: {
@@ -183,7 +186,7 @@ export class SandboxLife {
 
   /** Reads what moves in a running sandbox and tells the index. */
   async readActivity(running: Running, requestId: string): Promise<readonly SessionFacts[]> {
-    const { store, sandboxd, nowMs } = this.#deps
+    const { store, sandboxd, refusals, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
     const stays = store.stays.all()
@@ -198,6 +201,7 @@ export class SandboxLife {
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)
+    await refusals.hear(answer)
     return known
   }
 

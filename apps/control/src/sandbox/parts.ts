@@ -5,6 +5,7 @@ import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { Cutting } from './cutting.ts'
+import { LateRefusals } from './late-refusals.ts'
 import { SandboxLife } from './life.ts'
 import { OutputBudget } from './output-budget.ts'
 import { Reauthorising } from './reauthorising.ts'
@@ -90,6 +91,13 @@ export async function openParts(
     settings: config,
     nowMs,
     log,
+    refusals: new LateRefusals({
+      ...{ store, log },
+      tell: async (owner, sandbox, refusals) => {
+        await trail.flush()
+        await inTime(async () => unwrap(await account(owner).recordRefusals(owner, sandbox, refusals)))
+      },
+    }),
     index: {
       report: async (owner, view, sessions) => unwrap(await account(owner).report(view, sessions)),
       remove: async (owner, sandbox) => unwrap(await account(owner).remove(sandbox)),

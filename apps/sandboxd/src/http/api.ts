@@ -169,5 +169,6 @@ function showActivity({ registry, epochMs }: ApiDependencies): Response {
     lastOutputMs: latest([toWall(lastOutputMs, epochMs), ...sessions.map((session) => session.lastOutputMs)]),
     sessions,
     exits: registry.exits,
+    refused: registry.refusals,
   })
 }

@@ -3,6 +3,7 @@ import {
   DEFAULT_LIMITS,
   decodeServer,
   encode,
+  ERRORS,
   type FromServer,
   type LinkRights,
   type OutputStream,
@@ -55,6 +56,7 @@ class HandProcess implements RunningProcess {
 
 /** A connection that remembers what it was given. */
 class HandLink implements HostLink {
+  readonly requestId = 'attach-1'
   readonly received: FromServer<ServerMessage>[] = []
   outcome: SendOutcome = 'sent'
   closed: number | undefined
@@ -85,7 +87,7 @@ class HandLink implements HostLink {
   }
 }
 
-const HELLO = encode({
+const HELLO_MESSAGE = {
   type: 'hello',
   version: 1,
   identity: '0'.repeat(32),
@@ -94,13 +96,15 @@ const HELLO = encode({
   window: 1_000_000,
   cols: 80,
   rows: 24,
-})
+} as const
+const HELLO = encode(HELLO_MESSAGE)
 const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false } as const
 const START = { env: {}, cols: 80, rows: 24 }
 
 function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
   const processes: HandProcess[] = []
   const gone: boolean[] = []
+  const refused: string[] = []
   const host = new SessionHost(
     {
       id: 's1',
@@ -133,6 +137,7 @@ function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
       now: () => performance.now(),
       onExit: () => {},
       onGone: (_, wasStarted) => gone.push(wasStarted),
+      onRefused: (requestId, code) => refused.push(`${requestId} ${code}`),
       countOutput: () => {},
       countInput: () => {},
     },
@@ -142,7 +147,7 @@ function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
   if (rights.dialect === 'v1') host.received(1, HELLO)
   const process = processes[0]
   if (process === undefined) throw new Error('no process')
-  return { host, link, process, gone }
+  return { host, link, process, gone, refused }
 }
 
 /** Output of one turn of the event loop is joined, so tests let turns pass. */
@@ -151,6 +156,16 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 describe('SessionHost', () => {
+  test('tells which request a connection came by that is refused, and nothing of one that was let in', () => {
+    const { host, refused } = setUp()
+    const link = new HandLink()
+    host.connected(2, link, { ...RIGHTS, authority: 'viewer' }, START)
+    host.received(2, encode({ ...HELLO_MESSAGE, identity: 'b'.repeat(32), role: 'driver' }))
+    expect(link.closed).toBe(ERRORS.forbidden.close)
+    host.revoke({})
+    expect(refused).toEqual(['attach-1 forbidden'])
+  })
+
   test('starts the process with the base environment and the size of the hello', async () => {
     const { process } = setUp()
     expect(process.spec).toMatchObject({ argv: ['cat'], cwd: '/', cols: 80, rows: 24, mode: 'pipe' })

@@ -18,6 +18,8 @@ import type { SendOutcome } from './socket-link.ts'
 
 /** One connection as the host needs it. */
 export interface HostLink {
+  /** The request that became this connection. */
+  readonly requestId: string
   send(data: string | Uint8Array): SendOutcome
   /** Sends output as one data frame; `bytes` are read before this returns. */
   sendOutput(stream: OutputStream, bytes: Uint8Array): SendOutcome
@@ -51,6 +53,8 @@ export interface HostDependencies {
   readonly now: () => number
   readonly onExit: (id: string, end: ProcessEnd) => void
   readonly onGone: (id: string, wasStarted: boolean) => void
+  /** What a request asked for was refused after it was answered. */
+  readonly onRefused: (requestId: string, code: string) => void
   readonly countOutput: (bytes: number) => void
   readonly countInput: (bytes: number) => void
 }
@@ -74,6 +78,8 @@ export class SessionHost {
   readonly command: HostedCommand
   readonly #deps: HostDependencies
   readonly #links = new Map<LinkId, HostLink>()
+  /** Connections that became an attachment; what closes another one with a reason has refused it. */
+  readonly #admitted = new Set<LinkId>()
   readonly #screen: ScreenModel | undefined
   #process: RunningProcess | undefined
   #hasEnded = false
@@ -113,12 +119,12 @@ export class SessionHost {
 
   connected(id: LinkId, link: HostLink, rights: LinkRights, start: StartParameters): void {
     this.#links.set(id, link)
-    this.#run(this.session.connected(id, rights, start, this.#deps.now()))
+    this.#runFor(id, this.session.connected(id, rights, start, this.#deps.now()))
   }
 
   received(id: LinkId, data: string | Uint8Array): void {
     if (typeof data !== 'string') this.#deps.countInput(data.byteLength)
-    this.#run(this.session.received(id, data, this.#deps.now()))
+    this.#runFor(id, this.session.received(id, data, this.#deps.now()))
   }
 
   /** Input of a connection that the process has not taken. */
@@ -132,8 +138,7 @@ export class SessionHost {
   }
 
   disconnected(id: LinkId): void {
-    this.#links.delete(id)
-    if (this.#links.size === 0) this.#onVacant()
+    this.#unlink(id)
     this.#run(this.session.disconnected(id, this.#deps.now()))
   }
 
@@ -181,6 +186,25 @@ export class SessionHost {
     return closed
   }
 
+  /** Performs what a connection's own event led to, which may be that it is let in. */
+  #runFor(id: LinkId, effects: readonly ServerEffect[]): void {
+    if (!this.#admitted.has(id) && this.session.roster.ofLink(id) !== undefined) this.#admitted.add(id)
+    this.#run(effects)
+  }
+
+  #unlink(id: LinkId): void {
+    this.#links.delete(id)
+    this.#admitted.delete(id)
+    if (this.#links.size === 0) this.#onVacant()
+  }
+
+  #close(id: LinkId, code: number, reason: string): void {
+    const link = this.#links.get(id)
+    if (link === undefined) return
+    if (reason !== '' && !this.#admitted.has(id)) this.#deps.onRefused(link.requestId, reason)
+    link.close(code, reason)
+  }
+
   #run(effects: readonly ServerEffect[]): void {
     for (const effect of effects) this.#queue.push(effect)
     if (this.#isPerforming) return
@@ -206,7 +230,7 @@ export class SessionHost {
         this.#send(effect.link, (link) => link.sendOutput(effect.stream, effect.bytes))
         return
       case 'close':
-        this.#links.get(effect.link)?.close(effect.code, effect.reason)
+        this.#close(effect.link, effect.code, effect.reason)
         return
       case 'write':
         this.#process?.write(effect.bytes)
@@ -277,6 +301,7 @@ export class SessionHost {
     )
     if (isFailure(started)) {
       log.info('start_failed', { ...this.#named, code: SPAWN_CODES[started.failure] })
+      this.#deps.onRefused(this.command.requestId, SPAWN_CODES[started.failure])
       this.#run(
         this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()),
       )
@@ -317,8 +342,7 @@ export class SessionHost {
       case 'lost':
         // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
         link.terminate()
-        this.#links.delete(id)
-        if (this.#links.size === 0) this.#onVacant()
+        this.#unlink(id)
         this.#run(this.session.disconnected(id, this.#deps.now()))
         return
     }

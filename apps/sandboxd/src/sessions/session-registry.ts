@@ -19,6 +19,15 @@ export interface PastExit {
 /** Exits remembered for `/activity`. */
 const MAX_PAST_EXITS = 256
 
+/** What was refused to a request after its answer, which whoever passed it on has not seen. */
+export interface LateRefusal {
+  readonly requestId: string
+  readonly code: string
+}
+
+/** Of these; a flood of them pushes out older ones. */
+const MAX_LATE_REFUSALS = 256
+
 /** Totals since the start, for `/metrics`. */
 export interface Counters {
   started: number
@@ -64,6 +73,7 @@ export class SessionRegistry {
   readonly #hosts = new Map<string, SessionHost>()
   readonly #ledger = new CreateLedger()
   readonly #exits: PastExit[] = []
+  readonly #refusals: LateRefusal[] = []
   /** Ids of sessions that had a process and are gone, oldest first, so that whoever comes back is told the truth. */
   readonly #gone = new Set<string>()
   #isStopping = false
@@ -85,6 +95,11 @@ export class SessionRegistry {
 
   get exits(): readonly PastExit[] {
     return this.#exits
+  }
+
+  /** Oldest first. */
+  get refusals(): readonly LateRefusal[] {
+    return this.#refusals
   }
 
   all(): Iterable<SessionHost> {
@@ -188,6 +203,7 @@ export class SessionRegistry {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),
         onGone: (session, wasStarted) => this.#forget(session, wasStarted),
+        onRefused: (refused, code) => this.#refused(refused, code),
         countOutput: (bytes) => (this.counters.outputBytes += bytes),
         countInput: (bytes) => (this.counters.inputBytes += bytes),
       },
@@ -201,6 +217,11 @@ export class SessionRegistry {
     this.counters.ended += 1
     this.#exits.push({ session, code: end.code, signal: end.signal, atMs: this.#wallClock() })
     if (this.#exits.length > MAX_PAST_EXITS) this.#exits.shift()
+  }
+
+  #refused(requestId: string, code: string): void {
+    this.#refusals.push({ requestId, code })
+    if (this.#refusals.length > MAX_LATE_REFUSALS) this.#refusals.shift()
   }
 
   #forget(session: string, wasStarted: boolean): void {

@@ -54,6 +54,7 @@ export class RealSandbox implements FleetSandbox {
           signer: { publicKey: 'k', sign: async () => 'token' },
         }),
       publicKey: 'k',
+      refusals: { hear: async () => undefined },
       settings: {
         sleepAfterMs: sleepAfterMs ?? 600_000,
         alarmMs,
