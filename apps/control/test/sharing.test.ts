@@ -353,6 +353,52 @@ describe('a guest of this machine', () => {
     expect(codeIn(await guest.get('/api/whoami'))).toBe('401 unauthorized')
   })
 
+  test('who uses the name of what was shared is told its id, and nothing of what was not (threat T4)', async () => {
+    const made = await share({ role: 'collaborator' })
+    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
+    const guest = new Person(control, textIn(told, 'token'))
+    const hint = `shared with you under that name, use the id: ${sandbox} of "owner"`
+    const refused = await guest.get('/api/sandboxes/dev')
+    expect(codeIn(refused)).toBe('404 sandbox_not_found')
+    expect(JSON.stringify(refused.body)).toContain(JSON.stringify(hint).slice(1, -1))
+    const { headers } = guest
+    const attached = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
+      subprotocols: ['sandwire.v1'],
+      headers,
+    })
+    expect(JSON.parse(await firstText(attached))).toMatchObject({
+      code: 'sandbox_not_found',
+      message: `No sandbox of yours is called "dev"; ${hint}`,
+    })
+    await owner.post('/api/sandboxes', { name: 'unshared', start: false })
+    const notShared = await guest.get('/api/sandboxes/unshared')
+    const notThere = await guest.get('/api/sandboxes/not-there')
+    const saying = ({ body }: Told): string => textIn({ body: Reflect.get(Object(body), 'error') }, 'message')
+    expect(saying(notShared)).toBe(saying(notThere))
+    expect(saying(notShared)).toBe('No sandbox has this id or name')
+    await owner.delete(`/api/grants/${textIn(made, 'grant')}`)
+  })
+
+  test('who has one session of a sandbox is not told of its name, nor whoever lost it (threat T4)', async () => {
+    const zoe = await Person.named(control, 'zoe')
+    await shareWith(zoe, { session })
+    const said = async (): Promise<string> => JSON.stringify((await zoe.get('/api/sandboxes/dev')).body)
+    expect(await said()).not.toContain(sandbox)
+    const grant = await shareWith(zoe, {})
+    expect(await said()).toContain(sandbox)
+    await owner.delete(`/api/grants/${grant}`)
+    expect(await said()).not.toContain(sandbox)
+  })
+
+  test('what somebody is given takes no name from what they are about to make (threat T4)', async () => {
+    const yan = await Person.named(control, 'yan')
+    await shareWith(yan, { role: 'collaborator' })
+    expect(await attachAs(yan, '/attach?sandbox=dev&cmd=cat')).toBe('open')
+    const own = textIn(await yan.get('/api/sandboxes/dev'), 'id')
+    expect(own).not.toBe(sandbox)
+    expect(lastAttach()?.claims.sandbox).toBe(own)
+  })
+
   test('that watches may only watch', async () => {
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
     const guest = new Person(control, textIn(told, 'token'))

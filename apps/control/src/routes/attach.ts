@@ -79,6 +79,9 @@ async function startIn(
     return await start(await directory.resolve(call.identity, sandbox))
   } catch (error) {
     if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate || ticket !== undefined) throw error
+    // Who may make none is not about to: they mean one that is there.
+    const mayMake = call.scopes.includes('admin')
+    if (!mayMake && (await directory.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
     // As making one by name alone does.
     checkScope(call, 'admin')
     const made = await directory.create(call, sandbox.name, DEFAULT_SETTINGS, true)

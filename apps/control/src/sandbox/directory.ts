@@ -6,12 +6,12 @@ import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
 import type { SandboxCall } from './call.ts'
-import { noSuchSandbox, noSuchSession } from './missing.ts'
+import { noSuchSandbox, noSuchSession, sharedUnderName } from './missing.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint } from './sandbox-id.ts'
 import type { SandboxRef } from './sandbox-name.ts'
 
-/** Finds the object of a sandbox that a request names. Names are looked up in the caller's own account only. */
+/** Finds the object of a sandbox that a request names. A name means one of the caller's own; others are meant by their ids. */
 export class Directory {
   readonly #env: Env
   readonly #mint: IdMint
@@ -21,11 +21,25 @@ export class Directory {
     this.#mint = mint
   }
 
-  /** The id; throws `sandbox_not_found` without touching an object when it was not minted here. */
+  /**
+   * The id; throws `sandbox_not_found` without touching an object when it was not minted here, and with the ids to use when what
+   * has this name is shared with the account.
+   */
   async resolve(account: string, ref: SandboxRef): Promise<string> {
     const id = ref.by === 'id' ? ref.id : unwrap(await this.account(account).find(ref.name))
-    if (id === null || !(await this.#mint.isMinted(id))) throw noSuchSandbox()
-    return id
+    if (id !== null && (await this.#mint.isMinted(id))) return id
+    const shared = ref.by === 'id' ? [] : await this.sharedUnder(account, ref.name)
+    throw ref.by === 'id' || shared.length === 0 ? noSuchSandbox() : sharedUnderName(ref.name, shared)
+  }
+
+  /** Sandboxes of others that an account may see and that have this name, each once. */
+  async sharedUnder(account: string, name: string): Promise<readonly HeldGrant[]> {
+    const known = unwrap(await this.account(account).shared())
+    // Only of a sandbox that is shared as a whole its name is told.
+    const named = known.filter(({ sandboxName }) => sandboxName === name)
+    const checked = await Promise.all(named.map((held) => this.#check(account, held)))
+    const held = checked.filter((one) => one !== undefined)
+    return [...new Map(held.map((one) => [one.sandbox, one])).values()]
   }
 
   /** The sandbox that a session is in; an invented id is `session_not_found`, as one that is not yours. */
