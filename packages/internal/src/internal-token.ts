@@ -20,7 +20,7 @@ const MAX_ENV_CHARS = 256
 export const AUTHORITIES = ['control', ...ROLES] as const
 
 const claimsShape = shape.record({
-  method: shape.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  method: shape.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
   /** Path and query exactly as the request has them, or their hash. */
   path: shape.text(MAX_PLAIN_PATH_CHARS, /^\//),
   sandbox: shape.text(64),

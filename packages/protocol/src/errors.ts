@@ -148,6 +148,8 @@ export const ERRORS = {
   git_failed: final(409, 4473),
   /** It took longer than it may. */
   timed_out: passing(504, 4474),
+  /** The sandbox takes no requests about its files for now. */
+  workspace_unavailable: passing(503, 4475),
   /** The server is stopping. */
   shutting_down: passing(503, 1012),
   /** The connection broke. */

@@ -22,7 +22,7 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
 
 /** The text of a name. */
 export function textOfPath(bytes: Uint8Array): string {
-  const strict = new TextDecoder('utf-8', { ignoreBOM: true })
+  const strict = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true })
   const whole = strict.decode(bytes)
   if (!whole.includes(String.fromCodePoint(REPLACEMENT))) return whole
   let text = ''
