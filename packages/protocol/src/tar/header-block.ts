@@ -1,0 +1,155 @@
+import { BLOCK_BYTES } from './entry.ts'
+
+/** Offsets and lengths of the fields of a header, as POSIX has them. */
+const FIELDS = {
+  name: [0, 100],
+  mode: [100, 8],
+  uid: [108, 8],
+  gid: [116, 8],
+  size: [124, 12],
+  mtime: [136, 12],
+  checksum: [148, 8],
+  type: [156, 1],
+  target: [157, 100],
+  magic: [257, 8],
+  prefix: [345, 155],
+} as const
+type Field = keyof typeof FIELDS
+
+/** The fields of one header, not yet understood. */
+export interface HeaderBlock {
+  readonly name: Uint8Array
+  readonly mode: number
+  readonly sizeBytes: number
+  readonly mtimeSeconds: number
+  /** One character. */
+  readonly type: string
+  readonly target: Uint8Array
+}
+
+const POSIX_MAGIC = 'ustar\x0000'
+const SLASH = 0x2f
+const SPACE = 0x20
+/** Set in the first byte of a number that is binary. */
+const BINARY = 0x80
+const NEGATIVE = 0xff
+/** More than any path that a kernel takes in one part. */
+const MAX_NAME = FIELDS.name[1]
+const MAX_PREFIX = FIELDS.prefix[1]
+
+function slice(block: Uint8Array, field: Field): Uint8Array {
+  const [at, length] = FIELDS[field]
+  return block.subarray(at, at + length)
+}
+
+/** A field up to its first NUL. */
+function readBytes(block: Uint8Array, field: Field): Uint8Array {
+  const bytes = slice(block, field)
+  const end = bytes.indexOf(0)
+  return end < 0 ? bytes : bytes.subarray(0, end)
+}
+
+function ascii(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes)
+}
+
+/** A number in octal digits, or in binary as GNU has it; undefined when it is neither, or more than a number holds. */
+function readNumber(block: Uint8Array, field: Field): number | undefined {
+  const bytes = slice(block, field)
+  const first = bytes[0] ?? 0
+  if ((first & BINARY) === 0) {
+    const digits = ascii(bytes)
+      .replace(/[\0 ]+$/, '')
+      .trimStart()
+    if (digits === '') return 0
+    return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined
+  }
+  let value = first === NEGATIVE ? -1n : BigInt(first & ~BINARY)
+  for (const byte of bytes.subarray(1)) value = value * 256n + BigInt(byte)
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : undefined
+}
+
+/** Sums of all bytes, those of the checksum itself taken as spaces; some old programs took bytes as signed. */
+function sumsOf(block: Uint8Array): readonly [unsigned: number, signed: number] {
+  const [at, length] = FIELDS.checksum
+  let unsigned = 0
+  let signed = 0
+  for (let index = 0; index < BLOCK_BYTES; index += 1) {
+    const byte = index >= at && index < at + length ? SPACE : (block[index] ?? 0)
+    unsigned += byte
+    signed += byte > 0x7f ? byte - 0x100 : byte
+  }
+  return [unsigned, signed]
+}
+
+/** Only headers of POSIX have a prefix there; GNU and older programs keep something else in its place. */
+function readName(block: Uint8Array): Uint8Array {
+  const name = readBytes(block, 'name')
+  if (!ascii(slice(block, 'magic')).startsWith('ustar\0')) return name
+  const prefix = readBytes(block, 'prefix')
+  if (prefix.length === 0) return name
+  const whole = new Uint8Array(prefix.length + 1 + name.length)
+  whole.set(prefix)
+  whole[prefix.length] = SLASH
+  whole.set(name, prefix.length + 1)
+  return whole
+}
+
+/** The fields of a header whose checksum is right and whose numbers are such; otherwise undefined. */
+export function readHeader(block: Uint8Array): HeaderBlock | undefined {
+  const checksum = readNumber(block, 'checksum')
+  if (checksum === undefined || !sumsOf(block).includes(checksum)) return undefined
+  const mode = readNumber(block, 'mode')
+  const sizeBytes = readNumber(block, 'size')
+  const mtimeSeconds = readNumber(block, 'mtime')
+  if (mode === undefined || sizeBytes === undefined || mtimeSeconds === undefined || sizeBytes < 0)
+    return undefined
+  const type = ascii(slice(block, 'type'))
+  return { name: readName(block), mode, sizeBytes, mtimeSeconds, type, target: readBytes(block, 'target') }
+}
+
+/** A name as name and prefix; undefined when it fits in no way. */
+function splitName(name: Uint8Array): readonly [name: Uint8Array, prefix: Uint8Array] | undefined {
+  if (name.length <= MAX_NAME) return [name, new Uint8Array(0)]
+  const at = name.subarray(0, MAX_PREFIX + 1).lastIndexOf(SLASH, name.length - 2)
+  const isFitting = at > 0 && name.length - at - 1 <= MAX_NAME
+  return isFitting ? [name.subarray(at + 1), name.subarray(0, at)] : undefined
+}
+
+/** Whether the header alone can hold it. */
+export function fitsName(name: Uint8Array): boolean {
+  return splitName(name) !== undefined
+}
+
+export function fitsTarget(target: Uint8Array): boolean {
+  return target.length <= FIELDS.target[1]
+}
+
+/** Largest number in a field of twelve bytes: eleven octal digits. */
+export const MAX_OCTAL = 0o777_7777_7777
+
+/** A header with its checksum. What does not fit is cut off or 0: a record of its own says it. */
+export function writeHeader({ name, mode, sizeBytes, mtimeSeconds, type, target }: HeaderBlock): Uint8Array {
+  const block = new Uint8Array(BLOCK_BYTES)
+  const put = (field: Field, value: Uint8Array | string): void => {
+    const [at, length] = FIELDS[field]
+    const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
+    block.set(bytes.subarray(0, length), at)
+  }
+  const octal = (value: number, digits: number): string =>
+    `${(value >= 0 && value < 8 ** digits ? value : 0).toString(8).padStart(digits, '0')}\0`
+  const [last, prefix] = splitName(name) ?? [name.subarray(0, MAX_NAME), new Uint8Array(0)]
+  put('name', last)
+  put('mode', octal(mode, 7))
+  put('uid', octal(0, 7))
+  put('gid', octal(0, 7))
+  put('size', octal(sizeBytes, 11))
+  put('mtime', octal(mtimeSeconds, 11))
+  put('type', type)
+  put('target', target)
+  put('magic', POSIX_MAGIC)
+  put('prefix', prefix)
+  put('checksum', `${sumsOf(block)[0].toString(8).padStart(6, '0')}\0 `)
+  return block
+}

@@ -1,0 +1,221 @@
+import { SandwireError } from '../errors.ts'
+import { textOfPath } from '../path-text.ts'
+import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
+import { type HeaderBlock, readHeader } from './header-block.ts'
+import { nanosecondsOf, readSeconds } from './nanoseconds.ts'
+import { type PaxRecords, readRecords } from './pax-records.ts'
+import { NOTE_MARK } from './write-entry.ts'
+
+/** Longest extended header: more than two of the longest paths with their names. */
+export const MAX_EXTENDED_BYTES = 64 * 1024
+/** Extended headers that may come before one entry; programs write up to four. */
+const MAX_EXTENDED_IN_A_ROW = 16
+
+export type TarEvent =
+  | { readonly is: 'entry'; readonly entry: TarEntry }
+  /** The next bytes of the entry; a view of what was pushed. */
+  | { readonly is: 'bytes'; readonly bytes: Uint8Array }
+  /** The entry is complete. */
+  | { readonly is: 'complete' }
+  | { readonly is: 'note'; readonly note: TarNote }
+  | { readonly is: 'end' }
+
+type State =
+  | { readonly is: 'header' }
+  /** Collects the body of an extended header. */
+  | { readonly is: 'extended'; readonly type: string; readonly sizeBytes: number }
+  | { readonly is: 'bytes'; leftBytes: number; readonly paddingBytes: number }
+  | { readonly is: 'padding'; leftBytes: number }
+  | { readonly is: 'ended' }
+
+/** What extended headers said of the next entry. */
+interface Extended {
+  count: number
+  records: PaxRecords
+  path: Uint8Array | undefined
+  target: Uint8Array | undefined
+}
+
+const KINDS: Readonly<Record<string, TarKind>> = {
+  '0': 'file',
+  '\0': 'file',
+  '7': 'file',
+  '1': 'hard-link',
+  '2': 'link',
+  '5': 'folder',
+}
+/** Kinds of GNU whose bytes are not those of the file, or which go on in another archive. */
+const UNREADABLE = new Set(['S', 'M', 'D', 'N'])
+const SLASH = 0x2f
+
+function refuse(why: string): never {
+  throw new SandwireError('bad_request', `Cannot read the archive: ${why}`)
+}
+
+const nothingExtended = (): Extended => ({ count: 0, records: new Map(), path: undefined, target: undefined })
+
+function upToNul(bytes: Uint8Array): Uint8Array {
+  const end = bytes.indexOf(0)
+  return end < 0 ? bytes : bytes.subarray(0, end)
+}
+
+function decodeText(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes)
+}
+
+/**
+ * Reads an archive piece by piece: ustar with extended headers of POSIX or long names of GNU. It keeps one block and one extended
+ * header at most. Whatever it is given, it throws `bad_request` or nothing.
+ */
+export class TarReader {
+  #state: State = { is: 'header' }
+  /** Bytes of a block or an extended header that is not complete. */
+  #kept: Uint8Array = new Uint8Array(0)
+  #keptBytes = 0
+  #extended = nothingExtended()
+
+  /** Nothing more comes. Throws when the archive is not complete. */
+  end(): void {
+    if (this.#state.is !== 'ended') refuse('it ends too early')
+  }
+
+  /** Takes the next bytes. All of its events are to be taken before the next push. */
+  *push(chunk: Uint8Array): Generator<TarEvent, void, undefined> {
+    let rest = chunk
+    while (rest.length > 0 && this.#state.is !== 'ended') {
+      const state = this.#state
+      if (state.is === 'bytes') {
+        const bytes = rest.subarray(0, state.leftBytes)
+        rest = rest.subarray(bytes.length)
+        state.leftBytes -= bytes.length
+        yield { is: 'bytes', bytes }
+        if (state.leftBytes === 0) yield* this.#finish(state.paddingBytes)
+      } else if (state.is === 'padding') {
+        const skipped = Math.min(rest.length, state.leftBytes)
+        rest = rest.subarray(skipped)
+        state.leftBytes -= skipped
+        if (state.leftBytes === 0) this.#state = { is: 'header' }
+      } else {
+        const needBytes = state.is === 'header' ? BLOCK_BYTES : state.sizeBytes + paddingOf(state.sizeBytes)
+        const { whole, taken } = this.#collect(rest, needBytes)
+        rest = rest.subarray(taken)
+        if (whole === undefined) continue
+        if (state.is === 'header') yield* this.#header(whole)
+        else yield* this.#extend(state.type, whole.subarray(0, state.sizeBytes))
+      }
+    }
+  }
+
+  #collect(rest: Uint8Array, needBytes: number): { whole: Uint8Array | undefined; taken: number } {
+    if (this.#keptBytes === 0 && rest.length >= needBytes)
+      return { whole: rest.subarray(0, needBytes), taken: needBytes }
+    if (this.#keptBytes === 0) this.#kept = new Uint8Array(needBytes)
+    const taken = Math.min(rest.length, needBytes - this.#keptBytes)
+    this.#kept.set(rest.subarray(0, taken), this.#keptBytes)
+    this.#keptBytes += taken
+    if (this.#keptBytes < needBytes) return { whole: undefined, taken }
+    this.#keptBytes = 0
+    return { whole: this.#kept, taken }
+  }
+
+  *#finish(paddingBytes: number): Generator<TarEvent, void, undefined> {
+    this.#state = paddingBytes === 0 ? { is: 'header' } : { is: 'padding', leftBytes: paddingBytes }
+    yield { is: 'complete' }
+  }
+
+  *#header(block: Uint8Array): Generator<TarEvent, void, undefined> {
+    if (block.every((byte) => byte === 0)) {
+      this.#state = { is: 'ended' }
+      yield { is: 'end' }
+      return
+    }
+    const header = readHeader(block) ?? refuse('a header is damaged')
+    if ('xgXLKV'.includes(header.type)) {
+      this.#beginExtended(header)
+      return
+    }
+    if (UNREADABLE.has(header.type)) refuse('sparse files and archives in parts are not supported')
+    const entry = this.#entryOf(header)
+    this.#extended = nothingExtended()
+    yield { is: 'entry', entry }
+    const size = entry.kind === 'file' || entry.kind === 'special' ? entry.sizeBytes : 0
+    if (size > 0) this.#state = { is: 'bytes', leftBytes: size, paddingBytes: paddingOf(size) }
+    else yield* this.#finish(0)
+  }
+
+  #beginExtended({ type, sizeBytes }: HeaderBlock): void {
+    if (sizeBytes > MAX_EXTENDED_BYTES) refuse(`an extended header is over ${MAX_EXTENDED_BYTES} bytes`)
+    this.#extended.count += 1
+    if (this.#extended.count > MAX_EXTENDED_IN_A_ROW) refuse('too many extended headers in a row')
+    if (sizeBytes > 0) this.#state = { is: 'extended', type, sizeBytes }
+  }
+
+  *#extend(type: string, body: Uint8Array): Generator<TarEvent, void, undefined> {
+    this.#state = { is: 'header' }
+    switch (type) {
+      case 'L':
+        this.#extended.path = upToNul(body).slice()
+        return
+      case 'K':
+        this.#extended.target = upToNul(body).slice()
+        return
+      case 'x':
+      case 'X':
+        this.#extended.records = readRecords(body) ?? refuse('an extended header is malformed')
+        if ([...this.#extended.records.keys()].some((name) => name.startsWith('GNU.sparse.')))
+          refuse('sparse files are not supported')
+        return
+      case 'g': {
+        const note = readNote(readRecords(body) ?? refuse('an extended header is malformed'))
+        // A note stands between entries, and is not about the next one.
+        if (note !== undefined) {
+          this.#extended.count = 0
+          yield { is: 'note', note }
+        }
+        return
+      }
+      default:
+        // The label of a volume says nothing about files.
+        return
+    }
+  }
+
+  #entryOf(header: HeaderBlock): TarEntry {
+    const { records, path, target } = this.#extended
+    const name = records.get('path') ?? path ?? header.name
+    const isOldFolder = KINDS[header.type] === 'file' && name.at(-1) === SLASH
+    const kind = isOldFolder ? 'folder' : (KINDS[header.type] ?? 'special')
+    const linked = records.get('linkpath') ?? target ?? header.target
+    return {
+      path: textOfPath(name),
+      kind,
+      // Links and folders have no bytes, whatever their header says; of devices neither.
+      sizeBytes: kind === 'file' || !'123456'.includes(header.type) ? this.#sizeOf(header) : 0,
+      mode: header.mode & 0o7777,
+      mtimeNs: this.#mtimeOf(header),
+      ...(kind === 'link' || kind === 'hard-link' ? { target: textOfPath(linked) } : {}),
+    }
+  }
+
+  #sizeOf({ sizeBytes }: HeaderBlock): number {
+    const record = this.#extended.records.get('size')
+    if (record === undefined) return sizeBytes
+    const text = decodeText(record)
+    const size = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
+    return Number.isSafeInteger(size) ? size : refuse('a size is malformed')
+  }
+
+  #mtimeOf({ mtimeSeconds }: HeaderBlock): string {
+    const record = this.#extended.records.get('mtime')
+    if (record === undefined) return nanosecondsOf(mtimeSeconds)
+    return readSeconds(decodeText(record)) ?? refuse('a time is malformed')
+  }
+}
+
+function readNote(records: PaxRecords): TarNote | undefined {
+  const comment = records.get('comment')
+  if (comment === undefined) return undefined
+  const text = textOfPath(comment)
+  const [, code, path] = /^([a-z_]{1,40}) (.*)$/s.exec(text.slice(NOTE_MARK.length)) ?? []
+  return !text.startsWith(NOTE_MARK) || code === undefined || path === undefined ? undefined : { code, path }
+}
