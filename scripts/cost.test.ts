@@ -13,8 +13,8 @@ describe('the cost model', () => {
     const { container, control } = costOfHour(basic, IDLE_HOUR)
     // 1 GiB and 4 GB for 3600 s, and half a percent of a quarter of a processor.
     expect(container).toBeCloseTo(0.009 + 0.001_008 + 0.000_09, 9)
-    // 480 rows, 244 calls that keep an object of 128 MB awake for 0.2 s, and 2 requests of 3 ms.
-    expect(control).toBeCloseTo(0.000_48 + 0.000_036_6 + 0.000_078_08 + 0.000_000_72, 9)
+    // 480 rows and 244 calls; an object of 128 MB that is awake all the hour, and one for 122 times 0.2 s; 2 requests of 3 ms.
+    expect(control).toBeCloseTo(0.000_48 + 0.000_036_6 + 0.005_76 + 0.000_039_04 + 0.000_000_72, 9)
   })
 
   test('charges for output and processor time only while there is some', () => {

@@ -19,7 +19,7 @@ export const ACTIVE_HOUR: Hour = { cpuShare: 0.25, egressGb: 0.02, requests: 30 
 export const LOOKS_PER_HOUR = 120
 /** Rows that a look writes in the objects of sandbox and account; `apps/control/test/fleet-simulation.test.ts` counts them. */
 export const ROWS_PER_LOOK = 4
-/** How long the two objects are awake for a look or a request. Not measured on Cloudflare. */
+/** How long the account's object is awake for a look or a request. Not measured on Cloudflare. */
 const AWAKE_SECONDS = 0.2
 /** Of the Worker, for a request. Not measured on Cloudflare. */
 const WORKER_CPU_MS = 3
@@ -33,17 +33,18 @@ export function costOfHour({ memoryGib, diskGb, vcpu }: InstanceType, hour: Hour
     3600 * vcpu * hour.cpuShare * PRICES.vcpuSecond +
     hour.egressGb * PRICES.egressGb
   // Each look and each request is one of the sandbox's object and one of the account's.
-  const calls = 2 * (LOOKS_PER_HOUR + hour.requests)
+  const calls = LOOKS_PER_HOUR + hour.requests
   const control =
-    calls * PRICES.objectRequest +
+    2 * calls * PRICES.objectRequest +
     LOOKS_PER_HOUR * ROWS_PER_LOOK * PRICES.rowWritten +
+    costOfWatching() +
     calls * AWAKE_SECONDS * OBJECT_GB * PRICES.objectGbSecond +
     hour.requests * (PRICES.workerRequest + WORKER_CPU_MS * PRICES.workerCpuMs)
   return { container, control, total: container + control }
 }
 
-/** Dollars for an hour of an object that is awake all the time. */
-export function costOfAwakeObject(): number {
+/** Dollars for an hour in which a sandbox's object waits for the end of its container, which keeps it in memory. */
+export function costOfWatching(): number {
   return 3600 * OBJECT_GB * PRICES.objectGbSecond
 }
 

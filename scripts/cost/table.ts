@@ -1,8 +1,8 @@
 import {
   ACTIVE_HOUR,
   capacityOf,
-  costOfAwakeObject,
   costOfHour,
+  costOfWatching,
   type Hour,
   IDLE_HOUR,
   LOOKS_PER_HOUR,
@@ -73,7 +73,7 @@ export function describeCosts(): string {
     ),
     '',
     `Stopped, ${whole(SANDBOXES)} sandboxes cost ${dollars(stored)} a month for what is stored of them. The plan costs $${PLAN_PER_MONTH} a month, and what it includes is not taken off. ` +
-      `Should Cloudflare count an object as awake while a connection is passed through it, each sandbox with a connection costs ${dollars(costOfAwakeObject())} an hour more.`,
+      `Of control's part, ${dollars(costOfWatching())} is the object of the sandbox: it waits for the end of its container, and is in memory as long as that runs.`,
     '',
     table(
       [
@@ -85,5 +85,7 @@ export function describeCosts(): string {
       ],
       rooms,
     ),
+    '',
+    `${RUNNING_SHARE * 100} % is what runs of sandboxes that stop after 10 idle minutes. Here one does so only if it was created with \`sleepAfterSeconds\`; any other runs until somebody stops it.`,
   ].join('\n')
 }
