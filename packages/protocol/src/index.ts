@@ -8,6 +8,14 @@ export * from './codec.ts'
 export * from './create-ledger.ts'
 export * from './data-frame.ts'
 export { checkSubprotocols, dialectOf } from './dialect.ts'
+export {
+  ENVELOPE_SUBPROTOCOL,
+  encodePty,
+  type EnvelopeEnd,
+  envelopeEnd,
+  envelopeEndOf,
+  type PtyServerMessage,
+} from './envelope.ts'
 export * from './errors.ts'
 export * as limits from './limits.ts'
 export * from './output-log.ts'

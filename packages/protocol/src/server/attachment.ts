@@ -25,6 +25,8 @@ export interface Attachment {
   /** Whose it is; another principal cannot resume it. */
   readonly principal: string
   readonly dialect: Dialect
+  /** Its client knows no offsets and no roles: a translator speaks for it. */
+  readonly isRelayed: boolean
   /** What its right to be here hangs on, as its newest connection says. */
   login: string | undefined
   grant: string | undefined
@@ -87,6 +89,7 @@ export function createAttachment(init: {
   attempt: number
   principal: string
   dialect: Dialect
+  isRelayed: boolean
   login: string | undefined
   grant: string | undefined
   name: string
@@ -107,6 +110,7 @@ export function createAttachment(init: {
     attempt: init.attempt,
     principal: init.principal,
     dialect: init.dialect,
+    isRelayed: init.isRelayed,
     login: init.login,
     grant: init.grant,
     name: init.name,
@@ -145,6 +149,16 @@ const RANK: Readonly<Record<Role, number>> = { viewer: 0, collaborator: 1, drive
 /** The lesser of two roles. */
 export function lesserRole(a: Role, b: Role): Role {
   return RANK[a] <= RANK[b] ? a : b
+}
+
+/** What it is without the lease, though it may drive. Those who know no roles type together. */
+export function roleWithoutLease({ isRelayed }: Pick<Attachment, 'isRelayed'>): Role {
+  return isRelayed ? 'collaborator' : 'viewer'
+}
+
+/** Whether it is sent whatever its connection takes, and sends whatever it likes: its client knows no windows. */
+export function knowsNoWindow({ dialect, isRelayed }: Pick<Attachment, 'dialect' | 'isRelayed'>): boolean {
+  return dialect === 'plain' || isRelayed
 }
 
 export function canWrite(role: Role): boolean {

@@ -1,7 +1,7 @@
 import type { Hello, Role } from '../client-frames.ts'
 import { MAX_WINDOW_BYTES } from '../limits.ts'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '../version.ts'
-import { type Attachment, createAttachment, lesserRole } from './attachment.ts'
+import { type Attachment, createAttachment, lesserRole, roleWithoutLease } from './attachment.ts'
 import { resizeTo } from './controls.ts'
 import { replaceLink } from './departure.ts'
 import type { LinkId, Refusal } from './effects.ts'
@@ -114,7 +114,7 @@ function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: numb
   )
   if (attachment.role === 'driver' && !isFirst) resizeTo(parts, hello.cols, hello.rows)
   welcome(parts, attachment)
-  if (options.mode === 'pty' && !isFirst) {
+  if (options.mode === 'pty' && !isFirst && !attachment.isRelayed) {
     attachment.base = Number.POSITIVE_INFINITY
     pump.askSnapshot(attachment)
   }
@@ -128,7 +128,8 @@ function admit(
   wanted: { identity: string; attempt: number; name: string; window: number; role: Role },
   nowMs: number,
 ): Attachment {
-  const { roster, resizes, options, life } = parts
+  const { roster, resizes, options, life, log } = parts
+  const isRelayed = rights.isRelayed === true
   const mayTake = rights.take && roster.driver?.dialect !== 'plain'
   const drives = wanted.role === 'driver' && (mayTake || roster.lease.isClaimable(nowMs))
   const attachment = createAttachment({
@@ -137,13 +138,14 @@ function admit(
     attempt: wanted.attempt,
     principal: rights.principal,
     dialect: rights.dialect,
+    isRelayed,
     login: rights.login,
     grant: rights.grant,
     name: rights.name ?? wanted.name,
     authority: rights.authority,
-    role: wanted.role === 'driver' ? 'viewer' : wanted.role,
+    role: wanted.role === 'driver' ? roleWithoutLease({ isRelayed }) : wanted.role,
     link,
-    from: 0,
+    from: isRelayed ? log.end : 0,
     resizeSerial: resizes.current.serial,
     windowBytes: wanted.window,
     limits: options.limits,

@@ -1,6 +1,6 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { ACK_DELAY_MS, PLAIN_INPUT_BYTES } from '../limits.ts'
-import { type Attachment, canWrite } from './attachment.ts'
+import { type Attachment, canWrite, knowsNoWindow } from './attachment.ts'
 import type { Outbox } from './outbox.ts'
 import type { Refusal } from './effects.ts'
 
@@ -33,11 +33,11 @@ export class InputGate {
       return { code: 'role_refused', message: `Cannot take input: this attachment is a ${attachment.role}` }
     }
     const unsettled = attachment.inputAccepted - attachment.inputSettled
-    const isPlain = attachment.dialect === 'plain'
-    const grantedBytes = isPlain ? PLAIN_INPUT_BYTES : this.#windowBytes
+    const isCreditless = knowsNoWindow(attachment)
+    const grantedBytes = isCreditless ? PLAIN_INPUT_BYTES : this.#windowBytes
     if (unsettled + bytes.byteLength > grantedBytes) {
       const message = `Cannot take input: more than ${grantedBytes} bytes are unsettled`
-      return { code: isPlain ? 'input_overflow' : 'bad_frame', message }
+      return { code: isCreditless ? 'input_overflow' : 'bad_frame', message }
     }
     if (bytes.byteLength === 0) return undefined
     attachment.inputAccepted += bytes.byteLength

@@ -14,6 +14,12 @@ export interface LinkRights {
   readonly take: boolean
   /** May start any command, and so set any environment variable. Without it only those of `TERMINAL_ENV` are taken. */
   readonly exec?: boolean
+  /**
+   * A translator speaks for a client that knows neither offsets nor roles. It begins at the end of the log without a screen,
+   * what its connection took is consumed, and while it does not drive it may type all the same. Whether the client is still
+   * there is for the translator to find out.
+   */
+  readonly isRelayed?: boolean
   /** What others see of it, whatever its hello says. */
   readonly name?: string
   /** Sign-in and grant that the right to be here hangs on. */

@@ -2,7 +2,7 @@ import { packData } from '../data-frame.ts'
 import { MAX_DATA_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
-import type { Attachment } from './attachment.ts'
+import { type Attachment, knowsNoWindow } from './attachment.ts'
 import type { Refusal } from './effects.ts'
 import type { Outbox } from './outbox.ts'
 
@@ -155,7 +155,7 @@ export class OutputPump {
   /** Bytes the attachment may get now; asks for another turn when only the turn is used up. */
   #room(attachment: Attachment, nowMs: number): number {
     const inFlight = attachment.sent - attachment.acked
-    const window = attachment.dialect === 'v1' ? attachment.window.sizeBytes - inFlight : MAX_DATA_BYTES
+    const window = knowsNoWindow(attachment) ? MAX_DATA_BYTES : attachment.window.sizeBytes - inFlight
     const allowed = Math.min(window, Math.floor(attachment.bandwidth?.available(nowMs) ?? window))
     const ready = Math.min(allowed, this.#log.end - attachment.sent)
     if (ready <= 0) return 0
@@ -167,6 +167,7 @@ export class OutputPump {
 }
 
 /** Payload of the next frame: a part of the window, so that a slow link delivers something often. */
-function frameBytes({ dialect, window }: Attachment): number {
-  return dialect === 'plain' ? MAX_DATA_BYTES : Math.max(1, Math.min(MAX_DATA_BYTES, window.sizeBytes >> 2))
+function frameBytes(attachment: Attachment): number {
+  if (knowsNoWindow(attachment)) return MAX_DATA_BYTES
+  return Math.max(1, Math.min(MAX_DATA_BYTES, attachment.window.sizeBytes >> 2))
 }

@@ -1,6 +1,6 @@
 import { MAX_ATTACHMENTS, PRESENCE_MS } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
-import type { Attachment } from './attachment.ts'
+import { type Attachment, roleWithoutLease } from './attachment.ts'
 import type { LinkId } from './effects.ts'
 import { Lease } from './lease.ts'
 import type { Outbox } from './outbox.ts'
@@ -104,13 +104,13 @@ export class Roster {
     if (this.lease.holder === attachment.id) this.lease.free()
   }
 
-  /** Moves the lease to `to`, who is not told; whoever had it becomes a viewer and is told where its input ended. */
+  /** Moves the lease to `to`, who is not told; whoever had it watches, or types along where roles are not known, and is told where its input ended. */
   grantLease(to: Attachment): void {
     const previous = this.lease.holder === null ? undefined : this.ofId(this.lease.holder)
     this.lease.grant(to.id)
     to.role = 'driver'
     if (previous === undefined || previous === to) return
-    previous.role = 'viewer'
+    previous.role = roleWithoutLease(previous)
     if (previous.state.is === 'attached') previous.deafUntilEpoch = this.lease.epoch
     this.tellRole(previous)
   }

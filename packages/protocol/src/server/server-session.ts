@@ -4,7 +4,7 @@ import { ERRORS } from '../errors.ts'
 import { BULK_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
-import type { Attachment } from './attachment.ts'
+import { type Attachment, knowsNoWindow } from './attachment.ts'
 import { control } from './controls.ts'
 import { dropLink, refuseLink } from './departure.ts'
 import type { LinkId, Refusal, ServerEffect } from './effects.ts'
@@ -277,9 +277,10 @@ export class ServerSession {
     gate.ackIfDue(attachment, nowMs)
     roster.tellPresence(attachment, nowMs)
     pump.pump(attachment, nowMs)
-    if (attachment.dialect === 'plain' && !attachment.isBlocked) {
+    if (knowsNoWindow(attachment) && !attachment.isBlocked) {
       attachment.acked = attachment.sent
       attachment.ackProgressMs = nowMs
+      attachment.isStalled = false
     }
     tellExit(this.#parts, attachment)
   }

@@ -45,11 +45,12 @@ function expireLinks(parts: SessionParts, nowMs: number): void {
       refuseLink(parts, link, REAUTHORISE, nowMs)
       continue
     }
-    if (known.rights.dialect === 'plain') continue
+    const { dialect, isRelayed = false } = known.rights
+    if (dialect === 'plain') continue
     const isHelloed = parts.roster.ofLink(link) !== undefined
     if (!isHelloed && nowMs >= known.sinceMs + limits.helloMs) {
       refuseLink(parts, link, { code: 'hello_timeout', message: 'No hello came in time' }, nowMs)
-    } else if (isHelloed && nowMs >= known.lastHeardMs + limits.silenceMs) {
+    } else if (isHelloed && !isRelayed && nowMs >= known.lastHeardMs + limits.silenceMs) {
       refuseLink(parts, link, { code: 'silent', message: 'Nothing was heard for too long' }, nowMs)
     }
   }
@@ -60,8 +61,9 @@ function linkTimes({ links, roster, options }: SessionParts): number[] {
   const times: number[] = []
   for (const [link, known] of links.all()) {
     if (known.rights.reauthoriseMs !== undefined) times.push(known.rights.reauthoriseMs)
-    if (known.rights.dialect === 'plain') continue
+    const { dialect, isRelayed = false } = known.rights
     const isHelloed = roster.ofLink(link) !== undefined
+    if (dialect === 'plain' || (isHelloed && isRelayed)) continue
     times.push(isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs)
   }
   return times

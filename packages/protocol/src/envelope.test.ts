@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { envelopeEnd, envelopeEndOf } from './envelope.ts'
+import { type ErrorCode, SandwireError } from './errors.ts'
+
+test.each<[ErrorCode, number]>([
+  ['session_ended', 4002],
+  ['bad_request', 4004],
+  ['too_many_sessions', 4004],
+  ['rate_limited', 4005],
+  ['sandbox_unreachable', 4006],
+  ['shutting_down', 4006],
+  ['silent', 4007],
+  ['forbidden', 4008],
+  ['reauthorise', 4008],
+])('%s is said in an error and closes with %d', (code, close) => {
+  expect(envelopeEnd({ code, message: 'Cannot' })).toEqual({
+    told: { type: 'error', data: 'Cannot' },
+    code: close,
+    reason: code,
+  })
+})
+
+test.each<ErrorCode>(['session_not_found', 'session_gone', 'resume_lost'])(
+  '%s is one answer with all that is missing',
+  (code) => {
+    expect(envelopeEnd({ code, message: `because of ${code}` })).toEqual({
+      told: { type: 'session_not_found' },
+      code: 4001,
+      reason: 'session_not_found',
+    })
+  },
+)
+
+test('an unknown provider is said in the reason, as much of it as a close frame carries', () => {
+  const message = `Unknown provider: xy. Available: [${'ü'.repeat(100)}]`
+  const { told, code, reason } = envelopeEnd({ code: 'bad_template', message })
+  expect({ told, code }).toEqual({ told: { type: 'error', data: message }, code: 4003 })
+  expect(message).toStartWith(reason)
+  expect(Buffer.byteLength(reason)).toBe(122)
+})
+
+test('what was too much says how long to wait', () => {
+  const { told } = envelopeEndOf(new SandwireError('rate_limited', 'Cannot', { retryAfterMs: 2_500 }))
+  expect(told).toEqual({ type: 'error', data: 'Cannot: try again in 3 s' })
+})
