@@ -147,11 +147,16 @@ export async function runSmoke(options: SmokeOptions): Promise<void> {
   }
   await step('healthz', async () => expectFields(await ask(options, { path: '/healthz' }), { status: 'ok' }))
   await step('readyz', async () => expectFields(await ask(options, { path: '/readyz' }), { status: 'ok' }))
-  await step('create', async () => {
-    const made = await ask(options, { method: 'POST', path: '/api/sandboxes', body: { name }, ms: START_MS })
-    expectFields(made, { name, state: 'running' })
-  })
   try {
+    await step('create', async () => {
+      const made = await ask(options, {
+        method: 'POST',
+        path: '/api/sandboxes',
+        body: { name },
+        ms: START_MS,
+      })
+      expectFields(made, { name, state: 'running' })
+    })
     await step('exec', () => tryExec(options, path))
     await step('attach', () => tryEcho(options, name))
     await step('stop', async () => {
@@ -159,7 +164,7 @@ export async function runSmoke(options: SmokeOptions): Promise<void> {
       expectFields(stopped, { state: 'stopped' })
     })
   } catch (error) {
-    // Whatever was wrong with it, it would cost money until somebody looks.
+    // Whatever was wrong with it, it would cost money until somebody looks; one that did not start may yet.
     await ask(options, { method: 'DELETE', path }).catch(() => undefined)
     throw error
   }

@@ -2,9 +2,16 @@
 
 import { runSmoke } from './run-smoke.ts'
 
-const [url] = process.argv.slice(2)
+/** The address of a server, and nothing behind it but a slash. */
+function isServer(url: string): boolean {
+  if (!URL.canParse(url)) return false
+  const { protocol, href, origin } = new URL(url)
+  return /^https?:$/.test(protocol) && href === `${origin}/`
+}
+
+const [url = '', ...more] = process.argv.slice(2)
 const token = process.env['SANDWIRE_TOKEN'] ?? ''
-if (url === undefined || !URL.canParse(url) || token === '') {
+if (!isServer(url) || more.length > 0 || token === '') {
   console.error('Usage: SANDWIRE_TOKEN=TOKEN npm run smoke -- URL')
   process.exit(2)
 }

@@ -7,8 +7,8 @@ const SMOKE = resolve(import.meta.dir, '../../deploy/cloudflare/smoke.ts')
 const STEPS = ['healthz', 'readyz', 'create', 'exec', 'attach', 'stop', 'destroy']
 
 /** Runs the smoke test as an operator does. */
-async function smoke(url: string, token: string) {
-  const child = Bun.spawn([process.execPath, SMOKE, url], {
+async function smoke(url: string | readonly string[], token: string) {
+  const child = Bun.spawn([process.execPath, SMOKE, ...[url].flat()], {
     env: { ...process.env, SANDWIRE_TOKEN: token },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -132,6 +132,36 @@ describe('the smoke test of a deployment', () => {
     expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create', 'exec'] })
     expect(result.lines.at(-1)).toContain('exit is {"code":0')
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
+  })
+
+  test('fails when its sandbox does not start, and removes it', async () => {
+    using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        const { pathname } = new URL(request.url)
+        const answer = await passOn(host, request)
+        return pathname === '/api/sandboxes'
+          ? Response.json({ error: { code: 'sandbox_failed' } }, { status: 502 })
+          : answer
+      },
+    })
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create'] })
+    expect(result.stderr).toContain('sandbox_failed')
+    expect(await listSandboxes()).toEqual({ sandboxes: [] })
+  })
+
+  test.each([
+    { given: [] },
+    { given: ['localhost:8787'] },
+    { given: ['ftp://a.test'] },
+    { given: ['http://a.test/attach'] },
+    { given: ['http://a.test', 'more'] },
+  ])('given $given, says how it is used and tries nothing', async ({ given }) => {
+    const result = await smoke(given, host.token)
+    expect(result).toMatchObject({ status: 2, lines: [''] })
+    expect(result.stderr).toStartWith('Usage: ')
   })
 
   test('fails when a byte of a stream is changed on the way', async () => {
