@@ -1,0 +1,25 @@
+/** Linux errno values that files are refused with, asm-generic: the same on x86-64 and arm64. */
+export const EPERM = 1
+export const ENOENT = 2
+export const EINTR = 4
+export const ENXIO = 6
+export const EAGAIN = 11
+export const EACCES = 13
+export const EBUSY = 16
+export const EEXIST = 17
+export const EXDEV = 18
+export const ENODEV = 19
+export const ENOTDIR = 20
+export const EISDIR = 21
+export const EINVAL = 22
+export const ETXTBSY = 26
+export const EFBIG = 27
+export const ENOSPC = 28
+export const EROFS = 30
+export const EMLINK = 31
+export const ENAMETOOLONG = 36
+export const ENOSYS = 38
+export const ENOTEMPTY = 39
+export const ELOOP = 40
+export const EOPNOTSUPP = 95
+export const EDQUOT = 122

@@ -1,0 +1,63 @@
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+import {
+  EACCES,
+  EBUSY,
+  EDQUOT,
+  EEXIST,
+  EFBIG,
+  EINVAL,
+  EISDIR,
+  ELOOP,
+  ENAMETOOLONG,
+  ENODEV,
+  ENOENT,
+  ENOSPC,
+  ENOTDIR,
+  ENOTEMPTY,
+  ENXIO,
+  EPERM,
+  EROFS,
+  ETXTBSY,
+  EXDEV,
+} from './errno.ts'
+import { showPath } from './show-path.ts'
+
+/** What an errno means for a path, and how it is said. */
+const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
+  [EXDEV]: ['path_refused', 'it leads out of the workspace'],
+  [ELOOP]: ['path_refused', 'too many links are on the way'],
+  [ENAMETOOLONG]: ['path_refused', 'it is too long'],
+  [EINVAL]: ['path_refused', 'the file system does not take it'],
+  [ENOENT]: ['file_not_found', 'no such file'],
+  [EEXIST]: ['file_exists', 'something is there already'],
+  [ENOTDIR]: ['not_a_folder', 'not a folder'],
+  [EISDIR]: ['is_a_folder', 'a folder is there'],
+  [ENOTEMPTY]: ['folder_not_empty', 'the folder is not empty'],
+  [ENXIO]: ['special_file', 'neither a file nor a folder'],
+  [ENODEV]: ['special_file', 'neither a file nor a folder'],
+  [EACCES]: ['file_refused', 'permission denied'],
+  [EPERM]: ['file_refused', 'permission denied'],
+  [EROFS]: ['file_refused', 'the file system cannot be written'],
+  [EBUSY]: ['file_refused', 'it is in use'],
+  [ETXTBSY]: ['file_refused', 'it is in use'],
+  [ENOSPC]: ['disk_full', 'no space is left'],
+  [EDQUOT]: ['disk_full', 'no space is left'],
+  [EFBIG]: ['disk_full', 'the file system takes no file of this size'],
+}
+
+/** What was being done, for the message: `Cannot read "a/b": no such file`. */
+export type Doing = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
+
+/** The error for a system call that was refused; `errno` is negative, as the calls return it. */
+export function fileError(doing: Doing, path: string, errno: number): SandwireError {
+  const meaning = MEANINGS[-errno]
+  const cause = new Error(`errno ${-errno}`)
+  if (meaning === undefined)
+    return new SandwireError('internal', `Cannot ${doing} ${showPath(path)}: the system failed`, { cause })
+  return new SandwireError(meaning[0], `Cannot ${doing} ${showPath(path)}: ${meaning[1]}`, { cause })
+}
+
+/** The same for a reason that no system call gave. */
+export function refusal(code: ErrorCode, doing: Doing, path: string, why: string): SandwireError {
+  return new SandwireError(code, `Cannot ${doing} ${showPath(path)}: ${why}`)
+}

@@ -1,0 +1,162 @@
+import { SandwireError } from '@sandwire/protocol'
+import { chooseResolver } from './by-kernel.ts'
+import { cString, openAt, openAt2, readLinkAt, statAt, statFd } from './calls.ts'
+import { Descriptor } from './descriptor.ts'
+import { EINVAL, ELOOP, ENOENT, ENOSYS, EPERM, EXDEV } from './errno.ts'
+import { type Doing, fileError, refusal } from './file-error.ts'
+import {
+  AT_FDCWD,
+  AT_SYMLINK_NOFOLLOW,
+  O_DIRECTORY,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_PATH,
+  O_RDONLY,
+  RESOLVE_NO_SYMLINKS,
+} from './flags.ts'
+import { namesOf, parsePath, type RelativePath, splitLast } from './path.ts'
+import type { Resolve } from './resolver.ts'
+import { linksOf, STATX_BYTES } from './statx.ts'
+
+/** A name in an open folder: what is made, moved, replaced or removed is always this, never a path. */
+export interface Slot extends Disposable {
+  readonly folder: number
+  /** With a zero at the end. */
+  readonly name: Uint8Array
+  /** The path it was found by, for messages. */
+  readonly path: string
+}
+
+/** As many links at the end of a path as Linux follows. */
+const MAX_LINKS = 40
+
+/** Never waits for a pipe, and never takes a terminal. */
+const READ_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY
+
+/** The folder that everything is beneath. It stays the same one while others rename it; a new one in its place is found. */
+export class Root {
+  readonly #path: string
+  readonly #resolve: Resolve
+  #folder: Descriptor
+
+  /** Throws `file_not_found` when there is no such folder. `resolve` is for tests; the best one is chosen without. */
+  constructor(absolutePath: string, resolve?: Resolve) {
+    this.#path = absolutePath
+    this.#folder = openRoot(absolutePath)
+    this.#resolve = resolve ?? chooseResolver(this.#folder.fd)
+  }
+
+  /** The open folder. */
+  get fd(): number {
+    const stat = new Uint8Array(STATX_BYTES)
+    if (statFd(this.#folder.fd, stat) < 0 || linksOf(stat) > 0) return this.#folder.fd
+    const next = openRoot(this.#path)
+    this.#folder[Symbol.dispose]()
+    this.#folder = next
+    return next.fd
+  }
+
+  /** Opens what a path leads to, whatever it is. Returns a negative errno when it cannot. */
+  tryOpen(names: readonly Uint8Array[], flags: number): number {
+    return this.#resolve(this.fd, names, flags)
+  }
+
+  /** Opens what a path leads to, to read it. Of its kind nothing is known yet. */
+  openToRead(path: string, doing: Doing): Descriptor {
+    return this.#open(parsePath(path), READ_FLAGS, doing)
+  }
+
+  /** Opens a folder, to read the names in it. */
+  openFolder(path: string, doing: Doing): Descriptor {
+    return this.#open(parsePath(path), READ_FLAGS | O_DIRECTORY, doing)
+  }
+
+  /** Names a file without opening it. */
+  openName(path: string, doing: Doing, followsLink: boolean): Descriptor {
+    return this.#open(parsePath(path), followsLink ? O_PATH : O_PATH | O_NOFOLLOW, doing)
+  }
+
+  /** The folder of a path and the name in it, which may be free. */
+  openSlot(path: string, doing: Doing): Slot {
+    const parsed = parsePath(path)
+    const split = splitLast(parsed)
+    if (split === undefined) throw refusal('path_refused', doing, path, 'it has no name of its own')
+    const folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, doing)
+    return slotOf(folder, split.last, path)
+  }
+
+  /** The same, behind every link that is at the end of the path: the slot holds a file, a folder, or nothing. */
+  openSlotBehindLinks(path: string, doing: Doing): Slot {
+    let parsed = parsePath(path)
+    for (let links = 0; links <= MAX_LINKS; links += 1) {
+      const split = splitLast(parsed)
+      if (split === undefined) throw refusal('path_refused', doing, path, 'it has no name of its own')
+      using folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, doing)
+      const target = readTarget(folder.fd, split.last)
+      if (target === undefined) return slotOf(new Descriptor(folder.release()), split.last, path)
+      if (target[0] === 0x2f) throw fileError(doing, path, -EXDEV)
+      // From the root again, so that what the link says is held to it like any path.
+      parsed = { text: path, names: [...split.names, ...namesOf(target)] }
+    }
+    throw fileError(doing, path, -ELOOP)
+  }
+
+  [Symbol.dispose](): void {
+    this.#folder[Symbol.dispose]()
+  }
+
+  #open(path: RelativePath, flags: number, doing: Doing): Descriptor {
+    const fd = this.tryOpen(path.names, flags)
+    if (fd < 0) throw fileError(doing, path.text, fd)
+    return new Descriptor(fd)
+  }
+}
+
+function slotOf(folder: Descriptor, last: Uint8Array, path: string): Slot {
+  return {
+    folder: folder.fd,
+    name: cString(last),
+    path,
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  }
+}
+
+function readTarget(folder: number, last: Uint8Array): Uint8Array | undefined {
+  const into = new Uint8Array(4096)
+  const size = readLinkAt(folder, cString(last), into)
+  return size === -EINVAL || size < 0 ? undefined : into.subarray(0, size)
+}
+
+/** The workspace's own path was found by the operator; a link that somebody puts on it later is not followed. */
+function openRoot(absolutePath: string): Descriptor {
+  const path = cString(Buffer.from(absolutePath))
+  const flags = O_PATH | O_DIRECTORY
+  const found = openAt2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS)
+  const fd = found === -ENOSYS || found === -EPERM ? openNameByName(absolutePath, flags) : found
+  if (fd >= 0) return new Descriptor(fd)
+  throw new SandwireError('file_not_found', 'Cannot open the workspace: it is gone', {
+    cause: new Error(`errno ${-fd}`),
+  })
+}
+
+function openNameByName(absolutePath: string, flags: number): number {
+  let folder = new Descriptor(openAt(AT_FDCWD, cString(Buffer.from('/')), O_PATH | O_DIRECTORY))
+  for (const name of namesOf(Buffer.from(absolutePath))) {
+    using above = folder
+    const fd = openAt(above.fd, cString(name), O_PATH | O_DIRECTORY | O_NOFOLLOW)
+    if (fd < 0) return fd
+    folder = new Descriptor(fd)
+  }
+  using last = folder
+  return openAt(last.fd, cString(Buffer.from('.')), flags)
+}
+
+/** What is in a slot; undefined when it is free. */
+export function statSlot(slot: Slot, doing: Doing): Uint8Array | undefined {
+  const stat = new Uint8Array(STATX_BYTES)
+  const result = statAt(slot.folder, slot.name, AT_SYMLINK_NOFOLLOW, stat)
+  if (result === -ENOENT) return undefined
+  if (result < 0) throw fileError(doing, slot.path, result)
+  return stat
+}
