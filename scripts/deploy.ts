@@ -105,6 +105,10 @@ if (values.help) {
   console.log(`Usage: ${USAGE}`)
   process.exit(0)
 }
+if (values['dry-run'] && values['worker-only']) {
+  console.error(`error: Use --dry-run or --worker-only, not both\nhint: ${USAGE}`)
+  process.exit(2)
+}
 try {
   await (values['dry-run'] ? rehearse() : deploy())
 } catch (error) {

@@ -77,6 +77,15 @@ describe('the settings of a deployment', () => {
     expect(decodeSettings(`{"url":"${URL_OF_IT}"}`)).toEqual({ url: URL_OF_IT })
   })
 
+  test('are refused when the Worker of that name would be at another address', async () => {
+    const file = await readWranglerFile()
+    const url = 'https://sandwire.example.workers.dev'
+    expect(() => configure(file, { url, name: 'shells' })).toThrow('https://shells.example.workers.dev')
+    expect(configure(file, { url: 'https://shells.example.workers.dev', name: 'shells' }).workers_dev).toBe(
+      true,
+    )
+  })
+
   test('are refused when control would not take them', async () => {
     const file = await readWranglerFile()
     const control = { sleepAfterMs: 'soon' }

@@ -41,10 +41,20 @@ function describeControl(file: WranglerFile, { url, control = {} }: DeploySettin
   return text
 }
 
+/** Cloudflare makes the address out of the name, unless it is in a domain of one's own. */
+function checkAddress(url: string, name: string): void {
+  const [label, ...rest] = new URL(url).hostname.split('.')
+  if (label !== name)
+    throw new Error(
+      `Cannot use the settings of the deployment: the Worker "${name}" is at https://${[name, ...rest].join('.')}; change url or name`,
+    )
+}
+
 /** Puts the operator's settings into the file. */
 export function configure(file: WranglerFile, settings: DeploySettings): WranglerConfiguration {
   const { name = file.name, instanceType, maxInstances, bucket, base, url } = settings
   const isOwnDomain = !new URL(url).hostname.endsWith('.workers.dev')
+  if (!isOwnDomain) checkAddress(url, name)
   return {
     ...file,
     name,

@@ -19,19 +19,28 @@ export interface Deployment {
   readonly wrangler: Wrangler
 }
 
-/** Reads and checks the settings, and writes what wrangler is to be told. */
+function readSettings(file: string): DeploySettings {
+  const name = path.relative(process.cwd(), file)
+  if (!existsSync(file))
+    throw new Error(`Cannot deploy: there is no "${name}"; write {"url": "https://…"} into it`)
+  try {
+    return decodeSettings(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`Cannot read "${name}": ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Reads and checks the settings, and writes what wrangler is to be told. Only a dry run does without, and not where some are named. */
 export async function prepareDeployment(options: {
   readonly settingsFile?: string | undefined
   readonly engine?: string | undefined
   readonly mayBeNowhere: boolean
 }): Promise<Deployment> {
-  const { settingsFile = SETTINGS_FILE, engine, mayBeNowhere } = options
-  const isThere = existsSync(settingsFile)
-  if (!isThere && !mayBeNowhere)
-    throw new Error(
-      `Cannot deploy: there is no "${path.relative(process.cwd(), settingsFile)}"; write {"url": "https://…"} into it`,
-    )
-  const settings = isThere ? decodeSettings(readFileSync(settingsFile, 'utf8')) : NOWHERE
+  const { settingsFile, engine, mayBeNowhere } = options
+  const isNowhere = settingsFile === undefined && mayBeNowhere && !existsSync(SETTINGS_FILE)
+  const settings = isNowhere ? NOWHERE : readSettings(settingsFile ?? SETTINGS_FILE)
   const configuration = configure(await readWranglerFile(), settings)
   const scratch = path.join(ROOT, '.cache/deploy')
   mkdirSync(scratch, { recursive: true })

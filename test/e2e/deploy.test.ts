@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import { configure, readWranglerFile } from '../../deploy/cloudflare/configuration.ts'
@@ -105,10 +105,9 @@ describe('npm run deploy', () => {
 
   test('takes nothing but a Worker that is not there for one without keys', async () => {
     await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
-    const deployment = await prepareDeployment({
-      settingsFile: join(ROOT, 'no-such-settings.json'),
-      mayBeNowhere: true,
-    })
+    const settings = join(await mkdtemp(join(tmpdir(), 'sandwire-deploy-')), 'settings.json')
+    await writeFile(settings, JSON.stringify(SETTINGS))
+    const deployment = await prepareDeployment({ settingsFile: settings, mayBeNowhere: true })
     Object.assign(process.env, api.env)
     try {
       const failure = await rejectionOf(ensureSecrets(deployment, {}))
@@ -116,7 +115,28 @@ describe('npm run deploy', () => {
       expect(api.secrets.size).toBe(0)
     } finally {
       for (const name of Object.keys(api.env)) delete process.env[name]
+      await rm(dirname(settings), { recursive: true, force: true })
     }
+  })
+
+  test('rehearses nothing with settings that are named and not there, or are no settings', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sandwire-deploy-'))
+    const prepare = (name: string): Promise<unknown> =>
+      rejectionOf(prepareDeployment({ settingsFile: join(folder, name), mayBeNowhere: true }))
+    try {
+      expect(await prepare('typo.json')).toMatchObject({ message: expect.stringContaining('typo.json') })
+      await writeFile(join(folder, 'text.json'), 'url: here')
+      expect(await prepare('text.json')).toMatchObject({ message: expect.stringContaining('text.json') })
+      expect(await prepare('.')).toMatchObject({ message: expect.stringContaining(folder) })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('is one thing at a time', async () => {
+    const result = await deploy(['--dry-run', '--worker-only'])
+    expect(result).toMatchObject({ status: 2, stdout: '' })
+    expect(result.stderr).toContain('not both')
   })
 
   test('stops before it changes anything when it cannot build the image', async () => {
