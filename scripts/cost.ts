@@ -4,9 +4,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { replaceCosts } from './cost/document.ts'
 import { describeCosts } from './cost/table.ts'
+import { readOptions } from './read-options.ts'
 
 const document = path.resolve(import.meta.dir, '../docs/operations.md')
 
-if (process.argv.includes('--write'))
-  writeFileSync(document, replaceCosts(readFileSync(document, 'utf8'), describeCosts()))
+const { write } = readOptions({ write: { type: 'boolean', default: false } }, 'npm run cost -- [--write]')
+
+if (write) writeFileSync(document, replaceCosts(readFileSync(document, 'utf8'), describeCosts()))
 else console.log(describeCosts())

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import path from 'node:path'
 
-test.each(['deploy', 'image'])(
+test.each(['deploy', 'image', 'cost'])(
   '%s names an option that it does not know, in one line with a hint',
   (name) => {
     const script = path.join(import.meta.dir, `${name}.ts`)
