@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { type Engine, obstacle, startEngine } from './support/container/engine.ts'
-import { buildSandboxImage } from './support/container/images.ts'
+import { buildSandboxImage, buildSandboxImageOn } from './support/container/images.ts'
 import { SandboxContainer } from './support/container/sandbox-container.ts'
 
 const reason = obstacle()
@@ -134,6 +134,30 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
       { what: 'no orphan and no zombie', ...WAIT },
     )
   })
+
+  test(
+    'is built on a Debian that has a user of that number already, whose home stays',
+    async () => {
+      const change = `RUN groupadd --gid 1000 node && useradd --uid 1000 --gid node --create-home node && echo tool >/home/node/kept`
+      await using built = await buildSandboxImageOn(engine, change)
+      await using own = await SandboxContainer.start(engine, built.image)
+      const { stdout, stderr } = await own.run(
+        'id; echo ~ $HOME; touch mine; stat -c %U:%G mine ~; cat /home/node/kept',
+      )
+      expect({ stdout, stderr }).toEqual({
+        stdout: [
+          'uid=1000(user) gid=1000(user) groups=1000(user)',
+          '/home/user /home/user',
+          'user:user',
+          'user:user',
+          'tool',
+          '',
+        ].join('\n'),
+        stderr: '',
+      })
+    },
+    BUILD_MS,
+  )
 
   test.each([
     [{}, 'startup: SANDWIRE_SANDBOX is not set: give the id of the sandbox\n'],

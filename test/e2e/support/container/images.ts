@@ -16,20 +16,51 @@ import type { Engine } from './engine.ts'
 const ROOT = resolve(import.meta.dir, '../../../..')
 const SIDECAR_FOLDER = join(import.meta.dir, 'sidecar')
 const SANDBOX_IMAGE = 'sandwire-sandbox:e2e'
+/** What `npm run image -- --debootstrap` builds on. */
+const DEBIAN = 'sandwire-debian:bookworm'
 
 /** Builds the image of a sandbox as it is now, on a base that is made once per engine. */
 export async function buildSandboxImage(engine: Engine): Promise<string> {
   const before = await imageId(engine, SANDBOX_IMAGE)
-  const child = Bun.spawn(
-    [process.execPath, join(ROOT, 'scripts/image.ts'), '--debootstrap', '--tag', SANDBOX_IMAGE],
-    { cwd: ROOT, env: dockerEnv(engine.host), stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' },
-  )
-  const talk = await new Response(child.stderr).text()
-  if ((await child.exited) !== 0) throw new Error(`Cannot build the image of a sandbox: ${talk}`)
+  await runImageScript(engine, ['--debootstrap', '--tag', SANDBOX_IMAGE])
   // The one it replaces would stay without a name, a hundred megabytes at a time.
   if (before !== undefined && before !== (await imageId(engine, SANDBOX_IMAGE)))
     await engine.tryDocker(['rmi', before])
   return SANDBOX_IMAGE
+}
+
+/** The same on a base that has been changed by these lines of a Dockerfile; both go with what is returned. */
+export async function buildSandboxImageOn(
+  engine: Engine,
+  change: string,
+): Promise<AsyncDisposable & { readonly image: string }> {
+  const base = `sandwire-e2e-base:${crypto.randomUUID()}`
+  const image = `sandwire-e2e-sandbox:${crypto.randomUUID()}`
+  const { code, stderr } = await engine.tryDocker(
+    ['build', '--tag', base, '-'],
+    `FROM ${DEBIAN}\n${change}\n`,
+  )
+  if (code !== 0) throw new Error(`Cannot build a base: ${stderr}`)
+  const remove = async (): Promise<void> => void (await engine.tryDocker(['rmi', image, base]))
+  try {
+    await runImageScript(engine, ['--base', base, '--tag', image])
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  return { image, [Symbol.asyncDispose]: remove }
+}
+
+async function runImageScript(engine: Engine, options: readonly string[]): Promise<void> {
+  const child = Bun.spawn([process.execPath, join(ROOT, 'scripts/image.ts'), ...options], {
+    cwd: ROOT,
+    env: dockerEnv(engine.host),
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const talk = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`Cannot build the image of a sandbox: ${talk}`)
 }
 
 /** Builds the stand-in for workerd's sidecar out of its source and this machine's iptables and openssl; made once. */
