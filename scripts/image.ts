@@ -47,7 +47,10 @@ try {
   run(`Build ${values.tag}`, [engine, 'build', ...given, '--tag', values.tag, context])
   console.log(values.tag)
 } catch (error) {
-  fail(error instanceof Error ? error.message : String(error))
+  const hint =
+    'hint: where no registry has the base, make one with --debootstrap (as root), or name one with --base'
+  const why = error instanceof Error ? error.message : String(error)
+  fail(values.debootstrap ? why : `${why}\n${hint}`)
 } finally {
   rmSync(context, { recursive: true, force: true })
 }
