@@ -1,0 +1,87 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { Query } from '../routes/query.ts'
+
+/** What is looked for in the contents of files. */
+export interface SearchRequest {
+  readonly pattern: string
+  /** Folder that is searched. */
+  readonly path: string
+  readonly isRegex: boolean
+  readonly caseRule: 'sensitive' | 'insensitive' | 'smart'
+  readonly globs: readonly string[]
+  /** Lines before and after each match. */
+  readonly context: number
+  /** Lines found, at most. */
+  readonly limit: number
+  readonly hasHidden: boolean
+  readonly hasIgnored: boolean
+}
+
+export const SEARCH_PARAMETERS = [
+  ...['q', 'path', 'regex', 'case', 'glob', 'context', 'limit', 'hidden', 'ignored'],
+] as const
+
+/** Longer than any pattern a person writes, and short enough to be compiled at once. */
+const MAX_PATTERN_BYTES = 4_096
+const MAX_GLOB_BYTES = 1_024
+const MAX_GLOBS = 32
+const MAX_CONTEXT = 20
+const DEFAULT_LIMIT = 1_000
+const MAX_LIMIT = 10_000
+
+const CASE_FLAGS: Readonly<Record<SearchRequest['caseRule'], string>> = {
+  sensitive: '--case-sensitive',
+  insensitive: '--ignore-case',
+  smart: '--smart-case',
+}
+
+/** Reads a search from the parameters of its route; throws `bad_request`. */
+export function parseSearch(query: Query): SearchRequest {
+  const globs = query.all('glob')
+  if (globs.length > MAX_GLOBS) throw bad('glob', `more than ${MAX_GLOBS}`)
+  return {
+    pattern: checkWord('q', query.text('q'), MAX_PATTERN_BYTES),
+    path: query.text('path', '.'),
+    isRegex: query.flag('regex'),
+    caseRule: query.choice('case', ['sensitive', 'insensitive', 'smart'], 'smart'),
+    globs: globs.map((glob) => checkWord('glob', glob, MAX_GLOB_BYTES)),
+    context: query.whole('context', { min: 0, max: MAX_CONTEXT }) ?? 0,
+    limit: query.whole('limit', { min: 1, max: MAX_LIMIT }) ?? DEFAULT_LIMIT,
+    hasHidden: query.flag('hidden'),
+    hasIgnored: query.flag('ignored'),
+  }
+}
+
+/**
+ * How ripgrep is called. What was asked for stands where nothing can be an option: the pattern behind `-e`, a glob behind
+ * `--glob=`; the folder is the one that it runs in. No configuration is read, no link followed, and patterns that may take
+ * for ever are not understood.
+ */
+export function searchArgv(request: SearchRequest): [string, ...string[]] {
+  return [
+    'rg',
+    ...['--no-config', '--no-follow', '--no-messages', '--json', '--line-number', '--engine=default'],
+    request.isRegex ? '--no-fixed-strings' : '--fixed-strings',
+    CASE_FLAGS[request.caseRule],
+    // One more than is told, so that a file with many does not take long, and is known to have more.
+    `--max-count=${request.limit + 1}`,
+    `--context=${request.context}`,
+    ...(request.hasHidden ? ['--hidden'] : []),
+    ...(request.hasIgnored ? ['--no-ignore'] : []),
+    ...request.globs.map((glob) => `--glob=${glob}`),
+    ...['-e', request.pattern, '--', './'],
+  ]
+}
+
+/** An argument of a program: text in UTF-8 without a zero. */
+function checkWord(name: string, text: string, maxBytes: number): string {
+  if (text === '') throw bad(name, 'empty')
+  if (!text.isWellFormed()) throw bad(name, 'not UTF-8')
+  if (text.includes('\0')) throw bad(name, 'holds a zero byte')
+  if (Buffer.byteLength(text) > maxBytes) throw bad(name, `more than ${maxBytes} bytes`)
+  return text
+}
+
+function bad(name: string, why: string): SandwireError {
+  return new SandwireError('bad_request', `Cannot use parameter "${name}": ${why}`)
+}
