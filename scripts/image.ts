@@ -39,18 +39,34 @@ const engine = findEngine()
 if (engine === undefined)
   fail('No container engine: install docker.io or podman, and set DOCKER_HOST if its socket is elsewhere')
 
-const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
+const HINT =
+  'where no registry has the base, make one with --debootstrap, as root, or name another with --base'
+
+/** Builds it, and leaves nothing behind but the image. */
+function build(program: string): void {
+  const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
+  try {
+    fillContext(context)
+    const base = values.debootstrap ? importDebian(program) : values.base
+    const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
+    buildIn(context, [program, 'build', ...given, '--tag', values.tag])
+  } finally {
+    rmSync(context, { recursive: true, force: true })
+  }
+}
+
+function buildIn(context: string, argv: readonly string[]): void {
+  try {
+    run(`Build ${values.tag}`, [...argv, context])
+  } catch (cause) {
+    if (values.debootstrap) throw cause
+    throw new Error(`${cause instanceof Error ? cause.message : String(cause)}\nhint: ${HINT}`, { cause })
+  }
+}
+
 try {
-  fillContext(context)
-  const base = values.debootstrap ? importDebian(engine) : values.base
-  const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
-  run(`Build ${values.tag}`, [engine, 'build', ...given, '--tag', values.tag, context])
+  build(engine)
   console.log(values.tag)
 } catch (error) {
-  const hint =
-    'hint: where no registry has the base, make one with --debootstrap (as root), or name one with --base'
-  const why = error instanceof Error ? error.message : String(error)
-  fail(values.debootstrap ? why : `${why}\n${hint}`)
-} finally {
-  rmSync(context, { recursive: true, force: true })
+  fail(error instanceof Error ? error.message : String(error))
 }
