@@ -216,6 +216,14 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     }
   }, 120_000)
 
+  test('that ask for what is no address are told so, and nothing of this machine (threat T21)', async () => {
+    await create('garbled', { network: { policy: 'open' } })
+    const ask = `exec 3<>/dev/tcp/192.0.2.1/80; printf 'GET / HTTP/1.1\\r\\nHost: a b\\r\\nConnection: close\\r\\n\\r\\n' >&3; timeout 10 cat <&3`
+    const answer = await server.run('garbled', `bash -c "${ask}"`)
+    expect(answer).toStartWith('HTTP/1.1 400 ')
+    expect(answer).not.toContain('workerd')
+  })
+
   test('have their network again when workerd was killed', async () => {
     await create('led', { network: { policy: 'allowlist', allow: ['a.test'] } })
     const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }

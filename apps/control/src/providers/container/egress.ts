@@ -24,6 +24,9 @@ export class Egress extends WorkerEntrypoint<Env, EgressProps> {
   override async fetch(request: Request): Promise<Response> {
     const { sandbox, network } = this.ctx.props
     const { log } = runtimeOf(this.env)
+    // What is thrown here, workerd would tell the sandbox with its stack and the paths of this machine.
+    if (!URL.canParse(request.url))
+      return new Response('Sandwire cannot read this address\n', { status: 400 })
     const url = new URL(request.url)
     const refusal = refusalOf(url, network)
     if (refusal !== undefined) {
