@@ -1,15 +1,19 @@
 import type { ServerWebSocket } from 'bun'
 import {
   encode,
+  encodePty,
+  envelopeEndOf,
   ERRORS,
   FramePacker,
+  knowsNoWindow,
   type LinkRights,
   messageWithWait,
   type SandwireError,
   type StartParameters,
 } from '@sandwire/protocol'
+import type { Envelope } from './envelopes/envelope.ts'
 import type { Log } from './log.ts'
-import type { SessionHost } from './sessions/session-host.ts'
+import type { HostLink, SessionHost } from './sessions/session-host.ts'
 import { sendFrame } from './sessions/socket-link.ts'
 
 /** What an accepted upgrade carries until its socket opens. */
@@ -21,13 +25,15 @@ export type SocketData =
       readonly host: SessionHost
       readonly rights: LinkRights
       readonly start: StartParameters
+      /** Translates for a client that speaks something else. */
+      readonly envelope?: Envelope
       /** The request that became this connection, for the log. */
       readonly requestId: string
-      /** Plain sockets only: when anything was last heard, and the timer that looks at it. */
+      /** Sockets without heartbeat only: when anything was last heard, and the timer that looks at it. */
       liveness: { heardMs: number; timer: ReturnType<typeof setInterval> | undefined }
     }
   /** A refusal that the client can read: browsers cannot see a refused upgrade. */
-  | { readonly kind: 'refuse'; readonly error: SandwireError }
+  | { readonly kind: 'refuse'; readonly error: SandwireError; readonly isEnvelope?: boolean }
 
 /** How often a plain client is asked whether it is there. */
 const PLAIN_PING_MS = 30_000
@@ -60,45 +66,40 @@ export function createSocketHandlers(
     open(socket) {
       const { data } = socket
       if (data.kind === 'refuse') {
-        const { code } = data.error
-        const message = messageWithWait(data.error)
-        socket.sendText(encode({ type: 'error', code, message, fatal: true }))
-        socket.close(ERRORS[code].close, code)
+        refuse(socket, data)
         return
       }
       heard(data)
       log.info('connected', nameOf(data))
-      if (data.rights.dialect === 'plain') data.liveness.timer = watchPlain(socket, data, now)
-      data.host.connected(
-        data.link,
-        {
-          requestId: data.requestId,
-          send: (frame) => sendFrame(socket, frame),
-          sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
-          close: (code, reason) => {
-            // The answer to a close frame is behind what the client has sent before.
-            socket.resume()
-            socket.close(code, reason)
-          },
-          terminate: () => socket.terminate(),
-          inputSettled: () => {
-            if (!socket.isPaused || data.host.unsettledInput(data.link) > PLAIN_INPUT_LOW_BYTES) return
-            clearInterval(data.liveness.timer)
-            data.liveness.timer = watchPlain(socket, data, now)
-            heard(data)
-            socket.resume()
-          },
+      if (knowsNoWindow(data.rights)) data.liveness.timer = watchPlain(socket, data, now)
+      const link: HostLink = {
+        requestId: data.requestId,
+        send: (frame) => sendFrame(socket, frame),
+        sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
+        close: (code, reason) => {
+          // The answer to a close frame is behind what the client has sent before.
+          socket.resume()
+          socket.close(code, reason)
         },
-        data.rights,
-        data.start,
-      )
+        terminate: () => socket.terminate(),
+        inputSettled: () => {
+          if (!socket.isPaused || data.host.unsettledInput(data.link) > PLAIN_INPUT_LOW_BYTES) return
+          clearInterval(data.liveness.timer)
+          data.liveness.timer = watchPlain(socket, data, now)
+          heard(data)
+          socket.resume()
+        },
+      }
+      data.host.connected(data.link, data.envelope?.over(link) ?? link, data.rights, data.start)
+      data.envelope?.opened()
     },
     message(socket, message) {
       heard(socket.data)
       if (socket.data.kind !== 'attach') return
-      const { host, link, rights, liveness } = socket.data
-      host.received(link, message)
-      if (rights.dialect !== 'plain' || socket.isPaused) return
+      const { host, link, rights, liveness, envelope } = socket.data
+      if (envelope === undefined) host.received(link, message)
+      else envelope.heard(message)
+      if (!knowsNoWindow(rights) || socket.isPaused) return
       if (host.unsettledInput(link) <= PLAIN_INPUT_HIGH_BYTES) return
       socket.pause()
       clearInterval(liveness.timer)
@@ -115,9 +116,26 @@ export function createSocketHandlers(
       if (socket.data.kind !== 'attach') return
       log.info('disconnected', nameOf(socket.data))
       clearInterval(socket.data.liveness.timer)
+      socket.data.envelope?.left()
       socket.data.host.disconnected(socket.data.link)
     },
   }
+}
+
+/** Says why, and closes. */
+function refuse(
+  socket: ServerWebSocket<SocketData>,
+  { error, isEnvelope = false }: Extract<SocketData, { kind: 'refuse' }>,
+): void {
+  if (isEnvelope) {
+    const { told, code, reason } = envelopeEndOf(error)
+    socket.sendText(encodePty(told))
+    socket.close(code, reason)
+    return
+  }
+  const { code } = error
+  socket.sendText(encode({ type: 'error', code, message: messageWithWait(error), fatal: true }))
+  socket.close(ERRORS[code].close, code)
 }
 
 function nameOf(data: Extract<SocketData, { kind: 'attach' }>): { session: string; request_id: string } {

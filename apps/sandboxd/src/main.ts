@@ -159,6 +159,7 @@ async function main(): Promise<void> {
     workspace: openWorkspace(workspace),
     log,
     mintRequestId: () => randomText(8),
+    mintIdentity: () => randomText(16),
     now,
     epochMs: performance.timeOrigin,
     wallClock: Date.now,

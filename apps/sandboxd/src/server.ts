@@ -1,24 +1,12 @@
 import type { Server } from 'bun'
-import {
-  checkSubprotocols,
-  type Dialect,
-  type ErrorCode,
-  type LinkRights,
-  SandwireError,
-  SUBPROTOCOL,
-  TokenBucket,
-} from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, TokenBucket } from '@sandwire/protocol'
+import { AttachDesk, isAttachPath } from './attach-desk.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api, methodsOf } from './http/api.ts'
-import { parseAttach } from './http/attach-parameters.ts'
-import { narrowRole } from './http/narrow-role.ts'
 import type { Caller } from './http/caller.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
 import { respondDetail, respondError, respondJson } from './http/respond.ts'
-import { checkRoute, checkStart } from './http/route-rights.ts'
-import { readUpgrade } from './http/upgrade.ts'
 import type { Log } from './log.ts'
-import type { SessionHost } from './sessions/session-host.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
 import type { Settings } from './settings.ts'
@@ -36,6 +24,8 @@ export interface ServerDependencies {
   readonly workspace: Workspace
   readonly log: Log
   readonly mintRequestId: () => string
+  /** The secret of a client that mints none itself: 32 hex digits. */
+  readonly mintIdentity: () => string
   /** Monotonic milliseconds, and the wall time at which they were zero. */
   readonly now: () => number
   readonly epochMs: number
@@ -55,21 +45,6 @@ interface Call {
   readonly server: Server<SocketData>
   readonly url: URL
   readonly requestId: string
-}
-
-/** What a request to attach says of itself. */
-interface Upgrade {
-  readonly url: URL
-  readonly dialect: Dialect
-  readonly isUpgrade: boolean
-  readonly requestId: string
-}
-
-/** An upgrade that may go ahead. */
-interface Admitted {
-  readonly data: SocketData
-  /** The session made for it, which ends again when the handshake fails. */
-  readonly created: SessionHost | undefined
 }
 
 /** Host headers that mean this server. */
@@ -113,13 +88,6 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
   return server
 }
 
-/** Tells control, which reads no frame, what the connection leads to: a session, for which it has names of its own, or a refusal. */
-function describeSocket({ data }: Admitted): Record<string, string> {
-  if (data.kind === 'refuse') return { 'sandwire-refusal': data.error.code }
-  const { id, mode } = data.host.session.options
-  return { 'sandwire-session': id, 'sandwire-mode': mode }
-}
-
 /** Routes a request: source, credential, then the route itself. */
 class App {
   readonly #deps: ServerDependencies
@@ -128,8 +96,8 @@ class App {
   readonly #strangers: TokenBucket
   readonly #refusals = new Map<string, number>()
   readonly #api: Api
+  readonly #desk: AttachDesk
   #gatekeeper: Gatekeeper | undefined
-  #links = 0
 
   constructor(deps: ServerDependencies) {
     this.#deps = deps
@@ -139,6 +107,11 @@ class App {
     const { registry, workspace, epochMs, settings } = deps
     const { version } = settings
     this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals })
+    const { now, wallClock, mintIdentity } = deps
+    this.#desk = new AttachDesk({
+      ...{ registry, now, wallClock, mintIdentity },
+      noteRefusal: (error, requestId) => this.#noteRefusal(error, requestId),
+    })
   }
 
   open(hosts: ReadonlySet<string>): void {
@@ -203,7 +176,7 @@ class App {
   async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
     const { pathname } = call.url
     try {
-      if (pathname === '/attach') return this.#attach(call, caller)
+      if (isAttachPath(pathname)) return this.#desk.attach(call, caller)
       if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
       return await this.#api.handle({
         request: call.request,
@@ -217,76 +190,6 @@ class App {
       const response = this.#refuse(error, call.requestId, respond)
       if (error.code === 'method_not_allowed') response.headers.set('allow', methodsOf(pathname).join(', '))
       return response
-    }
-  }
-
-  #attach({ request, server, url, requestId }: Call, caller: Caller): Response | undefined {
-    const { dialect, isUpgrade, hasBody } = readUpgrade(request)
-    if (hasBody) throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
-    if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
-    let admitted: Admitted
-    try {
-      admitted = this.#admit({ url, dialect, isUpgrade, requestId }, caller)
-    } catch (caught) {
-      const error = SandwireError.from(caught)
-      if (dialect === 'plain' || !isUpgrade || error.code === 'internal') throw error
-      this.#noteRefusal(error, requestId)
-      admitted = { data: { kind: 'refuse', error }, created: undefined }
-    }
-    // Empty, because Bun would answer a missing one with the first subprotocol the client offered.
-    const headers = {
-      'sec-websocket-protocol': dialect === 'v1' ? SUBPROTOCOL : '',
-      ...describeSocket(admitted),
-    }
-    if (server.upgrade(request, { data: admitted.data, headers })) return undefined
-    admitted.created?.end()
-    throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
-  }
-
-  /** What a connection has of its caller. The wall clock may be set while it lasts, so its time to stay is counted from now. */
-  #rightsOf(
-    caller: Caller,
-  ): Pick<LinkRights, 'principal' | 'usualRole' | 'exec' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
-    const { now, wallClock } = this.#deps
-    const { identity, usualRole, exec, name, login, grant, reauthoriseMs } = caller
-    return {
-      ...{ principal: identity, exec },
-      ...(usualRole === undefined ? {} : { usualRole }),
-      ...(name === undefined ? {} : { name }),
-      ...(login === undefined ? {} : { login }),
-      ...(grant === undefined ? {} : { grant }),
-      ...(reauthoriseMs === undefined ? {} : { reauthoriseMs: now() + reauthoriseMs - wallClock() }),
-    }
-  }
-
-  /** Finds or creates the session that an upgrade names. Nothing is created for a request that is no upgrade. */
-  #admit({ url, dialect, isUpgrade, requestId }: Upgrade, caller: Caller): Admitted {
-    checkRoute(caller, 'GET /attach')
-    // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
-    const parameters = parseAttach(url.searchParams, isUpgrade ? dialect : 'v1')
-    if (parameters.kind === 'create') checkStart(caller)
-    // As much as the caller may be anywhere, so that nothing is made for who is refused.
-    narrowRole(caller, parameters.rights.role, true)
-    if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
-    const { registry, now } = this.#deps
-    const { take, cols, rows } = parameters.rights
-    const { host, isNew } =
-      parameters.kind === 'join'
-        ? { host: registry.find(parameters.session), isNew: false }
-        : registry.create({ caller, requestId, ...parameters })
-    const authority = narrowRole(caller, parameters.rights.role, host.command.isTemplate)
-    this.#links += 1
-    return {
-      created: isNew ? host : undefined,
-      data: {
-        kind: 'attach',
-        link: this.#links,
-        host,
-        requestId,
-        rights: { authority, dialect, take, ...this.#rightsOf(caller) },
-        start: { env: {}, cols, rows },
-        liveness: { heardMs: now(), timer: undefined },
-      },
     }
   }
 }

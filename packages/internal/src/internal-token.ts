@@ -49,6 +49,8 @@ const claimsShape = shape.record({
   ),
   /** Id for the session that this request starts. */
   session: shape.optional(shape.text(128)),
+  /** What a connection is told that its session is called; it says nothing to the sandbox. */
+  sessionName: shape.optional(shape.text(2048, /^[\x21-\x7e]+$/)),
   requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
   issuedMs: shape.whole(0, Number.MAX_SAFE_INTEGER),
   expiresMs: shape.whole(0, Number.MAX_SAFE_INTEGER),

@@ -28,6 +28,8 @@ export interface Caller {
   readonly env?: Readonly<Record<string, string>>
   /** Id for the session that the request starts. */
   readonly session: string | undefined
+  /** What a connection is told that its session is called; undefined: its id. */
+  readonly sessionName?: string
   /** Id of the request where it came from; undefined when it begins here. */
   readonly requestId: string | undefined
 }

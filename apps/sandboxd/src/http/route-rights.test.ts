@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { AUTHORITIES } from '@sandwire/internal'
+import { ATTACH_ROUTES } from '../attach-desk.ts'
 import { listRoutes } from './api.ts'
 import { BEARER, type Caller } from './caller.ts'
 import { narrowRole } from './narrow-role.ts'
@@ -9,7 +10,7 @@ const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'lo
 
 describe('the table of rights', () => {
   test('(threat T11) has a row for every route, and none for routes there are not', () => {
-    expect(Object.keys(ROUTE_RIGHTS).toSorted()).toEqual([...listRoutes(), 'GET /attach'].toSorted())
+    expect(Object.keys(ROUTE_RIGHTS).toSorted()).toEqual([...listRoutes(), ...ATTACH_ROUTES].toSorted())
   })
 
   test('lets control manage and not attach, start or read', () => {

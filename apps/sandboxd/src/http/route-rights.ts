@@ -21,6 +21,7 @@ const WORKSPACE_RIGHTS: Readonly<Record<string, Row>> = Object.fromEntries(
 export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
   /** Control never attaches: it sees no bytes. */
   'GET /attach': PEOPLE,
+  'GET /envelopes/pty': PEOPLE,
   'GET /__meta/version': CONTROL,
   'GET /activity': CONTROL,
   'GET /metrics': CONTROL,

@@ -76,6 +76,8 @@ function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFail
 export class SessionHost {
   readonly session: ServerSession
   readonly command: HostedCommand
+  /** Somebody behind an envelope was told how the process ended. */
+  isEndTold = false
   readonly #deps: HostDependencies
   readonly #links = new Map<LinkId, HostLink>()
   /** Connections that became an attachment; what closes another one with a reason has refused it. */

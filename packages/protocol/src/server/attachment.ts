@@ -157,7 +157,13 @@ export function roleWithoutLease({ isRelayed }: Pick<Attachment, 'isRelayed'>): 
 }
 
 /** Whether it is sent whatever its connection takes, and sends whatever it likes: its client knows no windows. */
-export function knowsNoWindow({ dialect, isRelayed }: Pick<Attachment, 'dialect' | 'isRelayed'>): boolean {
+export function knowsNoWindow({
+  dialect,
+  isRelayed = false,
+}: {
+  readonly dialect: Dialect
+  readonly isRelayed?: boolean
+}): boolean {
   return dialect === 'plain' || isRelayed
 }
 

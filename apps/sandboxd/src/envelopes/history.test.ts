@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import { OutputLog } from '@sandwire/protocol'
+import { HISTORY_BYTES, historyBefore } from './history.ts'
+
+const text = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+
+function logOf(...parts: readonly string[]): OutputLog {
+  const log = new OutputLog(2 * 1024 * 1024)
+  for (const part of parts) log.append('stdout', new TextEncoder().encode(part))
+  return log
+}
+
+test('history is everything while that is little, up to where it is asked for', () => {
+  expect(text(historyBefore(logOf('a\n', 'b\n', 'later'), 4))).toBe('a\nb\n')
+  expect(historyBefore(logOf(), 0)).toHaveLength(0)
+})
+
+test('history is never more than its bound, and begins with a line', () => {
+  const log = logOf(...Array.from({ length: 3_000 }, () => `\u001b[31m${'x'.repeat(94)}\n`))
+  const history = historyBefore(log, log.end)
+  expect(history.byteLength).toBeGreaterThanOrEqual(HISTORY_BYTES - 100)
+  expect(history.byteLength).toBeLessThanOrEqual(HISTORY_BYTES)
+  expect(text(history)).toStartWith('\u001b[31mx')
+})
+
+test('history of one endless line begins with a whole character', () => {
+  for (const shift of [0, 1, 2, 3]) {
+    const log = logOf('x'.repeat(shift), '😀'.repeat(60_000))
+    const history = historyBefore(log, log.end)
+    expect(text(history)).toStartWith('😀')
+    expect(history.byteLength).toBeGreaterThan(HISTORY_BYTES - 4)
+  }
+})
+
+test('history of a log that was trimmed begins clean as well', () => {
+  const log = logOf('half a line', 'of it\nwhole\n')
+  const small = new OutputLog(10)
+  const all = log.read(0, log.end)?.bytes ?? new Uint8Array(0)
+  small.append('stdout', all)
+  small.trim(small.end)
+  expect(text(historyBefore(small, small.end))).toBe('whole\n')
+})
