@@ -19,6 +19,12 @@ set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --host localhost --workspace /h
   --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX" --run-as 1000:1000
 if [ -n "${SANDWIRE_ENV:-}" ]; then
   printf '%s' "$SANDWIRE_ENV" >"$run/env.json"
+  # What does not fit into one variable goes on in SANDWIRE_ENV_1 and so on.
+  index=1
+  while eval "part=\${SANDWIRE_ENV_$index:-}" && [ -n "$part" ]; do
+    printf '%s' "$part" >>"$run/env.json"
+    index=$((index + 1))
+  done
   set -- "$@" --env-file "$run/env.json"
 fi
 [ -z "${SANDWIRE_MAX_SESSIONS:-}" ] || set -- "$@" --max-sessions "$SANDWIRE_MAX_SESSIONS"

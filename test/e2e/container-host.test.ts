@@ -133,6 +133,12 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await server.run('dev', 'ls')).toBe('')
   })
 
+  test('have an environment of any size that is taken', async () => {
+    const env = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`V${index}`, 'ä'.repeat(15_000)]))
+    await create('rich', { env })
+    expect(await server.run('rich', 'printf %s "$V0$V1$V2$V3$V4$V5$V6" | wc -c')).toBe('210000\n')
+  })
+
   test('see processes, users and files of their own, and no way to the engine (threat T11)', async () => {
     const name = await create('inside')
     expect(await inspect(name, '{{.HostConfig.PidMode}} {{.HostConfig.Privileged}} {{json .Mounts}}')).toBe(
