@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { closeFd } from '../../processes/libc.ts'
 import type { Files } from '../files.ts'
+import { pathIn } from '../path-in.ts'
 import type { RunningTool, RunTool } from '../tool.ts'
 import { type Match, MatchGroups } from './match-groups.ts'
 import { AFTER_TEXT, decodeRgLine, type RgEvent } from './rg-event.ts'
@@ -194,13 +195,6 @@ function refusal(said: string): SandwireError {
 
 function writeMatch({ path, isCut, ...match }: Match, folder: string): string {
   const { line, text, ranges, before, after } = match
-  const found = { type: 'match', path: joinPath(folder, path), line, text, ranges, before, after }
+  const found = { type: 'match', path: pathIn(folder, path), line, text, ranges, before, after }
   return `${JSON.stringify(isCut ? { ...found, cut: true } : found)}\n`
-}
-
-/** A path in the workspace, from one that ripgrep gives: `./` and the path in the folder. */
-function joinPath(folder: string, path: string): string {
-  const inside = path.replace(/^(\.\/)+/, '')
-  const base = folder.replace(/^(\.\/+)+/, '').replace(/\/+$/, '')
-  return base === '' || base === '.' ? inside : `${base}/${inside}`
 }

@@ -1,0 +1,131 @@
+import { SandwireError } from '@sandwire/protocol'
+import { respondJson } from '../../http/respond.ts'
+import { pathIn } from '../path-in.ts'
+import { searchContent } from '../search/content-search.ts'
+import { byContractOrder } from '../search/contract-order.ts'
+import { type FindLimits, findNames, type FindResult } from '../search/find-names.ts'
+import { namePattern, nameSearch, type NameTest } from '../search/name-pattern.ts'
+import { parseSearch, SEARCH_PARAMETERS } from '../search/search-request.ts'
+import { Query } from './query.ts'
+import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+
+/** Enough for a large repository; what is larger is searched in part. */
+const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
+const MAX_FOUND = 5_000
+/** The contract looks into ten folders within each other, below the one that is searched. */
+const CONTRACT_LIMITS: FindLimits = { ...FIND_LIMITS, maxResults: MAX_FOUND, maxDepth: 11 }
+/** Longest name that a file can have is 255 bytes; a pattern needs little more. */
+const MAX_NAME_CHARS = 1_024
+
+interface Dependencies {
+  readonly workspace: Workspace
+}
+
+/** Looking for files by name, and in their contents. */
+export const SEARCH_ROUTES: WorkspaceRoutes = {
+  '/workspace/search': {
+    GET: { right: 'read', parameters: SEARCH_PARAMETERS, handle: searchFiles },
+  },
+  '/workspace/find': {
+    GET: { right: 'read', parameters: ['q', 'path', 'limit'], handle: findFiles },
+  },
+  '/workspace/contract/search': {
+    GET: { right: 'read', parameters: 'any', handle: findByContract },
+  },
+}
+
+/** `GET /workspace/search`: lines of JSON, as they are found. */
+async function searchFiles({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const found = await searchContent(parseSearch(new Query(url)), { ...workspace, signal: request.signal })
+  return new Response(found, {
+    headers: {
+      'content-type': 'application/x-ndjson; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+/** `GET /workspace/find`: names that hold `q`, or fit it when it has `*`, `?` or `[`. */
+async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
+  const query = new Query(call.url)
+  const text = query.text('q')
+  if (text === '') throw new SandwireError('bad_request', 'Cannot use parameter "q": empty')
+  const path = query.text('path', '.')
+  const maxResults = query.whole('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
+  const { found, isTruncated } = await find(
+    path,
+    nameSearch(checkLength(text)),
+    { ...FIND_LIMITS, maxResults },
+    {
+      call,
+      deps,
+    },
+  )
+  return respondJson({
+    results: found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind })),
+    truncated: isTruncated,
+  })
+}
+
+/** `GET /workspace/contract/search`. Of a parameter that is given twice the last one counts, and others are ignored. */
+async function findByContract(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
+  const query = new Query(call.url)
+  const text = query.all('q').at(-1)
+  const path = query.all('path').at(-1) ?? '.'
+  if (text === undefined || text === '') return respondUnprocessable(text)
+  const { found } = await findOrNothing(path, namePattern(checkLength(text)), { call, deps })
+  const results = found.toSorted(byContractOrder).map((entry) => {
+    const whole = pathIn(path, entry.path)
+    return { name: entry.name, path: whole, dir: whole.slice(0, Math.max(0, whole.lastIndexOf('/'))) }
+  })
+  return respondJson({ results, pattern: text, path })
+}
+
+interface Context {
+  readonly call: WorkspaceCall
+  readonly deps: Dependencies
+}
+
+function find(
+  path: string,
+  isMeant: NameTest,
+  limits: FindLimits,
+  { call, deps }: Context,
+): Promise<FindResult> {
+  const { files } = deps.workspace
+  return findNames(path, isMeant, limits, {
+    files,
+    now: () => performance.now(),
+    signal: call.request.signal,
+  })
+}
+
+/** A folder that is not there holds nothing. */
+async function findOrNothing(path: string, isMeant: NameTest, context: Context): Promise<FindResult> {
+  try {
+    return await find(path, isMeant, CONTRACT_LIMITS, context)
+  } catch (error) {
+    if (error instanceof SandwireError && error.code === 'file_not_found')
+      return { found: [], isTruncated: false }
+    throw error
+  }
+}
+
+function checkLength(text: string): string {
+  if (text.length <= MAX_NAME_CHARS) return text
+  throw new SandwireError('bad_request', `Cannot use parameter "q": more than ${MAX_NAME_CHARS} characters`)
+}
+
+/** What the contract's framework says of a parameter that is missing or empty. */
+function respondUnprocessable(text: string | undefined): Response {
+  const loc = ['query', 'q']
+  const detail =
+    text === undefined
+      ? { type: 'missing', loc, msg: 'Field required', input: null }
+      : {
+          ...{ type: 'string_too_short', loc, msg: 'String should have at least 1 character' },
+          ...{ input: text, ctx: { min_length: 1 } },
+        }
+  return respondJson({ detail: [detail] }, { status: 422 })
+}
