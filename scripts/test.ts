@@ -46,8 +46,7 @@ const stages: readonly Stage[] = [
   { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
   {
     name: 'the wire through containers',
-    // What a cut costs is the same as through control; that nothing is lost by one is in container-host.test.ts too.
-    patterns: wireTests.filter((file) => !file.endsWith('/cuts.test.ts')),
+    patterns: wireTests,
     env: { SANDWIRE_E2E: 'container' },
     needsEngine: true,
   },
