@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { eventually, openRawWebSocket } from '@sandwire/testing'
+import { Attached } from './support/attached.ts'
+import { traceMemory } from './support/memory.ts'
+import { PtyClient } from './support/pty-client.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const MIB = 1024 * 1024
+const WAIT = { timeoutMs: 20_000 }
+const PATH = '/envelopes/pty'
+
+let sandboxd: RunningSandboxd
+beforeAll(async () => {
+  sandboxd = await startSandboxd({ args: ['--shell', '/bin/sh'] })
+})
+afterAll(() => sandboxd.stop())
+
+const run = (script: string): string =>
+  `?${new URLSearchParams([
+    ['cmd', 'sh'],
+    ['arg', '-c'],
+    ['arg', script],
+  ])}`
+const open = (query: string): PtyClient => new PtyClient(sandboxd, `${PATH}${query}`)
+const typesOf = ({ messages }: PtyClient): string[] => messages.map(({ type }) => type)
+
+interface View {
+  readonly state: string
+  readonly output: { readonly end: number }
+}
+async function viewOf(session: string): Promise<View> {
+  return (await (await sandboxd.fetch(`/sessions/${session}`)).json()) as View
+}
+
+describe('the envelope of terminals', () => {
+  test('starts the shell, types into it and tells its end last', async () => {
+    await using client = open('')
+    const session = await client.name()
+    client.type('echo "[$((40 + 2))]" $TERM\n')
+    await client.shows('[42] xterm-256color')
+    client.say('exit 3\n')
+    expect(await client.first('exit')).toEqual({ type: 'exit', code: 3, session_id: session })
+    expect(typesOf(client).at(0)).toBe('session')
+    expect(typesOf(client).at(-1)).toBe('exit')
+    expect(new Set(typesOf(client).slice(1, -1))).toEqual(new Set(['output']))
+    for (const { type, session_id: name } of client.messages) expect([type, name]).toEqual([type, session])
+  })
+
+  test('answers pings, also behind the end of the process, and leaves the closing to the client', async () => {
+    await using client = open(run('exit 0'))
+    await client.first('exit')
+    client.say({ type: 'ping' })
+    await client.first('pong')
+    expect(client.close).toBeUndefined()
+  })
+
+  test('gives the terminal the size that was asked for last', async () => {
+    await using client = open(run('while read line; do stty size; done'))
+    await client.name()
+    client.say({ type: 'resize', cols: 100, rows: 31 })
+    client.say({ type: 'resize', cols: 132, rows: 50 })
+    client.type('\n')
+    await client.shows('50 132')
+    client.say({ type: 'resize' })
+    client.type('\n')
+    await client.shows('24 80')
+  })
+
+  test('shows who comes later what was before, and both what comes; both type, and either resizes', async () => {
+    await using first = open(run('echo early; while read line; do echo "got $line $(stty size)"; done'))
+    const session = await first.name()
+    await first.shows('early')
+    first.say({ type: 'resize', cols: 90, rows: 20 })
+    await using second = open(`?session=${session}`)
+    expect(await second.first('history')).toEqual({ type: 'history', data: 'early\r\n' })
+    expect(typesOf(second).slice(0, 2)).toEqual(['session', 'history'])
+    second.type('two\n')
+    await Promise.all([first.shows('got two 20 90'), second.shows('got two 20 90')])
+    second.say({ type: 'resize', cols: 70, rows: 15 })
+    first.type('one\n')
+    await Promise.all([first.shows('got one 15 70'), second.shows('got one 15 70')])
+    await second.leave()
+    first.say({ type: 'resize', cols: 60, rows: 10 })
+    first.type('alone\n')
+    await first.shows('got alone 10 60')
+  })
+
+  test('does not take the size or the keyboard from whoever drives with sandwire.v1', async () => {
+    await using driver = new Attached(sandboxd, { cmd: 'sh', mode: 'pty' }, { cols: 111, rows: 44 })
+    await eventually(() => driver.session, { what: 'a session', ...WAIT })
+    await using client = open(`?session=${driver.session}`)
+    await client.name()
+    client.say({ type: 'resize', cols: 70, rows: 15 })
+    client.type('stty size\n')
+    await client.shows('44 111')
+  })
+
+  test('comes back to the session that a closed connection has left', async () => {
+    const before = open(run('echo here; cat'))
+    const session = await before.name()
+    await before.shows('here')
+    await before.leave()
+    await using after = open(`?session=${session}`)
+    expect((await after.first('history'))['data']).toBe('here\r\n')
+    after.type('still\n')
+    await after.shows('still')
+  })
+
+  test('bounds what it shows of before, and begins it with a line', async () => {
+    await using first = open(run('seq -f "line %010.0f" 1 30000; echo done; cat'))
+    const session = await first.name()
+    await first.shows('done')
+    await using late = open(`?session=${session}`)
+    const history = String((await late.first('history'))['data'])
+    expect(history).toMatch(/^line \d{10}\r\n/)
+    expect(history).toEndWith('done\r\n')
+    expect(Buffer.byteLength(history)).toBeGreaterThan(199_900)
+    expect(Buffer.byteLength(history)).toBeLessThanOrEqual(200_000)
+  })
+
+  test('never cuts a character that a process writes byte by byte', async () => {
+    await Bun.write(
+      join(sandboxd.workspace, 'slow.sh'),
+      String.raw`for byte in 342 202 254 360 237 230 200; do printf "\\$byte"; read line; done; printf '\377!'`,
+    )
+    await using client = open('?cmd=sh&arg=-c&arg=stty+-echo%3B+exec+sh+slow.sh')
+    for (let line = 0; line < 7; line += 1) {
+      // Each byte is read by itself before the next one is asked for.
+      await eventually(async () => (await viewOf(await client.name())).output.end > line, {
+        what: 'a byte',
+        ...WAIT,
+      })
+      client.type('\n')
+    }
+    await client.first('exit')
+    expect(client.text('output')).toBe('€😀\ufffd!')
+    expect(client.messages.filter(({ type }) => type === 'output').map(({ data }) => data)).toContain('€')
+  })
+
+  test('takes a megabyte at once', async () => {
+    await using client = open(run('stty raw -echo; echo ready; head -c 1000000 | md5sum'))
+    await client.shows('ready')
+    const text = '0123456789'.repeat(100_000)
+    client.type(text)
+    await client.shows(new Bun.CryptoHasher('md5').update(text).digest('hex'))
+  })
+
+  test('holds a flood back for a reader that does not read, and loses nothing of it', async () => {
+    const bytes = 128 * MIB
+    const query = run(`stty raw; head -c ${bytes} /dev/zero | tr '\\0' x; echo end`)
+    const handshake = await openRawWebSocket({
+      port: sandboxd.port,
+      path: `${PATH}${query}`,
+      headers: sandboxd.headers,
+    })
+    if (handshake.kind !== 'open') throw new Error('refused')
+    await using socket = handshake.socket
+    const decode = (payload: Uint8Array): Record<string, unknown> =>
+      JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>
+    const session = String(decode((await socket.nextFrame()).payload)['session_id'])
+    // The reader's own buffer, those of the kernel and the window are all that is ever on the way.
+    const memory = await traceMemory(sandboxd.pid, 2_000)
+    expect((await viewOf(session)).output.end).toBeLessThan(bytes / 2)
+    expect(memory.highest - memory.first).toBeLessThan(bytes / 2)
+    let seen = 0
+    for (;;) {
+      const message = decode((await socket.nextFrame()).payload)
+      if (message['type'] === 'exit') break
+      seen += String(message['data']).length
+    }
+    expect(seen).toBe(bytes + 'end\n'.length)
+  }, 60_000)
+
+  test('says that a session is not there, and nothing else, for every kind of missing', async () => {
+    await using pipe = new Attached(sandboxd, { cmd: 'cat', mode: 'pipe' })
+    await eventually(() => pipe.session, { what: 'a session', ...WAIT })
+    for (const session of ['never', pipe.session]) {
+      await using client = open(`?session=${session}`)
+      expect(await client.closed()).toEqual({ code: 4001, reason: 'session_not_found' })
+      expect(client.messages).toEqual([{ type: 'session_not_found' }])
+    }
+  })
+
+  test('shows an end once to who does not ask for ended sessions, and as often as asked to who does', async () => {
+    const first = open(run('echo bye; read line; exit 4'))
+    const session = await first.name()
+    await first.shows('bye')
+    await first.leave()
+    await sandboxd.fetch(`/sessions/${session}/signal`, { method: 'POST', body: '{"signal":"SIGKILL"}' })
+    await eventually(async () => (await viewOf(session)).state === 'exited', { what: 'the end', ...WAIT })
+    const ended = async (query: string): Promise<string[]> => {
+      await using client = open(`?session=${session}${query}`)
+      await eventually(() => typesOf(client).some((type) => /exit|not_found/.test(type)), {
+        what: 'an end',
+        ...WAIT,
+      })
+      return typesOf(client)
+    }
+    expect(await ended('&ended=0')).toEqual(['session', 'history', 'exit'])
+    expect(await ended('&ended=0')).toEqual(['session_not_found'])
+    expect(await ended('')).toEqual(['session', 'history', 'exit'])
+  })
+
+  test('is ended by name when somebody ends its session', async () => {
+    await using client = open(run('cat'))
+    await sandboxd.fetch(`/sessions/${await client.name()}`, { method: 'DELETE' })
+    await client.first('exit')
+  })
+
+  test('refuses a wrong parameter in words, and a message over the limit', async () => {
+    await using wrong = open('?ended=2')
+    expect(await wrong.closed()).toEqual({ code: 4004, reason: 'bad_request' })
+    expect(wrong.text('error')).toBe('Cannot use parameter "ended": expected 0 or 1')
+    await using large = open(run('cat'))
+    await large.name()
+    large.type('x'.repeat(2 * MIB))
+    await large.closed()
+  })
+})

@@ -1,0 +1,80 @@
+import { eventually } from '@sandwire/testing'
+
+/** A text message of the envelope. */
+export type PtyMessage = Readonly<Record<string, unknown>> & { readonly type: string }
+
+export interface PtyTarget {
+  readonly port: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const WAIT = { timeoutMs: 20_000 }
+
+/** A client of the envelope of terminals, as a front end is one. */
+export class PtyClient implements AsyncDisposable {
+  readonly messages: PtyMessage[] = []
+  close: { readonly code: number; readonly reason: string } | undefined
+  /** An upgrade that was refused leaves nothing else. */
+  hasOpened = false
+  readonly #socket: WebSocket
+
+  constructor({ port, headers }: PtyTarget, path: string, protocols: readonly string[] = []) {
+    // Bun's constructor takes headers, which the types of the DOM do not know.
+    const options: unknown = { headers, ...(protocols.length === 0 ? {} : { protocols }) }
+    this.#socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, options as string[])
+    this.#socket.addEventListener('error', () => {})
+    this.#socket.addEventListener('open', () => (this.hasOpened = true))
+    this.#socket.addEventListener('message', ({ data }: MessageEvent<string>) =>
+      this.messages.push(JSON.parse(data) as PtyMessage),
+    )
+    this.#socket.addEventListener('close', ({ code, reason }) => (this.close = { code, reason }))
+  }
+
+  get protocol(): string {
+    return this.#socket.protocol
+  }
+
+  /** All text of one kind. */
+  text(type: 'output' | 'history' | 'error'): string {
+    return this.messages
+      .filter((message) => message.type === type)
+      .map(({ data }) => String(data))
+      .join('')
+  }
+
+  /** The first message of a type, once it is there. */
+  async first(type: string): Promise<PtyMessage> {
+    return eventually(() => this.messages.find((message) => message.type === type), { what: type, ...WAIT })
+  }
+
+  /** What the session is called, once that was said. */
+  async name(): Promise<string> {
+    return String((await this.first('session'))['session_id'])
+  }
+
+  async shows(text: string): Promise<void> {
+    await eventually(() => this.text('output').includes(text), { what: `output "${text}"`, ...WAIT })
+  }
+
+  async closed(): Promise<{ readonly code: number; readonly reason: string }> {
+    return eventually(() => this.close, { what: 'the end of the connection', ...WAIT })
+  }
+
+  say(message: object | string): void {
+    this.#socket.send(typeof message === 'string' ? message : JSON.stringify(message))
+  }
+
+  type(data: string): void {
+    this.say({ type: 'input', data })
+  }
+
+  /** Leaves, and waits until that is done. */
+  async leave(): Promise<void> {
+    this.#socket.close()
+    await this.closed()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.leave()
+  }
+}
