@@ -11,7 +11,10 @@ const programs = [
   {
     name: 'sandboxd',
     entry: 'apps/sandboxd/src/main.ts',
-    workers: ['apps/sandboxd/src/sessions/screen-worker.ts'],
+    workers: [
+      'apps/sandboxd/src/sessions/screen-worker.ts',
+      'apps/sandboxd/src/workspace/thread/files-worker.ts',
+    ],
   },
 ]
 

@@ -20,7 +20,8 @@ import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
 import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
-import { openWorkspace } from './workspace/open-workspace.ts'
+import { createRunTool } from './workspace/run-tool.ts'
+import { FilesThread } from './workspace/thread/files-thread.ts'
 
 function fail(message: string, hint: string): never {
   process.stderr.write(`sandboxd: ${message}\nhint: ${hint}\n`)
@@ -152,11 +153,16 @@ async function main(): Promise<void> {
     },
     { mintId: () => randomText(16), wallClock: Date.now },
   )
+  const files = new FilesThread({
+    createWorker: () => new Worker(new URL('./workspace/thread/files-worker.ts', import.meta.url).href),
+    setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
+  })
+  const runTool = createRunTool({ baseEnv, user, children: reaper, asVictim, now })
   const { listen: address } = parsed
   const server = await open(address, {
     settings,
     registry,
-    workspace: openWorkspace(workspace),
+    workspace: { root: workspace, files, runTool },
     log,
     mintRequestId: () => randomText(8),
     mintIdentity: () => randomText(16),

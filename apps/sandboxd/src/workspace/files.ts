@@ -49,11 +49,15 @@ export interface PendingFile {
 }
 
 export interface NewFile extends Condition {
+  /** Where the path ends at a link that stays inside, write what it leads to; the link itself is replaced otherwise. */
+  readonly followsLink?: boolean
   /** Permission bits; those of the file that is replaced, or the usual ones, when absent. */
   readonly mode?: number
   readonly mtimeNs?: string
   /** Make missing folders on the way. */
   readonly makesParents?: boolean
+  /** Whoever writes many files says when they have to be on the disk; otherwise each is when it is committed. */
+  readonly isUnsynced?: boolean
 }
 
 /** A file or folder found by walking. */
@@ -66,6 +70,8 @@ export interface WalkLimits {
   readonly maxNodes: number
   readonly maxDepth: number
   readonly timeMs: number
+  /** Told when a limit left something out. Folders that cannot be read are left out without. */
+  readonly reached?: (limit: 'nodes' | 'depth' | 'time') => void
 }
 
 /**
@@ -75,7 +81,8 @@ export interface WalkLimits {
  * inside, but what is written, moved or removed is the link itself.
  */
 export interface Files {
-  stat(path: string, options?: { readonly followsLink?: boolean }): Promise<FileStat>
+  /** Of a link itself, with what it leads to, unless it is to be followed. */
+  stat(path: string, options?: { readonly followsLink?: boolean }): Promise<FileStat & Pick<Entry, 'target'>>
   list(
     path: string,
     limits: { readonly maxEntries: number; readonly timeMs: number; readonly after?: string },
@@ -89,11 +96,25 @@ export interface Files {
   commit(id: number): Promise<FileStat>
   discard(id: number): Promise<void>
   makeFolder(path: string, options: { readonly makesParents: boolean; readonly mode?: number }): Promise<void>
-  remove(path: string, options: Condition & { readonly recursive: boolean }): Promise<void>
+  remove(
+    path: string,
+    options: Condition & { readonly recursive: boolean },
+    signal?: AbortSignal,
+  ): Promise<void>
   /** Within the workspace; never over something unless `replaces` says so. */
-  rename(from: string, to: string, options: Condition & { readonly replaces: boolean }): Promise<void>
+  rename(
+    from: string,
+    to: string,
+    options: Condition & { readonly replaces: boolean },
+    signal?: AbortSignal,
+  ): Promise<void>
   /** A file, or a folder with all that is in it; links stay links, special files are left out and counted. */
-  copy(from: string, to: string, options: { readonly replaces: boolean }): Promise<{ readonly left: number }>
+  copy(
+    from: string,
+    to: string,
+    options: { readonly replaces: boolean },
+    signal?: AbortSignal,
+  ): Promise<{ readonly left: number }>
   /** Everything below a folder, in the order of the bytes of each path's components, folders before what is in them. */
   walk(path: string, limits: WalkLimits, signal?: AbortSignal): AsyncIterable<readonly Found[]>
 }

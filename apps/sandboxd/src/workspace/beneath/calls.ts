@@ -24,6 +24,7 @@ const { symbols: libc } = dlopen('libc.so.6', {
   ftruncate: { args: ['i32', I64], returns: 'i32' },
   futimens: { args: ['i32', 'ptr'], returns: 'i32' },
   linkat: { args: ['i32', 'ptr', 'i32', 'ptr', 'i32'], returns: 'i32' },
+  lseek: { args: ['i32', I64, 'i32'], returns: I64 },
   mkdirat: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   openat: { args: ['i32', 'ptr', 'i32', 'u32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', I64], returns: I64 },
@@ -180,6 +181,11 @@ export function readFd(fd: number, into: Uint8Array): number {
 
 export function writeFd(fd: number, bytes: Uint8Array): number {
   return uninterrupted(() => libc.write(fd, bytes, bytes.byteLength))
+}
+
+/** Moves where a file is read and written; `whence` as C has it. */
+export function seekFd(fd: number, offset: number, whence: number): number {
+  return orErrno(libc.lseek(fd, offset, whence))
 }
 
 /** Copies from where one file is read to where the other is written, inside the kernel, sharing blocks where the disk can. */

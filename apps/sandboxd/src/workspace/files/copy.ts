@@ -1,0 +1,185 @@
+import {
+  chmodFd,
+  makeFolderAt,
+  openAt,
+  type Place,
+  readLinkAt,
+  renameAt,
+  statAt,
+  symlinkAt,
+  unlinkAt,
+} from '../beneath/calls.ts'
+import { Descriptor } from '../beneath/descriptor.ts'
+import { EEXIST, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY } from '../beneath/errno.ts'
+import { fileError, refusal } from '../beneath/file-error.ts'
+import {
+  AT_SYMLINK_NOFOLLOW,
+  O_CREAT,
+  O_DIRECTORY,
+  O_EXCL,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_PATH,
+  O_RDONLY,
+  O_WRONLY,
+} from '../beneath/flags.ts'
+import { type Slot, statSlot } from '../beneath/root.ts'
+import { identityOf, readStat, STATX_BYTES } from '../beneath/statx.ts'
+import { copyBytes } from './copy-bytes.ts'
+import { hiddenName } from './hidden-name.ts'
+import type { Ground, Job } from './job.ts'
+import { cName, eachName } from './names.ts'
+import { removeTree } from './remove.ts'
+import { statOpen } from './stat.ts'
+import { MAX_DEPTH } from './walk.ts'
+
+const MAX_TARGET_BYTES = 4096
+const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
+const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+
+export interface Copied {
+  /** Special files that were not copied. */
+  readonly left: number
+}
+
+/**
+ * Copies a file, a link or a folder with all that is in it. The copy is made under a hidden name beside its place and takes the
+ * place when it is whole; when it fails, nothing of it remains.
+ */
+export function* copy(
+  { root }: Ground,
+  from: string,
+  to: string,
+  options: { readonly replaces: boolean },
+): Job<Copied> {
+  using source = root.openSlot(from, 'copy')
+  using target = root.openSlot(to, 'copy')
+  const found = statSlot(source, 'copy')
+  if (found === undefined) throw fileError('copy', from, -ENOENT)
+  if (!options.replaces && statSlot(target, 'copy') !== undefined) throw fileError('copy', to, -EEXIST)
+  if (readStat(found).kind === 'folder' && isWithin(root.fd, target.folder, identityOf(found)))
+    throw refusal('path_refused', 'copy', from, 'a folder cannot be copied into itself')
+  if (readStat(found).kind === 'special')
+    throw refusal('special_file', 'copy', from, 'neither a file nor a folder')
+  const hidden: Place = { folder: target.folder, name: hiddenName() }
+  const counted = { left: 0 }
+  let isPlaced = false
+  try {
+    yield* copyAny({ from: source, to: hidden, path: from, depth: 0 }, counted)
+    yield* place(hidden, target, options.replaces)
+    isPlaced = true
+  } finally {
+    // In one go, also when whoever asked is gone.
+    if (!isPlaced) for (const _ of dropHidden(hidden, to));
+  }
+  return counted
+}
+
+function* dropHidden(hidden: Place, path: string): Job<void> {
+  const result = unlinkAt(hidden.folder, hidden.name, 0)
+  if (result === -EISDIR) yield* removeTree({ ...hidden, path }, 0)
+}
+
+/** Puts the copy into its place. A folder that is there changes places with it and is then removed. */
+function* place(hidden: Place, target: Slot, replaces: boolean): Job<void> {
+  const moved = renameAt(hidden, target, replaces ? 'over' : 'beside')
+  if (moved >= 0) return
+  const isOccupied = replaces && [-EISDIR, -ENOTDIR, -EEXIST, -ENOTEMPTY].includes(moved)
+  if (!isOccupied) throw fileError('copy', target.path, moved)
+  const exchanged = renameAt(hidden, target, 'exchange')
+  if (exchanged < 0) throw fileError('copy', target.path, exchanged)
+  yield* dropHidden(hidden, target.path)
+}
+
+interface Step {
+  readonly from: Place
+  readonly to: Place
+  /** For messages. */
+  readonly path: string
+  readonly depth: number
+}
+
+function* copyAny(step: Step, counted: { left: number }): Job<void> {
+  const stat = new Uint8Array(STATX_BYTES)
+  const result = statAt(step.from.folder, step.from.name, AT_SYMLINK_NOFOLLOW, stat)
+  if (result < 0) throw fileError('copy', step.path, result)
+  switch (readStat(stat).kind) {
+    case 'file':
+      return yield* copyFile(step, counted)
+    case 'folder':
+      return yield* copyFolder(step, counted)
+    case 'link':
+      return copyLink(step)
+    case 'special':
+      counted.left += 1
+  }
+}
+
+function openFrom({ from, path }: Step, flags: number): Descriptor {
+  const fd = openAt(from.folder, from.name, flags)
+  if (fd < 0) throw fileError('copy', path, fd)
+  return new Descriptor(fd)
+}
+
+function* copyFile(step: Step, counted: { left: number }): Job<void> {
+  const { to, path } = step
+  using from = openFrom(step, FILE_FLAGS)
+  const { kind, sizeBytes, mode } = statOpen(from.fd, path)
+  if (kind !== 'file') {
+    counted.left += 1
+    return
+  }
+  const fd = openAt(to.folder, to.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  if (fd < 0) throw fileError('copy', path, fd)
+  using file = new Descriptor(fd)
+  yield* copyBytes({ from: from.fd, to: file.fd, sizeBytes, path })
+  chmodFd(file.fd, mode & 0o777)
+}
+
+function copyLink({ from, to, path }: Step): void {
+  const target = new Uint8Array(MAX_TARGET_BYTES)
+  const size = readLinkAt(from.folder, from.name, target)
+  const result =
+    size < 0 ? size : symlinkAt(new Uint8Array([...target.subarray(0, size), 0]), to.folder, to.name)
+  if (result < 0) throw fileError('copy', path, result)
+}
+
+function* copyFolder(step: Step, counted: { left: number }): Job<void> {
+  const { to, path, depth } = step
+  if (depth > MAX_DEPTH)
+    throw refusal('path_refused', 'copy', path, `folders are nested more than ${MAX_DEPTH} deep`)
+  using from = openFrom(step, FOLDER_FLAGS)
+  const made = makeFolderAt(to.folder, to.name, 0o700)
+  const fd = made < 0 ? made : openAt(to.folder, to.name, FOLDER_FLAGS)
+  if (fd < 0) throw fileError('copy', path, fd)
+  using folder = new Descriptor(fd)
+  const names: string[] = []
+  yield* eachName(from.fd, (name) => names.push(name) > 0, { doing: 'copy', path })
+  for (const name of names) {
+    yield undefined
+    const place = (within: number): Place => ({ folder: within, name: cName(name) })
+    yield* copyAny({ from: place(from.fd), to: place(folder.fd), path, depth: depth + 1 }, counted)
+  }
+  chmodFd(folder.fd, statOpen(from.fd, path).mode & 0o777)
+}
+
+/** Whether a folder is the one with this identity, or somewhere in it. Looks upwards, as far as the root. */
+function isWithin(root: number, folder: number, identity: string): boolean {
+  const dot = cName('.')
+  const end = identityAt(root, dot)
+  let at = new Descriptor(openAt(folder, dot, O_PATH | O_DIRECTORY))
+  for (let depth = 0; depth < 4096 && at.fd >= 0; depth += 1) {
+    using here = at
+    const found = identityAt(here.fd, dot)
+    if (found === identity) return true
+    if (found === end || found === undefined) return false
+    at = new Descriptor(openAt(here.fd, cName('..'), O_PATH | O_DIRECTORY))
+  }
+  return false
+}
+
+function identityAt(folder: number, name: Uint8Array): string | undefined {
+  const stat = new Uint8Array(STATX_BYTES)
+  return statAt(folder, name, 0, stat) < 0 ? undefined : identityOf(stat)
+}

@@ -1,0 +1,8 @@
+/** What names of things that are not finished begin with. */
+const PREFIX = '.sandwire-'
+
+/** A name beside a file that nobody else uses, with a zero at the end. */
+export function hiddenName(): Uint8Array {
+  const random = crypto.getRandomValues(new Uint8Array(12)).toHex()
+  return Buffer.from(`${PREFIX}${random}.part\0`)
+}

@@ -1,0 +1,66 @@
+import { openAt, unlinkAt } from '../beneath/calls.ts'
+import { Descriptor } from '../beneath/descriptor.ts'
+import { EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY } from '../beneath/errno.ts'
+import { fileError, refusal } from '../beneath/file-error.ts'
+import { AT_REMOVEDIR, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/flags.ts'
+import { type Slot, statSlot } from '../beneath/root.ts'
+import { readStat } from '../beneath/statx.ts'
+import type { Condition } from '../files.ts'
+import { checkCondition } from './condition.ts'
+import type { Ground, Job } from './job.ts'
+import { cName, eachName } from './names.ts'
+import { MAX_DEPTH } from './walk.ts'
+
+/** How often a folder is emptied again that others put something into meanwhile. */
+const MAX_ROUNDS = 16
+/** Names removed between two pauses. */
+const BATCH = 64
+
+export interface RemoveOptions extends Condition {
+  readonly recursive: boolean
+}
+
+/** Removes a file, a link, an empty folder, or a folder with all that is in it. Links are removed, never followed. */
+export function* remove({ root }: Ground, path: string, options: RemoveOptions): Job<void> {
+  using slot = root.openSlot(path, 'remove')
+  const found = statSlot(slot, 'remove')
+  checkCondition(options, found, { doing: 'remove', path })
+  if (found === undefined) throw fileError('remove', path, -ENOENT)
+  if (readStat(found).kind !== 'folder') return check(unlinkAt(slot.folder, slot.name, 0), path)
+  if (!options.recursive) return check(unlinkAt(slot.folder, slot.name, AT_REMOVEDIR), path)
+  yield* removeTree(slot, 0)
+}
+
+function check(result: number, path: string): void {
+  if (result < 0) throw fileError('remove', path, result)
+}
+
+/** Empties and removes the folder in a slot, or whatever is there instead by now. */
+export function* removeTree(slot: Omit<Slot, typeof Symbol.dispose>, depth: number): Job<void> {
+  const { path } = slot
+  if (depth > MAX_DEPTH)
+    throw refusal('path_refused', 'remove', path, `folders are nested more than ${MAX_DEPTH} deep`)
+  for (let rounds = 0; rounds < MAX_ROUNDS; rounds += 1) {
+    const fd = openAt(slot.folder, slot.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK)
+    if (fd === -ENOENT) return
+    if (fd === -ENOTDIR || fd === -ELOOP) return check(unlinkAt(slot.folder, slot.name, 0), path)
+    if (fd < 0) throw fileError('remove', path, fd)
+    using folder = new Descriptor(fd)
+    yield* empty(folder.fd, path, depth)
+    const removed = unlinkAt(slot.folder, slot.name, AT_REMOVEDIR)
+    if (removed >= 0 || removed === -ENOENT) return
+    if (removed !== -ENOTEMPTY) throw fileError('remove', path, removed)
+  }
+  throw fileError('remove', path, -ENOTEMPTY)
+}
+
+function* empty(folder: number, path: string, depth: number): Job<void> {
+  const names: string[] = []
+  yield* eachName(folder, (name) => names.push(name) > 0, { doing: 'remove', path })
+  for (const [index, name] of names.entries()) {
+    if (index % BATCH === 0) yield undefined
+    const result = unlinkAt(folder, cName(name), 0)
+    if (result === -EISDIR) yield* removeTree({ folder, name: cName(name), path }, depth + 1)
+    else if (result !== -ENOENT) check(result, path)
+  }
+}

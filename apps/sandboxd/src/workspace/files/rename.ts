@@ -1,0 +1,44 @@
+import { renameAt } from '../beneath/calls.ts'
+import { EINVAL, ENOENT, ENOSYS, EXDEV } from '../beneath/errno.ts'
+import { fileError, refusal } from '../beneath/file-error.ts'
+import { type Slot, statSlot } from '../beneath/root.ts'
+import { readStat } from '../beneath/statx.ts'
+import type { Condition } from '../files.ts'
+import { checkCondition } from './condition.ts'
+import { copy } from './copy.ts'
+import type { Ground, Job } from './job.ts'
+import { remove } from './remove.ts'
+
+export interface RenameOptions extends Condition {
+  readonly replaces: boolean
+}
+
+/** Moves what is at a path to another. Between two disks it is copied and then removed. */
+export function* rename(ground: Ground, from: string, to: string, options: RenameOptions): Job<void> {
+  const { root } = ground
+  using source = root.openSlot(from, 'move')
+  using target = root.openSlot(to, 'move')
+  const found = statSlot(source, 'move')
+  checkCondition(options, found, { doing: 'move', path: from })
+  if (found === undefined) throw fileError('move', from, -ENOENT)
+  const moved = moveInto(source, target, options.replaces)
+  if (moved >= 0) return
+  // Found beneath the root, both of them: this is about disks.
+  if (moved !== -EXDEV) throw errorOf(moved, from, to)
+  yield* copy(ground, from, to, options)
+  yield* remove(ground, from, { recursive: readStat(found).kind === 'folder' })
+}
+
+function moveInto(source: Slot, target: Slot, replaces: boolean): number {
+  if (replaces) return renameAt(source, target, 'over')
+  const moved = renameAt(source, target, 'beside')
+  if (moved !== -EINVAL && moved !== -ENOSYS) return moved
+  // Some file systems cannot do both in one step. Then somebody else can put a file there between these two, and loses it.
+  if (statSlot(target, 'move') !== undefined) return renameAt(source, target, 'beside')
+  return renameAt(source, target, 'over')
+}
+
+function errorOf(errno: number, from: string, to: string): Error {
+  if (errno === -EINVAL) return refusal('path_refused', 'move', from, 'a folder cannot be moved into itself')
+  return fileError('move', errno === -ENOENT ? from : to, errno)
+}

@@ -1,0 +1,165 @@
+import { close, fsync } from 'node:fs'
+import { promisify } from 'node:util'
+import { SandwireError } from '@sandwire/protocol'
+import type {
+  Condition,
+  Entry,
+  Files,
+  FileStat,
+  Found,
+  Listing,
+  NewFile,
+  OpenFile,
+  PendingFile,
+  WalkLimits,
+} from '../files.ts'
+import type { Copied } from '../files/copy.ts'
+import type { ListLimits } from '../files/list.ts'
+import type { FolderOptions } from '../files/make-folder.ts'
+import { systemError } from './system-error.ts'
+import { ThreadLink, type ThreadLinkOptions } from './thread-link.ts'
+
+const syncFd = promisify(fsync)
+const closeFd = promisify(close)
+
+/** Why a file is handed out to be written, and who closes it. */
+interface Written {
+  readonly fd: number
+  readonly isUnsynced: boolean
+}
+
+/**
+ * The files of a workspace, reached by a thread of their own that is started at first use. It opens, moves and removes;
+ * bytes are read and written, and put on the disk, by whoever has the descriptor, so that the thread is free for others.
+ */
+export class FilesThread implements Files {
+  readonly #link: ThreadLink
+  readonly #written = new Map<number, Written>()
+  #minted = 0
+
+  constructor(options: ThreadLinkOptions) {
+    this.#link = new ThreadLink(options)
+  }
+
+  stat(
+    path: string,
+    options: { readonly followsLink?: boolean } = {},
+  ): Promise<FileStat & Pick<Entry, 'target'>> {
+    return this.#link.ask({ verb: 'stat', path, followsLink: options.followsLink ?? false })
+  }
+
+  list(path: string, limits: ListLimits): Promise<Listing> {
+    return this.#link.ask({ verb: 'list', path, limits })
+  }
+
+  async open(path: string): Promise<OpenFile> {
+    const file = await this.#link.ask({ verb: 'open', path })
+    this.#link.adopt(file.fd)
+    return file
+  }
+
+  async openFolder(path: string): Promise<number> {
+    return this.#link.adopt(await this.#link.ask({ verb: 'openFolder', path }))
+  }
+
+  async create(path: string, file: NewFile): Promise<PendingFile> {
+    this.#minted += 1
+    const made = await this.#link.ask({ verb: 'create', pending: this.#minted, path, file })
+    this.#link.adopt(made.fd)
+    this.#written.set(made.id, { fd: made.fd, isUnsynced: file.isUnsynced ?? false })
+    return made
+  }
+
+  async commit(id: number): Promise<FileStat> {
+    const { fd, isUnsynced } = this.#take(id)
+    try {
+      if (!isUnsynced) await this.#syncOrDiscard(id, fd)
+      const { stat, folder } = await this.#link.ask({ verb: 'commit', pending: id })
+      if (folder >= 0) await this.#closeFolder(this.#link.adopt(folder), isUnsynced)
+      return stat
+    } finally {
+      await closeFd(fd)
+    }
+  }
+
+  async discard(id: number): Promise<void> {
+    const { fd } = this.#take(id)
+    try {
+      await this.#link.ask({ verb: 'discard', pending: id })
+    } finally {
+      await closeFd(fd)
+    }
+  }
+
+  async makeFolder(path: string, options: FolderOptions): Promise<void> {
+    await this.#link.ask({ verb: 'makeFolder', path, options })
+  }
+
+  async remove(
+    path: string,
+    options: Condition & { readonly recursive: boolean },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    await this.#link.ask({ verb: 'remove', path, options }, signal)
+  }
+
+  async rename(
+    from: string,
+    to: string,
+    options: Condition & { readonly replaces: boolean },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    await this.#link.ask({ verb: 'rename', from, to, options }, signal)
+  }
+
+  copy(
+    from: string,
+    to: string,
+    options: { readonly replaces: boolean },
+    signal?: AbortSignal,
+  ): Promise<Copied> {
+    return this.#link.ask({ verb: 'copy', from, to, options }, signal)
+  }
+
+  async *walk(
+    path: string,
+    limits: WalkLimits,
+    signal?: AbortSignal,
+  ): AsyncGenerator<readonly Found[], void, void> {
+    const { maxNodes, maxDepth, timeMs, reached } = limits
+    const request = { verb: 'walk', path, bounds: { maxNodes, maxDepth, timeMs } } as const
+    const end = yield* this.#link.parts(request, signal)
+    for (const limit of end) reached?.(limit)
+  }
+
+  /** Ends the thread; what is asked later starts another. */
+  stop(): void {
+    this.#link.stop()
+  }
+
+  #take(id: number): Written {
+    const written = this.#written.get(id)
+    if (written === undefined) throw new SandwireError('internal', 'Cannot finish the file: it is not open')
+    this.#written.delete(id)
+    return written
+  }
+
+  async #syncOrDiscard(id: number, fd: number): Promise<void> {
+    try {
+      await syncFd(fd)
+    } catch (error) {
+      await this.#link.ask({ verb: 'discard', pending: id })
+      throw systemError(error, 'Cannot write the file')
+    }
+  }
+
+  async #closeFolder(fd: number, isUnsynced: boolean): Promise<void> {
+    try {
+      if (!isUnsynced) await syncFd(fd)
+    } catch {
+      // Some file systems cannot do this to folders; the bytes themselves are on the disk.
+    } finally {
+      await closeFd(fd)
+    }
+  }
+}

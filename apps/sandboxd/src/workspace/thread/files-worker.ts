@@ -1,0 +1,134 @@
+import { SandwireError } from '@sandwire/protocol'
+import { trackOpen } from '../beneath/calls.ts'
+import { OpenTable } from '../beneath/open-table.ts'
+import { Root } from '../beneath/root.ts'
+import { copy } from '../files/copy.ts'
+import type { Ground } from '../files/job.ts'
+import { list } from '../files/list.ts'
+import { makeFolder } from '../files/make-folder.ts'
+import { open, openFolder } from '../files/open.ts'
+import { PendingFiles } from '../files/pending.ts'
+import { remove } from '../files/remove.ts'
+import { rename } from '../files/rename.ts'
+import { stat } from '../files/stat.ts'
+import { walk } from '../files/walk.ts'
+import { type AnyJob, JobRunner } from './job-runner.ts'
+import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './protocol.ts'
+import { becomeFileUser } from './thread-user.ts'
+
+declare const self: Worker
+
+function tell(message: FromThread): void {
+  self.postMessage(message)
+}
+
+type Outcome =
+  | { readonly kind: 'job'; readonly job: AnyJob }
+  | { readonly kind: 'result'; readonly result: FileResults[keyof FileResults] }
+
+function result(value: FileResults[keyof FileResults]): Outcome {
+  return { kind: 'result', result: value }
+}
+
+function job(work: AnyJob): Outcome {
+  return { kind: 'job', job: work }
+}
+
+/** The files of one workspace, for whoever sends requests to this thread. */
+class Service {
+  readonly #ground: Ground
+  readonly #pending: PendingFiles
+  readonly #runner = new JobRunner({ tell, later: setImmediate, now: () => performance.now() })
+
+  constructor({ root, umask }: SetUp) {
+    this.#ground = { root: new Root(root), umask, now: () => performance.now() }
+    this.#pending = new PendingFiles(this.#ground)
+  }
+
+  ask(id: number, request: FileRequest): void {
+    try {
+      const outcome = this.#perform(request)
+      if (outcome.kind === 'job') this.#runner.start(id, outcome.job)
+      else tell({ kind: 'done', id, result: outcome.result })
+    } catch (caught) {
+      const { code, message } = SandwireError.from(caught)
+      tell({ kind: 'refused', id, code, message })
+    }
+  }
+
+  cancel(id: number): void {
+    this.#runner.cancel(id)
+  }
+
+  taken(id: number): void {
+    this.#runner.taken(id)
+  }
+
+  #perform(request: FileRequest): Outcome {
+    const ground = this.#ground
+    switch (request.verb) {
+      case 'stat':
+        return result(stat(ground, request.path, request.followsLink))
+      case 'list':
+        return job(list(ground, request.path, request.limits))
+      case 'open':
+        return result(open(ground, request.path))
+      case 'openFolder':
+        return result(openFolder(ground, request.path))
+      case 'create':
+        return result(this.#pending.create(request.pending, request.path, request.file))
+      case 'commit':
+        return result(this.#pending.commit(request.pending))
+      case 'discard':
+        this.#pending.discard(request.pending)
+        return result(undefined)
+      case 'makeFolder':
+        makeFolder(ground, request.path, request.options)
+        return result(undefined)
+      case 'remove':
+        return job(quietly(remove(ground, request.path, request.options)))
+      case 'rename':
+        return job(quietly(rename(ground, request.from, request.to, request.options)))
+      case 'copy':
+        return job(copy(ground, request.from, request.to, request.options))
+      case 'walk':
+        return job(walk(ground, request.path, request.bounds))
+    }
+  }
+}
+
+/** Work without a result. */
+function* quietly(work: Generator<undefined, void, void>): Generator<undefined, undefined, void> {
+  yield* work
+}
+
+let service: Service | undefined
+
+function setUp(options: SetUp): void {
+  trackOpen(new OpenTable(options.table))
+  if (options.user !== undefined && !becomeFileUser(options.user))
+    tell({ kind: 'unfit', message: 'it cannot act as the user' })
+  else service = new Service(options)
+}
+
+self.addEventListener('message', (event: MessageEvent<ToThread>) => {
+  const message = event.data
+  switch (message.kind) {
+    case 'setUp':
+      try {
+        setUp(message.setUp)
+      } catch (caught) {
+        tell({ kind: 'unfit', message: SandwireError.from(caught).message })
+      }
+      return
+    case 'ask':
+      service?.ask(message.id, message.request)
+      return
+    case 'cancel':
+      service?.cancel(message.id)
+      return
+    case 'taken':
+      service?.taken(message.id)
+      return
+  }
+})

@@ -1,0 +1,107 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { Found } from '../files.ts'
+import type { Job } from '../files/job.ts'
+import type { FileResults, FromThread } from './protocol.ts'
+
+/** How long one job works before the others and new requests get their turn. */
+const SLICE_MS = 4
+/** Parts that are told and not used yet; a job that is this far ahead waits. */
+const MAX_UNTAKEN = 4
+
+/** Work that can be told in parts. */
+export type AnyJob = Job<FileResults[keyof FileResults], readonly Found[]>
+
+interface Running {
+  readonly id: number
+  readonly job: AnyJob
+  untaken: number
+}
+
+export interface RunnerDependencies {
+  readonly tell: (message: FromThread) => void
+  /** Calls back after everything that has arrived meanwhile. */
+  readonly later: (action: () => void) => void
+  readonly now: () => number
+}
+
+/** Runs jobs in turns, so that a long one does not hold up the others. */
+export class JobRunner {
+  readonly #deps: RunnerDependencies
+  #running: Running[] = []
+  #isScheduled = false
+
+  constructor(deps: RunnerDependencies) {
+    this.#deps = deps
+  }
+
+  start(id: number, job: AnyJob): void {
+    this.#running.push({ id, job, untaken: 0 })
+    this.#schedule()
+  }
+
+  /** Ends a job; what it has open is closed. */
+  cancel(id: number): void {
+    const found = this.#running.find((each) => each.id === id)
+    if (found === undefined) return
+    this.#drop(found)
+    try {
+      found.job.return([])
+    } catch {
+      // It failed while it cleaned up, and nobody waits for it.
+    }
+  }
+
+  taken(id: number): void {
+    const found = this.#running.find((each) => each.id === id)
+    if (found === undefined) return
+    found.untaken -= 1
+    this.#schedule()
+  }
+
+  #drop(running: Running): void {
+    this.#running = this.#running.filter((each) => each !== running)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || !this.#running.some(canRun)) return
+    this.#isScheduled = true
+    this.#deps.later(() => {
+      this.#isScheduled = false
+      this.#turn()
+      this.#schedule()
+    })
+  }
+
+  /** One slice for whoever has waited longest. */
+  #turn(): void {
+    const next = this.#running.find(canRun)
+    if (next === undefined) return
+    this.#running = [...this.#running.filter((each) => each !== next), next]
+    const endMs = this.#deps.now() + SLICE_MS
+    try {
+      while (canRun(next) && this.#step(next) && this.#deps.now() < endMs);
+    } catch (caught) {
+      this.#drop(next)
+      const { code, message } = SandwireError.from(caught)
+      this.#deps.tell({ kind: 'refused', id: next.id, code, message })
+    }
+  }
+
+  /** False when the job is done. */
+  #step(running: Running): boolean {
+    const { done, value } = running.job.next()
+    if (done === true) {
+      this.#drop(running)
+      this.#deps.tell({ kind: 'done', id: running.id, result: value })
+      return false
+    }
+    if (value === undefined || value.length === 0) return true
+    running.untaken += 1
+    this.#deps.tell({ kind: 'part', id: running.id, part: value })
+    return true
+  }
+}
+
+function canRun({ untaken }: Running): boolean {
+  return untaken < MAX_UNTAKEN
+}
