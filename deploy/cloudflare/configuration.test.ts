@@ -18,7 +18,7 @@ describe('wrangler.jsonc', () => {
       keys: { signingKey: '', idKey: '', sessionTokenSecret: '' },
       secrets: {},
       issuerNetwork: { hasIssuers: false, privateAddresses: [] },
-      ...{ listen: [], hostSocket: '', slots: [], objects: '' },
+      ...{ listen: [], hostSocket: '', slots: [], objects: '', workbench: '' },
     })
     const worker = machine.services?.flatMap((service) => ('worker' in service ? [service.worker] : []))[0]
     const file = await readWranglerFile()

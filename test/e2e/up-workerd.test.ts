@@ -56,7 +56,7 @@ describe('workerd as the host runs it', () => {
   beforeAll(async () => {
     folder = mkdtempSync('/tmp/up-workerd-')
     const data = openDataFolder(folder)
-    const prepared = await prepareControl(ENTRY, data.cache)
+    const prepared = await prepareControl(ENTRY, data.cache, () => undefined)
     const { port, listen } = await chooseAddresses(['127.0.0.1'], 0)
     url = `http://127.0.0.1:${port}`
     lines = []

@@ -23,6 +23,8 @@ export interface Env {
   readonly API_TOKEN?: string
   /** Counts attaches per network address for all isolates; absent: each isolate counts its own. */
   readonly RATE_LIMIT?: RateLimit
+  /** The files of the workbench; absent: it is not served here. */
+  readonly ASSETS?: Fetcher
   /** Settings, JSON. */
   readonly SANDWIRE_CONFIG: string
   /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */

@@ -1,4 +1,3 @@
-import { FRONT_HTML, FRONT_JS } from '../pages/front.ts'
 import { JOIN_HTML, JOIN_JS } from '../pages/join.ts'
 import { SIGN_IN_HTML, SIGN_IN_JS } from '../pages/sign-in.ts'
 import { PAGE_CSS } from '../pages/style.ts'
@@ -10,8 +9,6 @@ const JS = 'text/javascript; charset=utf-8'
 
 /** Every page and what it loads: path, type, text. */
 const PAGES = [
-  ['/', HTML, FRONT_HTML],
-  ['/front.js', JS, FRONT_JS],
   ['/signin', HTML, SIGN_IN_HTML],
   ['/signin.js', JS, SIGN_IN_JS],
   ['/join', HTML, JOIN_HTML],
@@ -19,7 +16,7 @@ const PAGES = [
   ['/page.css', 'text/css; charset=utf-8', PAGE_CSS],
 ] as const
 
-/** Small pages until there is a workbench. They hold nothing that anybody may not see. */
+/** The small pages around the workbench. They hold nothing that anybody may not see. */
 export function addPageRoutes(app: App, guardOf: GuardOf): void {
   for (const [path, type, text] of PAGES)
     app.openapi(

@@ -190,7 +190,7 @@ export async function up(options: UpOptions): Promise<Running> {
   const { folder, log } = base
   // A port that is taken is told before anything slow is done.
   await chooseAddresses(configuration.addresses, configuration.port)
-  const preparing = prepareControl(CONTROL_ENTRY, folder.cache)
+  const preparing = prepareControl(CONTROL_ENTRY, folder.cache, tell)
   // It is awaited below; should something else fail first, that is what is told.
   preparing.catch(() => undefined)
   const keys = await openKeys(folder, flags)

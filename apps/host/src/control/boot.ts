@@ -1,3 +1,4 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Config } from 'miniflare'
 import type { Configuration } from '../configuration.ts'
@@ -13,6 +14,7 @@ import { SettingsRefusal } from './probe.ts'
 import { nameServer, type ServerNames } from './server-names.ts'
 import { Workerd } from './workerd.ts'
 import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
+import { prepareWorkbench } from './workbench-files.ts'
 import { findWorkerd } from './workerd-program.ts'
 
 /** Idle time after which control stops a sandbox. */
@@ -22,6 +24,8 @@ const ALARM_MS = 30_000
 /** Sandboxes of this machine, each with a slot of its own. A thousand would make the start 20 ms slower. */
 export const MAX_SANDBOXES = 100
 
+const ROOT = path.resolve(import.meta.dir, '../../../..')
+
 /** The Worker's source. */
 export const CONTROL_ENTRY = path.resolve(import.meta.dir, '../../../control/src/index.ts')
 
@@ -30,13 +34,36 @@ export interface PreparedControl {
   /** The Worker as one module. */
   readonly script: string
   readonly encode: (config: Config) => Uint8Array
+  /** Folder with the files of the workbench. */
+  readonly workbench: string
 }
 
-/** Builds control if it is stale, and loads what encodes its configuration. */
-export async function prepareControl(entry: string, cache: string): Promise<PreparedControl> {
+/** Where builds are kept for every data folder; in the data folder where the project cannot be written. */
+function findCache(root: string, fallback: string): string {
+  try {
+    const shared = path.join(root, '.cache')
+    mkdirSync(shared, { recursive: true })
+    accessSync(shared, constants.W_OK)
+    return shared
+  } catch {
+    // Installed by somebody else.
+    return fallback
+  }
+}
+
+/** Builds control and the workbench if they are stale, and loads what encodes its configuration. */
+export async function prepareControl(
+  entry: string,
+  cache: string,
+  tell: (line: string) => void,
+): Promise<PreparedControl> {
   // Slow to load, and needed by nobody else.
-  const [script, { serializeConfig }] = await Promise.all([bundleControl(entry, cache), import('miniflare')])
-  return { script, encode: serializeConfig }
+  const [script, { serializeConfig }, workbench] = await Promise.all([
+    bundleControl(entry, cache),
+    import('miniflare'),
+    prepareWorkbench(ROOT, findCache(ROOT, cache), tell),
+  ])
+  return { script, encode: serializeConfig, workbench }
 }
 
 export interface BootOptions {
@@ -110,6 +137,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     hostSocket,
     slots,
     objects: folder.objects,
+    workbench: prepared.workbench,
   })
   sweepObjects(options)
   const controlLog = new ControlLog()

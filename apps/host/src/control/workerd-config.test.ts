@@ -22,6 +22,7 @@ const PLAN: ControlPlan = {
   hostSocket: '/run/host.sock',
   slots: ['/run/slots/0', '/run/slots/1'],
   objects: '/data/control',
+  workbench: '/cache/workbench',
 }
 const CONFIG = describeWorkerd(PLAN)
 
@@ -64,7 +65,9 @@ test('control dials the sockets of the host and the slots, and no network (threa
 
 test('no WebSocket of control is compressed (threat T29)', () => {
   const control = CONFIG.services?.find(({ name }) => name === 'control')
-  expect(control).toMatchObject({ worker: { compatibilityFlags: ['no_web_socket_compression'] } })
+  expect(control).toMatchObject({
+    worker: { compatibilityFlags: ['no_web_socket_compression', 'enable_request_signal'] },
+  })
 })
 
 test('secrets are bindings, and a session key is always there', () => {

@@ -44,12 +44,17 @@ export interface ControlPlan {
   readonly containers?: Containers
   /** Folder of the objects' databases. */
   readonly objects: string
+  /** Folder with the files of the workbench. */
+  readonly workbench: string
 }
 
 /** The platform's behaviour is pinned with control's code. */
 const COMPATIBILITY_DATE = '2026-07-01'
-/** Compressed messages could unpack to more than their size promises. */
-const COMPATIBILITY_FLAGS = ['no_web_socket_compression']
+/**
+ * Compressed messages could unpack to more than their size promises; and a request whose client went away says so, so that
+ * what was asked of a sandbox for it ends too.
+ */
+const COMPATIBILITY_FLAGS = ['no_web_socket_compression', 'enable_request_signal']
 
 /** Names a proxy would use to speak of the client. Without one, whoever sends them makes them up. */
 const CLAIMED_HEADERS = [
@@ -96,6 +101,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
   const { secrets } = plan
   return [
     { name: 'HOST', service: { name: 'host' } },
+    { name: 'ASSETS', service: { name: 'workbench' } },
     ...plan.slots.map((_socket, slot) => ({
       name: bindingOfSlot(slot),
       service: { name: nameOfSlot(slot) },
@@ -166,6 +172,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
       ...(containers === undefined ? [] : [{ name: 'outside', network: PUBLIC_NETWORK }]),
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
+      { name: 'workbench', disk: { path: plan.workbench, writable: false } },
     ],
     sockets: plan.listen.map((address, index) => describeSocket(address, index, plan)),
     structuredLogging: true,

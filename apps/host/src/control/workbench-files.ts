@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
+
+/** What the page is made of, from the root of the project. */
+const SOURCES = [
+  'apps/web/index.html',
+  'apps/web/vite.config.ts',
+  'apps/web/src',
+  'packages/react/src',
+  'packages/client/src',
+  'packages/protocol/src',
+  'package-lock.json',
+]
+const PREFIX = 'workbench-'
+/** Builds that nobody has used for so long are removed. */
+const KEEP_MS = 7 * 24 * 60 * 60 * 1000
+
+function listFiles(place: string): readonly string[] {
+  if (!statSync(place).isDirectory()) return [place]
+  return readdirSync(place, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.includes('.test.'))
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .toSorted()
+}
+
+/** Names a state of the sources. */
+function hashSources(root: string): string {
+  const hash = createHash('sha256')
+  for (const file of SOURCES.flatMap((source) => listFiles(path.join(root, source))))
+    hash
+      .update(`${path.relative(root, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0')
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function build(root: string, folder: string): Promise<void> {
+  // Slow to load, and not needed when nothing has changed.
+  const { build: buildPage } = await import('vite')
+  const site = path.join(root, 'apps/web')
+  try {
+    await buildPage({
+      root: site,
+      configFile: path.join(site, 'vite.config.ts'),
+      logLevel: 'silent',
+      build: { outDir: folder, emptyOutDir: true },
+    })
+  } catch (cause) {
+    throw new SandwireError('internal', 'Cannot build the workbench', { cause })
+  }
+}
+
+/** Removes what earlier versions left. */
+function removeOld(cache: string, current: string): void {
+  for (const name of readdirSync(cache)) {
+    const place = path.join(cache, name)
+    if (!name.startsWith(PREFIX) || name === current) continue
+    if (Date.now() - statSync(place).mtimeMs > KEEP_MS) rmSync(place, { recursive: true, force: true })
+  }
+}
+
+/** Folder with the files of the workbench, built when its sources have changed. Several may ask at once. */
+export async function prepareWorkbench(
+  root: string,
+  cache: string,
+  tell: (line: string) => void = () => undefined,
+): Promise<string> {
+  const name = `${PREFIX}${hashSources(root)}`
+  const folder = path.join(cache, name)
+  if (existsSync(path.join(folder, 'index.html'))) return folder
+  tell('Building the workbench …')
+  const fresh = `${folder}.${process.pid}.new`
+  await build(root, fresh)
+  try {
+    renameSync(fresh, folder)
+  } catch (error) {
+    rmSync(fresh, { recursive: true, force: true })
+    // Somebody else built the same meanwhile.
+    if (!existsSync(path.join(folder, 'index.html'))) throw error
+  }
+  removeOld(cache, name)
+  return folder
+}

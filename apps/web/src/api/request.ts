@@ -1,0 +1,63 @@
+/** What the server refused, or that it could not be reached. */
+export class ApiError extends Error {
+  /** Stable code of the server, or `unreachable`. */
+  readonly code: string
+  readonly status: number
+
+  constructor(code: string, message: string, status: number) {
+    super(message)
+    this.name = 'ApiError'
+    this.code = code
+    this.status = status
+  }
+}
+
+interface Wish {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as it is. */
+  readonly body?: Blob | ArrayBuffer | string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const body: unknown = await response.json().catch(() => undefined)
+  const error = isRecord(body) ? body['error'] : undefined
+  const code = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : 'unknown'
+  const message =
+    isRecord(error) && typeof error['message'] === 'string'
+      ? error['message']
+      : `The server answered ${response.status}`
+  return new ApiError(code, message, response.status)
+}
+
+/** An answer of the server this page came from; throws `ApiError` for every other than a good one. */
+export async function request(path: string, wish: Wish = {}): Promise<Response> {
+  const { method = 'GET', json, body, headers, signal } = wish
+  let response: Response
+  try {
+    response = await fetch(path, {
+      method,
+      headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+  } catch (caught) {
+    if (signal?.aborted === true) throw caught
+    throw new ApiError('unreachable', 'The server does not answer', 0)
+  }
+  if (!response.ok) throw await errorOf(response)
+  return response
+}
+
+/** The JSON of a good answer, as the caller knows it from the server's OpenAPI document. */
+export async function requestJson<T>(path: string, wish: Wish = {}): Promise<T> {
+  return (await (await request(path, wish)).json()) as T
+}

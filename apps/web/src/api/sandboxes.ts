@@ -1,0 +1,50 @@
+import { requestJson, request } from './request.ts'
+
+export type Network = 'none' | 'allowlist' | 'open'
+
+export interface Sandbox {
+  readonly id: string
+  readonly name: string
+  readonly state: 'creating' | 'running' | 'stopping' | 'stopped' | 'failed'
+  readonly reason: string | null
+  readonly createdMs: number
+  readonly startedMs: number | null
+  readonly lastActivityMs: number
+  readonly sleepAfterSeconds: number | null
+  readonly ephemeral: boolean
+  readonly network: { readonly policy: Network; readonly allow: readonly string[] }
+  readonly isolation: 'bubblewrap' | 'container' | 'none' | null
+  readonly access?: 'owner' | 'collaborator' | 'viewer'
+  readonly owner?: string
+}
+
+export interface NewSandbox {
+  readonly name?: string
+  readonly network?: { readonly policy: Network; readonly allow?: readonly string[] }
+  readonly start?: boolean
+}
+
+export async function listSandboxes(signal?: AbortSignal): Promise<readonly Sandbox[]> {
+  const wish = signal === undefined ? {} : { signal }
+  return (await requestJson<{ sandboxes: readonly Sandbox[] }>('/api/sandboxes', wish)).sandboxes
+}
+
+export function createSandbox(json: NewSandbox): Promise<Sandbox> {
+  return requestJson<Sandbox>('/api/sandboxes', { method: 'POST', json })
+}
+
+export function startSandbox(sandbox: string): Promise<Sandbox> {
+  return requestJson<Sandbox>(`/api/sandboxes/${encodeURIComponent(sandbox)}/start`, { method: 'POST' })
+}
+
+/** `discards`: also where the files do not survive it. */
+export function stopSandbox(sandbox: string, discards: boolean): Promise<Sandbox> {
+  const query = discards ? '?discard=1' : ''
+  return requestJson<Sandbox>(`/api/sandboxes/${encodeURIComponent(sandbox)}/stop${query}`, {
+    method: 'POST',
+  })
+}
+
+export async function destroySandbox(sandbox: string): Promise<void> {
+  await request(`/api/sandboxes/${encodeURIComponent(sandbox)}`, { method: 'DELETE' })
+}

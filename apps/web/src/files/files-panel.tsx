@@ -1,0 +1,5 @@
+import type { ReactElement } from 'react'
+
+export function FilesPanel(): ReactElement {
+  return <p className="empty">Files</p>
+}

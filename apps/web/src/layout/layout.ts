@@ -1,0 +1,173 @@
+import { leaf, leavesOf, nextLeaf, type PaneTree, removeLeaf, resizeSplit, splitLeaf } from './pane-tree.ts'
+
+/** What a pane shows. */
+export type View =
+  | {
+      readonly kind: 'terminal'
+      /** Id or name. */
+      readonly sandbox: string
+      /** Session that it is attached to, once that is known; without one it starts a shell. */
+      readonly session?: string
+      /** Folder in the workspace that a new shell starts in. */
+      readonly cwd?: string
+    }
+  | { readonly kind: 'file'; readonly sandbox: string; readonly path: string; readonly line?: number }
+  | {
+      readonly kind: 'diff'
+      readonly sandbox: string
+      readonly path: string
+      /** What is compared: the working tree with the index, the index with HEAD, or a commit with the one before. */
+      readonly of: 'unstaged' | 'staged' | { readonly commit: string }
+    }
+
+export interface Tab {
+  readonly id: string
+  readonly panes: PaneTree
+  /** The pane that has, or had last, the keyboard. */
+  readonly focus: string
+  /** Given by the person; otherwise what is in it names it. */
+  readonly name?: string
+}
+
+/** Everything that is open, and where. It is plain data: it comes back after a reload. */
+export interface Layout {
+  readonly tabs: readonly Tab[]
+  readonly active: string | undefined
+  readonly views: Readonly<Record<string, View>>
+}
+
+export const EMPTY: Layout = { tabs: [], active: undefined, views: {} }
+
+/** Ids of a new tab, view or split, so that this stays a function of its arguments. */
+export type MintId = () => string
+
+export function activeTab({ tabs, active }: Layout): Tab | undefined {
+  return tabs.find(({ id }) => id === active)
+}
+
+function changeTab(layout: Layout, id: string, change: (tab: Tab) => Tab): Layout {
+  return { ...layout, tabs: layout.tabs.map((tab) => (tab.id === id ? change(tab) : tab)) }
+}
+
+function tabOf({ tabs }: Layout, view: string): Tab | undefined {
+  return tabs.find(({ panes }) => leavesOf(panes).includes(view))
+}
+
+/** Opens a view in a tab of its own, behind the active one. */
+export function openTab(layout: Layout, view: View, mint: MintId): Layout {
+  const viewId = mint()
+  const tab: Tab = { id: mint(), panes: leaf(viewId), focus: viewId }
+  const at = layout.tabs.findIndex(({ id }) => id === layout.active) + 1
+  return {
+    tabs: [...layout.tabs.slice(0, at), tab, ...layout.tabs.slice(at)],
+    active: tab.id,
+    views: { ...layout.views, [viewId]: view },
+  }
+}
+
+function isSame(left: View, right: View): boolean {
+  return (
+    left.kind !== 'terminal' && JSON.stringify({ ...left, line: 0 }) === JSON.stringify({ ...right, line: 0 })
+  )
+}
+
+/** Goes to a file or a difference that is open already, or opens it. */
+export function reveal(layout: Layout, view: View, mint: MintId): Layout {
+  const known = Object.entries(layout.views).find(([, open]) => isSame(open, view))?.[0]
+  if (known === undefined) return openTab(layout, view, mint)
+  return focusView({ ...layout, views: { ...layout.views, [known]: view } }, known)
+}
+
+/** Divides the pane of a view and opens another one in the second half. */
+export function splitView(
+  layout: Layout,
+  at: string,
+  { view, direction }: { readonly view: View; readonly direction: 'row' | 'column' },
+  mint: MintId,
+): Layout {
+  const tab = tabOf(layout, at)
+  if (tab === undefined) return openTab(layout, view, mint)
+  const id = mint()
+  const split = { id, direction, splitId: mint() }
+  return changeTab({ ...layout, views: { ...layout.views, [id]: view } }, tab.id, (old) => ({
+    ...old,
+    panes: splitLeaf(old.panes, at, split),
+    focus: id,
+  }))
+}
+
+/** Closes a view, and its tab when it was the last in it. */
+export function closeView(layout: Layout, view: string): Layout {
+  const tab = tabOf(layout, view)
+  if (tab === undefined) return layout
+  const panes = removeLeaf(tab.panes, view)
+  if (panes === undefined) return closeTab(layout, tab.id)
+  const { [view]: _, ...views } = layout.views
+  const focus = tab.focus === view ? (leavesOf(panes)[0] ?? '') : tab.focus
+  return changeTab({ ...layout, views }, tab.id, (old) => ({ ...old, panes, focus }))
+}
+
+export function closeTab(layout: Layout, id: string): Layout {
+  const at = layout.tabs.findIndex((tab) => tab.id === id)
+  const tab = layout.tabs[at]
+  if (tab === undefined) return layout
+  const gone = new Set(leavesOf(tab.panes))
+  const tabs = layout.tabs.filter((other) => other.id !== id)
+  const neighbour = tabs[Math.min(at, tabs.length - 1)]?.id
+  return {
+    tabs,
+    active: layout.active === id ? neighbour : layout.active,
+    views: Object.fromEntries(Object.entries(layout.views).filter(([view]) => !gone.has(view))),
+  }
+}
+
+export function focusView(layout: Layout, view: string): Layout {
+  const tab = tabOf(layout, view)
+  if (tab === undefined) return layout
+  return changeTab({ ...layout, active: tab.id }, tab.id, (old) => ({ ...old, focus: view }))
+}
+
+/** Goes to the next pane of the active tab. */
+export function stepPane(layout: Layout, step: 1 | -1): Layout {
+  const tab = activeTab(layout)
+  return tab === undefined ? layout : focusView(layout, nextLeaf(tab.panes, tab.focus, step))
+}
+
+/** Goes to the next tab, around the end. */
+export function stepTab(layout: Layout, step: 1 | -1): Layout {
+  const at = layout.tabs.findIndex(({ id }) => id === layout.active)
+  const next = layout.tabs[(at + step + layout.tabs.length) % layout.tabs.length]
+  return next === undefined ? layout : { ...layout, active: next.id }
+}
+
+export function activateTab(layout: Layout, id: string): Layout {
+  return layout.tabs.some((tab) => tab.id === id) ? { ...layout, active: id } : layout
+}
+
+/** An empty name gives the tab back the name of what is in it. */
+export function renameTab(layout: Layout, id: string, name: string): Layout {
+  const given = name.trim()
+  return changeTab(layout, id, ({ id: tab, panes, focus }) => ({
+    ...{ id: tab, panes, focus },
+    ...(given === '' ? {} : { name: given }),
+  }))
+}
+
+/** Moves a tab to another place in the row. */
+export function moveTab(layout: Layout, id: string, to: number): Layout {
+  const tab = layout.tabs.find((other) => other.id === id)
+  if (tab === undefined) return layout
+  const rest = layout.tabs.filter((other) => other.id !== id)
+  const at = Math.min(rest.length, Math.max(0, to))
+  return { ...layout, tabs: [...rest.slice(0, at), tab, ...rest.slice(at)] }
+}
+
+export function resizePanes(layout: Layout, tab: string, split: string, share: number): Layout {
+  return changeTab(layout, tab, (old) => ({ ...old, panes: resizeSplit(old.panes, split, share) }))
+}
+
+/** Remembers what became known of a view, such as the session of a terminal. */
+export function changeView(layout: Layout, view: string, change: (view: View) => View): Layout {
+  const old = layout.views[view]
+  return old === undefined ? layout : { ...layout, views: { ...layout.views, [view]: change(old) } }
+}

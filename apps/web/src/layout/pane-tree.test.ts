@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { leaf, leavesOf, nextLeaf, removeLeaf, resizeSplit, splitLeaf } from './pane-tree.ts'
+
+const two = splitLeaf(leaf('a'), 'a', { id: 'b', direction: 'row', splitId: 's' })
+const three = splitLeaf(two, 'b', { id: 'c', direction: 'column', splitId: 't' })
+
+test('a view is put behind another one', () => {
+  expect(leavesOf(three)).toEqual(['a', 'b', 'c'])
+  expect(splitLeaf(two, 'nowhere', { id: 'x', direction: 'row', splitId: 'u' })).toEqual(two)
+})
+
+test('the neighbour gets the room of a view that goes', () => {
+  expect(removeLeaf(three, 'b')).toEqual({ ...two, second: leaf('c') } as typeof two)
+  expect(removeLeaf(two, 'a')).toEqual(leaf('b'))
+  expect(removeLeaf(leaf('a'), 'a')).toBeUndefined()
+})
+
+test('a border stays where both sides can be seen', () => {
+  const shareOf = (share: number) => {
+    const tree = resizeSplit(three, 's', share)
+    return tree.kind === 'split' ? tree.share : undefined
+  }
+  expect(shareOf(0.3)).toBe(0.3)
+  expect(shareOf(-5)).toBe(0.1)
+  expect(shareOf(2)).toBe(0.9)
+  expect(shareOf(Number.NaN)).toBe(0.5)
+})
+
+test('the views follow each other around', () => {
+  expect(nextLeaf(three, 'a', 1)).toBe('b')
+  expect(nextLeaf(three, 'c', 1)).toBe('a')
+  expect(nextLeaf(three, 'a', -1)).toBe('c')
+})

@@ -1,0 +1,30 @@
+import './style/tokens.css'
+import './style/base.css'
+import './style/shell.css'
+import './style/panels.css'
+import './style/terminal.css'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { openFileFromTerminal } from './files/open-from-terminal.ts'
+import { App } from './shell/app.tsx'
+import { followTheme, isDarkNow } from './shell/theme.ts'
+import { PartsContext } from './state/context.ts'
+import { Workbench } from './state/workbench.ts'
+import { TerminalShelf } from './terminals/terminal-shelf.ts'
+
+const workbench = new Workbench(localStorage)
+const terminals = new TerminalShelf(workbench, {
+  openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
+  isDark: () => isDarkNow(workbench.settings.get().theme),
+})
+followTheme(workbench.settings, () => terminals.redraw())
+const root = document.querySelector('#root')
+if (root === null) throw new Error('The page has no place to draw in')
+void workbench.open(new AbortController().signal)
+createRoot(root).render(
+  <StrictMode>
+    <PartsContext value={{ workbench, terminals }}>
+      <App />
+    </PartsContext>
+  </StrictMode>,
+)

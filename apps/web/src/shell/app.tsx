@@ -1,0 +1,34 @@
+import { useStore } from '@sandwire/react'
+import { type ReactElement, useEffect } from 'react'
+import { useParts } from '../state/context.ts'
+import { Commands } from './commands.ts'
+import { MainArea } from './main-area.tsx'
+import { Notices } from './notices.tsx'
+import { PasteDialog } from './paste-dialog.tsx'
+import { SideBar } from './side-bar.tsx'
+import { SignedOut } from './signed-out.tsx'
+import { StatusBar } from './status-bar.tsx'
+
+/** The page, or why there is none. */
+export function App(): ReactElement {
+  const { workbench } = useParts()
+  const person = useStore(workbench.person)
+  if (person.is === 'loading') return <p className="boot">Loading the workbench…</p>
+  if (person.is === 'failed') return <p className="boot">{person.message}. Reload the page to try again.</p>
+  if (person.value === undefined) return <SignedOut />
+  return <Desk />
+}
+
+function Desk(): ReactElement {
+  const parts = useParts()
+  useEffect(() => new Commands(parts).listen(window), [parts])
+  return (
+    <div className="desk">
+      <SideBar />
+      <MainArea />
+      <StatusBar />
+      <Notices />
+      <PasteDialog />
+    </div>
+  )
+}

@@ -1,0 +1,15 @@
+import { expect, test } from 'bun:test'
+import { keysOf } from './commands.ts'
+
+const none = { ctrlKey: false, metaKey: false, shiftKey: false, altKey: false }
+
+test('keys are named by where they are, whatever Shift makes of them', () => {
+  expect(keysOf({ ...none, ctrlKey: true, shiftKey: true, code: 'KeyP', key: 'P' })).toBe('Ctrl+Shift+P')
+  expect(keysOf({ ...none, metaKey: true, shiftKey: true, code: 'Backslash', key: '|' })).toBe(
+    'Ctrl+Shift+\\',
+  )
+  expect(keysOf({ ...none, code: 'F1', key: 'F1' })).toBe('F1')
+  expect(keysOf({ ...none, ctrlKey: true, shiftKey: true, code: 'ArrowLeft', key: 'ArrowLeft' })).toBe(
+    'Ctrl+Shift+ArrowLeft',
+  )
+})

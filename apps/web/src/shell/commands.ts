@@ -1,0 +1,117 @@
+import { activeTab, closeView, stepPane, stepTab } from '../layout/layout.ts'
+import type { Parts } from '../state/context.ts'
+import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
+import { openTerminal, splitTerminal } from './open-terminal.ts'
+
+/** Something to do by name or by keys. */
+export interface Command {
+  readonly id: string
+  readonly title: string
+  /** As `Ctrl+Shift+P`; Ctrl is Cmd on a Mac. Shown as it is, and what is listened for. */
+  readonly keys?: string
+  readonly run: () => void
+}
+
+/** Everything that can be done by name, in the order of the list. */
+export function commandsOf({ workbench, terminals }: Parts): readonly Command[] {
+  const focused = () => activeTab(workbench.layout.get())?.focus
+  const zoom = (step: number): void => {
+    const { fontSize } = workbench.settings.get()
+    const next = step === 0 ? 14 : fontSize + step
+    workbench.changeSettings({ fontSize: Math.min(MAX_FONT_SIZE, Math.max(MIN_FONT_SIZE, next)) })
+  }
+  return [
+    { id: 'terminal.new', title: 'New terminal', keys: 'Ctrl+Shift+`', run: () => openTerminal(workbench) },
+    {
+      id: 'pane.splitRight',
+      title: 'Split to the right',
+      keys: 'Ctrl+Shift+\\',
+      run: () => splitTerminal(workbench, 'row'),
+    },
+    {
+      id: 'pane.splitDown',
+      title: 'Split below',
+      keys: 'Ctrl+Shift+-',
+      run: () => splitTerminal(workbench, 'column'),
+    },
+    {
+      id: 'pane.close',
+      title: 'Close this pane',
+      keys: 'Ctrl+Shift+X',
+      run: () => workbench.changeLayout((layout) => closeView(layout, focused() ?? '')),
+    },
+    {
+      id: 'pane.next',
+      title: 'Next pane',
+      keys: 'Ctrl+Shift+ArrowRight',
+      run: () => workbench.changeLayout((layout) => stepPane(layout, 1)),
+    },
+    {
+      id: 'pane.previous',
+      title: 'Previous pane',
+      keys: 'Ctrl+Shift+ArrowLeft',
+      run: () => workbench.changeLayout((layout) => stepPane(layout, -1)),
+    },
+    {
+      id: 'tab.next',
+      title: 'Next tab',
+      keys: 'Ctrl+Shift+ArrowDown',
+      run: () => workbench.changeLayout((layout) => stepTab(layout, 1)),
+    },
+    {
+      id: 'tab.previous',
+      title: 'Previous tab',
+      keys: 'Ctrl+Shift+ArrowUp',
+      run: () => workbench.changeLayout((layout) => stepTab(layout, -1)),
+    },
+    {
+      id: 'terminal.copy',
+      title: 'Copy the selection',
+      keys: 'Ctrl+Shift+C',
+      run: () => void terminals.find(focused() ?? '')?.copy(),
+    },
+    { id: 'view.zoomIn', title: 'Larger text', keys: 'Ctrl+Shift+.', run: () => zoom(1) },
+    { id: 'view.zoomOut', title: 'Smaller text', keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
+    { id: 'view.zoomReset', title: 'Usual text size', run: () => zoom(0) },
+  ]
+}
+
+/** The keys of an event, written as commands write theirs. */
+export function keysOf(
+  event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey' | 'code' | 'key'>,
+): string {
+  const byCode: Readonly<Record<string, string>> = {
+    ...{ Backquote: '`', Backslash: '\\', Minus: '-', Period: '.', Comma: ',', Slash: '/' },
+  }
+  const letter = /^(?:Key|Digit)(.)$/.exec(event.code)?.[1]
+  const key = byCode[event.code] ?? letter ?? event.key
+  return [
+    ...(event.ctrlKey || event.metaKey ? ['Ctrl'] : []),
+    ...(event.altKey ? ['Alt'] : []),
+    ...(event.shiftKey ? ['Shift'] : []),
+    key,
+  ].join('+')
+}
+
+/** Listens for the keys of commands, before a terminal gets them. */
+export class Commands {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Listens until the returned function is called. */
+  listen(target: Window): () => void {
+    const onKey = (event: KeyboardEvent): void => {
+      const keys = keysOf(event)
+      const command = commandsOf(this.#parts).find((one) => one.keys === keys)
+      if (command === undefined) return
+      event.preventDefault()
+      event.stopPropagation()
+      command.run()
+    }
+    target.addEventListener('keydown', onKey, true)
+    return () => target.removeEventListener('keydown', onKey, true)
+  }
+}

@@ -1,0 +1,67 @@
+import { type ReactElement, type ReactNode, useEffect, useId, useRef } from 'react'
+
+/** A question or a form over the page. Escape and a click beside it close it. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}): ReactElement {
+  const element = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useEffect(() => {
+    const dialog = element.current
+    if (dialog !== null && !dialog.open) dialog.showModal()
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      className="dialog"
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === element.current) onClose()
+      }}
+    >
+      <div className="dialog-body">
+        <h2 id={titleId}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** A question with two answers; the one that loses something looks like it. */
+export function Confirm({
+  title,
+  children,
+  yes,
+  isDangerous = false,
+  onAnswer,
+}: {
+  readonly title: string
+  readonly children: ReactNode
+  readonly yes: string
+  readonly isDangerous?: boolean
+  readonly onAnswer: (isYes: boolean) => void
+}): ReactElement {
+  return (
+    <Dialog title={title} onClose={() => onAnswer(false)}>
+      <div className="dialog-text">{children}</div>
+      <div className="dialog-actions">
+        <button type="button" onClick={() => onAnswer(false)}>
+          Cancel
+        </button>
+        <button type="button" className={isDangerous ? 'danger' : 'primary'} onClick={() => onAnswer(true)}>
+          {yes}
+        </button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,99 @@
+import { useStore } from '@sandwire/react'
+import { lazy, type ReactElement, Suspense, useEffect, useRef } from 'react'
+import { closeView, focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { TerminalPane } from '../terminals/terminal-pane.tsx'
+import { openTerminal } from './open-terminal.ts'
+import { Panes } from './panes.tsx'
+import { TabBar } from './tab-bar.tsx'
+
+const FilePane = lazy(async () => ({ default: (await import('../files/file-pane.tsx')).FilePane }))
+const DiffPane = lazy(async () => ({ default: (await import('../git/diff-pane.tsx')).DiffPane }))
+
+function ViewPane({
+  viewId,
+  view,
+  isFocused,
+}: {
+  viewId: string
+  view: View
+  isFocused: boolean
+}): ReactElement {
+  const { workbench } = useParts()
+  const close = (): void => workbench.changeLayout((layout) => closeView(layout, viewId))
+  switch (view.kind) {
+    case 'terminal':
+      return <TerminalPane viewId={viewId} view={view} isFocused={isFocused} onClose={close} />
+    case 'file':
+      return (
+        <FilePane key={`${view.sandbox} ${view.path}`} viewId={viewId} view={view} isFocused={isFocused} />
+      )
+    case 'diff':
+      return <DiffPane key={viewId} view={view} />
+  }
+}
+
+function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boolean }): ReactElement {
+  const { workbench } = useParts()
+  const { views } = useStore(workbench.layout)
+  return (
+    <div className="tab-panel" role="tabpanel" hidden={!isActive}>
+      <Panes
+        tree={tab.panes}
+        onResize={(split, share) =>
+          workbench.changeLayout((layout) => resizePanes(layout, tab.id, split, share))
+        }
+        draw={(id) => {
+          const view = views[id]
+          const isFocused = isActive && tab.focus === id
+          if (view === undefined) return null
+          return (
+            <section
+              className={`view ${isFocused ? 'focused' : ''}`}
+              aria-label={view.kind}
+              onFocusCapture={() => {
+                if (!isFocused) workbench.changeLayout((layout) => focusView(layout, id))
+              }}
+            >
+              <Suspense fallback={<p className="empty">Loading the editor…</p>}>
+                <ViewPane viewId={id} view={view} isFocused={isFocused} />
+              </Suspense>
+            </section>
+          )
+        }}
+      />
+    </div>
+  )
+}
+
+/** Tabs and what is in them. A person who comes with nothing open gets a shell. */
+export function MainArea(): ReactElement {
+  const { workbench } = useParts()
+  const { tabs, active } = useStore(workbench.layout)
+  const person = useStore(workbench.person)
+  const isGuest = person.is === 'ready' && person.value?.guest === true
+  const hasBegun = useRef(false)
+  useEffect(() => {
+    if (hasBegun.current) return
+    hasBegun.current = true
+    if (workbench.layout.get().tabs.length === 0 && !isGuest) openTerminal(workbench)
+  }, [workbench, isGuest])
+  return (
+    <main className="main-area">
+      <TabBar onNew={() => openTerminal(workbench)} />
+      {tabs.length === 0 && (
+        <div className="empty">
+          <p>Nothing is open.</p>
+          {!isGuest && (
+            <button type="button" className="primary" onClick={() => openTerminal(workbench)}>
+              New terminal
+            </button>
+          )}
+        </div>
+      )}
+      {tabs.map((tab) => (
+        <TabPanel key={tab.id} tab={tab} isActive={tab.id === active} />
+      ))}
+    </main>
+  )
+}

@@ -1,0 +1,56 @@
+import { type PointerEvent as ReactPointerEvent, type ReactElement, type ReactNode, useRef } from 'react'
+import type { PaneTree } from '../layout/pane-tree.ts'
+
+/** How far an arrow key moves a border. */
+const KEY_STEP = 0.02
+
+/** Draws a tree of panes, with borders that can be dragged or moved by keys. */
+export function Panes({
+  tree,
+  draw,
+  onResize,
+}: {
+  readonly tree: PaneTree
+  readonly draw: (id: string) => ReactNode
+  readonly onResize: (split: string, share: number) => void
+}): ReactElement {
+  const element = useRef<HTMLDivElement>(null)
+  if (tree.kind === 'leaf') return <div className="pane">{draw(tree.id)}</div>
+  const { id, direction, share, first, second } = tree
+  const drag = (event: ReactPointerEvent<HTMLDivElement>): void => {
+    const box = element.current?.getBoundingClientRect()
+    if (box === undefined || !event.currentTarget.hasPointerCapture(event.pointerId)) return
+    onResize(
+      id,
+      direction === 'row' ? (event.clientX - box.left) / box.width : (event.clientY - box.top) / box.height,
+    )
+  }
+  const [less, more] = direction === 'row' ? ['ArrowLeft', 'ArrowRight'] : ['ArrowUp', 'ArrowDown']
+  return (
+    <div ref={element} className={`split ${direction}`}>
+      <div className="split-part" style={{ flexGrow: share }}>
+        <Panes tree={first} draw={draw} onResize={onResize} />
+      </div>
+      <div
+        className="split-border"
+        role="separator"
+        tabIndex={0}
+        aria-label="Border between panes"
+        aria-orientation={direction === 'row' ? 'vertical' : 'horizontal'}
+        aria-valuenow={Math.round(share * 100)}
+        aria-valuemin={10}
+        aria-valuemax={90}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={drag}
+        onDoubleClick={() => onResize(id, 0.5)}
+        onKeyDown={(event) => {
+          if (event.key === less) onResize(id, share - KEY_STEP)
+          if (event.key === more) onResize(id, share + KEY_STEP)
+        }}
+      />
+      <div className="split-part" style={{ flexGrow: 1 - share }}>
+        <Panes tree={second} draw={draw} onResize={onResize} />
+      </div>
+    </div>
+  )
+}

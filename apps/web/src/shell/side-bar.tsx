@@ -1,0 +1,34 @@
+import { useStore } from '@sandwire/react'
+import { type ReactElement, Suspense } from 'react'
+import { PANELS } from '../panels/panels.ts'
+import { useParts } from '../state/context.ts'
+import { IconButton } from './icon-button.tsx'
+
+/** The row of panels, and the one that is open. */
+export function SideBar(): ReactElement {
+  const { workbench } = useParts()
+  const open = useStore(workbench.panel)
+  const panel = PANELS.find(({ id }) => id === open)
+  return (
+    <>
+      <nav className="activity-bar" aria-label="Panels">
+        {PANELS.map(({ id, label, icon }) => (
+          <IconButton
+            key={id}
+            icon={icon}
+            label={label}
+            isPressed={id === open}
+            onClick={() => workbench.showPanel(id === open ? undefined : id)}
+          />
+        ))}
+      </nav>
+      {panel !== undefined && (
+        <aside className="panel" aria-label={panel.label}>
+          <Suspense fallback={<p className="empty">Loading…</p>}>
+            <panel.Body />
+          </Suspense>
+        </aside>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,48 @@
+import { createStore } from '@sandwire/client'
+import { type TerminalController, useStore } from '@sandwire/react'
+import type { ReactElement } from 'react'
+import { signOut } from '../api/identity.ts'
+import { activeTab } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { useSandboxName } from './view-title.ts'
+
+const NOTHING = createStore<number | undefined>(undefined)
+
+function RoundTrip({ controller }: { readonly controller: TerminalController }): ReactElement | null {
+  const state = useStore(controller.state)
+  const ms = useStore(controller.handle?.roundTripMs ?? NOTHING)
+  const size = `${state.cols}×${state.rows}`
+  return (
+    <>
+      {state.role !== undefined && <span>{state.role === 'driver' ? 'You drive' : state.role}</span>}
+      <span>{size}</span>
+      {ms !== undefined && <span title="Round-trip time">{ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>}
+    </>
+  )
+}
+
+/** What is true of the pane with the keyboard, and who is here. */
+export function StatusBar(): ReactElement {
+  const { workbench, terminals } = useParts()
+  const layout = useStore(workbench.layout)
+  const person = useStore(workbench.person)
+  const focus = activeTab(layout)?.focus ?? ''
+  const view = layout.views[focus]
+  const sandboxName = useSandboxName(view?.sandbox ?? '')
+  const controller = terminals.find(focus)
+  const leave = async (): Promise<void> => {
+    await workbench.attempt('Cannot sign out', signOut)
+    location.assign('/signin')
+  }
+  return (
+    <footer className="status-bar">
+      {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
+      {controller !== undefined && <RoundTrip key={focus} controller={controller} />}
+      <span className="status-space" />
+      {person.is === 'ready' && person.value !== undefined && <span>Signed in as {person.value.name}</span>}
+      <button type="button" className="link" onClick={() => void leave()}>
+        Sign out
+      </button>
+    </footer>
+  )
+}

@@ -1,0 +1,19 @@
+import type { Store } from '@sandwire/client'
+import type { Settings } from '../state/settings.ts'
+
+const DARK_QUERY = '(prefers-color-scheme: dark)'
+
+export function isDarkNow(theme: Settings['theme']): boolean {
+  return theme === 'system' ? matchMedia(DARK_QUERY).matches : theme === 'dark'
+}
+
+/** Keeps the page in the colours that were chosen, or in those of the system. */
+export function followTheme(settings: Store<Settings>, onChange: () => void): void {
+  const apply = (): void => {
+    document.documentElement.dataset['theme'] = isDarkNow(settings.get().theme) ? 'dark' : 'light'
+    onChange()
+  }
+  matchMedia(DARK_QUERY).addEventListener('change', apply)
+  settings.subscribe(apply)
+  apply()
+}

@@ -1,0 +1,52 @@
+import { shape } from '@sandwire/protocol'
+
+/** What a person chose in this browser. */
+export interface Settings {
+  readonly theme: 'system' | 'light' | 'dark'
+  readonly fontSize: number
+  readonly fontFamily: string
+  readonly copiesOnSelect: boolean
+  /** Programs may put text into the clipboard. */
+  readonly allowsClipboardWrite: boolean
+  readonly bell: 'none' | 'visual'
+  readonly screenReader: boolean
+}
+
+export const MIN_FONT_SIZE = 8
+export const MAX_FONT_SIZE = 32
+
+export const DEFAULT_SETTINGS: Settings = {
+  theme: 'system',
+  fontSize: 14,
+  fontFamily: '',
+  copiesOnSelect: false,
+  allowsClipboardWrite: false,
+  bell: 'visual',
+  screenReader: false,
+}
+
+const fields: { readonly [K in keyof Settings]: shape.Shape<Settings[K]> } = {
+  theme: shape.oneOf(['system', 'light', 'dark']),
+  fontSize: shape.whole(MIN_FONT_SIZE, MAX_FONT_SIZE),
+  fontFamily: shape.text(200),
+  copiesOnSelect: shape.bool,
+  allowsClipboardWrite: shape.bool,
+  bell: shape.oneOf(['none', 'visual']),
+  screenReader: shape.bool,
+}
+
+/** Reads settings back; what is missing or not understood is as usual. */
+export function readSettings(text: string | null): Settings {
+  let stored: unknown
+  try {
+    stored = JSON.parse(text ?? 'null')
+  } catch {
+    // Not ours.
+    return DEFAULT_SETTINGS
+  }
+  if (typeof stored !== 'object' || stored === null) return DEFAULT_SETTINGS
+  const known = Object.entries(stored).filter(
+    ([key, value]) => Object.hasOwn(fields, key) && fields[key as keyof Settings].decode(value) !== undefined,
+  )
+  return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) }
+}

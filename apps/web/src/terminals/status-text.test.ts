@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { bannerOf } from './status-text.ts'
+
+const exit = { type: 'exit', outputEnd: 0, truncated: false } as const
+
+test('a terminal that is there needs no words', () => {
+  expect(bannerOf({ status: { is: 'attached', session: 's', role: 'driver' } })).toBeUndefined()
+})
+
+test('a lost link says until when it waits', () => {
+  expect(bannerOf({ status: { is: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
+    kind: 'waiting',
+    text: 'The connection is lost',
+    untilMs: 5,
+  })
+})
+
+test('an end says how', () => {
+  const textOf = (code: number | null, signal: string | null) =>
+    bannerOf({ status: { is: 'exited', exit: { ...exit, code, signal } } })
+  expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'The process exited with 0', isGood: true })
+  expect(textOf(3, null)).toMatchObject({ text: 'The process exited with 3', isGood: false })
+  expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'The process was ended by SIGKILL', isGood: false })
+})
+
+test('a refusal says what can be done', () => {
+  const error = new SandwireError('sandbox_stopped', 'The sandbox is stopped')
+  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+    text: 'The sandbox is stopped. Start the sandbox to work in it.',
+  })
+})

@@ -1,0 +1,43 @@
+import type { TerminalState } from '@sandwire/react'
+
+/** What is to be said over a terminal that is not simply there; undefined when it is. */
+export type Banner =
+  | { readonly kind: 'waiting'; readonly text: string; readonly untilMs?: number }
+  | { readonly kind: 'ended'; readonly text: string; readonly isGood: boolean }
+
+/** What a person can do about a refusal, where there is something. */
+const ADVICE: Readonly<Record<string, string>> = {
+  session_gone: 'It ended before this page came back.',
+  session_not_found: 'It ended, or is no longer shared with you.',
+  sandbox_stopped: 'Start the sandbox to work in it.',
+  revoked: 'It is no longer shared with you.',
+  unauthorized: 'Sign in again.',
+  too_many_sessions: 'End a session in this sandbox first.',
+}
+
+/** What a terminal's state means to who looks at it. */
+export function bannerOf({ status }: Pick<TerminalState, 'status'>): Banner | undefined {
+  switch (status.is) {
+    case 'attached':
+      return undefined
+    case 'connecting':
+      return { kind: 'waiting', text: status.attempt > 1 ? 'Connecting again…' : 'Connecting…' }
+    case 'reconnecting':
+      return { kind: 'waiting', text: 'The connection is lost', untilMs: status.atMs }
+    case 'detached':
+      return { kind: 'ended', text: 'Detached', isGood: true }
+    case 'exited': {
+      const { code, signal } = status.exit
+      const how = signal === null ? `exited with ${code ?? 'an unknown code'}` : `was ended by ${signal}`
+      return { kind: 'ended', text: `The process ${how}`, isGood: code === 0 }
+    }
+    case 'failed': {
+      const advice = ADVICE[status.error.code]
+      return {
+        kind: 'ended',
+        text: advice === undefined ? status.error.message : `${status.error.message}. ${advice}`,
+        isGood: false,
+      }
+    }
+  }
+}

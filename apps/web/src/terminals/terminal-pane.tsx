@@ -1,0 +1,84 @@
+import { Terminal, type TerminalController, useStore } from '@sandwire/react'
+import { type ReactElement, useEffect, useState } from 'react'
+import type { View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { type Banner, bannerOf } from './status-text.ts'
+
+/** Seconds until a moment of `performance.now()`, counted down. */
+function useCountdown(untilMs: number | undefined): number | undefined {
+  const [nowMs, setNowMs] = useState(() => performance.now())
+  useEffect(() => {
+    if (untilMs === undefined) return undefined
+    const timer = setInterval(() => setNowMs(performance.now()), 250)
+    return () => clearInterval(timer)
+  }, [untilMs])
+  return untilMs === undefined ? undefined : Math.max(0, Math.ceil((untilMs - nowMs) / 1000))
+}
+
+function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting' }> }): ReactElement {
+  const seconds = useCountdown(banner.untilMs)
+  const when = seconds === undefined ? '' : seconds === 0 ? ', trying…' : `, trying again in ${seconds} s`
+  return (
+    <div className="banner waiting" role="status">
+      {banner.text}
+      {when}
+    </div>
+  )
+}
+
+function Ended({
+  banner,
+  onRestart,
+  onClose,
+}: {
+  readonly banner: Extract<Banner, { kind: 'ended' }>
+  readonly onRestart: () => void
+  readonly onClose: () => void
+}): ReactElement {
+  return (
+    <div className={`banner ended ${banner.isGood ? 'good' : 'bad'}`} role="status">
+      <span>{banner.text}</span>
+      <button type="button" onClick={onRestart}>
+        New shell here
+      </button>
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+    </div>
+  )
+}
+
+/** A terminal with what is to be said about it. */
+export function TerminalPane({
+  viewId,
+  view,
+  isFocused,
+  onClose,
+}: {
+  readonly viewId: string
+  readonly view: Extract<View, { kind: 'terminal' }>
+  readonly isFocused: boolean
+  readonly onClose: () => void
+}): ReactElement {
+  const { terminals } = useParts()
+  const controller: TerminalController = terminals.of(viewId, view)
+  const state = useStore(controller.state)
+  const banner = bannerOf(state)
+  const isReadOnly = state.role === 'viewer'
+  useEffect(() => {
+    if (isFocused) controller.surface.focus()
+  }, [controller, isFocused])
+  const { sandbox, cwd } = view
+  const restart = (): void => {
+    controller.restart({ sandbox, ...(cwd === undefined ? {} : { cwd }) })
+    controller.surface.focus()
+  }
+  return (
+    <div className={`terminal-pane ${isReadOnly ? 'read-only' : ''}`}>
+      {banner?.kind === 'waiting' && <Waiting banner={banner} />}
+      {isReadOnly && <div className="badge-read-only">Watching only</div>}
+      <Terminal controller={controller} url="" className="terminal-surface" />
+      {banner?.kind === 'ended' && <Ended banner={banner} onRestart={restart} onClose={onClose} />}
+    </div>
+  )
+}

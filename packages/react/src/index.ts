@@ -1,0 +1,3 @@
+export * from './terminal/index.ts'
+export { Terminal, type TerminalProps } from './terminal.tsx'
+export { useStore } from './use-store.ts'

@@ -1,0 +1,75 @@
+import '@xterm/xterm/css/xterm.css'
+import type { AttachRequest } from '@sandwire/client'
+import type { Exit, SandwireError } from '@sandwire/protocol'
+import { type CSSProperties, type ReactElement, useEffect, useRef } from 'react'
+import { TerminalController, type TerminalOptions, type TerminalState } from './terminal/controller.ts'
+
+export interface TerminalProps extends Omit<TerminalOptions, 'request'>, Omit<AttachRequest, 'mode'> {
+  /** A terminal that outlives the component; without it one is made, and goes with it. */
+  readonly controller?: TerminalController
+  readonly onExit?: (exit: Exit) => void
+  readonly onError?: (error: SandwireError) => void
+  readonly onState?: (state: TerminalState) => void
+  readonly className?: string
+  readonly style?: CSSProperties
+}
+
+function requestOf(props: TerminalProps): AttachRequest {
+  const { sandbox, create, session, cmd, args, template, params, cwd, role, take, keepSeconds, overflow } =
+    props
+  const all = {
+    sandbox,
+    create,
+    session,
+    cmd,
+    args,
+    template,
+    params,
+    cwd,
+    role,
+    take,
+    keepSeconds,
+    overflow,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/**
+ * A terminal in a sandbox. It connects when it is first shown; what it is to attach to is read then, so another session is another
+ * `key`. It takes the size of its element.
+ */
+export function Terminal(props: TerminalProps): ReactElement {
+  const element = useRef<HTMLDivElement>(null)
+  const latest = useRef(props)
+  latest.current = props
+
+  useEffect(() => {
+    const place = element.current
+    if (place === null) return undefined
+    const given = latest.current.controller
+    const controller =
+      given ?? new TerminalController({ ...latest.current, request: requestOf(latest.current) })
+    let last = controller.state.get().status
+    const stop = controller.state.subscribe((state) => {
+      const { onState, onExit, onError } = latest.current
+      onState?.(state)
+      if (state.status === last) return
+      last = state.status
+      if (last.is === 'exited') onExit?.(last.exit)
+      if (last.is === 'failed') onError?.(last.error)
+    })
+    controller.mount(place)
+    return () => {
+      stop()
+      if (given === undefined) controller.dispose()
+    }
+  }, [props.controller])
+
+  return (
+    <div
+      ref={element}
+      className={props.className}
+      style={{ width: '100%', height: '100%', ...props.style }}
+    />
+  )
+}

@@ -1,0 +1,247 @@
+import { attach, type AttachHandle, type AttachRequest, createStore, type Store } from '@sandwire/client'
+import type { ClientStatus, Role, ServerMessage } from '@sandwire/protocol'
+import { judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
+import { OrderedScreen } from './ordered-screen.ts'
+import { printable } from './printable.ts'
+import { type Look, Surface } from './surface.ts'
+import type { FilePlace } from './file-links.ts'
+
+type Presence = Extract<ServerMessage, { type: 'presence' }>
+
+/** What a ticket is asked for. */
+export interface TicketWish {
+  readonly sandbox?: string
+  readonly session?: string
+  readonly role?: Role
+}
+
+export interface TerminalOptions {
+  /** Address of the server. */
+  readonly url: string | URL
+  /** What to start or join. */
+  readonly request: AttachRequest
+  /** A fresh ticket for each connection; without it the server must let the page in without. */
+  readonly getTicket?: (wish: TicketWish) => Promise<string>
+  readonly look?: Partial<Look>
+  /** Programs may put text into the clipboard (OSC 52). They can never read it. */
+  readonly allowsClipboardWrite?: boolean
+  readonly copiesOnSelect?: boolean
+  /** Asked before several lines are pasted into something that would run them at once; without it they are not pasted. */
+  readonly confirmPaste?: (paste: RiskyPaste) => Promise<boolean>
+  /** A path in the output was clicked with Ctrl or Cmd. */
+  readonly onOpenFile?: (place: FilePlace) => void
+  readonly onBell?: () => void
+}
+
+/** What there is to know about a terminal, besides what is on it. */
+export interface TerminalState {
+  readonly status: ClientStatus
+  readonly role: Role | undefined
+  /** The most this attachment may become. */
+  readonly authority: Role | undefined
+  readonly session: string | undefined
+  /** Name of this attachment in `presence`. */
+  readonly attachment: string | undefined
+  readonly title: string
+  readonly presence: Presence | undefined
+  /** Who asks this driver to hand over. */
+  readonly askedBy: string | undefined
+  readonly cols: number
+  readonly rows: number
+  /** Something to tell that does not end anything. */
+  readonly notice: string | undefined
+}
+
+const NOTHING: TerminalState = {
+  status: { is: 'connecting', attempt: 1 },
+  ...{ role: undefined, authority: undefined, session: undefined, attachment: undefined },
+  ...{ title: '', presence: undefined, askedBy: undefined, cols: 80, rows: 24, notice: undefined },
+}
+
+/** Largest piece of input that is sent at once; longer ones go in several. */
+const INPUT_BYTES = 32 * 1024
+
+/**
+ * One terminal: what is drawn, what is typed, and the attachment between them. It knows no framework. Bytes go from the connection
+ * to the screen and count as consumed when they were parsed, so a page that cannot keep up holds the program back.
+ */
+export class TerminalController {
+  readonly #options: TerminalOptions
+  readonly #surface: Surface
+  readonly #screen: OrderedScreen
+  readonly #state = createStore<TerminalState>(NOTHING)
+  readonly #undo: (() => void)[] = []
+  readonly #encoder = new TextEncoder()
+  #handle: AttachHandle | undefined
+  #sending: Promise<void> = Promise.resolve()
+  #isDisposed = false
+
+  constructor(options: TerminalOptions) {
+    this.#options = options
+    this.#surface = new Surface({
+      look: options.look ?? {},
+      allowsClipboardWrite: () => this.#options.allowsClipboardWrite === true,
+      onInput: (bytes) => this.send(bytes),
+      onText: (text) => this.send(this.#encoder.encode(text)),
+      onPaste: (text) => void this.paste(text),
+      onSelect: () => {
+        if (this.#options.copiesOnSelect === true) void this.copy()
+      },
+      onTitle: (title) => this.#update({ title: printable(title) }),
+      onBell: () => this.#options.onBell?.(),
+      onOpenFile: (place) => this.#options.onOpenFile?.(place),
+      onFit: () => this.#fit(),
+    })
+    this.#screen = new OrderedScreen(this.#surface)
+  }
+
+  get state(): Store<TerminalState> {
+    return this.#state
+  }
+
+  /** What is drawn, for search, selection and focus. */
+  get surface(): Surface {
+    return this.#surface
+  }
+
+  /** The attachment, once there is one. */
+  get handle(): AttachHandle | undefined {
+    return this.#handle
+  }
+
+  /** Draws into an element from now on; the first time it also connects. */
+  mount(element: HTMLElement): void {
+    this.#surface.mount(element)
+    if (this.#handle === undefined && !this.#isDisposed) this.#connect(this.#options.request)
+    this.#fit()
+  }
+
+  /** Starts or joins again after the end, on the same screen. */
+  restart(request: AttachRequest = this.#options.request): void {
+    if (this.#isDisposed) return
+    this.#drop()
+    this.#surface.reset()
+    this.#state.set({ ...NOTHING })
+    this.#connect(request)
+  }
+
+  /** Sends input in order, in pieces. */
+  send(bytes: Uint8Array): void {
+    if (this.#handle === undefined || this.#state.get().role === 'viewer') return
+    const handle = this.#handle
+    this.#sending = this.#sending.then(async () => {
+      for (let from = 0; from < bytes.byteLength; from += INPUT_BYTES)
+        await handle.write(bytes.subarray(from, from + INPUT_BYTES))
+    })
+  }
+
+  async paste(text: string): Promise<void> {
+    const isBracketed = this.#surface.isPasteBracketed
+    const risk = judgePaste(text, isBracketed)
+    if (risk !== undefined && (await this.#options.confirmPaste?.(risk)) !== true) return
+    this.send(this.#encoder.encode(preparePaste(text, isBracketed)))
+  }
+
+  /** Puts the selection into the clipboard; says whether there was one. */
+  async copy(): Promise<boolean> {
+    const text = this.#surface.selection
+    if (text === '') return false
+    await navigator.clipboard.writeText(text)
+    return true
+  }
+
+  /** Leaves the session as it is and lets go of everything. */
+  dispose(): void {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#drop()
+    this.#surface.dispose()
+  }
+
+  #drop(): void {
+    for (const undo of this.#undo.splice(0)) undo()
+    this.#handle?.detach()
+    this.#handle = undefined
+  }
+
+  #connect(request: AttachRequest): void {
+    const { url, getTicket } = this.#options
+    const { cols, rows } = this.#surface.proposedSize
+    const handle: AttachHandle = attach({
+      ...{ url, cols, rows },
+      request: { mode: 'pty', ...request },
+      ...(getTicket === undefined
+        ? {}
+        : {
+            credentials: async () => ({
+              protocols: [await ticketProtocol(getTicket, request, handle.session)],
+            }),
+          }),
+      onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
+      onScreen: (screen, done) => {
+        this.#screen.redraw(screen, () => {
+          this.#fit()
+          done()
+        })
+      },
+      onResized: (newCols, newRows) => {
+        if (this.#state.get().role !== 'driver') this.#screen.resize(newCols, newRows)
+        this.#update({ cols: newCols, rows: newRows })
+      },
+      onPresence: (presence) => this.#update({ presence }),
+      onAsked: (askedBy) => this.#update({ askedBy }),
+      onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
+      onWarning: (_, message) => this.#update({ notice: printable(message) }),
+      onInputLost: (bytes) => this.#update({ notice: `${bytes} bytes of input were not delivered` }),
+    })
+    this.#handle = handle
+    this.#undo.push(handle.status.subscribe((status) => this.#changed(handle, status)))
+  }
+
+  #changed(handle: AttachHandle, status: ClientStatus): void {
+    const role = status.is === 'attached' ? status.role : this.#state.get().role
+    const { session, details } = handle
+    this.#update({
+      ...{ status, role, session, attachment: details?.attachment, authority: details?.authority },
+      // Whoever was asked is not asked any more once somebody else drives.
+      ...(role === 'driver' ? {} : { askedBy: undefined }),
+    })
+    const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
+    this.#surface.setReadOnly(role === 'viewer' || isOver)
+    if (status.is === 'attached') this.#fit()
+  }
+
+  /** The driver's terminal has the size of its element; everybody else's has the driver's. */
+  #fit(): void {
+    if (this.#state.get().role !== 'driver') return
+    const { cols, rows } = this.#surface.proposedSize
+    if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isTold(cols, rows)) return
+    this.#screen.resize(cols, rows)
+    this.#handle?.resize(cols, rows)
+    this.#update({ cols, rows })
+  }
+
+  #isTold(cols: number, rows: number): boolean {
+    const state = this.#state.get()
+    return state.cols === cols && state.rows === rows
+  }
+
+  #update(part: Partial<TerminalState>): void {
+    if (!this.#isDisposed) this.#state.set({ ...this.#state.get(), ...part })
+  }
+}
+
+/** The ticket as a subprotocol: the one place where a page can put a credential for a socket. */
+async function ticketProtocol(
+  getTicket: (wish: TicketWish) => Promise<string>,
+  { sandbox, session: asked, role }: AttachRequest,
+  known: string | undefined,
+): Promise<string> {
+  const session = known ?? asked
+  const ticket = await getTicket({
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(session === undefined ? {} : { session }),
+    ...(role === undefined ? {} : { role }),
+  })
+  return `sandwire.ticket.${ticket}`
+}

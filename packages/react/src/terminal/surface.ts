@@ -1,0 +1,230 @@
+import { FitAddon } from '@xterm/addon-fit'
+import { SearchAddon } from '@xterm/addon-search'
+import { Unicode11Addon } from '@xterm/addon-unicode11'
+import { WebLinksAddon } from '@xterm/addon-web-links'
+import { WebglAddon } from '@xterm/addon-webgl'
+import { type ITerminalOptions, Terminal } from '@xterm/xterm'
+import { type FilePlace, fileLinks } from './file-links.ts'
+import type { Canvas } from './ordered-screen.ts'
+import { DARK, type Palette } from './palette.ts'
+import { webAddress } from './web-address.ts'
+
+/** How a terminal looks and feels. */
+export interface Look {
+  readonly palette: Palette
+  readonly fontFamily: string
+  readonly fontSize: number
+  readonly lineHeight: number
+  readonly scrollback: number
+  readonly cursorBlink: boolean
+  readonly screenReader: boolean
+}
+
+const DEFAULT_LOOK: Look = {
+  palette: DARK,
+  fontFamily: '"JetBrains Mono", "Cascadia Code", "DejaVu Sans Mono", Menlo, Consolas, monospace',
+  fontSize: 14,
+  lineHeight: 1.15,
+  scrollback: 10_000,
+  cursorBlink: true,
+  screenReader: false,
+}
+
+/** Longest text that a program may put into the clipboard, in base64. */
+const MAX_CLIPBOARD_CHARS = 1024 * 1024
+
+export interface SurfaceEvents {
+  readonly look: Partial<Look>
+  readonly allowsClipboardWrite: () => boolean
+  readonly onText: (text: string) => void
+  readonly onInput: (bytes: Uint8Array) => void
+  readonly onPaste: (text: string) => void
+  readonly onSelect: () => void
+  readonly onTitle: (title: string) => void
+  readonly onBell: () => void
+  readonly onOpenFile: (place: FilePlace) => void
+  /** The element, or what fits into it, has another size. */
+  readonly onFit: () => void
+}
+
+function toOptions(look: Partial<Look>): ITerminalOptions {
+  const { palette, screenReader, ...rest } = { ...DEFAULT_LOOK, ...look }
+  return { ...rest, theme: palette, screenReaderMode: screenReader }
+}
+
+function openAddress(text: string): void {
+  const address = webAddress(text)
+  if (address !== undefined) window.open(address, '_blank', 'noopener,noreferrer')
+}
+
+/** Text of an OSC 52 that sets the clipboard; undefined for a question, which is never answered. */
+function clipboardText(data: string): string | undefined {
+  const [, encoded = ''] = data.split(';')
+  if (encoded === '' || encoded === '?' || encoded.length > MAX_CLIPBOARD_CHARS) return undefined
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)))
+  } catch {
+    // Not base64: nothing to set.
+    return undefined
+  }
+}
+
+/** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
+export class Surface implements Canvas {
+  readonly #terminal: Terminal
+  readonly #fit = new FitAddon()
+  readonly #search = new SearchAddon()
+  readonly #observer: ResizeObserver
+  #element: HTMLElement | undefined
+
+  constructor(events: SurfaceEvents) {
+    const terminal = new Terminal({
+      ...toOptions(events.look),
+      allowProposedApi: true,
+      macOptionIsMeta: true,
+      // Reports of title, size and position would type a program's own text into the shell.
+      windowOptions: {},
+      linkHandler: { activate: (_, text) => openAddress(text), allowNonHttpProtocols: false },
+    })
+    this.#terminal = terminal
+    terminal.loadAddon(this.#fit)
+    terminal.loadAddon(this.#search)
+    terminal.loadAddon(new Unicode11Addon())
+    terminal.loadAddon(new WebLinksAddon((_, text) => openAddress(text)))
+    terminal.unicode.activeVersion = '11'
+    terminal.registerLinkProvider(fileLinks(terminal, events.onOpenFile))
+    terminal.parser.registerOscHandler(52, (data) => {
+      const text = events.allowsClipboardWrite() ? clipboardText(data) : undefined
+      if (text !== undefined) void navigator.clipboard.writeText(text).catch(() => undefined)
+      return true
+    })
+    terminal.onData(events.onText)
+    terminal.onBinary((text) => events.onInput(Uint8Array.from(text, (character) => character.charCodeAt(0))))
+    terminal.onTitleChange(events.onTitle)
+    terminal.onBell(events.onBell)
+    terminal.onSelectionChange(events.onSelect)
+    this.#observer = new ResizeObserver(events.onFit)
+    this.#onPaste = (event) => {
+      event.preventDefault()
+      event.stopPropagation()
+      events.onPaste(event.clipboardData?.getData('text/plain') ?? '')
+    }
+  }
+
+  readonly #onPaste: (event: ClipboardEvent) => void
+
+  mount(element: HTMLElement): void {
+    this.#element?.removeEventListener('paste', this.#onPaste, true)
+    this.#element = element
+    this.#observer.disconnect()
+    // Before xterm.js sees it, so that pastes can be asked about.
+    element.addEventListener('paste', this.#onPaste, true)
+    if (this.#terminal.element === undefined) {
+      this.#terminal.open(element)
+      this.#useWebgl()
+    } else {
+      element.append(this.#terminal.element)
+    }
+    this.#observer.observe(element)
+  }
+
+  write(bytes: Uint8Array | string, done: () => void): void {
+    this.#terminal.write(bytes, done)
+  }
+
+  resize(cols: number, rows: number): void {
+    if (cols !== this.cols || rows !== this.rows) this.#terminal.resize(cols, rows)
+  }
+
+  reset(): void {
+    this.#terminal.reset()
+  }
+
+  get cols(): number {
+    return this.#terminal.cols
+  }
+
+  get rows(): number {
+    return this.#terminal.rows
+  }
+
+  /** The size that fits into the element; the present one where that is not known. */
+  get proposedSize(): { readonly cols: number; readonly rows: number } {
+    const { cols, rows } = this.#fit.proposeDimensions() ?? {}
+    const isKnown = Number.isInteger(cols) && Number.isInteger(rows)
+    return isKnown
+      ? { cols: cols ?? this.cols, rows: rows ?? this.rows }
+      : { cols: this.cols, rows: this.rows }
+  }
+
+  /** Whether the program tells pastes from typing. */
+  get isPasteBracketed(): boolean {
+    return this.#terminal.modes.bracketedPasteMode
+  }
+
+  get selection(): string {
+    return this.#terminal.getSelection()
+  }
+
+  setReadOnly(isReadOnly: boolean): void {
+    this.#terminal.options.disableStdin = isReadOnly
+    this.#terminal.options.cursorBlink = !isReadOnly
+  }
+
+  setLook(look: Partial<Look>): void {
+    Object.assign(this.#terminal.options, toOptions(look))
+  }
+
+  /** Decides first about keys; true: the terminal does not see them. */
+  onKey(isTaken: (event: KeyboardEvent) => boolean): void {
+    this.#terminal.attachCustomKeyEventHandler((event) => !isTaken(event))
+  }
+
+  focus(): void {
+    this.#terminal.focus()
+  }
+
+  clear(): void {
+    this.#terminal.clear()
+  }
+
+  selectAll(): void {
+    this.#terminal.selectAll()
+  }
+
+  /** Goes to the next place of a text; says whether there is one. */
+  find(text: string, backwards = false): boolean {
+    return backwards ? this.#search.findPrevious(text) : this.#search.findNext(text)
+  }
+
+  endFind(): void {
+    this.#search.clearDecorations()
+    this.#terminal.clearSelection()
+  }
+
+  /** Everything above and on the screen, as text. */
+  readText(): string {
+    const { active } = this.#terminal.buffer
+    return Array.from(
+      { length: active.length },
+      (_, y) => active.getLine(y)?.translateToString(true) ?? '',
+    ).join('\n')
+  }
+
+  dispose(): void {
+    this.#observer.disconnect()
+    this.#element?.removeEventListener('paste', this.#onPaste, true)
+    this.#terminal.dispose()
+  }
+
+  /** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
+  #useWebgl(): void {
+    try {
+      const webgl = new WebglAddon()
+      webgl.onContextLoss(() => webgl.dispose())
+      this.#terminal.loadAddon(webgl)
+    } catch {
+      // No WebGL here: xterm.js draws with elements.
+    }
+  }
+}
