@@ -42,7 +42,7 @@ function isInstalledByHand() {
   const have = JSON.parse(installed).packages
   const want = JSON.parse(fs.readFileSync(lockfile, 'utf8')).packages
   const isSame = ([name, entry]) =>
-    !name.startsWith('node_modules/') ||
+    !name.includes('node_modules/') ||
     (have[name] ? have[name].version === entry.version : entry.optional === true)
   return Object.entries(want).every(isSame)
 }

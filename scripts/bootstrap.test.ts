@@ -82,6 +82,20 @@ test('bootstrap keeps what npm install has put in place by hand', async () => {
   expect(npmRuns()).toBe(1)
 })
 
+test('bootstrap installs what a workspace has for itself and a hand did not put in place', async () => {
+  await bootstrap()
+  rmSync(at('node_modules', '.sandwire-stamp'))
+  cpSync(at('package-lock.json'), at('node_modules', '.package-lock.json'))
+  const packages = {
+    'node_modules/bun': { version: '1.0.0' },
+    'apps/host': { version: '1.0.0' },
+    'apps/host/node_modules/workerd': { version: '2.0.0' },
+  }
+  writeFileSync(at('package-lock.json'), JSON.stringify({ packages }))
+  await bootstrap()
+  expect(npmRuns()).toBe(2)
+})
+
 test('bootstrap installs once when several start together', async () => {
   const outcomes = await Promise.all([bootstrap(), bootstrap(), bootstrap()])
   expect(outcomes.map((each) => each.status)).toEqual([0, 0, 0])
