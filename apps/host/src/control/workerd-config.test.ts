@@ -52,6 +52,7 @@ test('control dials the sockets of the host and the slots, and no network (threa
   expect(services['nowhere']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['issuers']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['host']).toMatchObject({ external: { address: 'unix:/run/host.sock' } })
+  expect(services['workbench']).toMatchObject({ disk: { path: '/cache/workbench', writable: false } })
   const control = services['control']
   const bindings = control !== undefined && 'worker' in control ? control.worker?.bindings : undefined
   for (const slot of [0, 1]) {
@@ -59,7 +60,7 @@ test('control dials the sockets of the host and the slots, and no network (threa
     expect(bindings).toContainEqual({ name: `SLOT_${slot}`, service: { name: `slot-${slot}` } })
   }
   expect(Object.keys(services).sort()).toEqual([
-    ...['control', 'host', 'issuers', 'nowhere', 'objects', 'slot-0', 'slot-1'],
+    ...['control', 'host', 'issuers', 'nowhere', 'objects', 'slot-0', 'slot-1', 'workbench'],
   ])
 })
 
