@@ -112,6 +112,17 @@ describe('the container provider', () => {
     expect(deaf.engine.running).toBe(false)
   })
 
+  test('says how a container ended that did not get as far as sandboxd', async () => {
+    const { provider, engine } = open()
+    engine.deafLooks = Number.POSITIVE_INFINITY
+    engine.endsWith = 64
+    expect(await rejectionOf(provider.start(specOf()))).toMatchObject({
+      code: 'sandbox_failed',
+      message: 'The sandbox ended while it was starting: exit_64',
+    })
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'exit_64' })
+  })
+
   test('says how a container ended that nobody asked to, and tells', async () => {
     const { provider, engine, lost } = open()
     await provider.start(specOf())

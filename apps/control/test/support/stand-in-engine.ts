@@ -9,6 +9,8 @@ export class StandInEngine implements Engine {
   destroys = 0
   /** Looks that fail before sandboxd listens. */
   deafLooks = 0
+  /** Exit of a container that ends at the first look, before its end is told. */
+  endsWith: number | undefined
   /** Whether it ends when it is asked to. */
   isObedient = true
   readonly requests: string[] = []
@@ -42,6 +44,7 @@ export class StandInEngine implements Engine {
         if (!this.running || port !== 8080) throw new Error('connection refused')
         if (this.deafLooks > 0) {
           this.deafLooks -= 1
+          if (this.endsWith !== undefined) this.#endSoon(this.endsWith)
           throw new Error('connection refused')
         }
         this.requests.push(url)
@@ -52,6 +55,13 @@ export class StandInEngine implements Engine {
 
   async setInactivityTimeout(durationMs: number): Promise<void> {
     this.timeouts.push(durationMs)
+  }
+
+  /** As an engine does: it is seen not to run before it is told why. */
+  #endSoon(code: number): void {
+    this.running = false
+    const { reject } = this.#ending
+    setTimeout(() => reject(Object.assign(new Error('It ended'), { exitCode: code })), 0)
   }
 
   /** The container ends by itself. */

@@ -168,8 +168,7 @@ export class ContainerProvider implements Provider {
     const { engine, sleep, nowMs } = this.#deps
     const deadlineMs = nowMs() + START_TIMEOUT_MS
     for (let waitMs = MIN_LOOK_MS; nowMs() < deadlineMs; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
-      if (!engine.running)
-        throw new SandwireError('sandbox_failed', 'The sandbox ended while it was starting')
+      if (!engine.running) throw await this.#endedEarly()
       try {
         const response = await within(this.#ask('/healthz', {}), MAX_LOOK_MS, unreachable)
         await response.body?.cancel()
@@ -181,6 +180,14 @@ export class ContainerProvider implements Provider {
     }
     await this.#remove()
     throw new SandwireError('sandbox_failed', 'The sandbox did not start in time')
+  }
+
+  /** What there is to say of a container that never got as far as sandboxd. */
+  async #endedEarly(): Promise<SandwireError> {
+    await within(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
+    const how = this.#deps.store.read()?.end ?? ''
+    const why = how === '' ? '' : `: ${how}`
+    return new SandwireError('sandbox_failed', `The sandbox ended while it was starting${why}`)
   }
 
   #ask(path: string, init: RequestInit): Promise<Response> {
