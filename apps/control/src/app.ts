@@ -16,14 +16,17 @@ import { CommandPolicy } from './commands/command-policy.ts'
 import { hasGuests, isTrustedSignIn } from './auth/trusted-sign-in.ts'
 import { whileWelcome } from './auth/while-welcome.ts'
 import { ticket } from './auth/ticket.ts'
+import { isGatewayPath } from './gateway/table.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import { AttachLimits } from './http/attach-limits.ts'
 import { RequestBudget } from './http/request-budget.ts'
+import { WorkspaceBudget } from './http/workspace-budget.ts'
 import { unwrap } from './outcome.ts'
 import { auditRequests } from './routes/audit-requests.ts'
 import { addAccountRoutes } from './routes/account.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
+import { addContractRoutes } from './routes/contract.ts'
 import { addFailures } from './routes/failures.ts'
 import { guard } from './routes/guard.ts'
 import { addGrantRoutes } from './routes/grants.ts'
@@ -46,6 +49,7 @@ import { addTicketRoutes } from './routes/tickets.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { withoutQuery } from './routes/without-query.ts'
 import type { Runtime } from './runtime.ts'
+import { addWorkspaceRoutes } from './routes/workspace.ts'
 import type { Directory } from './sandbox/directory.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
 import { SessionNames } from './sandbox/session-names.ts'
@@ -144,20 +148,27 @@ export function createApp({
   app.use(auditRequests({ directory, sessionNames, log, metrics, nowMs }))
   app.use(sourceGate(config))
   app.use(identityGate(findIdentityFault(config, secrets)))
-  app.use(
-    bodyLimit({
-      maxSize: MAX_BODY_BYTES,
-      onError: () => {
-        throw new SandwireError('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
-      },
-    }),
-  )
+  const limitBody = bodyLimit({
+    maxSize: MAX_BODY_BYTES,
+    onError: () => {
+      throw new SandwireError('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
+    },
+  })
+  // What streams into a sandbox is bounded on its way.
+  app.use((context, next) => (isGatewayPath(context.req.path) ? next() : limitBody(context, next)))
 
   addHealthRoutes(app, guardOf, runtime)
   addIdentityRoutes(app, guardOf, config)
   addSandboxRoutes(app, guardOf, { directory, ...runtime })
   addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
   addLogRoutes(app, guardOf, directory)
+  addWorkspaceRoutes(app, guardOf, {
+    directory,
+    defaultName: config.defaultName,
+    budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
+    nowMs,
+  })
+  addContractRoutes(app, guardOf, { directory, config, mintId: () => crypto.randomUUID() })
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })

@@ -17,6 +17,8 @@ export const limitsSchema = z.strictObject({
   attachesPerMinutePerAddress: perMinute.default(300),
   /** By one account, wherever it comes from; absent: what fits the mode. */
   attachesPerMinutePerUser: perMinute.exactOptional(),
+  /** By one account: requests that make a sandbox work hard, by their cost; absent: what fits the mode. */
+  workspaceCostPerMinutePerUser: perMinute.exactOptional(),
   /** From one network address, without a good credential. */
   strangersPerMinutePerAddress: perMinute.default(300),
   /** At a time in one sandbox; counts from its next start on. */
@@ -27,12 +29,20 @@ export const limitsSchema = z.strictObject({
 
 export type Limits = Required<z.infer<typeof limitsSchema>>
 
-/** Programs of the one user of a machine may loop over attaches; that is as much as any requests they may make. */
-const LOCAL_ATTACHES_PER_MINUTE = 30_000
+/** Programs of the one user of a machine may loop over anything; that is as much as any requests they may make. */
+const LOCAL_REQUESTS_PER_MINUTE = 30_000
 /** A person with a hundred terminals that all reconnect, and then some. */
 const OPEN_ATTACHES_PER_MINUTE = 600
+/** The same of looking into a workspace: twenty folders a second, or four searches. */
+const OPEN_WORKSPACE_COST_PER_MINUTE = 1_200
 
 export function completeLimits(limits: z.infer<typeof limitsSchema>, mode: 'local' | 'open'): Limits {
-  const usual = mode === 'local' ? LOCAL_ATTACHES_PER_MINUTE : OPEN_ATTACHES_PER_MINUTE
-  return { ...limits, attachesPerMinutePerUser: limits.attachesPerMinutePerUser ?? usual }
+  const isLocal = mode === 'local'
+  const attaches = isLocal ? LOCAL_REQUESTS_PER_MINUTE : OPEN_ATTACHES_PER_MINUTE
+  const workspaceCost = isLocal ? LOCAL_REQUESTS_PER_MINUTE : OPEN_WORKSPACE_COST_PER_MINUTE
+  return {
+    ...limits,
+    attachesPerMinutePerUser: limits.attachesPerMinutePerUser ?? attaches,
+    workspaceCostPerMinutePerUser: limits.workspaceCostPerMinutePerUser ?? workspaceCost,
+  }
 }

@@ -8,6 +8,7 @@ import type { Env } from './env.ts'
 import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { Breaker } from './providers/breaker.ts'
+import { Breakers } from './providers/breakers.ts'
 import { containerHealth } from './providers/container/container.ts'
 import { type ObjectPlace, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
@@ -31,6 +32,8 @@ export interface Runtime {
   readonly log: Log
   readonly metrics: Metrics
   readonly breaker: Breaker
+  /** Which sandboxes do not answer requests about their files, as far as this isolate knows. */
+  readonly workspaceBreakers: Breakers
   /** What makes sandboxes, to those who are none. */
   readonly provider: Pick<Provider, 'health'>
   /** What makes the sandbox of an object. */
@@ -103,6 +106,7 @@ function createRuntime(env: Env): Runtime {
     log,
     metrics,
     breaker,
+    workspaceBreakers: new Breakers(),
     provider,
     providerOf: (place) => (config.provider === 'host' ? host : openContainer(place, { nowMs, sleep })),
     isolationOf: rememberIsolation(provider),

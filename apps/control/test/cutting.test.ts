@@ -10,6 +10,7 @@ import { Cutting } from '../src/sandbox/cutting.ts'
 import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SandboxState } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
+import { Transfers } from '../src/sandbox/transfers.ts'
 import type { TicketRecord } from '../src/sandbox/tickets.ts'
 import { WakeUp } from '../src/sandbox/wake-up.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -42,7 +43,7 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
   const sleeps: { atMs: number; wake: () => void }[] = []
   const provider = new MemoryProvider()
   provider.fetch = async (_, { path, body }) => {
-    asked.push({ path, body: JSON.parse(body ?? '{}') as unknown })
+    asked.push({ path, body: JSON.parse(String(body ?? '{}')) as unknown })
     const answer = hand.answer()
     if (answer instanceof SandwireError) throw answer
     // Where time is virtual, an answer that comes too late is one that says so.
@@ -70,6 +71,7 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
     sleep: (ms) =>
       new Promise((resolve) => void sleeps.push({ atMs: clock.nowMs + ms, wake: () => resolve() })),
     mintRequestId: () => 'r',
+    transfers: new Transfers(),
     wakeBy: async (atMs) => void alarms.push(atMs),
     log: createLog(
       () => undefined,

@@ -192,6 +192,7 @@ test('limits have defaults that fit the mode', () => {
   expect(shared).toEqual({
     attachesPerMinutePerAddress: 300,
     attachesPerMinutePerUser: 600,
+    workspaceCostPerMinutePerUser: 1_200,
     strangersPerMinutePerAddress: 300,
     sessionsPerSandbox: 1_000,
     outputBytesPerSecond: 0,

@@ -1,3 +1,5 @@
+import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
+
 /** Everything that can be in an audit row's `action`. Names are stable: people filter by them. */
 export const ACTIONS = [
   'sandbox.create',
@@ -18,6 +20,13 @@ export const ACTIONS = [
   'grant.revoke',
   'grant.leave',
   'ticket.create',
+  /** A file or folder was written or made; also parts of uploads. */
+  'file.write',
+  'file.delete',
+  'file.move',
+  /** Staged, unstaged or discarded. */
+  'git.change',
+  'git.commit',
   'signin',
   'signout',
   'account.delete',
@@ -29,6 +38,11 @@ export const ACTIONS = [
   'audit.dropped',
 ] as const
 export type Action = (typeof ACTIONS)[number]
+
+/** Changes in workspaces, by the gateway's own table. */
+const OF_WORKSPACES: Readonly<Record<string, Action>> = Object.fromEntries(
+  GATEWAY.flatMap((route) => (route.action === undefined ? [] : [[nameOfRoute(route), route.action]])),
+)
 
 /**
  * What a request to a route is called in the audit. Everything that changes something has a name, and so has reading what
@@ -58,6 +72,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'PUT /api/account/sessions/:session/pin': 'session.pin',
   'DELETE /api/account/sessions/:session/pin': 'session.unpin',
   'GET /logs/:sandbox': 'logs.read',
+  ...OF_WORKSPACES,
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',
 }

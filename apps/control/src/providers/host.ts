@@ -12,12 +12,11 @@ import { within } from '../http/within.ts'
 import type { Breaker } from './breaker.ts'
 import type { Provider, UpstreamRequest } from './provider.ts'
 import { retryIdempotent } from './retry.ts'
+import { sendUpstream, unreachable } from './upstream.ts'
 
 /** Starting makes an isolated place and waits for sandboxd in it. */
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 10_000
-/** Until sandboxd begins its answer. */
-const UPSTREAM_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 64 * 1024
 /** More than is ever asked for in one piece. */
 const MAX_LOG_BYTES = 2 * 1024 * 1024
@@ -77,10 +76,6 @@ type Read<T> = (response: Response) => Promise<T | undefined>
 async function dismiss(response: Response): Promise<true> {
   await response.body?.cancel()
   return true
-}
-
-function unreachable(cause?: unknown): SandwireError {
-  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
 }
 
 function unavailable(why: string, cause?: unknown): SandwireError {
@@ -150,18 +145,12 @@ export class HostProvider implements Provider {
     )
   }
 
-  async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
-    const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
-    if (body !== undefined) init.body = body
+  async fetch(address: string, request: UpstreamRequest): Promise<Response> {
     const slot = slotOfAddress(address)
     const way = slot === undefined ? undefined : this.#deps.findSlot(slot)
     if (way === undefined) throw unreachable()
-    try {
-      // The name that sandboxd answers to behind a unix socket.
-      return await within(way.fetch(`http://localhost${path}`, init), UPSTREAM_TIMEOUT_MS, unreachable)
-    } catch (cause) {
-      throw cause instanceof SandwireError ? cause : unreachable(cause)
-    }
+    // The name that sandboxd answers to behind a unix socket.
+    return sendUpstream((path, init) => way.fetch(`http://localhost${path}`, init), request)
   }
 
   #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {

@@ -14,11 +14,13 @@ export interface Survival {
 
 /** A request to the sandboxd of a running sandbox. */
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query, as the token in the headers was signed for. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | ReadableStream
+  /** Ends the request and its answer, and throws its reason. Whoever gives one bounds the time until the answer begins. */
+  readonly signal?: AbortSignal
 }
 
 /**

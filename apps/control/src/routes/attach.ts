@@ -1,11 +1,9 @@
-import { checkSubprotocols, type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
-import { z } from 'zod'
+import { checkSubprotocols, type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { expandTemplate } from '../commands/template-query.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
 import type { AttachLimits } from '../http/attach-limits.ts'
-import { readBoundedJson } from '../http/read-bounded.ts'
 import { readUpgrade } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -16,6 +14,7 @@ import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type AttachQuery, parseAttachQuery } from './attach-query.ts'
 import { checkScope } from './guard.ts'
+import { readError } from './object-error.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
 
 export interface AttachDependencies {
@@ -37,18 +36,6 @@ export interface AttachDependencies {
 export function isToldInFrame(request: Request, code: ErrorCode, isKnown: boolean): boolean {
   const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
   return isKnown && isUpgrade && isWellFormed && dialect === 'v1' && code !== 'internal'
-}
-
-const MAX_ERROR_BYTES = 64 * 1024
-const objectError = z.object({
-  error: z.object({ code: z.string().refine(isErrorCode), message: z.string() }),
-})
-
-async function readError(response: Response): Promise<SandwireError> {
-  const { error } = objectError.parse(await readBoundedJson(response, MAX_ERROR_BYTES))
-  const waitSeconds = response.headers.get('retry-after')
-  const retryAfterMs = waitSeconds === null ? undefined : Number(waitSeconds) * 1000
-  return new SandwireError(error.code, error.message, { retryAfterMs })
 }
 
 function isMissing(error: unknown): boolean {

@@ -5,6 +5,7 @@ import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
+import { isGatewayPath } from '../gateway/table.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
@@ -91,8 +92,10 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       const target = targetOf(context.get('target'), context.req.raw)
       if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
       else {
-        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names.
-        const named = bodyTarget.safeParse(await context.req.json().catch(() => undefined))
+        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names. One that
+        // streams is as large as anybody likes, and its sandbox is in the URL.
+        const body = isGatewayPath(context.req.path) ? undefined : context.req.json().catch(() => undefined)
+        const named = bodyTarget.safeParse(await body)
         const whole = named.success ? { ...named.data, ...known(target) } : target
         await noteRefusal(call, whole, refusal, identityOf(context).ticket)
       }

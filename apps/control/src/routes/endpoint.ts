@@ -26,8 +26,12 @@ function routerPath(path: string): string {
 }
 
 /** Whether a route of the API declares no parameters; pages and sockets read theirs themselves. */
-function takesNoQuery({ path, request }: Pick<RouteConfig, 'path' | 'request'>): boolean {
-  return path.startsWith('/api/') && request?.query === undefined
+function takesNoQuery({
+  path,
+  request,
+  parameters,
+}: Pick<RouteConfig, 'path' | 'request' | 'parameters'>): boolean {
+  return path.startsWith('/api/') && request?.query === undefined && parameters === undefined
 }
 
 /** Says what the audit calls a request, before anything can refuse it. */
@@ -55,6 +59,6 @@ export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 
       ...(takesNoQuery(route) ? [withoutQuery] : []),
       ...(route.request?.body === undefined ? [] : [unambiguousBody]),
     ],
-    responses: { ...route.responses, default: json(errorBody, 'What went wrong') },
+    responses: { default: json(errorBody, 'What went wrong'), ...route.responses },
   })
 }

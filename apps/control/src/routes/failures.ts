@@ -2,7 +2,8 @@ import { SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
 import { nameFault } from '../disk-full.ts'
 import { refuseSocket } from '../http/refuse-socket.ts'
-import { respondError } from '../http/respond.ts'
+import { isContractPath } from '../gateway/table.ts'
+import { respondDetail, respondError } from '../http/respond.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isToldInFrame } from './attach.ts'
@@ -49,12 +50,12 @@ export function addFailures(
     metrics.count('sandwire_errors_total', { code: error.code })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}
     log.info('refused', { request_id: requestId, code: error.code, ...cause })
-    if (error.code === 'method_not_allowed') {
-      const allow = methodsOf(new URL(context.req.url).pathname).join(', ')
-      return respondError(error, requestId, { allow })
-    }
+    const { pathname } = new URL(context.req.url)
+    const respond = isContractPath(pathname) ? respondDetail : respondError
+    if (error.code === 'method_not_allowed')
+      return respond(error, requestId, { allow: methodsOf(pathname).join(', ') })
     return isToldInFrame(context.req.raw, error.code, context.get('identity') !== undefined)
       ? refuseSocket(error, requestId)
-      : respondError(error, requestId)
+      : respond(error, requestId)
   })
 }

@@ -3,9 +3,19 @@ import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { Runtime } from '../runtime.ts'
 import type { App } from './context.ts'
+import { describeWorkspace, workspaceFeatures, workspaceMode } from './capabilities.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
 
-const alive = z.object({ status: z.literal('ok'), version: z.string() }).openapi('Health')
+const alive = z
+  .object({
+    status: z.literal('ok'),
+    version: z.string(),
+    workspace: z.string().openapi({ description: 'Where files are, as processes in a sandbox see it.' }),
+    workspace_mode: workspaceMode,
+    features: workspaceFeatures,
+  })
+  .openapi('Health')
+const breakerState = z.enum(['closed', 'open', 'half_open'])
 const readiness = z
   .object({
     status: z.enum(['ok', 'unavailable']),
@@ -13,10 +23,13 @@ const readiness = z
     dependencies: z.object({
       provider: z.object({
         status: z.enum(['ok', 'unavailable']),
-        breaker: z.enum(['closed', 'open', 'half_open']),
+        breaker: breakerState,
         code: z.string().nullable(),
         isolation: z.string().nullable(),
       }),
+      workspaces: z
+        .object({ breaker: breakerState, open: z.int() })
+        .openapi({ description: 'Sandboxes that do not answer about their files, and the worst of them.' }),
     }),
   })
   .openapi('Readiness')
@@ -25,12 +38,20 @@ const readiness = z
 export function addHealthRoutes(
   app: App,
   guardOf: GuardOf,
-  { provider, breaker, metrics }: Pick<Runtime, 'provider' | 'breaker' | 'metrics'>,
+  {
+    config,
+    provider,
+    breaker,
+    workspaceBreakers,
+    metrics,
+    nowMs,
+  }: Pick<Runtime, 'config' | 'provider' | 'breaker' | 'workspaceBreakers' | 'metrics' | 'nowMs'>,
 ): void {
   for (const path of ['/health', '/healthz'] as const)
     app.openapi(
       endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'This server runs') } }),
-      (context) => context.json({ status: 'ok' as const, version: SOFTWARE_VERSION }, 200),
+      (context) =>
+        context.json({ status: 'ok' as const, version: SOFTWARE_VERSION, ...describeWorkspace(config) }, 200),
     )
 
   app.openapi(
@@ -52,7 +73,11 @@ export function addHealthRoutes(
         }),
       )
       const status = found.status
-      const dependencies = { provider: { ...found, breaker: breaker.state.is } }
+      const { worst, open } = workspaceBreakers.summary(nowMs())
+      const dependencies = {
+        provider: { ...found, breaker: breaker.state.is },
+        workspaces: { breaker: worst, open },
+      }
       return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)
     },
   )

@@ -1,4 +1,5 @@
 import type { Scope } from '../auth/authenticator.ts'
+import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
 import type { Need } from '../sandbox/access.ts'
 
 /** How a caller has to show who it is. */
@@ -27,6 +28,14 @@ export type Policy =
 function rule<S extends Scope, N extends Need | 'self'>(credential: Credential, scope: S, need: N) {
   return { credential, scope, need } as const
 }
+
+/** Whoever may not work in a sandbox sees its terminals, and none of its files. */
+const OF_WORKSPACES: Readonly<Record<string, Policy>> = Object.fromEntries(
+  GATEWAY.map((route) => [
+    nameOfRoute(route),
+    route.does === 'read' ? rule('read', 'connect', 'work') : rule('write', 'exec', 'work'),
+  ]),
+)
 
 /** Every route, by method and path. A route that is not here cannot be registered. */
 export const POLICIES: Readonly<Record<string, Policy>> = {
@@ -80,6 +89,13 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/tickets': rule('write', 'connect', 'watch'),
   'GET /api/templates': rule('read', 'connect', 'self'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
+  ...OF_WORKSPACES,
+  'GET /api/sessions': rule('read', 'connect', 'see'),
+  // Makes up an id and nothing else.
+  'POST /api/sessions': rule('read', 'connect', 'self'),
+  'GET /api/capabilities': rule('read', 'connect', 'self'),
+  'GET /api/config': rule('read', 'connect', 'self'),
+  'GET /api/project': rule('read', 'connect', 'self'),
   // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),
   'GET /terminal/:session': rule('socket', 'connect', 'watch'),

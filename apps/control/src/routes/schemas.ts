@@ -157,9 +157,11 @@ export const sandboxView = z
     network,
     isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
       description:
-        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back; with `container`, its own limits hold.',
+        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back.',
     }),
-    limits: sandboxLimits,
+    limits: sandboxLimits
+      .nullable()
+      .openapi({ description: 'Null where they are those of a container, which the server does not set.' }),
     env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),
     access,
     owner,
@@ -214,3 +216,6 @@ export const errorBody = z
     }),
   })
   .openapi('Error')
+
+/** An error as existing front ends read it. */
+export const detailBody = z.object({ detail: z.unknown() }).openapi('Detail')

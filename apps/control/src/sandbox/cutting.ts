@@ -6,6 +6,7 @@ import type { Access } from './access.ts'
 import { type Cut, dueInMs, isSeverDue, retryMs, type Selector, SEVER_AFTER_MS } from './cut-outbox.ts'
 import { type Caller, controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
 import type { SandboxStore } from './store.ts'
+import type { Transfers } from './transfers.ts'
 
 /** Until sandboxd has to confirm. */
 const ATTEMPT_MS = 1_000
@@ -25,6 +26,8 @@ export interface CuttingDependencies {
   readonly mintRequestId: () => string
   /** Makes sure that the object's alarm rings by then, also after a crash. */
   readonly wakeBy: (atMs: number) => Promise<void>
+  /** Requests that pass through control, which ends them itself. */
+  readonly transfers: Pick<Transfers, 'cut'>
   readonly log: Log
 }
 
@@ -59,7 +62,8 @@ export class Cutting {
   }
 
   #begin(selector: Selector): { readonly certain?: Promise<void>; readonly attempted?: Promise<void> } {
-    const { store, nowMs, wakeBy } = this.#deps
+    const { store, transfers, nowMs, wakeBy } = this.#deps
+    transfers.cut(selector)
     const state = store.read()?.state
     // Nobody is in what does not run; who is on the way in is checked again at the door.
     if (state === undefined || state.is === 'stopped' || state.is === 'failed') return {}

@@ -18,6 +18,7 @@ import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './ses
 import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
+import { WORKSPACE_URL, workspaceCallOf } from './workspace-call.ts'
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
 export class SandboxObject extends DurableObject<Env> {
@@ -220,9 +221,19 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  /** The way in: an upgrade with an attach call; answers sandboxd's 101 or an error. */
+  /** The way in: an upgrade with an attach call, answered by sandboxd's 101, or a request about files; or an error. */
   override fetch(request: Request): Promise<Response> {
-    return this.wsConnect(request)
+    return request.url === WORKSPACE_URL ? this.#passFiles(request) : this.wsConnect(request)
+  }
+
+  async #passFiles(request: Request): Promise<Response> {
+    const call = workspaceCallOf(request.headers)
+    const outcome = await this.#asked<Response>(
+      call,
+      (answer) => ({ hasChanged: answer === undefined || answer.ok }),
+      ({ workspace }) => workspace.pass(call, request),
+    )
+    return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
   }
 
   async wsConnect(request: Request): Promise<Response> {

@@ -13,7 +13,9 @@ import { SandboxdClient } from './sandboxd-client.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
+import { Transfers } from './transfers.ts'
 import { WakeUp } from './wake-up.ts'
+import { SandboxWorkspace } from './workspace.ts'
 
 /** What a sandbox's object is made of. */
 export interface SandboxParts {
@@ -26,6 +28,7 @@ export interface SandboxParts {
   readonly rearm: () => Promise<void>
   readonly provider: Provider
   readonly trail: AuditTrail
+  readonly workspace: SandboxWorkspace
 }
 
 /** When what could not be told is tried again, unless something else rings sooner. */
@@ -47,7 +50,8 @@ export async function openParts(
   env: Env,
   store: SandboxStore,
 ): Promise<SandboxParts> {
-  const { config, log, nowMs, sleep, keys, providerOf } = runtimeOf(env)
+  const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers } = runtimeOf(env)
+  const transfers = new Transfers()
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
@@ -65,7 +69,7 @@ export async function openParts(
     new SandboxdClient({ sandbox, provider, signer, nowMs })
   const wakeUp = new WakeUp(ctx.storage)
   const cutting = new Cutting({
-    ...{ store, provider, sandboxd, nowMs, sleep, log },
+    ...{ store, provider, sandboxd, transfers, nowMs, sleep, log },
     mintRequestId: () => crypto.randomUUID(),
     wakeBy: (atMs) => wakeUp.by(atMs),
   })
@@ -122,6 +126,11 @@ export async function openParts(
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
+  const workspace = new SandboxWorkspace({
+    ...{ life, sessions, store, transfers, breakers: workspaceBreakers, nowMs, sleep },
+    random: () => Math.random(),
+    hold: (work) => ctx.waitUntil(work),
+  })
   let isTelling = false
   const tellSoon = async (): Promise<void> => {
     if (isTelling) return
@@ -141,5 +150,5 @@ export async function openParts(
     const nextMs = nextErrandMs()
     if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
   }
-  return { life, provider, sessions, sharing, cutting, reauthorising, trail, rearm }
+  return { life, provider, sessions, sharing, cutting, reauthorising, trail, workspace, rearm }
 }

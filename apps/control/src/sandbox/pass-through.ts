@@ -8,7 +8,8 @@ import { type Caller, type SandboxdClient, startingTemplate } from './sandboxd-c
 import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
 import { errorOfCode, errorOfUpstream, REFUSAL_HEADER } from './upstream-errors.ts'
 
-const callSchema = z.object({
+/** What every call says of who asks. */
+export const callFields = {
   identity: z.string(),
   name: z.string(),
   scopes: z.array(z.enum(SCOPES)),
@@ -20,6 +21,10 @@ const callSchema = z.object({
   requestId: z.string(),
   action: z.enum(ACTIONS).exactOptional(),
   template: z.string().exactOptional(),
+}
+
+const callSchema = z.object({
+  ...callFields,
   query: z.string(),
   joins: z.string().exactOptional(),
   session: z.string().exactOptional(),

@@ -1,7 +1,7 @@
 import type { AUTHORITIES } from '@sandwire/internal'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, type Role, SandwireError } from '@sandwire/protocol'
 import { readBoundedJson } from '../http/read-bounded.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { Provider, UpstreamRequest } from '../providers/provider.ts'
 import type { Signer } from '../signer.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 import { checkVersions, decodeVersions } from './versions.ts'
@@ -50,13 +50,16 @@ export function controlItself(requestId: string): Caller {
 }
 
 export interface SandboxdRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: UpstreamRequest['method']
   /** Path and canonical query. */
   readonly path: string
   /** Id for the session that this request starts. */
   readonly session?: string
   readonly body?: unknown
+  /** A body as it is, instead of one in JSON. */
+  readonly stream?: ReadableStream | string
   readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
 }
 
 export interface SandboxdDependencies {
@@ -77,7 +80,7 @@ export class SandboxdClient {
   /** The answer as it is. Nothing of the caller but what is in `request` goes along. */
   async fetch(address: string, caller: Caller, request: SandboxdRequest): Promise<Response> {
     const { sandbox, provider, signer, nowMs } = this.#deps
-    const { method, path, session, body, headers } = request
+    const { method, path, session, body, stream, headers, signal } = request
     const token = await signer.sign(
       { method, path, sandbox, ...caller, ...(session === undefined ? {} : { session }) },
       nowMs(),
@@ -91,6 +94,8 @@ export class SandboxdClient {
         authorization: `Bearer ${token}`,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(stream === undefined ? {} : { body: stream }),
+      ...(signal === undefined ? {} : { signal }),
     })
   }
 

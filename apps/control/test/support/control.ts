@@ -164,7 +164,7 @@ export async function startControl({
     ...(containers !== undefined && { name: containers.name }),
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
-    compatibilityFlags: ['no_web_socket_compression'],
+    compatibilityFlags: ['no_web_socket_compression', 'enable_request_signal'],
     durableObjects: {
       SANDBOX: {
         ...{ className: 'SandboxObject', useSQLite: true },

@@ -7,6 +7,7 @@ export const JWT_SECRET = 'a secret that only tests know, long enough'
 export const UNLIMITED = {
   attachesPerMinutePerAddress: 0,
   attachesPerMinutePerUser: 0,
+  workspaceCostPerMinutePerUser: 0,
   strangersPerMinutePerAddress: 0,
 }
 

@@ -21,6 +21,7 @@ const perMinute = optional(whole(0, 1_000_000))
 const LIMITS = {
   attachesPerMinutePerAddress: perMinute,
   attachesPerMinutePerUser: perMinute,
+  workspaceCostPerMinutePerUser: perMinute,
   strangersPerMinutePerAddress: perMinute,
   sessionsPerSandbox: optional(whole(1, 10_000)),
   outputBytesPerSecond: optional(whole(0, 2 ** 40)),

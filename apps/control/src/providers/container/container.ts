@@ -2,6 +2,7 @@ import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwir
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { within } from '../../http/within.ts'
 import type { Provider, UpstreamRequest } from '../provider.ts'
+import { sendUpstream, unreachable } from '../upstream.ts'
 import type { ContainerRun, ContainerStore } from './container-store.ts'
 import { type Engine, reasonOfEnd } from './engine.ts'
 import { isLed } from './open-network.ts'
@@ -19,7 +20,6 @@ const MAX_LOOK_MS = 1_000
 const STOP_TIMEOUT_MS = 15_000
 /** Until it is known how a container ended that is seen to have. */
 const END_TIMEOUT_MS = 1_000
-const UPSTREAM_TIMEOUT_MS = 15_000
 const SIGTERM = 15
 const ADDRESS = `container:${PORT}`
 
@@ -40,10 +40,6 @@ export interface ContainerProviderDependencies {
 }
 
 const late = (): Error => new Error('It does not end')
-
-function unreachable(cause?: unknown): SandwireError {
-  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
-}
 
 /** Makes a sandbox of its object's own container. There is one per object, so the ids of the calls are all the same. */
 export class ContainerProvider implements Provider {
@@ -125,19 +121,15 @@ export class ContainerProvider implements Provider {
     return containerHealth()
   }
 
-  async fetch(address: string, { method, path, headers, body }: UpstreamRequest): Promise<Response> {
+  async fetch(address: string, request: UpstreamRequest): Promise<Response> {
     const { engine, store } = this.#deps
     const run = store.read()
     if (address !== ADDRESS || !engine.running || run === undefined || run.end !== undefined)
       throw unreachable()
-    const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
-    if (body !== undefined) init.body = body
-    try {
+    return sendUpstream(async (path, init) => {
       await this.#adopt(run)
-      return await within(this.#ask(path, init), UPSTREAM_TIMEOUT_MS, unreachable)
-    } catch (cause) {
-      throw cause instanceof SandwireError ? cause : unreachable(cause)
-    }
+      return this.#ask(path, init)
+    }, request)
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {

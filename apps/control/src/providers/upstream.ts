@@ -1,0 +1,27 @@
+import { SandwireError } from '@sandwire/protocol'
+import { within } from '../http/within.ts'
+import type { UpstreamRequest } from './provider.ts'
+
+/** Until sandboxd begins its answer, unless whoever asks bounds that. */
+const ANSWER_MS = 15_000
+
+export function unreachable(cause?: unknown): SandwireError {
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
+}
+
+/** Sends a request to sandboxd as every provider does: no redirect is followed, and all that breaks is one error. */
+export async function sendUpstream(
+  send: (path: string, init: RequestInit) => Promise<Response>,
+  { method, path, headers, body, signal }: UpstreamRequest,
+): Promise<Response> {
+  const init: RequestInit = { method, headers: { ...headers }, redirect: 'manual' }
+  if (body !== undefined) init.body = body
+  if (signal !== undefined) init.signal = signal
+  try {
+    const sent = send(path, init)
+    return await (signal === undefined ? within(sent, ANSWER_MS, unreachable) : sent)
+  } catch (cause) {
+    if (signal?.aborted === true) throw SandwireError.from(signal.reason)
+    throw cause instanceof SandwireError ? cause : unreachable(cause)
+  }
+}

@@ -1,0 +1,140 @@
+import { z } from '@hono/zod-openapi'
+import { SandwireError } from '@sandwire/protocol'
+import type { Config } from '../config.ts'
+import { type Outcome, unwrap } from '../outcome.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import type { SessionFacts } from '../sandbox/session-view.ts'
+import { capabilities, describeCapabilities, modeOf, workspaceMode, WORKSPACE_ROOT } from './capabilities.ts'
+import { type App, callOf } from './context.ts'
+import { endpoint, type GuardOf, json } from './endpoint.ts'
+import { detailBody } from './schemas.ts'
+
+export interface ContractDependencies {
+  readonly directory: Directory
+  readonly config: Pick<Config, 'workspaceMode' | 'defaultName'>
+  readonly mintId: () => string
+}
+
+/** What can be started in a terminal by its name. */
+const PTY_PROVIDERS = ['shell', 'claude']
+
+const entry = z.object({
+  id: z.string(),
+  type: z.enum(['pty', 'stream']),
+  alive: z.boolean(),
+  clients: z.int(),
+  history_count: z.int().openapi({ description: 'Bytes of output that are still kept.' }),
+})
+const entries = z.object({ sessions: z.array(entry) }).openapi('ContractSessions')
+const sessionsQuery = z.strictObject({
+  sandbox: z.string().optional().openapi({ description: 'Id or name; the usual one when absent.' }),
+})
+const settings = z
+  .object({
+    workspace_root: z.string(),
+    workspace_mode: workspaceMode,
+    pty_providers: z.array(z.string()),
+    paths: z.object({ files: z.string() }),
+  })
+  .openapi('ContractConfig')
+const fault = { default: json(detailBody, 'What went wrong; its code is in x-sandwire-code') }
+
+function toEntry({ id, mode, state, attachments, output }: SessionFacts): z.infer<typeof entry> {
+  return {
+    id,
+    type: mode === 'pty' ? 'pty' : 'stream',
+    alive: state === 'pending' || state === 'running',
+    clients: attachments,
+    history_count: Math.max(0, output.end - output.start),
+  }
+}
+
+/** Nothing runs in what does not run. */
+function unwrapSessions(outcome: Outcome<readonly SessionFacts[]>): readonly SessionFacts[] {
+  return !outcome.ok && outcome.code === 'sandbox_stopped' ? [] : unwrap(outcome)
+}
+
+/** What existing front ends ask for beside files. */
+export function addContractRoutes(
+  app: App,
+  guardOf: GuardOf,
+  { directory, config, mintId }: ContractDependencies,
+): void {
+  const list = async (call: SandboxCall, sandbox: string | undefined): Promise<readonly SessionFacts[]> => {
+    try {
+      const ref = parseSandboxRef(sandbox ?? config.defaultName)
+      const id = await directory.resolve(call.identity, ref)
+      return unwrapSessions(await directory.sandbox(id).refreshSessions(call))
+    } catch (error) {
+      // The usual one is made when something is first run in it.
+      const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
+      if (isMissing && sandbox === undefined) return []
+      throw error
+    }
+  }
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/sessions',
+      request: { query: sessionsQuery },
+      responses: { 200: json(entries, 'The sessions of a sandbox, terminals first'), ...fault },
+    }),
+    async (context) => {
+      const facts = await list(callOf(context), context.req.valid('query').sandbox)
+      const all = facts.filter(({ state }) => state !== 'gone').map(toEntry)
+      const sessions = (['pty', 'stream'] as const).flatMap((type) => all.filter((one) => one.type === type))
+      return context.json({ sessions }, 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/sessions',
+      responses: {
+        200: json(z.object({ session_id: z.uuid() }), 'An id to connect with; nothing is started'),
+        ...fault,
+      },
+    }),
+    (context) => context.json({ session_id: mintId() }, 200),
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/capabilities',
+      responses: { 200: json(capabilities, 'What this server can do'), ...fault },
+    }),
+    (context) => context.json(describeCapabilities(config), 200),
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/config',
+      responses: { 200: json(settings, 'How the workspace is set up'), ...fault },
+    }),
+    (context) =>
+      context.json(
+        {
+          workspace_root: WORKSPACE_ROOT,
+          workspace_mode: modeOf(config),
+          pty_providers: PTY_PROVIDERS,
+          paths: { files: '.' },
+        },
+        200,
+      ),
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/project',
+      responses: { 200: json(z.object({ root: z.string() }), 'Where the workspace is'), ...fault },
+    }),
+    (context) => context.json({ root: WORKSPACE_ROOT }, 200),
+  )
+}

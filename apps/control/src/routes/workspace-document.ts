@@ -1,0 +1,59 @@
+import type { RouteConfig } from '@hono/zod-openapi'
+import type { GatewayRoute } from '../gateway/table.ts'
+import { json } from './endpoint.ts'
+import { detailBody, errorBody } from './schemas.ts'
+
+const METHODS = { GET: 'get', PUT: 'put', POST: 'post', DELETE: 'delete' } as const
+
+const TEXT = { type: 'string' } as const
+
+function inPath(name: string, description: string) {
+  return { name, in: 'path' as const, required: true, description, schema: TEXT }
+}
+
+function inQuery(name: string, description: string, isRepeatable = false) {
+  const schema = isRepeatable ? { type: 'array' as const, items: TEXT } : TEXT
+  return { name, in: 'query' as const, required: false, description, schema }
+}
+
+function parametersOf({ path, parameters, repeatable, speaks }: GatewayRoute) {
+  return [
+    ...(path.includes(':sandbox') ? [inPath('sandbox', 'Id or name.')] : []),
+    ...(path.includes(':id') ? [inPath('id', '32 hex digits.')] : []),
+    ...(speaks === 'contract' ? [inQuery('sandbox', 'Id or name; the usual one when absent.')] : []),
+    ...Object.entries(parameters).map(([name, text]) => inQuery(name, text, repeatable.includes(name))),
+  ]
+}
+
+function bodyOf({ body: { kind, maxBytes } }: GatewayRoute): Pick<RouteConfig, 'requestBody'> {
+  if (kind === 'nothing') return {}
+  const isBytes = kind === 'bytes'
+  return {
+    requestBody: {
+      required: true,
+      description: `At most ${maxBytes} bytes.`,
+      content: isBytes
+        ? { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+        : { 'application/json': { schema: { type: 'object' } } },
+    },
+  }
+}
+
+/** A route of the gateway for the document; what it takes is judged by the gateway itself. */
+export function describeRoute(route: GatewayRoute): RouteConfig {
+  const { method, path, summary, answer, speaks } = route
+  return {
+    method: METHODS[method],
+    path: path.replaceAll(/:(\w+)/g, '{$1}'),
+    summary,
+    parameters: parametersOf(route),
+    ...bodyOf(route),
+    responses: {
+      200: { description: summary, content: { [answer.type]: { schema: {} } } },
+      default: json(
+        speaks === 'newer' ? errorBody : detailBody,
+        speaks === 'newer' ? 'What went wrong' : 'What went wrong; its code is in x-sandwire-code',
+      ),
+    },
+  }
+}

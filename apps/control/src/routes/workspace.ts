@@ -1,0 +1,147 @@
+import type { RouteConfig } from '@hono/zod-openapi'
+import { SandwireError } from '@sandwire/protocol'
+import type { Context } from 'hono'
+import { lengthOf, requestHeaders, typeOf } from '../gateway/headers.ts'
+import { splitQuery } from '../gateway/query.ts'
+import { GATEWAY, type GatewayRoute, nameOfRoute } from '../gateway/table.ts'
+import { findDuplicateKey } from '../http/duplicate-key.ts'
+import { readBounded } from '../http/read-bounded.ts'
+import { COMMON_HEADERS } from '../http/respond.ts'
+import type { WorkspaceBudget } from '../http/workspace-budget.ts'
+import { CALL_HEADER } from '../sandbox/call.ts'
+import type { Directory } from '../sandbox/directory.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { WHOLE_HEADER } from '../sandbox/workspace.ts'
+import { WORKSPACE_URL, type WorkspaceCall } from '../sandbox/workspace-call.ts'
+import { type App, type AppEnv, callOf } from './context.ts'
+import { endpoint, type GuardOf } from './endpoint.ts'
+import { readError } from './object-error.ts'
+import { describeRoute } from './workspace-document.ts'
+
+export interface WorkspaceRouteDependencies {
+  readonly directory: Directory
+  /** Name of the sandbox of a request that names none. */
+  readonly defaultName: string
+  readonly budget: WorkspaceBudget
+  readonly nowMs: () => number
+}
+
+/** A body on its way: a stream as it came, or a text that was looked at. */
+interface Body {
+  readonly content: ReadableStream | string | null
+  /** Undefined when it was not said. */
+  readonly length?: number | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const JSON_TYPE = 'application/json'
+
+function tooLarge(maxBytes: number): SandwireError {
+  return new SandwireError('frame_too_large', `Cannot read the body: more than ${maxBytes} bytes`)
+}
+
+function badBody(why: string): SandwireError {
+  return new SandwireError('bad_request', `Cannot read the body: ${why}`)
+}
+
+/** JSON that means one thing only. */
+async function readJson(request: Request, maxBytes: number): Promise<string> {
+  const text = await readBounded(new Response(request.body), maxBytes)
+  if (text === undefined) throw tooLarge(maxBytes)
+  try {
+    JSON.parse(text)
+  } catch {
+    throw badBody('not JSON')
+  }
+  if (findDuplicateKey(text) !== undefined) throw badBody('a key is given twice')
+  return text
+}
+
+/** Takes the body that the route takes. What is too large is refused before any of it is read, where that is known. */
+async function readBody(request: Request, { body: { kind, maxBytes } }: GatewayRoute): Promise<Body> {
+  const { headers } = request
+  const length = lengthOf(headers)
+  const isEmpty = request.body === null || length === 0
+  if (kind === 'nothing') {
+    if (!isEmpty) throw badBody('none is taken here')
+    return { content: null, headers: {} }
+  }
+  if (length !== undefined && !(length <= maxBytes)) throw tooLarge(maxBytes)
+  if (headers.has('content-encoding')) throw badBody('it is compressed')
+  // Nothing is a file too.
+  if (kind === 'bytes')
+    return { content: request.body ?? '', headers: {}, length: request.body === null ? 0 : length }
+  if (typeOf(headers) !== JSON_TYPE) throw badBody(`its content-type is not ${JSON_TYPE}`)
+  const json = { 'content-type': JSON_TYPE }
+  if (kind === 'content') return { content: request.body ?? '', headers: json, length }
+  const text = await readJson(request, maxBytes)
+  return { content: text, headers: json, length: new TextEncoder().encode(text).length }
+}
+
+/** Headers for sandboxd; throws `bad_request` for one that is malformed. */
+function readHeaders(headers: Headers): Readonly<Record<string, string>> {
+  const picked = requestHeaders(headers)
+  if (typeof picked.malformed === 'string')
+    throw new SandwireError('bad_request', `Cannot use the header "${picked.malformed}": malformed`)
+  return picked
+}
+
+const UPLOAD_ID = /^[0-9a-f]{32}$/
+
+function readId({ path }: GatewayRoute, id: string | undefined): { readonly id?: string } {
+  if (!path.includes(':id')) return {}
+  if (id === undefined || !UPLOAD_ID.test(id))
+    throw new SandwireError('bad_request', 'Cannot use "id": expected 32 hex digits')
+  return { id }
+}
+
+/** Asks a sandbox for something about its files. */
+async function pass(
+  context: Context<AppEnv>,
+  route: GatewayRoute,
+  { directory, defaultName, budget, nowMs }: WorkspaceRouteDependencies,
+): Promise<Response> {
+  const request = context.req.raw
+  const call = callOf(context)
+  const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
+  const forwarded = readHeaders(request.headers)
+  const upload = readId(route, context.req.param('id'))
+  const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)
+  budget.take(call.identity, route.cost, nowMs())
+  const id = await directory.resolve(call.identity, ref)
+  const body = await readBody(request, route)
+  const isHead = request.method === 'HEAD' && route.hasHead
+  const workspaceCall: WorkspaceCall = {
+    ...{ ...call, ...upload, route: nameOfRoute(route), isHead, query: rest },
+    headers: { ...forwarded, ...body.headers },
+    ...(body.length === undefined ? {} : { length: body.length }),
+  }
+  const response = await directory.sandbox(id).fetch(WORKSPACE_URL, {
+    method: isHead ? 'HEAD' : route.method,
+    headers: { [CALL_HEADER]: JSON.stringify(workspaceCall) },
+    ...(body.content === null ? {} : { body: body.content }),
+  })
+  // The router drops the body of an answer to HEAD, and would leave the sandbox sending it.
+  if (request.method === 'HEAD') await response.body?.cancel()
+  return answer(response, route)
+}
+
+/** The object's answer as the client gets it. */
+async function answer(response: Response, route: GatewayRoute): Promise<Response> {
+  const { status, headers, body } = response
+  const isWhole = headers.get(WHOLE_HEADER) === '1'
+  if (status >= 400 && !isWhole) throw await readError(response)
+  const told = new Headers(headers)
+  told.delete(WHOLE_HEADER)
+  for (const [name, value] of Object.entries(COMMON_HEADERS)) told.set(name, value)
+  if (route.answer.isDownload && !isWhole) told.set('content-disposition', 'attachment')
+  return new Response(body, { status, headers: told })
+}
+
+/** Everything that is done with files, by the gateway's table. */
+export function addWorkspaceRoutes(app: App, guardOf: GuardOf, deps: WorkspaceRouteDependencies): void {
+  for (const route of GATEWAY) {
+    const described: RouteConfig = describeRoute(route)
+    app.openapi(endpoint(guardOf, described), (context) => pass(context, route, deps))
+  }
+}

@@ -1,0 +1,96 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { Selector } from './cut-outbox.ts'
+import type { Caller } from './sandboxd-client.ts'
+
+/** Requests about files that one person may have under way in one sandbox; a browser has six. */
+const MAX_PER_PERSON = 64
+/** All together: each holds a connection and a little memory. */
+const MAX_ALL = 512
+
+/** What the right to a request hangs on. */
+export type Holder = Pick<Caller, 'identity' | 'login' | 'grant'>
+
+/** A request about files that is under way, until its answer has been read or it is ended. */
+export class Transfer {
+  readonly holder: Holder
+  readonly #controller = new AbortController()
+  readonly #onEnd: (transfer: Transfer) => void
+  #stopClock: () => void = () => undefined
+
+  constructor(holder: Holder, onEnd: (transfer: Transfer) => void) {
+    this.holder = holder
+    this.#onEnd = onEnd
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Ends it when whoever asked goes away. */
+  follow(asking: AbortSignal): void {
+    const gone = (): void => this.abort(new SandwireError('link_lost', 'Cannot answer: nobody is there'))
+    if (asking.aborted) gone()
+    else asking.addEventListener('abort', gone, { once: true, signal: this.signal })
+  }
+
+  /** Ends it after so long, whatever was said before. */
+  limit(ms: number, late: () => SandwireError): void {
+    this.#stopClock()
+    if (this.signal.aborted) return
+    const timer = setTimeout(() => this.abort(late()), ms)
+    this.#stopClock = () => clearTimeout(timer)
+  }
+
+  /** Ends it: whoever waits for its answer is told why, whoever reads one sees it break off. */
+  abort(reason: SandwireError): void {
+    this.#controller.abort(reason)
+    this.end()
+  }
+
+  /** It is over. */
+  end(): void {
+    this.#stopClock()
+    this.#onEnd(this)
+  }
+}
+
+/**
+ * The requests about files that are under way in a sandbox. They pass through its object as long as they last, so that they
+ * can be ended here, in the moment in which a right is withdrawn and without asking the sandbox.
+ */
+export class Transfers {
+  readonly #running = new Set<Transfer>()
+
+  open({ identity, login, grant }: Holder): Transfer {
+    const own = [...this.#running].filter(({ holder }) => holder.identity === identity)
+    if (own.length >= MAX_PER_PERSON || this.#running.size >= MAX_ALL)
+      throw new SandwireError('rate_limited', 'Cannot take more requests about files at once', {
+        retryAfterMs: 1_000,
+      })
+    const holder = {
+      identity,
+      ...(login === undefined ? {} : { login }),
+      ...(grant === undefined ? {} : { grant }),
+    }
+    const transfer = new Transfer(holder, (ended) => void this.#running.delete(ended))
+    this.#running.add(transfer)
+    return transfer
+  }
+
+  get size(): number {
+    return this.#running.size
+  }
+
+  /** Ends those that match everything given. */
+  cut({ identity, session, grant, login }: Selector): void {
+    // Files belong to no session.
+    if (session !== undefined) return
+    const fits = (asked: string | undefined, has: string | undefined): boolean =>
+      asked === undefined || asked === has
+    for (const transfer of this.#running) {
+      const { holder } = transfer
+      if (fits(identity, holder.identity) && fits(grant, holder.grant) && fits(login, holder.login))
+        transfer.abort(new SandwireError('revoked', 'Cannot go on: the right to be here was withdrawn'))
+    }
+  }
+}
