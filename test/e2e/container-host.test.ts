@@ -123,6 +123,8 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     await create('dev')
     expect(await server.glance('dev')).toMatchObject({
       ...{ state: 'running', isolation: 'container', ephemeral: true, sleepAfterSeconds: null },
+      // Nobody here keeps any.
+      limits: null,
     })
     await server.run('dev', 'echo kept > file')
     const refused = await server.post('/api/sandboxes/dev/stop')

@@ -176,6 +176,6 @@ function show(view: SandboxView, isolation: HostHealth['isolation'] | null) {
     isolation,
     access: view.access ?? 'owner',
     network: { ...view.network, allow: [...view.network.allow] },
-    limits: { ...view.limits },
+    limits: isolation === 'container' ? null : { ...view.limits },
   }
 }
