@@ -48,8 +48,8 @@ import { sourceGate } from './routes/source-gate.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { withoutQuery } from './routes/without-query.ts'
-import type { Runtime } from './runtime.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
+import type { Runtime } from './runtime.ts'
 import type { Directory } from './sandbox/directory.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
 import { SessionNames } from './sandbox/session-names.ts'
@@ -158,10 +158,6 @@ export function createApp({
   app.use((context, next) => (isGatewayPath(context.req.path) ? next() : limitBody(context, next)))
 
   addHealthRoutes(app, guardOf, runtime)
-  addIdentityRoutes(app, guardOf, config)
-  addSandboxRoutes(app, guardOf, { directory, ...runtime })
-  addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
-  addLogRoutes(app, guardOf, directory)
   addWorkspaceRoutes(app, guardOf, {
     directory,
     defaultName: config.defaultName,
@@ -169,6 +165,10 @@ export function createApp({
     nowMs,
   })
   addContractRoutes(app, guardOf, { directory, config, mintId: () => crypto.randomUUID() })
+  addIdentityRoutes(app, guardOf, config)
+  addSandboxRoutes(app, guardOf, { directory, ...runtime })
+  addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
+  addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })
