@@ -21,11 +21,11 @@ export function respondError(error: SandwireError, requestId: string): Response 
   )
 }
 
-/** An error as the contract of workspaces has it. */
+/** An error as the contract of workspaces has it; its code, which that has no place for, is in a header. */
 export function respondDetail({ code, message }: SandwireError, requestId: string): Response {
   return respondJson(
     { detail: message },
-    { status: ERRORS[code].status, headers: { 'x-request-id': requestId } },
+    { status: ERRORS[code].status, headers: { 'x-request-id': requestId, 'x-sandwire-code': code } },
   )
 }
 
