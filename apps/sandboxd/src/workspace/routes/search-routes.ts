@@ -94,11 +94,7 @@ function find(
   { call, deps }: Context,
 ): Promise<FindResult> {
   const { files } = deps.workspace
-  return findNames(path, isMeant, limits, {
-    files,
-    now: () => performance.now(),
-    signal: call.request.signal,
-  })
+  return findNames(path, isMeant, limits, { files, signal: call.request.signal })
 }
 
 /** A folder that is not there holds nothing. */

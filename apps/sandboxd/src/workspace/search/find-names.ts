@@ -27,8 +27,6 @@ export interface FindResult {
 
 export interface FindDependencies {
   readonly files: Pick<Files, 'walk'>
-  /** Monotonic milliseconds. */
-  readonly now: () => number
   readonly signal: AbortSignal
 }
 
@@ -36,31 +34,22 @@ export interface FindDependencies {
 export async function findNames(
   folder: string,
   isMeant: NameTest,
-  limits: FindLimits,
-  { files, now, signal }: FindDependencies,
+  { maxResults, ...limits }: FindLimits,
+  { files, signal }: FindDependencies,
 ): Promise<FindResult> {
   const found: FoundName[] = []
-  const deadlineMs = now() + limits.timeMs
-  let nodes = 0
-  let isShallow = false
-  // The walk is given more than is used, so that it is known who ended it.
-  const bounds = { maxNodes: limits.maxNodes + 1, maxDepth: limits.maxDepth, timeMs: 2 * limits.timeMs }
-  for await (const batch of files.walk(folder, bounds, signal)) {
+  let isTruncated = false
+  const reached = (): void => {
+    isTruncated = true
+  }
+  for await (const batch of files.walk(folder, { ...limits, reached }, signal)) {
     for (const entry of batch) {
-      nodes += 1
-      if (nodes > limits.maxNodes) return { found, isTruncated: true }
-      if (entry.kind === 'folder' && depthOf(entry.path) >= limits.maxDepth) isShallow = true
       if (!isMeant(entry.name)) continue
-      if (found.length >= limits.maxResults) return { found, isTruncated: true }
+      if (found.length >= maxResults) return { found, isTruncated: true }
       found.push(toName(entry))
     }
-    if (now() >= deadlineMs) return { found, isTruncated: true }
   }
-  return { found, isTruncated: isShallow }
-}
-
-function depthOf(path: string): number {
-  return path.split('/').length
+  return { found, isTruncated }
 }
 
 function toName({ name, path, kind, target }: Found): FoundName {
