@@ -214,8 +214,14 @@ const SEARCHES: readonly GatewayRoute[] = [
   }),
 ]
 
+const REPO = { repo: 'Folder of the repository; the workspace when absent' }
+
 const git = (tail: string, row: Row): GatewayRoute =>
-  newer(`git/${tail}`, { cost: 2, answerMs: LONG_ANSWER_MS, ...row })
+  newer(`git/${tail}`, {
+    ...{ cost: 2, answerMs: LONG_ANSWER_MS },
+    ...row,
+    parameters: row.method === 'GET' ? { ...REPO, ...row.parameters } : {},
+  })
 
 const GIT: readonly GatewayRoute[] = [
   git('status', { method: 'GET', summary: 'What has changed' }),

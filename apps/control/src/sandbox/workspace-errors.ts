@@ -40,6 +40,11 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   507: 'disk_full',
 }
 
+/** Whether a text can be shown anywhere: nothing in it moves a cursor, turns the writing around or ends a line. */
+function isPrintable(text: string): boolean {
+  return text !== '' && text.length <= MAX_MESSAGE_CHARS && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text)
+}
+
 /** What is at a path instead of what a request was made for. */
 const current = z.object({
   etag: z.string().max(200).nullable().exactOptional(),
@@ -53,8 +58,8 @@ const contractError = z.object({ detail: z.string() })
 const fault = z.object({
   type: z.string().max(64),
   loc: z.array(z.union([z.string().max(64), z.int()])).max(8),
-  msg: z.string().max(MAX_MESSAGE_CHARS),
-  input: z.union([z.string().max(MAX_MESSAGE_CHARS), z.number(), z.boolean(), z.null()]),
+  msg: z.string().refine(isPrintable),
+  input: z.unknown(),
 })
 /** What the contract says of parameters that do not fit. */
 const contractFaults = z.object({ detail: z.array(fault).min(1).max(8) })
@@ -73,11 +78,6 @@ export function unavailable(retryAfterMs?: number): SandwireError {
   return new SandwireError('workspace_unavailable', 'The sandbox takes no requests about its files now', {
     retryAfterMs,
   })
-}
-
-/** Whether a text can be shown anywhere: nothing in it moves a cursor, turns the writing around or ends a line. */
-function isPrintable(text: string): boolean {
-  return text !== '' && text.length <= MAX_MESSAGE_CHARS && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text)
 }
 
 /** The error for a code that sandboxd said, with its message where that is one. */
