@@ -1,4 +1,92 @@
-import type { WorkspaceRoutes } from './route.ts'
+import { respondJson } from '../../http/respond.ts'
+import { readCondition } from './etags.ts'
+import { describeFile, orChanged, readFile, writeFile } from './file-content.ts'
+import { viewStat } from './file-view.ts'
+import { JsonFields } from './json-fields.ts'
+import { Query } from './query.ts'
+import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+
+interface Dependencies {
+  readonly workspace: Workspace
+}
+
+/** Names of one answer, unless fewer are asked for. */
+const MAX_ENTRIES = 10_000
+const LIST_MS = 5_000
 
 /** Reading and changing files. */
-export const FILES_ROUTES: WorkspaceRoutes = {}
+export const FILES_ROUTES: WorkspaceRoutes = {
+  '/workspace/tree': { GET: { right: 'read', parameters: ['path', 'limit', 'after'], handle: listFolder } },
+  '/workspace/stat': { GET: { right: 'read', parameters: ['path'], handle: showStat } },
+  '/workspace/file': {
+    GET: { right: 'read', parameters: ['path'], handle: readFile },
+    HEAD: { right: 'read', parameters: ['path'], handle: describeFile },
+    PUT: { right: 'change', parameters: ['path', 'mode', 'mtimeMs', 'parents'], handle: writeFile },
+    DELETE: { right: 'change', parameters: ['path', 'recursive'], handle: removeFile },
+  },
+  '/workspace/mkdir': { POST: { right: 'change', parameters: [], handle: makeFolder } },
+  '/workspace/rename': { POST: { right: 'change', parameters: [], handle: renameFile } },
+  '/workspace/copy': { POST: { right: 'change', parameters: [], handle: copyFile } },
+}
+
+/** `GET /workspace/tree`: one level. */
+async function listFolder({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const query = new Query(url)
+  const path = query.text('path', '.')
+  const after = query.optional('after')
+  const { entries, truncated } = await workspace.files.list(path, {
+    maxEntries: query.whole('limit', { min: 1, max: MAX_ENTRIES }) ?? MAX_ENTRIES,
+    timeMs: LIST_MS,
+    ...(after === undefined ? {} : { after }),
+  })
+  const shown = entries.map((entry) => ({ name: entry.name, ...viewStat(entry) }))
+  return respondJson({ path, entries: shown, truncated })
+}
+
+/** `GET /workspace/stat`: of a link itself, with what it leads to. */
+async function showStat({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const path = new Query(url).text('path')
+  return respondJson({ path, ...viewStat(await workspace.files.stat(path)) })
+}
+
+/** `DELETE /workspace/file` */
+async function removeFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { request, url } = call
+  const query = new Query(url)
+  const path = query.text('path')
+  const options = { ...readCondition(request.headers), recursive: query.flag('recursive') }
+  const run = async (): Promise<Response> => {
+    await workspace.files.remove(path, options, request.signal)
+    return respondJson({ path })
+  }
+  return orChanged(call, workspace.files, { path, run })
+}
+
+/** `POST /workspace/mkdir` */
+async function makeFolder({ request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const fields = await JsonFields.read(request, ['path', 'parents'])
+  const path = fields.text('path')
+  await workspace.files.makeFolder(path, { makesParents: fields.flag('parents') })
+  return respondJson({ path })
+}
+
+/** `POST /workspace/rename` */
+async function renameFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { request } = call
+  const fields = await JsonFields.read(request, ['from', 'to', 'replace'])
+  const [from, to] = [fields.text('from'), fields.text('to')]
+  const options = { ...readCondition(request.headers), replaces: fields.flag('replace') }
+  const run = async (): Promise<Response> => {
+    await workspace.files.rename(from, to, options, request.signal)
+    return respondJson({ from, to })
+  }
+  return orChanged(call, workspace.files, { path: from, run })
+}
+
+/** `POST /workspace/copy`: `left` counts special files that were not copied. */
+async function copyFile({ request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const fields = await JsonFields.read(request, ['from', 'to', 'replace'])
+  const [from, to] = [fields.text('from'), fields.text('to')]
+  const { left } = await workspace.files.copy(from, to, { replaces: fields.flag('replace') }, request.signal)
+  return respondJson({ from, to, left })
+}

@@ -1,11 +1,15 @@
+import { CONTRACT_FILES_ROUTES } from './contract-files-routes.ts'
 import { FILES_ROUTES } from './files-routes.ts'
 import { SEARCH_ROUTES } from './search-routes.ts'
+import { WATCH_ROUTES } from './watch-routes.ts'
 import type { WorkspaceRoutes } from './route.ts'
 
 /** Every route of the workspace: a topic is a file of this folder and a line here. */
 export const WORKSPACE_ROUTES: WorkspaceRoutes = {
   ...FILES_ROUTES,
+  ...CONTRACT_FILES_ROUTES,
   ...SEARCH_ROUTES,
+  ...WATCH_ROUTES,
 }
 
 /** Those whose errors have the shape of the contract, `{"detail": …}`. */

@@ -1,0 +1,173 @@
+import { closeSync } from 'node:fs'
+import { SandwireError } from '@sandwire/protocol'
+import { respondError, respondJson } from '../../http/respond.ts'
+import { readBytes, type Span, streamBytes } from '../bytes/read-bytes.ts'
+import { writeBytes } from '../bytes/write-bytes.ts'
+import type { Files, FileStat, NewFile, OpenFile } from '../files.ts'
+import { parseRange } from './byte-range.ts'
+import { parseTags, readCondition } from './etags.ts'
+import { nanoseconds, viewStat } from './file-view.ts'
+import { Query } from './query.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
+
+interface Dependencies {
+  readonly workspace: Workspace
+}
+
+/** Up to here an answer is read before it begins, so that what goes wrong is said by its status. */
+const AT_ONCE_BYTES = 256 * 1024
+
+/** Latest time that a request may set: the year 9999. */
+const MAX_MTIME_MS = 253_402_300_799_999
+
+function describe(stat: FileStat): Record<string, string> {
+  return {
+    etag: `"${stat.etag}"`,
+    'accept-ranges': 'bytes',
+    'content-type': 'application/octet-stream',
+    'cache-control': 'private, no-cache',
+    'x-content-type-options': 'nosniff',
+    'last-modified': new Date(Number(BigInt(stat.mtimeNs) / 1_000_000n)).toUTCString(),
+    /** Of the whole file: a stream has no `content-length`. */
+    'sandwire-size': String(stat.sizeBytes),
+  }
+}
+
+/** `GET /workspace/file`: the bytes of a file, or one range of them. */
+export async function readFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { headers } = call.request
+  const file = await workspace.files.open(new Query(call.url).text('path'))
+  const span = chooseSpan(headers, file.stat)
+  const answer = typeof span === 'object' ? undefined : refuseSpan(span, file.stat, call.requestId)
+  if (typeof span === 'object') return respondSpan(file, span)
+  closeSync(file.fd)
+  return answer ?? respondJson({})
+}
+
+/** `HEAD /workspace/file` */
+export async function describeFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { fd, stat } = await workspace.files.open(new Query(call.url).text('path'))
+  closeSync(fd)
+  const span = chooseSpan(call.request.headers, stat)
+  if (typeof span === 'string') return refuseSpan(span, stat, call.requestId)
+  return new Response(null, {
+    status: span.isWhole ? 200 : 206,
+    headers: {
+      ...describe(stat),
+      ...spanHeaders(span, stat),
+      'content-length': String(span.end - span.start),
+    },
+  })
+}
+
+interface ChosenSpan extends Span {
+  readonly isWhole: boolean
+}
+
+/** What conditions and range come to. */
+function chooseSpan(headers: Headers, stat: FileStat): ChosenSpan | 'unchanged' | 'changed' | 'none' {
+  const has = (tags: readonly string[]): boolean => tags.includes('*') || tags.includes(stat.etag)
+  const ifMatch = parseTags(headers.get('if-match'))
+  if (ifMatch !== undefined && !has(ifMatch)) return 'changed'
+  const ifNoneMatch = parseTags(headers.get('if-none-match'))
+  if (ifNoneMatch !== undefined && has(ifNoneMatch)) return 'unchanged'
+  const ifRange = headers.get('if-range')
+  const isSame = ifRange === null || ifRange.trim() === `"${stat.etag}"`
+  const range = isSame ? parseRange(headers.get('range'), stat.sizeBytes) : 'all'
+  if (range === 'none') return 'none'
+  return range === 'all' ? { start: 0, end: stat.sizeBytes, isWhole: true } : { ...range, isWhole: false }
+}
+
+function refuseSpan(why: 'unchanged' | 'changed' | 'none', stat: FileStat, requestId: string): Response {
+  switch (why) {
+    case 'unchanged':
+      return new Response(null, { status: 304, headers: describe(stat) })
+    case 'changed':
+      return respondChanged('Cannot read the file: it was changed meanwhile', stat, requestId)
+    case 'none': {
+      const error = new SandwireError(
+        'range_refused',
+        `Cannot read this range: the file has ${stat.sizeBytes} bytes`,
+      )
+      const response = respondError(error, requestId)
+      response.headers.set('content-range', `bytes */${stat.sizeBytes}`)
+      return response
+    }
+  }
+}
+
+function spanHeaders({ start, end, isWhole }: ChosenSpan, stat: FileStat): Record<string, string> {
+  return isWhole ? {} : { 'content-range': `bytes ${start}-${end - 1}/${stat.sizeBytes}` }
+}
+
+async function respondSpan(file: OpenFile, span: ChosenSpan): Promise<Response> {
+  const headers = { ...describe(file.stat), ...spanHeaders(span, file.stat) }
+  const status = span.isWhole ? 200 : 206
+  if (span.end - span.start > AT_ONCE_BYTES) return new Response(streamBytes(file, span), { status, headers })
+  const chunks = await Array.fromAsync(readBytes(file, span))
+  return new Response(new Blob(chunks), { status, headers })
+}
+
+/** A change that was meant for another state of the file, with the one that it is in. */
+function respondChanged(message: string, stat: FileStat | undefined, requestId: string): Response {
+  const current = stat === undefined ? null : viewStat(stat)
+  const error = { code: 'file_changed', message, request_id: requestId, current }
+  const headers = { 'x-request-id': requestId, ...(stat === undefined ? {} : { etag: `"${stat.etag}"` }) }
+  return respondJson({ error }, { status: 412, headers })
+}
+
+/** Runs a change; when the file is not the one that it was meant for, the answer says which one is there. */
+export async function orChanged(
+  call: WorkspaceCall,
+  files: Files,
+  change: { readonly path: string; readonly run: () => Promise<Response> },
+): Promise<Response> {
+  try {
+    return await change.run()
+  } catch (caught) {
+    const error = SandwireError.from(caught)
+    if (error.code !== 'file_changed') throw error
+    const current = await files.stat(change.path, { followsLink: true }).catch(() => undefined)
+    return respondChanged(error.message, current, call.requestId)
+  }
+}
+
+/** `PUT /workspace/file`: the body takes the place of the file when all of it is there. */
+export async function writeFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const query = new Query(call.url)
+  const path = query.text('path')
+  const mode = query.whole('mode', { min: 0, max: 0o777 })
+  const mtimeMs = query.whole('mtimeMs', { min: 0, max: MAX_MTIME_MS })
+  const file: NewFile = {
+    ...readCondition(call.request.headers),
+    followsLink: true,
+    makesParents: query.flag('parents'),
+    ...(mode === undefined ? {} : { mode }),
+    ...(mtimeMs === undefined ? {} : { mtimeNs: nanoseconds(mtimeMs) }),
+  }
+  const run = async (): Promise<Response> => {
+    const stat = await store(workspace.files, path, file, call.request.body ?? [])
+    return respondJson(
+      { path, etag: stat.etag, size: stat.sizeBytes },
+      { headers: { etag: `"${stat.etag}"` } },
+    )
+  }
+  return orChanged(call, workspace.files, { path, run })
+}
+
+/** Writes a file from what comes; when that breaks off, nothing of it remains. */
+export async function store(
+  files: Files,
+  path: string,
+  file: NewFile,
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<FileStat> {
+  const { fd, id } = await files.create(path, file)
+  try {
+    await writeBytes(fd, source)
+  } catch (error) {
+    await files.discard(id)
+    throw error
+  }
+  return files.commit(id)
+}
