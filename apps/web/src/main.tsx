@@ -18,6 +18,10 @@ const terminals = new TerminalShelf(workbench, {
   isDark: () => isDarkNow(workbench.settings.get().theme),
 })
 followTheme(workbench.settings, () => terminals.redraw())
+window.addEventListener('pagehide', (event: PageTransitionEvent) => {
+  // A page that may be shown again keeps its place.
+  if (!event.persisted) terminals.leave()
+})
 const root = document.querySelector('#root')
 if (root === null) throw new Error('The page has no place to draw in')
 void workbench.open(new AbortController().signal)

@@ -8,6 +8,8 @@ export type View =
       readonly sandbox: string
       /** Session that it is attached to, once that is known; without one it starts a shell. */
       readonly session?: string
+      /** The person drove it when the page was last open. */
+      readonly drove?: boolean
       /** Folder in the workspace that a new shell starts in. */
       readonly cwd?: string
     }

@@ -18,6 +18,7 @@ const viewShapes = {
     kind: shape.literal('terminal'),
     sandbox,
     session: shape.optional(shape.text(256)),
+    drove: shape.optional(shape.bool),
     cwd: shape.optional(path),
   }),
   file: shape.record({

@@ -70,6 +70,12 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
       keys: 'Ctrl+Shift+C',
       run: () => void terminals.find(focused() ?? '')?.copy(),
     },
+    {
+      id: 'terminal.find',
+      title: 'Find in this terminal',
+      keys: 'Ctrl+Shift+G',
+      run: () => terminals.openFind(focused()),
+    },
     { id: 'view.zoomIn', title: 'Larger text', keys: 'Ctrl+Shift+.', run: () => zoom(1) },
     { id: 'view.zoomOut', title: 'Smaller text', keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
     { id: 'view.zoomReset', title: 'Usual text size', run: () => zoom(0) },

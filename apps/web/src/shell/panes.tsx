@@ -27,7 +27,7 @@ export function Panes({
   }
   const [less, more] = direction === 'row' ? ['ArrowLeft', 'ArrowRight'] : ['ArrowUp', 'ArrowDown']
   return (
-    <div ref={element} className={`split ${direction}`}>
+    <div ref={element} className={`split split-${direction}`}>
       <div className="split-part" style={{ flexGrow: share }}>
         <Panes tree={first} draw={draw} onResize={onResize} />
       </div>

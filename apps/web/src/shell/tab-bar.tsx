@@ -14,6 +14,7 @@ import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { IconButton } from './icon-button.tsx'
+import { PaneActions } from './pane-actions.tsx'
 import { titleOf, useSandboxName } from './view-title.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
@@ -103,6 +104,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
         ))}
       </div>
       <IconButton icon="plus" label="New terminal" onClick={onNew} />
+      <PaneActions />
     </div>
   )
 }

@@ -2,6 +2,8 @@ import { Terminal, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { PeopleBar } from '../sharing/people-bar.tsx'
+import { FindBar } from './find-bar.tsx'
 import { type Banner, bannerOf } from './status-text.ts'
 
 /** Seconds until a moment of `performance.now()`, counted down. */
@@ -63,6 +65,7 @@ export function TerminalPane({
   const { terminals } = useParts()
   const controller: TerminalController = terminals.of(viewId, view)
   const state = useStore(controller.state)
+  const finding = useStore(terminals.finding)
   const banner = bannerOf(state)
   const isReadOnly = state.role === 'viewer'
   useEffect(() => {
@@ -76,7 +79,12 @@ export function TerminalPane({
   return (
     <div className={`terminal-pane ${isReadOnly ? 'read-only' : ''}`}>
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}
+      <PeopleBar controller={controller} />
       {isReadOnly && <div className="badge-read-only">Watching only</div>}
+      {finding === viewId && (
+        <FindBar controller={controller} onClose={() => terminals.openFind(undefined)} />
+      )}
+      {state.notice !== undefined && <div className="banner notice-line">{state.notice}</div>}
       <Terminal controller={controller} url="" className="terminal-surface" />
       {banner?.kind === 'ended' && <Ended banner={banner} onRestart={restart} onClose={onClose} />}
     </div>

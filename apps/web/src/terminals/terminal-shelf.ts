@@ -1,5 +1,14 @@
 import { createStore, type Store } from '@sandwire/client'
-import { DARK, type FilePlace, LIGHT, type Look, type RiskyPaste, TerminalController } from '@sandwire/react'
+import {
+  DARK,
+  type FilePlace,
+  LIGHT,
+  type Look,
+  type RiskyPaste,
+  TerminalController,
+  type TerminalState,
+} from '@sandwire/react'
+import { driveActionOf } from '../sharing/people.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { changeView, type View } from '../layout/layout.ts'
 import type { Settings } from '../state/settings.ts'
@@ -27,6 +36,8 @@ export class TerminalShelf {
   readonly #events: ShelfEvents
   readonly #terminals = new Map<string, TerminalController>()
   readonly #question = createStore<PasteQuestion | undefined>(undefined)
+  #firstCommand: string | undefined
+  readonly #finding = createStore<string | undefined>(undefined)
 
   constructor(workbench: Workbench, events: ShelfEvents) {
     this.#workbench = workbench
@@ -39,25 +50,55 @@ export class TerminalShelf {
     return this.#question
   }
 
+  /** The pane whose terminal is searched. */
+  get finding(): Store<string | undefined> {
+    return this.#finding
+  }
+
+  openFind(viewId: string | undefined): void {
+    this.#finding.set(viewId)
+  }
+
   /** The terminal of a pane, made when it is first asked for. */
   of(viewId: string, place: TerminalPlace): TerminalController {
     const known = this.#terminals.get(viewId)
     if (known !== undefined) return known
     const controller = this.#create(place)
     this.#terminals.set(viewId, controller)
-    controller.state.subscribe(({ session }) => {
-      if (session !== undefined) this.#remember(viewId, session)
-    })
+    if (place.session === undefined) this.#typeCommand(controller)
+    controller.state.subscribe((state) => this.#remember(viewId, state))
+    if (place.drove === true) takeBack(controller)
     return controller
+  }
+
+  /** What the next new shell is given to do, as if it were typed. */
+  typeFirst(command: string): void {
+    this.#firstCommand = command
   }
 
   find(viewId: string): TerminalController | undefined {
     return this.#terminals.get(viewId)
   }
 
+  /** Says goodbye for all of them, so that nobody waits for a page that is gone. */
+  leave(): void {
+    for (const terminal of this.#terminals.values()) terminal.handle?.detach()
+  }
+
   /** Brings every terminal up to what was chosen. */
   redraw(): void {
     for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
+  }
+
+  #typeCommand(controller: TerminalController): void {
+    const command = this.#firstCommand
+    this.#firstCommand = undefined
+    if (command === undefined) return
+    const stop = controller.state.subscribe(({ status }) => {
+      if (status.is !== 'attached') return
+      stop()
+      controller.send(new TextEncoder().encode(`${command}\r`))
+    })
   }
 
   #create({ sandbox, session, cwd }: TerminalPlace): TerminalController {
@@ -101,10 +142,16 @@ export class TerminalShelf {
     }
   }
 
-  #remember(viewId: string, session: string): void {
+  #remember(viewId: string, { session, role }: TerminalState): void {
     const view = this.#workbench.layout.get().views[viewId]
-    if (view?.kind !== 'terminal' || view.session === session) return
-    this.#workbench.changeLayout((layout) => changeView(layout, viewId, (old) => ({ ...old, session })))
+    if (view?.kind !== 'terminal' || session === undefined || role === undefined) return
+    const drove = role === 'driver'
+    if (view.session === session && view.drove === drove) return
+    this.#workbench.changeLayout((layout) =>
+      changeView(layout, viewId, (old) => ({ ...old, session, drove })),
+    )
+    // A shell that was started may have made or woken its sandbox.
+    if (view.session !== session) void this.#workbench.refreshSandboxes()
   }
 
   #drop(open: ReadonlySet<string>): void {
@@ -114,4 +161,13 @@ export class TerminalShelf {
       terminal.dispose()
     }
   }
+}
+
+/** Drives again what this person drove before a reload, if nobody else does meanwhile. */
+function takeBack(controller: TerminalController): void {
+  const stop = controller.state.subscribe((state) => {
+    if (state.status.is !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
+    stop()
+    if (driveActionOf(state) === 'take') controller.handle?.take()
+  })
 }

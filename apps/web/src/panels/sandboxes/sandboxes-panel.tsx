@@ -1,49 +1,52 @@
 import { useStore } from '@sandwire/react'
-import type { ReactElement } from 'react'
-import type { Sandbox } from '../../api/sandboxes.ts'
+import { type ReactElement, useState } from 'react'
 import { IconButton } from '../../shell/icon-button.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
+import { CreateDialog, type MadeSandbox } from './create-dialog.tsx'
+import { SandboxRow } from './sandbox-row.tsx'
+import { SessionRows } from './session-rows.tsx'
+import { SharedRows } from './shared-rows.tsx'
 
-function Row({ sandbox }: { readonly sandbox: Sandbox }): ReactElement {
-  const { workbench } = useParts()
-  const current = useStore(workbench.current)
-  return (
-    <li className={`row ${current === sandbox.id ? 'current' : ''}`}>
-      <button type="button" className="row-main" onClick={() => workbench.choose(sandbox.id)}>
-        <span className={`dot ${sandbox.state}`} aria-hidden="true" />
-        <span className="row-name">{sandbox.name}</span>
-        <span className="row-note">{sandbox.state}</span>
-      </button>
-      <IconButton
-        icon="terminal"
-        label={`New terminal in ${sandbox.name}`}
-        onClick={() => openTerminal(workbench, sandbox.id)}
-      />
-    </li>
-  )
-}
-
-/** Every sandbox that the person has or shares. */
+/** Sandboxes, what runs in them, and what others share. */
 export function SandboxesPanel(): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, terminals } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
+  const person = useStore(workbench.person)
+  const [isCreating, setCreating] = useState(false)
+  const isGuest = person.is === 'ready' && person.value?.guest === true
+  const made = ({ id, firstCommand }: MadeSandbox): void => {
+    setCreating(false)
+    workbench.choose(id)
+    if (firstCommand !== undefined) terminals.typeFirst(firstCommand)
+    openTerminal(workbench, id)
+    void workbench.refreshSandboxes()
+  }
   return (
     <>
       <header className="panel-head">
         <h2>Sandboxes</h2>
+        {!isGuest && <IconButton icon="plus" label="New sandbox" onClick={() => setCreating(true)} />}
         <IconButton icon="refresh" label="Look again" onClick={() => void workbench.refreshSandboxes()} />
       </header>
       {sandboxes.is === 'loading' && <p className="empty">Loading the sandboxes…</p>}
-      {sandboxes.is === 'failed' && <p className="empty">{sandboxes.message}</p>}
+      {sandboxes.is === 'failed' && <p className="empty">{sandboxes.message}. It is tried again.</p>}
       {sandboxes.is === 'ready' && sandboxes.value.length === 0 && <p className="empty">No sandboxes yet.</p>}
       {sandboxes.is === 'ready' && (
         <ul className="rows">
           {sandboxes.value.map((sandbox) => (
-            <Row key={sandbox.id} sandbox={sandbox} />
+            <SandboxRow key={sandbox.id} sandbox={sandbox} />
           ))}
         </ul>
       )}
+      <section aria-label="Sessions">
+        <header className="panel-head">
+          <h2>Sessions</h2>
+        </header>
+        <SessionRows />
+      </section>
+      <SharedRows />
+      {isCreating && <CreateDialog onMade={made} onClose={() => setCreating(false)} />}
     </>
   )
 }

@@ -1,0 +1,64 @@
+import { request, requestJson } from './request.ts'
+
+export type GrantRole = 'viewer' | 'collaborator'
+
+/** What its owner gave to somebody. */
+export interface Grant {
+  readonly grant: string
+  readonly session: string | null
+  readonly role: GrantRole
+  readonly label: string
+  readonly expiresMs: number
+  /** `open`: its link was not used yet. */
+  readonly state: 'open' | 'held'
+  readonly name: string | null
+}
+
+/** What somebody gave to this person. */
+export interface HeldGrant {
+  readonly grant: string
+  readonly sandbox: string
+  readonly sandboxName?: string
+  readonly session: string | null
+  readonly role: GrantRole
+  readonly owner: string
+  readonly expiresMs: number
+}
+
+export interface GrantWish {
+  readonly sandbox?: string
+  readonly session?: string
+  readonly role: GrantRole
+  readonly expiresSeconds: number
+}
+
+export interface GrantMade {
+  readonly grant: string
+  /** Shown once. */
+  readonly link?: string
+  readonly expiresMs: number
+  /** What it gives away besides. */
+  readonly notice?: string
+}
+
+export function createGrant(json: GrantWish): Promise<GrantMade> {
+  return requestJson<GrantMade>('/api/grants', { method: 'POST', json })
+}
+
+export async function listGrants(sandbox: string): Promise<readonly Grant[]> {
+  const path = `/api/grants?sandbox=${encodeURIComponent(sandbox)}`
+  return (await requestJson<{ grants: readonly Grant[] }>(path)).grants
+}
+
+export async function revokeGrant(grant: string): Promise<void> {
+  await request(`/api/grants/${encodeURIComponent(grant)}`, { method: 'DELETE' })
+}
+
+export async function listHeldGrants(): Promise<readonly HeldGrant[]> {
+  return (await requestJson<{ grants: readonly HeldGrant[] }>('/api/account/grants')).grants
+}
+
+/** Gives up what somebody shared. */
+export async function leaveGrant(grant: string): Promise<void> {
+  await request(`/api/account/grants/${encodeURIComponent(grant)}`, { method: 'DELETE' })
+}

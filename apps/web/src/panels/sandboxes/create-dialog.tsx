@@ -1,0 +1,130 @@
+import { type FormEvent, type ReactElement, useId, useState } from 'react'
+import { createSandbox, type Network } from '../../api/sandboxes.ts'
+import { Dialog } from '../../shell/dialog.tsx'
+import { messageOf } from '../../state/workbench.ts'
+import { cloneCommand, isRepositoryAddress } from './repository.ts'
+
+const NETWORKS: readonly { readonly policy: Network; readonly label: string; readonly meaning: string }[] = [
+  { policy: 'none', label: 'None', meaning: 'Nothing in it reaches the network.' },
+  { policy: 'allowlist', label: 'Listed hosts', meaning: 'Only the hosts below can be reached.' },
+  { policy: 'open', label: 'Open', meaning: 'Everything on the public internet can be reached.' },
+]
+
+export interface MadeSandbox {
+  readonly id: string
+  /** What to run in it first. */
+  readonly firstCommand?: string
+}
+
+/** Hosts as they are typed: separated by spaces, commas or lines. */
+function readHosts(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((host) => host !== '')
+}
+
+/** Asks for what a new sandbox is to be like, and makes it. */
+export function CreateDialog({
+  onMade,
+  onClose,
+}: {
+  readonly onMade: (made: MadeSandbox) => void
+  readonly onClose: () => void
+}): ReactElement {
+  const [name, setName] = useState('')
+  const [policy, setPolicy] = useState<Network>('none')
+  const [hosts, setHosts] = useState('')
+  const [repository, setRepository] = useState('')
+  const [trouble, setTrouble] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const group = useId()
+  const make = async (): Promise<void> => {
+    const address = repository.trim()
+    if (address !== '' && !isRepositoryAddress(address)) {
+      setTrouble('The repository needs an address that begins with https://')
+      return
+    }
+    setBusy(true)
+    setTrouble('')
+    try {
+      const network = { policy, allow: policy === 'allowlist' ? readHosts(hosts) : [] }
+      const { id } = await createSandbox({ ...(name === '' ? {} : { name }), network, start: true })
+      onMade({ id, ...(address === '' ? {} : { firstCommand: cloneCommand(address) }) })
+    } catch (caught) {
+      setTrouble(messageOf(caught))
+      setBusy(false)
+    }
+  }
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    void make()
+  }
+  return (
+    <Dialog title="New sandbox" onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <label className="field">
+          <span>Name</span>
+          <input
+            autoFocus
+            value={name}
+            placeholder="a name is made up when this is empty"
+            maxLength={63}
+            spellCheck={false}
+            autoCapitalize="none"
+            onChange={(event) => setName(event.target.value)}
+          />
+        </label>
+        <fieldset className="choices">
+          <legend>Network</legend>
+          {NETWORKS.map(({ policy: choice, label, meaning }) => (
+            <label key={choice} className="choice">
+              <input
+                type="radio"
+                name={group}
+                checked={policy === choice}
+                onChange={() => setPolicy(choice)}
+              />
+              <span>
+                <strong>{label}</strong>
+                <small>{meaning}</small>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        {policy === 'allowlist' && (
+          <label className="field">
+            <span>Hosts, such as github.com, *.npmjs.org or set:npm</span>
+            <textarea
+              rows={3}
+              value={hosts}
+              spellCheck={false}
+              onChange={(event) => setHosts(event.target.value)}
+            />
+          </label>
+        )}
+        {policy !== 'none' && (
+          <label className="field">
+            <span>Git repository to begin with (optional)</span>
+            <input
+              value={repository}
+              placeholder="https://…"
+              spellCheck={false}
+              onChange={(event) => setRepository(event.target.value)}
+            />
+          </label>
+        )}
+        {trouble !== '' && (
+          <p className="trouble" role="alert">
+            {trouble}
+          </p>
+        )}
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="primary" disabled={isBusy}>
+            {isBusy ? 'Making the sandbox…' : 'Make it'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

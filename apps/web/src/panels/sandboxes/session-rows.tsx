@@ -1,0 +1,98 @@
+import { useStore } from '@sandwire/react'
+import { type ReactElement, useCallback, useEffect, useState } from 'react'
+import { endSession, listSessions, type Session } from '../../api/sessions.ts'
+import { Confirm } from '../../shell/dialog.tsx'
+import { IconButton } from '../../shell/icon-button.tsx'
+import { joinSession } from '../../shell/open-terminal.ts'
+import { useParts } from '../../state/context.ts'
+import { baseName } from '../../shell/view-title.ts'
+
+const REFRESH_MS = 5_000
+
+/** Sessions that run, asked for again while somebody looks. */
+function useSessions(): readonly [readonly Session[] | undefined, () => Promise<void>] {
+  const { workbench } = useParts()
+  const [sessions, setSessions] = useState<readonly Session[]>()
+  const refresh = useCallback(async () => {
+    try {
+      setSessions((await listSessions()).filter(({ state }) => state === 'running' || state === 'pending'))
+    } catch {
+      // What was known stays; the list of sandboxes tells when the server is away.
+    }
+  }, [])
+  const layout = useStore(workbench.layout)
+  useEffect(() => {
+    void refresh()
+    const timer = setInterval(() => {
+      if (!document.hidden) void refresh()
+    }, REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [refresh, layout.tabs.length])
+  return [sessions, refresh]
+}
+
+function SessionRow({
+  session,
+  onEnd,
+}: {
+  readonly session: Session
+  readonly onEnd: () => void
+}): ReactElement {
+  const { workbench } = useParts()
+  const [isAsking, setAsking] = useState(false)
+  const { id, sandbox, cmd, attachments, access = 'owner' } = session
+  const name = baseName(cmd)
+  return (
+    <li className="row">
+      <button
+        type="button"
+        className="row-main"
+        title={cmd}
+        onClick={() => joinSession(workbench, sandbox, id)}
+      >
+        <span className="row-text">
+          <span className="row-name">{name}</span>
+          <small>
+            {session.sandboxName ?? sandbox.slice(0, 8)} ·{' '}
+            {attachments === 0 ? 'nobody there' : `${attachments} there`}
+          </small>
+        </span>
+      </button>
+      {access !== 'viewer' && (
+        <IconButton icon="close" label={`End ${name}`} onClick={() => setAsking(true)} />
+      )}
+      {isAsking && (
+        <Confirm
+          title={`End ${name}?`}
+          yes="End it"
+          isDangerous
+          onAnswer={(isYes) => {
+            setAsking(false)
+            if (isYes) onEnd()
+          }}
+        >
+          <p>The process and everything it started are ended.</p>
+        </Confirm>
+      )}
+    </li>
+  )
+}
+
+/** Everything that runs, to join or to end. */
+export function SessionRows(): ReactElement | null {
+  const { workbench } = useParts()
+  const [sessions, refresh] = useSessions()
+  if (sessions === undefined) return <p className="empty">Loading the sessions…</p>
+  if (sessions.length === 0) return <p className="empty">Nothing runs.</p>
+  const end = async (session: string): Promise<void> => {
+    await workbench.attempt('Cannot end it', () => endSession(session))
+    await refresh()
+  }
+  return (
+    <ul className="rows">
+      {sessions.map((session) => (
+        <SessionRow key={session.id} session={session} onEnd={() => void end(session.id)} />
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { driveActionOf, peopleOf } from './people.ts'
+
+const presence = {
+  type: 'presence',
+  driver: 'a2',
+  attachments: [
+    { id: 'a1', role: 'viewer', name: 'Vi\u{202e} Ewer', connected: true },
+    { id: 'a2', role: 'driver', name: 'ann', connected: true },
+    { id: 'a3', role: 'viewer', name: '', connected: false },
+  ],
+} as const
+
+test('this person comes first, and names are only printable', () => {
+  expect(
+    peopleOf({ presence: { ...presence, attachments: [...presence.attachments] }, attachment: 'a1' }),
+  ).toEqual([
+    {
+      id: 'a1',
+      role: 'viewer',
+      name: 'Vi Ewer',
+      initials: 'VE',
+      isSelf: true,
+      drives: false,
+      isConnected: true,
+    },
+    { id: 'a2', role: 'driver', name: 'ann', initials: 'AN', isSelf: false, drives: true, isConnected: true },
+    {
+      id: 'a3',
+      role: 'viewer',
+      name: 'Somebody',
+      initials: 'SO',
+      isSelf: false,
+      drives: false,
+      isConnected: false,
+    },
+  ])
+})
+
+test('who may drive asks who does, and takes over from nobody', () => {
+  const of = (driver: string | null) => ({ ...presence, driver, attachments: [...presence.attachments] })
+  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a2') })).toBe('ask')
+  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of(null) })).toBe('take')
+  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a3') })).toBe('take')
+  expect(driveActionOf({ role: 'viewer', authority: 'viewer', presence: of(null) })).toBeUndefined()
+  expect(driveActionOf({ role: 'driver', authority: 'driver', presence: of('a1') })).toBeUndefined()
+})

@@ -1,0 +1,65 @@
+import { printable, type TerminalState } from '@sandwire/react'
+
+/** Somebody in a session, as a terminal shows them. */
+export interface Somebody {
+  readonly id: string
+  readonly name: string
+  readonly initials: string
+  readonly isSelf: boolean
+  readonly drives: boolean
+  readonly isConnected: boolean
+  readonly role: 'driver' | 'collaborator' | 'viewer'
+}
+
+const characters = new Intl.Segmenter('en')
+
+function firstCharacters(word: string, count: number): string {
+  return Array.from(characters.segment(word), ({ segment }) => segment)
+    .slice(0, count)
+    .join('')
+}
+
+function initialsOf(name: string): string {
+  const words = name.split(/\s+/).filter((word) => word !== '')
+  const [first = '', last] = [words[0], words.length > 1 ? words.at(-1) : undefined]
+  const letters =
+    last === undefined ? firstCharacters(first, 2) : firstCharacters(first, 1) + firstCharacters(last, 1)
+  return letters.toUpperCase()
+}
+
+/** Who is in a session: this person first, then those who drive, type and watch. */
+export function peopleOf({
+  presence,
+  attachment,
+}: Pick<TerminalState, 'presence' | 'attachment'>): readonly Somebody[] {
+  const order = ['driver', 'collaborator', 'viewer']
+  return (presence?.attachments ?? [])
+    .map(({ id, name, role, connected }) => {
+      const shown = printable(name) === '' ? 'Somebody' : printable(name)
+      return {
+        ...{ id, role, name: shown, initials: initialsOf(shown) },
+        isSelf: id === attachment,
+        drives: id === presence?.driver,
+        isConnected: connected,
+      }
+    })
+    .toSorted((left, right) =>
+      left.isSelf === right.isSelf
+        ? order.indexOf(left.role) - order.indexOf(right.role)
+        : Number(right.isSelf) - Number(left.isSelf),
+    )
+}
+
+/** What this person can do about who drives. */
+export type DriveAction = 'ask' | 'take' | undefined
+
+/** Whoever may drive can take over from nobody, and ask somebody; who already drives needs neither. */
+export function driveActionOf({
+  role,
+  authority,
+  presence,
+}: Pick<TerminalState, 'role' | 'authority' | 'presence'>): DriveAction {
+  if (authority !== 'driver' || role === 'driver' || role === undefined) return undefined
+  const driver = presence?.attachments.find(({ id }) => id === presence.driver)
+  return driver?.connected === true ? 'ask' : 'take'
+}

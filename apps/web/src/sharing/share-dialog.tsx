@@ -1,0 +1,156 @@
+import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
+import {
+  createGrant,
+  type Grant,
+  type GrantMade,
+  type GrantRole,
+  listGrants,
+  revokeGrant,
+} from '../api/grants.ts'
+import { Dialog } from '../shell/dialog.tsx'
+import { agoOrAhead } from '../shell/time-text.ts'
+import { useParts } from '../state/context.ts'
+
+const LIFETIMES = [
+  { seconds: 60 * 60, label: 'One hour' },
+  { seconds: 24 * 60 * 60, label: 'One day' },
+  { seconds: 7 * 24 * 60 * 60, label: 'One week' },
+] as const
+
+/** What is shared, said plainly. */
+const MEANING: Readonly<Record<GrantRole, string>> = {
+  viewer: 'They see this terminal and who is in it. They can type nothing, and see nothing else.',
+  collaborator:
+    'They can type into this terminal. Whoever can type has a shell, and with it every file and process of this sandbox.',
+}
+
+/** Makes links to a terminal, and lists and withdraws those that were made. */
+export function ShareDialog({
+  sandbox,
+  session,
+  onClose,
+}: {
+  readonly sandbox: string
+  readonly session: string
+  readonly onClose: () => void
+}): ReactElement {
+  const { workbench } = useParts()
+  const [role, setRole] = useState<GrantRole>('viewer')
+  const [seconds, setSeconds] = useState<number>(LIFETIMES[1].seconds)
+  const [made, setMade] = useState<GrantMade>()
+  const [grants, setGrants] = useState<readonly Grant[]>()
+  const [isBusy, setBusy] = useState(false)
+  const roleName = useId()
+
+  const refresh = useCallback(async () => {
+    const all = await workbench.attempt('Cannot list what is shared', () => listGrants(sandbox))
+    if (all !== undefined)
+      setGrants(all.filter((grant) => grant.session === null || grant.session === session))
+  }, [workbench, sandbox, session])
+  useEffect(() => void refresh(), [refresh])
+
+  const make = async (): Promise<void> => {
+    setBusy(true)
+    const grant = await workbench.attempt('Cannot share', () =>
+      createGrant({ session, role, expiresSeconds: seconds }),
+    )
+    setBusy(false)
+    if (grant === undefined) return
+    setMade(grant)
+    await refresh()
+  }
+  const revoke = async (grant: string): Promise<void> => {
+    await workbench.attempt('Cannot withdraw it', () => revokeGrant(grant))
+    if (made?.grant === grant) setMade(undefined)
+    await refresh()
+  }
+
+  return (
+    <Dialog title="Share this terminal" onClose={onClose}>
+      <fieldset className="choices">
+        <legend>What they may do</legend>
+        {(['viewer', 'collaborator'] as const).map((choice) => (
+          <label key={choice} className="choice">
+            <input type="radio" name={roleName} checked={role === choice} onChange={() => setRole(choice)} />
+            <span>
+              <strong>{choice === 'viewer' ? 'Watch' : 'Type as well'}</strong>
+              <small>{MEANING[choice]}</small>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <label className="field">
+        <span>Until</span>
+        <select value={seconds} onChange={(event) => setSeconds(Number(event.target.value))}>
+          {LIFETIMES.map(({ seconds: value, label }) => (
+            <option key={value} value={value}>
+              {label} from now
+            </option>
+          ))}
+        </select>
+      </label>
+      <div className="dialog-actions">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+        <button type="button" className="primary" disabled={isBusy} onClick={() => void make()}>
+          {isBusy ? 'Making the link…' : 'Make a link'}
+        </button>
+      </div>
+      {made?.link !== undefined && <MadeLink link={made.link} />}
+      <GrantRows grants={grants} onRevoke={(grant) => void revoke(grant)} />
+    </Dialog>
+  )
+}
+
+function MadeLink({ link }: { readonly link: string }): ReactElement {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(link)
+      setCopied(true)
+    } catch {
+      // The browser does not allow it; the text is selected for the person to copy.
+    }
+  }
+  return (
+    <div className="made-link">
+      <label className="field">
+        <span>The link works once, for one person. It is shown only now.</span>
+        <input readOnly value={link} onFocus={(event) => event.target.select()} />
+      </label>
+      <button type="button" onClick={() => void copy()}>
+        {isCopied ? 'Copied' : 'Copy'}
+      </button>
+    </div>
+  )
+}
+
+function GrantRows({
+  grants,
+  onRevoke,
+}: {
+  readonly grants: readonly Grant[] | undefined
+  readonly onRevoke: (grant: string) => void
+}): ReactElement {
+  if (grants === undefined) return <p className="dim">Loading what is shared…</p>
+  if (grants.length === 0) return <p className="dim">Shared with nobody yet.</p>
+  return (
+    <ul className="rows bordered" aria-label="Shared with">
+      {grants.map(({ grant, name, role, session, state, expiresMs }) => (
+        <li key={grant} className="row">
+          <span className="row-text">
+            {state === 'open' ? 'A link nobody used yet' : (name ?? 'Somebody')}
+            <small>
+              {role === 'viewer' ? 'watches' : 'types'}
+              {session === null ? ' in the whole sandbox' : ''}, until {agoOrAhead(expiresMs, Date.now())}
+            </small>
+          </span>
+          <button type="button" className="danger" onClick={() => onRevoke(grant)}>
+            Withdraw
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,57 @@
+import { createStore } from '@sandwire/client'
+import { useStore } from '@sandwire/react'
+import { type ReactElement, useState } from 'react'
+import { activeTab } from '../layout/layout.ts'
+import { ShareDialog } from '../sharing/share-dialog.tsx'
+import { useParts } from '../state/context.ts'
+import { IconButton } from './icon-button.tsx'
+import { splitTerminal } from './open-terminal.ts'
+
+const NO_STATE = createStore(undefined)
+
+/** Whether the person may share what is in a sandbox: its owner may. */
+function useOwns(sandbox: string | undefined): boolean {
+  const { workbench } = useParts()
+  const sandboxes = useStore(workbench.sandboxes)
+  if (sandbox === undefined || sandboxes.is !== 'ready') return false
+  const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
+  return known !== undefined && (known.access ?? 'owner') === 'owner'
+}
+
+/** What can be done with the pane that has the keyboard. */
+export function PaneActions(): ReactElement {
+  const { workbench, terminals } = useParts()
+  const layout = useStore(workbench.layout)
+  const [shared, setShared] = useState<string>()
+  const focus = activeTab(layout)?.focus ?? ''
+  const view = layout.views[focus]
+  const state = useStore(terminals.find(focus)?.state ?? NO_STATE)
+  const owns = useOwns(view?.sandbox)
+  const session = state?.session
+  return (
+    <div className="pane-actions">
+      {view?.kind === 'terminal' && (
+        <>
+          <IconButton icon="search" label="Find in this terminal" onClick={() => terminals.openFind(focus)} />
+          {owns && (
+            <IconButton
+              icon="share"
+              label="Share this terminal"
+              isDisabled={session === undefined}
+              onClick={() => setShared(session)}
+            />
+          )}
+        </>
+      )}
+      <IconButton
+        icon="splitRight"
+        label="Split to the right"
+        onClick={() => splitTerminal(workbench, 'row')}
+      />
+      <IconButton icon="splitDown" label="Split below" onClick={() => splitTerminal(workbench, 'column')} />
+      {shared !== undefined && view !== undefined && (
+        <ShareDialog sandbox={view.sandbox} session={shared} onClose={() => setShared(undefined)} />
+      )}
+    </div>
+  )
+}
