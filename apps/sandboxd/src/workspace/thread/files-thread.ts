@@ -16,11 +16,23 @@ import type {
 import type { Copied } from '../files/copy.ts'
 import type { ListLimits } from '../files/list.ts'
 import type { FolderOptions } from '../files/make-folder.ts'
+import type {
+  FinishedUpload,
+  OpenPut,
+  OpenUpload,
+  Put,
+  Read,
+  Refusal,
+  TransferFiles,
+} from '../transfer/transfer-files.ts'
 import { systemError } from './system-error.ts'
 import { ThreadLink, type ThreadLinkOptions } from './thread-link.ts'
 
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)
+
+/** Uploads that nobody goes on with are kept for a day. */
+const STALE_AFTER_MS = 24 * 60 * 60 * 1000
 
 /** Why a file is handed out to be written, and who closes it. */
 interface Written {
@@ -32,7 +44,7 @@ interface Written {
  * The files of a workspace, reached by a thread of their own that is started at first use. It opens, moves and removes;
  * bytes are read and written, and put on the disk, by whoever has the descriptor, so that the thread is free for others.
  */
-export class FilesThread implements Files {
+export class FilesThread implements Files, TransferFiles {
   readonly #link: ThreadLink
   readonly #written = new Map<number, Written>()
   #minted = 0
@@ -130,6 +142,41 @@ export class FilesThread implements Files {
     const request = { verb: 'walk', path, bounds: { maxNodes, maxDepth, timeMs } } as const
     const end = yield* this.#link.parts(request, signal)
     for (const limit of end) reached?.(limit)
+  }
+
+  putMany(folder: string, items: readonly Put[]): Promise<readonly (Refusal | undefined)[]> {
+    return this.#link.ask({ verb: 'putMany', folder, items })
+  }
+
+  async openPut(folder: string, path: string): Promise<OpenPut> {
+    const file = await this.#link.ask({ verb: 'openPut', folder, path })
+    this.#link.adopt(file.fd)
+    return file
+  }
+
+  async readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<readonly Read[]> {
+    const reads = await this.#link.ask({ verb: 'readMany', folder, what: { paths, maxBytes } })
+    for (const read of reads) if (read.is === 'open') this.#link.adopt(read.fd)
+    return reads
+  }
+
+  async openUpload(path: string, id: string, makes: boolean): Promise<OpenUpload | undefined> {
+    const staleBeforeNs = String(BigInt(Date.now() - STALE_AFTER_MS) * 1_000_000n)
+    const file = await this.#link.ask({
+      verb: 'openUpload',
+      upload: { path, id },
+      how: { makes, staleBeforeNs },
+    })
+    if (file !== undefined) this.#link.adopt(file.fd)
+    return file
+  }
+
+  finishUpload(path: string, id: string, finished: FinishedUpload): Promise<FileStat> {
+    return this.#link.ask({ verb: 'finishUpload', upload: { path, id }, finished })
+  }
+
+  dropUpload(path: string, id: string): Promise<boolean> {
+    return this.#link.ask({ verb: 'dropUpload', upload: { path, id } })
   }
 
   /** Ends the thread; what is asked later starts another. */

@@ -8,9 +8,12 @@ import { list } from '../files/list.ts'
 import { makeFolder } from '../files/make-folder.ts'
 import { open, openFolder } from '../files/open.ts'
 import { PendingFiles } from '../files/pending.ts'
+import { openPut, putMany } from '../files/put-many.ts'
+import { readMany } from '../files/read-many.ts'
 import { remove } from '../files/remove.ts'
 import { rename } from '../files/rename.ts'
 import { stat } from '../files/stat.ts'
+import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
 import { walk } from '../files/walk.ts'
 import { type AnyJob, JobRunner } from './job-runner.ts'
 import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './protocol.ts'
@@ -93,6 +96,18 @@ class Service {
         return job(copy(ground, request.from, request.to, request.options))
       case 'walk':
         return job(walk(ground, request.path, request.bounds))
+      case 'putMany':
+        return job(putMany(ground, request.folder, request.items))
+      case 'openPut':
+        return result(openPut(ground, request.folder, request.path))
+      case 'readMany':
+        return job(readMany(ground, request.folder, request.what))
+      case 'openUpload':
+        return job(openUpload(ground, request.upload, request.how))
+      case 'finishUpload':
+        return result(finishUpload(ground, request.upload, request.finished))
+      case 'dropUpload':
+        return result(dropUpload(ground, request.upload))
     }
   }
 }

@@ -6,7 +6,9 @@ import type { FolderOptions } from '../files/make-folder.ts'
 import type { Committed } from '../files/pending.ts'
 import type { RemoveOptions } from '../files/remove.ts'
 import type { RenameOptions } from '../files/rename.ts'
+import type { UploadRequest } from '../files/upload-file.ts'
 import type { WalkBounds, WalkEnd } from '../files/walk.ts'
+import type { FinishedUpload, OpenPut, OpenUpload, Put, Read, Refusal } from '../transfer/transfer-files.ts'
 
 /** What the thread needs to know before anything else. */
 export interface SetUp {
@@ -37,6 +39,20 @@ export type FileRequest =
       readonly options: { readonly replaces: boolean }
     }
   | { readonly verb: 'walk'; readonly path: string; readonly bounds: WalkBounds }
+  | { readonly verb: 'putMany'; readonly folder: string; readonly items: readonly Put[] }
+  | { readonly verb: 'openPut'; readonly folder: string; readonly path: string }
+  | {
+      readonly verb: 'readMany'
+      readonly folder: string
+      readonly what: { readonly paths: readonly string[]; readonly maxBytes: number }
+    }
+  | {
+      readonly verb: 'openUpload'
+      readonly upload: UploadRequest
+      readonly how: { readonly makes: boolean; readonly staleBeforeNs: string }
+    }
+  | { readonly verb: 'finishUpload'; readonly upload: UploadRequest; readonly finished: FinishedUpload }
+  | { readonly verb: 'dropUpload'; readonly upload: UploadRequest }
 
 /** What each is answered with. */
 export interface FileResults {
@@ -52,6 +68,12 @@ export interface FileResults {
   readonly rename: undefined
   readonly copy: Copied
   readonly walk: WalkEnd
+  readonly putMany: readonly (Refusal | undefined)[]
+  readonly openPut: OpenPut
+  readonly readMany: readonly Read[]
+  readonly openUpload: OpenUpload | undefined
+  readonly finishUpload: FileStat
+  readonly dropUpload: boolean
 }
 
 export type ToThread =

@@ -1,0 +1,122 @@
+import { SandwireError } from '@sandwire/protocol'
+import { chmodFd, cString, openAt, renameAt, setTimeFd, statAt, unlinkAt } from '../beneath/calls.ts'
+import { Descriptor } from '../beneath/descriptor.ts'
+import { ENOENT } from '../beneath/errno.ts'
+import { fileError, refusal } from '../beneath/file-error.ts'
+import {
+  AT_SYMLINK_NOFOLLOW,
+  O_CREAT,
+  O_DIRECTORY,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+  O_RDWR,
+} from '../beneath/flags.ts'
+import { type Slot, statSlot } from '../beneath/root.ts'
+import { readStat, STATX_BYTES } from '../beneath/statx.ts'
+import type { FileStat } from '../files.ts'
+import { type FinishedUpload, type OpenUpload, UPLOAD_PREFIX } from '../transfer/transfer-files.ts'
+import { checkCondition } from './condition.ts'
+import type { Ground, Job } from './job.ts'
+import { cName, eachName } from './names.ts'
+import { statOpen } from './stat.ts'
+
+const UPLOAD_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+/** What files are made with, less the umask. */
+const FILE_MODE = 0o666
+/** Nobody else reads a file before it is whole. */
+const PENDING_MODE = 0o600
+/** Names of a folder that are looked at for uploads that nobody goes on with. */
+const MAX_SWEPT = 20_000
+
+function hiddenOf(id: string): Uint8Array {
+  return cString(Buffer.from(`${UPLOAD_PREFIX}${id}`))
+}
+
+/** Opens what has arrived; anything but a file of our own making is refused. */
+function openHidden(slot: Slot, id: string, flags: number): Descriptor | undefined {
+  const fd = openAt(slot.folder, hiddenOf(id), UPLOAD_FLAGS | flags, PENDING_MODE)
+  if (fd === -ENOENT) return undefined
+  if (fd < 0) throw fileError('write', slot.path, fd)
+  const file = new Descriptor(fd)
+  if (statOpen(fd, slot.path).kind === 'file') return file
+  file[Symbol.dispose]()
+  throw refusal('special_file', 'write', slot.path, 'something else is in the place of the upload')
+}
+
+export interface UploadRequest {
+  readonly path: string
+  readonly id: string
+}
+
+/** Opens an upload to go on with it, or begins one; then those of the folder that nobody goes on with are removed. */
+export function* openUpload(
+  { root }: Ground,
+  { path, id }: UploadRequest,
+  { makes, staleBeforeNs }: { readonly makes: boolean; readonly staleBeforeNs: string },
+): Job<OpenUpload | undefined> {
+  using slot = root.openSlot(path, 'write')
+  const found = openHidden(slot, id, 0)
+  if (found === undefined && makes) yield* sweep(slot, BigInt(staleBeforeNs))
+  using file = found ?? (makes ? openHidden(slot, id, O_CREAT) : undefined)
+  if (file === undefined) return undefined
+  const { sizeBytes } = statOpen(file.fd, path)
+  return { fd: file.release(), sizeBytes }
+}
+
+function* sweep(slot: Slot, staleBeforeNs: bigint): Job<void> {
+  const fd = openAt(slot.folder, cName('.'), O_RDONLY | O_DIRECTORY | O_NONBLOCK)
+  // Whoever may write there and not read leaves what is there.
+  if (fd < 0) return
+  using folder = new Descriptor(fd)
+  const uploads: string[] = []
+  let seen = 0
+  const visit = (name: string): boolean => {
+    if (name.startsWith(UPLOAD_PREFIX)) uploads.push(name)
+    seen += 1
+    return seen < MAX_SWEPT
+  }
+  yield* eachName(folder.fd, visit, { doing: 'list', path: slot.path })
+  const stat = new Uint8Array(STATX_BYTES)
+  for (const name of uploads) {
+    if (statAt(folder.fd, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) continue
+    const { kind, mtimeNs } = readStat(stat)
+    if (kind === 'file' && BigInt(mtimeNs) < staleBeforeNs) unlinkAt(folder.fd, cName(name), 0)
+  }
+}
+
+/** Moves an upload into its place, if it is as long as it should be. */
+export function finishUpload(
+  { root, umask }: Ground,
+  { path, id }: UploadRequest,
+  finished: FinishedUpload,
+): FileStat {
+  using slot = root.openSlot(path, 'write')
+  using file = openHidden(slot, id, 0)
+  if (file === undefined) throw refusal('file_not_found', 'write', path, 'nothing of this upload has arrived')
+  const { sizeBytes } = statOpen(file.fd, path)
+  if (sizeBytes !== finished.sizeBytes)
+    throw new SandwireError('conflict', `Cannot finish the upload: ${sizeBytes} bytes have arrived`)
+  const replaced = statSlot(slot, 'write')
+  checkCondition(finished, replaced, { doing: 'write', path })
+  const old = replaced === undefined ? undefined : readStat(replaced)
+  if (old?.kind === 'folder') throw refusal('is_a_folder', 'write', path, 'a folder is there')
+  const mode = finished.mode ?? (old?.kind === 'file' ? old.mode : FILE_MODE & ~umask)
+  must(chmodFd(file.fd, mode & 0o777), path)
+  if (finished.mtimeNs !== undefined) must(setTimeFd(file.fd, BigInt(finished.mtimeNs)), path)
+  must(renameAt({ folder: slot.folder, name: hiddenOf(id) }, slot, 'over'), path)
+  return statOpen(file.fd, path)
+}
+
+/** Removes what has arrived; whether anything had. */
+export function dropUpload({ root }: Ground, { path, id }: UploadRequest): boolean {
+  using slot = root.openSlot(path, 'write')
+  const result = unlinkAt(slot.folder, hiddenOf(id), 0)
+  if (result < 0 && result !== -ENOENT) throw fileError('remove', path, result)
+  return result >= 0
+}
+
+function must(result: number, path: string): void {
+  if (result < 0) throw fileError('write', path, result)
+}
