@@ -1,4 +1,6 @@
-import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
+import { errorOf, faultOf, parseJson } from './answer-error.ts'
+import { type Answer, type Exchange, sendExchange } from './exchange.ts'
 import { readBounded } from './read-bounded.ts'
 
 /** Long enough for a sandbox to start, short enough for somebody who waits. */
@@ -19,47 +21,14 @@ export interface Api {
   /** The answer as JSON; undefined when it has no body. Throws `SandwireError`. */
   readonly request: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
   readonly readText: (path: string) => Promise<string>
+  /** A request with bytes in it, or in its answer. Throws `SandwireError` unless the answer says yes. */
+  readonly exchange: (exchange: Exchange) => Promise<Answer>
 }
 
 interface Asked {
   readonly method: string
   readonly path: string
   readonly body?: unknown
-}
-
-function codeOfStatus(status: number): ErrorCode {
-  if (status === 401) return 'unauthorized'
-  if (status === 403) return 'forbidden'
-  if (status === 404) return 'not_found'
-  if (status === 429) return 'rate_limited'
-  return status >= 500 ? 'internal' : 'bad_request'
-}
-
-function own(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? Object.entries(value).find(([key]) => key === name)?.[1]
-    : undefined
-}
-
-/** The error in an answer, or one made up from its status. */
-function errorOf(status: number, body: unknown): SandwireError {
-  const error = own(body, 'error')
-  const code = own(error, 'code')
-  const message = own(error, 'message')
-  const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(status)
-  const said = typeof message === 'string' ? message : `The server answered ${status}`
-  return new SandwireError(known, said)
-}
-
-/** Why a request could not be made, in words. */
-export function faultOf(error: unknown): string {
-  const code = own(error, 'code')
-  const name = error instanceof Error ? error.name : ''
-  if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host'
-  if (name === 'TimeoutError') return 'it does not answer in time'
-  if (/CERT|SSL|TLS|SELF_SIGNED/.test(String(code))) return 'its certificate is not trusted'
-  return 'no answer'
 }
 
 /** Speaks to the control API of one server. */
@@ -97,7 +66,19 @@ export function createApi({ origin, bearer, renew }: ApiOptions): Api {
     return await sendAs(await bearer(), asked)
   }
 
+  async function exchange(asked: Exchange): Promise<Answer> {
+    const token = await bearer()
+    try {
+      return await sendExchange(origin, token, asked)
+    } catch (error) {
+      const isRefused = SandwireError.from(error).code === 'unauthorized'
+      if (!isRefused || token === undefined || !(await renew?.(token))) throw error
+      return await sendExchange(origin, await bearer(), asked)
+    }
+  }
+
   return {
+    exchange,
     request: async (method, path, body) => {
       const answer = await send({ method, path, body })
       const value = parseJson(answer.text)
@@ -109,14 +90,5 @@ export function createApi({ origin, bearer, renew }: ApiOptions): Api {
       if (answer.status !== 200) throw errorOf(answer.status, parseJson(answer.text))
       return answer.text
     },
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Whoever reads the value sees that it is not what was expected.
-    return undefined
   }
 }

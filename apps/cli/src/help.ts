@@ -9,6 +9,8 @@ Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
   sessions [NAME]        what runs in them, and how to come back to it
   kill SESSION           end a session
   logs NAME              what happened in a sandbox, hosts that were blocked among it
+  cp SOURCE TARGET       copy files and folders; one side is SANDBOX:PATH
+  ls SANDBOX:PATH        list a folder of a sandbox
   templates              commands that the server has ready
 
   login, logout [URL]    sign in to a server, and out again

@@ -30,6 +30,8 @@ const OF_SANDBOXES: ReadonlySet<Doing> = new Set<CommandName>([
   'sessions',
   'kill',
   'logs',
+  'cp',
+  'ls',
   'share',
   'grants',
   'revoke',

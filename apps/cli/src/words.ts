@@ -17,6 +17,9 @@ export class Wrong extends Error {
   }
 }
 
+/** Letters that stand for options, where there are such. */
+const SHORT: Readonly<Record<string, string>> = { '-h': 'help', '-l': 'long', '-r': 'recursive' }
+
 /** Words of a command line, sorted but not yet understood. */
 export class Words<const T extends OptionTable> {
   readonly positionals: string[] = []
@@ -38,7 +41,8 @@ export class Words<const T extends OptionTable> {
         this.command = rest
         return
       }
-      if (word === '-h') this.#flags.add('help')
+      const long = SHORT[word]
+      if (long !== undefined && this.#table[long] === 'flag') this.#flags.add(long)
       else if (word.startsWith('-') && word !== '-') this.#option(word, rest)
       else this.positionals.push(word)
     }

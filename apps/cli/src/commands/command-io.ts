@@ -60,6 +60,12 @@ export function openCommandIo(): CommandIo {
     openPage: (url) => openPage(url, process.env),
     attach: isatty(0) ? attach : undefined,
     openInterruption,
+    progress: isatty(2)
+      ? {
+          write: (text) => void process.stderr.write(text),
+          columns: () => process.stderr.getWindowSize()[0],
+        }
+      : undefined,
     confirm: isatty(0) && isatty(2) ? confirm : undefined,
   }
 }

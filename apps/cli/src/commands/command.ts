@@ -1,10 +1,11 @@
 import type { Api } from '../api.ts'
+import type { ProgressCanvas } from '../copy/copying.ts'
 import type { CredentialKind } from '../find-server.ts'
 import type { OptionTable } from '../words.ts'
 
 /** Where a command speaks: data to stdout, talk to stderr. */
 export interface CommandIo {
-  readonly print: (data: string) => void
+  readonly print: (data: string | Uint8Array) => void
   /** Width of the terminal that data goes to; undefined when it goes elsewhere. */
   readonly columns: number | undefined
   readonly say: (talk: string) => void
@@ -22,6 +23,8 @@ export interface CommandIo {
   readonly openPage: (url: string) => void
   /** Goes on as an attach with these words; undefined when standard input is used up. Returns the exit code. */
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
+  /** The terminal that progress is shown on; undefined where talk goes elsewhere. */
+  readonly progress: ProgressCanvas | undefined
   /** Aborted by Ctrl-C. */
   readonly openInterruption: () => { readonly signal: AbortSignal } & Disposable
 }

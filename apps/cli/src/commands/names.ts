@@ -8,6 +8,8 @@ export const COMMAND_NAMES = [
   'sessions',
   'kill',
   'logs',
+  'cp',
+  'ls',
   'templates',
   'login',
   'logout',

@@ -1,7 +1,8 @@
 import { Wrong } from '../words.ts'
 import type { ReadWords } from './command.ts'
 
-const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+/** Names and ids of sandboxes. */
+export const SANDBOX_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const SESSION = /^[0-9a-z]{32}\.[0-9a-z]{26}$/
 
 function single({ positionals }: ReadWords, what: string): string | undefined {
@@ -19,7 +20,7 @@ export function readNothing(words: ReadWords): void {
 /** A sandbox by name or id, if one is given. It becomes a part of a path, so it is checked here too. */
 export function readOptionalSandbox(words: ReadWords): string | undefined {
   const text = single(words, 'sandbox')
-  if (text !== undefined && !NAME.test(text))
+  if (text !== undefined && !SANDBOX_NAME.test(text))
     throw new Wrong('A sandbox has a name of lower-case letters, digits and inner hyphens, at most 63')
   return text
 }

@@ -1,5 +1,6 @@
 import { audit } from './audit.ts'
 import type { Command } from './command.ts'
+import { cp } from './cp.ts'
 import { create } from './create.ts'
 import { grants } from './grants.ts'
 import { join } from './join.ts'
@@ -11,6 +12,7 @@ import { logout } from './logout.ts'
 import { logs } from './logs.ts'
 import type { CommandName } from './names.ts'
 import { revoke } from './revoke.ts'
+import { ls } from './ls.ts'
 import { rm } from './rm.ts'
 import { sessions } from './sessions.ts'
 import { share } from './share.ts'
@@ -29,6 +31,8 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   sessions,
   kill,
   logs,
+  cp,
+  ls,
   templates,
   login,
   logout,

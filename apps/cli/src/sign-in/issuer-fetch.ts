@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { faultOf } from '../api.ts'
+import { faultOf } from '../answer-error.ts'
 import { readBounded } from '../read-bounded.ts'
 import { isSecureUrl } from './secure-url.ts'
 

@@ -1,0 +1,174 @@
+import { isErrorCode, SandwireError, tar } from '@sandwire/protocol'
+import { AdvisedError } from '../advised-error.ts'
+import type { Copying } from './copying.ts'
+import { type Arriving, type LocalFolder, Refused } from './local-folder.ts'
+import { whyOf } from './local-tree.ts'
+
+/** A file that is not complete. */
+interface Pending {
+  readonly entry: tar.TarEntry
+  readonly parts: readonly string[]
+  arriving: Arriving
+  received: number
+}
+
+/** What a note of whoever packed means. */
+const NOTES: Readonly<Record<string, string>> = {
+  special_file: 'neither a file nor a folder',
+  file_refused: 'its user may not read it',
+  file_changed: 'it changed while it was read, so look at it again',
+  file_not_found: 'it was removed meanwhile',
+}
+
+/** Puts the entries of an archive into a local folder, and remembers how far that is. */
+export class ArchiveSink {
+  readonly #folder: LocalFolder
+  readonly #copying: Copying
+  #pending: Pending | undefined
+  /** The entry that is being read, kept or not. */
+  #entry: tar.TarEntry | undefined
+  #last: string | undefined
+  #completed = 0
+
+  constructor(folder: LocalFolder, copying: Copying) {
+    this.#folder = folder
+    this.#copying = copying
+  }
+
+  /** The last entry that is complete, as the archive names it. */
+  get last(): string | undefined {
+    return this.#last
+  }
+
+  /** Grows with everything that arrives. */
+  get progress(): number {
+    return this.#completed + (this.#pending?.received ?? 0)
+  }
+
+  get pending(): Pending | undefined {
+    return this.#pending
+  }
+
+  take(event: tar.TarEvent): void {
+    switch (event.is) {
+      case 'entry':
+        this.#begin(event.entry)
+        return
+      case 'bytes':
+        this.write(event.bytes)
+        if (this.#pending !== undefined) this.#copying.moved(event.bytes.length)
+        return
+      case 'complete':
+        this.complete()
+        return
+      case 'note':
+        this.#leaveOut(event.note.path, noteOf(event.note.code))
+        return
+      case 'end':
+        return
+    }
+  }
+
+  /** Takes the next bytes of the file that is not complete. */
+  write(bytes: Uint8Array): void {
+    const pending = this.#pending
+    if (pending === undefined) return
+    this.#attempt(pending.entry.path, () => pending.arriving.write(bytes))
+    pending.received += bytes.length
+  }
+
+  complete(): void {
+    const pending = this.#pending
+    this.#pending = undefined
+    if (pending !== undefined)
+      this.#attempt(
+        pending.entry.path,
+        () => {
+          pending.arriving.commit(pending.entry)
+          this.#completed += pending.received
+          this.#copying.done()
+        },
+        pending,
+      )
+    this.#completed += 1
+    this.#last = this.#entry?.path ?? this.#last
+  }
+
+  /** The archive broke off, and the file that is not complete comes again from its beginning. */
+  forget(): void {
+    if (this.#pending === undefined) return
+    this.#copying.moved(-this.#pending.received)
+    this.#pending.arriving.discard()
+    this.#pending = undefined
+  }
+
+  #begin(entry: tar.TarEntry): void {
+    this.#entry = entry
+    this.#copying.at(entry.path)
+    const parts = tar.readArchivePath(entry.path)
+    if ('refused' in parts) {
+      this.#leaveOut(entry.path, parts.refused)
+      return
+    }
+    this.#attempt(entry.path, () => this.#make(entry, parts))
+  }
+
+  #make(entry: tar.TarEntry, parts: readonly string[]): void {
+    switch (entry.kind) {
+      case 'file':
+        this.#pending = { entry, parts, arriving: this.#folder.openFile(parts), received: 0 }
+        return
+      case 'folder':
+        this.#folder.makeFolder(parts, entry)
+        this.#copying.done()
+        return
+      case 'link':
+        this.#folder.makeLink(parts, entry.target ?? '', entry.mtimeNs)
+        this.#copying.done()
+        return
+      case 'hard-link':
+        throw new Refused('a second name of a file is not taken')
+      case 'special':
+        throw new Refused('neither a file nor a folder')
+    }
+  }
+
+  /** What goes wrong with one entry leaves it out; a full disk ends everything. */
+  #attempt(path: string, action: () => void, pending = this.#pending): void {
+    try {
+      action()
+    } catch (error) {
+      pending?.arriving.discard()
+      this.#pending = undefined
+      const why = error instanceof Refused ? error.message : whyOf(error)
+      if (why === 'no space is left')
+        throw new AdvisedError(
+          'disk_full',
+          'Cannot copy: no space is left on this machine',
+          'make room, then copy again',
+        )
+      this.#leaveOut(path, why)
+    }
+  }
+
+  #leaveOut(path: string, why: string): void {
+    this.#copying.leftOut.add(path, why)
+  }
+}
+
+function noteOf(code: string): string {
+  if (Object.hasOwn(NOTES, code)) return NOTES[code] ?? code
+  return isErrorCode(code) ? code.replaceAll('_', ' ') : 'the sandbox left it out'
+}
+
+/** Reads an archive into a sink. Throws `link_lost` when it breaks off. */
+export async function readArchive(bytes: AsyncIterable<Uint8Array>, sink: ArchiveSink): Promise<void> {
+  const reader = new tar.TarReader()
+  let isComplete = false
+  for await (const chunk of bytes)
+    for (const event of reader.push(chunk)) {
+      isComplete ||= event.is === 'end'
+      sink.take(event)
+    }
+  if (!isComplete) throw new SandwireError('link_lost', 'The server cannot be reached: the archive broke off')
+}

@@ -1,0 +1,44 @@
+import { backOffMs, SandwireError } from '@sandwire/protocol'
+import { Interrupted } from '../interrupted.ts'
+
+/** Attempts in a row that get nothing done; with the pauses between them, most of a minute. */
+const MAX_VAIN_ATTEMPTS = 10
+
+export interface PersistOptions {
+  readonly signal: AbortSignal
+  /** Grows whenever something was achieved, so that a long copy may be cut any number of times. */
+  readonly progress: () => number
+  /** Told before each pause. */
+  readonly onRetry?: (error: SandwireError) => void
+}
+
+/** Does something again after failures that pass, with growing pauses. Throws the last error, or `Interrupted`. */
+export async function persist<T>(action: () => Promise<T>, options: PersistOptions): Promise<T> {
+  const { signal, progress, onRetry } = options
+  let vain = 0
+  for (;;) {
+    const before = progress()
+    try {
+      return await action()
+    } catch (caught) {
+      if (signal.aborted) throw new Interrupted()
+      const error = SandwireError.from(caught)
+      if (!error.row.retryable || error.code === 'internal') throw caught
+      vain = progress() > before ? 1 : vain + 1
+      if (vain >= MAX_VAIN_ATTEMPTS) throw caught
+      onRetry?.(error)
+      await pause(error.retryAfterMs ?? backOffMs(vain, Math.random()), signal)
+    }
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const stop = (): void => resolve()
+  signal.addEventListener('abort', stop, { once: true })
+  await promise
+  clearTimeout(timer)
+  signal.removeEventListener('abort', stop)
+  if (signal.aborted) throw new Interrupted()
+}

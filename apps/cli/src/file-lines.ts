@@ -1,0 +1,47 @@
+import type { RemoteEntry } from './copy/remote-workspace.ts'
+
+const KINDS: Readonly<Record<RemoteEntry['kind'], string>> = {
+  file: '-',
+  folder: 'd',
+  link: 'l',
+  special: '?',
+}
+const HALF_A_YEAR_MS = 182 * 86_400_000
+
+/** A name as a terminal can show it: everything that it would obey is spelled out. */
+export function escapeName(name: string): string {
+  return name.replace(/[\p{C}\p{Zl}\p{Zp}\\]/gu, (character) => {
+    if (character === '\\') return '\\\\'
+    if (character === '\n') return '\\n'
+    if (character === '\t') return '\\t'
+    const code = character.codePointAt(0) ?? 0
+    // A byte that is not UTF-8 stands as a lone surrogate.
+    if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code & 0xff).toString(16)}`
+    return code < 0x80 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
+  })
+}
+
+function spellMode(mode: number): string {
+  const letters = ['r', 'w', 'x', 'r', 'w', 'x', 'r', 'w', 'x']
+  return letters.map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-')).join('')
+}
+
+function spellTime(mtimeMs: number, nowMs: number): string {
+  const time = new Date(mtimeMs)
+  if (Number.isNaN(time.getTime())) return '?'
+  const two = (number: number): string => String(number).padStart(2, '0')
+  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+  const isNear = Math.abs(nowMs - mtimeMs) < HALF_A_YEAR_MS
+  return isNear ? `${day} ${two(time.getHours())}:${two(time.getMinutes())}` : `${day}      `
+}
+
+/** Lines with kind, mode, size, time and name. */
+export function spellLong(entries: readonly RemoteEntry[], nowMs: number): string {
+  const width = Math.max(0, ...entries.map(({ size }) => String(size).length))
+  return entries
+    .map(({ kind, mode, size, mtimeMs, name }) => {
+      const facts = `${KINDS[kind]}${spellMode(mode)}  ${String(size).padStart(width)}  ${spellTime(mtimeMs, nowMs)}`
+      return `${facts}  ${escapeName(name)}\n`
+    })
+    .join('')
+}
