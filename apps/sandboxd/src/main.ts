@@ -22,6 +22,7 @@ import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
+import { WatchService } from './workspace/watch/watch-service.ts'
 
 function fail(message: string, hint: string): never {
   process.stderr.write(`sandboxd: ${message}\nhint: ${hint}\n`)
@@ -158,11 +159,12 @@ async function main(): Promise<void> {
     setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
   })
   const runTool = createRunTool({ baseEnv, user, children: reaper, asVictim, now })
+  const watches = new WatchService({ files, asUser: user.asUser, now })
   const { listen: address } = parsed
   const server = await open(address, {
     settings,
     registry,
-    workspace: { root: workspace, files, runTool },
+    workspace: { root: workspace, files, runTool, watches },
     log,
     mintRequestId: () => randomText(8),
     mintIdentity: () => randomText(16),

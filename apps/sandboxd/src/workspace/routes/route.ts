@@ -1,11 +1,13 @@
 import type { Caller } from '../../http/caller.ts'
 import type { Files } from '../files.ts'
 import type { RunTool } from '../tool.ts'
+import type { WatchService } from '../watch/watch-service.ts'
 
 /** What the routes of a workspace work with. */
 export interface Workspace {
   readonly files: Files
   readonly runTool: RunTool
+  readonly watches: WatchService
   /** Absolute path of the workspace, to name it; never to reach into it. */
   readonly root: string
 }

@@ -1,0 +1,52 @@
+import type { Notice } from './notices.ts'
+import type { Watching } from './watch-service.ts'
+
+/** Shorter than what proxies on the way take for a dead connection. */
+const HEARTBEAT_MS = 15_000
+
+/** What a client watches, as server-sent events, asked for one by one. Cancelling ends the watching. */
+export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
+  let waiting: Promise<Notice | undefined> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        waiting ??= watching.next()
+        const notice = await orNothing(waiting, heartbeatMs)
+        if (notice !== 'nothing') waiting = undefined
+        if (notice === undefined) {
+          watching.close()
+          controller.close()
+        } else controller.enqueue(Buffer.from(notice === 'nothing' ? ':\n\n' : writeEvent(notice)))
+      },
+      cancel: () => watching.close(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** What comes, or that nothing came for a while. */
+async function orNothing<T>(waiting: Promise<T>, ms: number): Promise<T | 'nothing'> {
+  const { promise, resolve } = Promise.withResolvers<'nothing'>()
+  const timer = setTimeout(() => resolve('nothing'), ms)
+  try {
+    return await Promise.race([waiting, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** JSON has no line ends, so that one line of data holds it. */
+function writeEvent(notice: Notice): string {
+  return `event: ${notice.kind}\ndata: ${JSON.stringify(dataOf(notice))}\n\n`
+}
+
+function dataOf(notice: Notice): object {
+  switch (notice.kind) {
+    case 'ready':
+      return { folders: notice.folders }
+    case 'change':
+      return { paths: notice.changes }
+    case 'overflow':
+      return { reason: notice.reason }
+  }
+}

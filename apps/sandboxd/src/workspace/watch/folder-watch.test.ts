@@ -1,0 +1,242 @@
+import {
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually, rejectionOf } from '@sandwire/testing'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { NO_SWITCH } from '../../processes/run-as.ts'
+import { FilesThread } from '../thread/files-thread.ts'
+import type { Notice } from './notices.ts'
+import { WATCH_LIMITS, type Watching, type WatchLimits, WatchService } from './watch-service.ts'
+
+let root = ''
+let files: FilesThread
+let opened: Watching[] = []
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'watch-'))
+  files = new FilesThread({
+    createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
+    setUp: { root: join(root, 'w'), umask: 0o022, user: undefined },
+  })
+  mkdirSync(join(root, 'w'))
+})
+
+afterEach(() => {
+  for (const watching of opened) watching.close()
+  opened = []
+  files.stop()
+  rmSync(root, { recursive: true })
+})
+
+const at = (path: string): string => join(root, 'w', path)
+
+function serve(limits: Partial<WatchLimits> = {}): WatchService {
+  const { asUser } = NO_SWITCH
+  return new WatchService({
+    files,
+    asUser,
+    now: () => performance.now(),
+    limits: { ...WATCH_LIMITS, ...limits },
+  })
+}
+
+/** What was told of a folder so far. */
+interface Told {
+  readonly notices: readonly Notice[]
+  /** Paths with the first letter of the last change of each. */
+  readonly paths: () => string[]
+  readonly isOver: () => boolean
+}
+
+async function watch(path: string, isRecursive = true, service = serve()): Promise<Told> {
+  const watching = await service.open(path, isRecursive)
+  opened.push(watching)
+  const notices: Notice[] = []
+  const changes = new Map<string, string>()
+  let isOver = false
+  void (async () => {
+    for (let notice = await watching.next(); notice !== undefined; notice = await watching.next()) {
+      notices.push(notice)
+      if (notice.kind === 'change')
+        for (const change of notice.changes) changes.set(change.path, change.kind.slice(0, 2))
+    }
+    isOver = true
+  })()
+  await eventually(() => notices.length > 0, { what: 'the watching to begin' })
+  expect(notices[0]?.kind).toBe('ready')
+  return {
+    notices,
+    paths: () => Array.from(changes, ([name, kind]) => `${kind} ${name}`).toSorted(),
+    isOver: () => isOver,
+  }
+}
+
+async function settles(told: Told, expected: readonly string[]): Promise<void> {
+  await eventually(() => Bun.deepEquals(told.paths(), expected.toSorted()), { what: 'the changes' }).catch(
+    () => undefined,
+  )
+  expect(told.paths()).toEqual(expected.toSorted())
+}
+
+test('tells what is created, changed and removed, beneath the workspace', async () => {
+  mkdirSync(at('a/b'), { recursive: true })
+  writeFileSync(at('a/old'), '')
+  writeFileSync(at('a/b/gone'), '')
+  const told = await watch('.')
+  expect(told.notices[0]).toEqual({ kind: 'ready', folders: 3 })
+  writeFileSync(at('new\n\u001b'), 'x')
+  writeFileSync(Buffer.concat([Buffer.from(at('a/')), Buffer.of(0xff)]), 'x')
+  appendFileSync(at('a/old'), 'x')
+  rmSync(at('a/b/gone'))
+  await settles(told, ['cr new\n\u001b', 'cr a/\udcff', 'ch a/old', 're a/b/gone'])
+})
+
+test('tells only of the folder itself unless all below is asked for', async () => {
+  mkdirSync(at('a'))
+  const told = await watch('.', false)
+  writeFileSync(at('a/inner'), '')
+  mkdirSync(at('b'))
+  writeFileSync(at('last'), '')
+  await settles(told, ['cr b', 'cr last'])
+})
+
+test('misses nothing in folders that come with what is in them', async () => {
+  const told = await watch('.')
+  const expected: string[] = []
+  for (let count = 0; count < 40; count += 1) {
+    mkdirSync(at(`d${count}/e/f`), { recursive: true })
+    writeFileSync(at(`d${count}/e/f/x`), '')
+    expected.push(`cr d${count}`, `cr d${count}/e`, `cr d${count}/e/f`, `cr d${count}/e/f/x`)
+  }
+  await settles(told, expected)
+  writeFileSync(at('d39/e/f/later'), '')
+  await settles(told, [...expected, 'cr d39/e/f/later'])
+})
+
+test('follows a folder that is renamed, and lets one go that leaves the workspace', async () => {
+  mkdirSync(at('a/b'), { recursive: true })
+  mkdirSync(at('c'))
+  const told = await watch('.')
+  renameSync(at('a'), at('n'))
+  renameSync(at('c'), join(root, 'outside'))
+  await settles(told, ['re a', 'cr n', 'cr n/b', 're c'])
+  writeFileSync(join(root, 'outside/secret'), '')
+  writeFileSync(at('n/b/x'), '')
+  await settles(told, ['re a', 'cr n', 'cr n/b', 're c', 'cr n/b/x'])
+})
+
+test('goes through no link (threat T13)', async () => {
+  mkdirSync(join(root, 'outside'))
+  symlinkSync(join(root, 'outside'), at('link'))
+  const told = await watch('.')
+  writeFileSync(join(root, 'outside/secret'), '')
+  writeFileSync(at('x'), '')
+  await settles(told, ['cr x'])
+  for (const path of ['link', '../outside', '/etc', 'x', 'none', '\0'])
+    expect(await rejectionOf(serve().open(path, true)), path).toMatchObject({
+      code: expect.stringMatching(/^(path_refused|not_a_folder|file_not_found)$/),
+    })
+})
+
+test.each([
+  ['is removed', 'a/b', () => rmSync(at('a/b'), { recursive: true })],
+  ['is renamed', 'a/b', () => renameSync(at('a/b'), at('a/n'))],
+  ['has a folder above it renamed', 'a/b', () => renameSync(at('a'), at('n'))],
+  ['is the workspace and is renamed', '.', () => renameSync(join(root, 'w'), join(root, 'other'))],
+  ['has the workspace renamed', 'a/b', () => renameSync(join(root, 'w'), join(root, 'other'))],
+])('ends when the folder %s', async (_, path, act) => {
+  mkdirSync(at('a/b/c'), { recursive: true })
+  const told = await watch(path)
+  act()
+  await eventually(told.isOver, { what: 'the end' })
+  expect(told.paths()).toContain(`re ${path}`)
+})
+
+test('says when there are more folders than are watched', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) mkdirSync(at(name))
+  const told = await watch('.', true, serve({ maxFolders: 3 }))
+  await eventually(() => told.notices.length > 1, { what: 'the overflow' })
+  expect(told.notices.slice(0, 2)).toEqual([
+    { kind: 'ready', folders: 3 },
+    { kind: 'overflow', reason: 'folders' },
+  ])
+})
+
+test('says when more happens than the kernel keeps, and goes on with all folders', async () => {
+  const told = await watch('.')
+  // Without a turn of the event loop nothing is taken from the queue.
+  const limit = Number(await Bun.file('/proc/sys/fs/inotify/max_queued_events').text())
+  for (let count = 0; count <= limit / 2; count += 1) {
+    closeSync(openSync(at(`f${count % 100}`), 'w'))
+    chmodSync(at(`f${count % 100}`), count % 2 === 0 ? 0o600 : 0o644)
+    rmSync(at(`f${count % 100}`))
+  }
+  mkdirSync(at('lost'))
+  await eventually(() => told.notices.some((notice) => notice.kind === 'overflow'), { what: 'the overflow' })
+  let count = 0
+  await eventually(
+    () => {
+      writeFileSync(at(`lost/${(count += 1)}`), '')
+      return told.paths().some((path) => /^cr lost\/\d+$/.test(path))
+    },
+    { what: 'the folder to be watched' },
+  )
+}, 15_000)
+
+test('tells nothing of files that are still being written by us', async () => {
+  const told = await watch('.')
+  const pending = await files.create('made', {})
+  writeFileSync(at('between'), '')
+  await settles(told, ['cr between'])
+  await files.commit(pending.id)
+  await settles(told, ['cr between', 'cr made'])
+})
+
+test('tells of a file that is named like one without a name', async () => {
+  writeFileSync(at('#123'), '')
+  const told = await watch('.')
+  appendFileSync(at('#123'), 'x')
+  await settles(told, ['ch #123'])
+})
+
+test('leaves nothing behind, and lets only so many watch', async () => {
+  mkdirSync(at('a/b'), { recursive: true })
+  const service = serve({ maxWatchers: 2 })
+  const queues = (): number => readdirSync('/proc/self/fd').filter(isQueue).length
+  const before = queues()
+  const [one, two] = [await service.open('.', true), await service.open('a', true)]
+  expect(await rejectionOf(service.open('.', true))).toMatchObject({ code: 'rate_limited' })
+  expect(queues()).toBe(before + 2)
+  one.close()
+  one.close()
+  expect(await rejectionOf(service.open('none', true))).toMatchObject({ code: 'file_not_found' })
+  const three = await service.open('.', true)
+  expect(await rejectionOf(service.open('.', true))).toMatchObject({ code: 'rate_limited' })
+  two.close()
+  three.close()
+  expect(await three.next()).toMatchObject({ kind: 'ready' })
+  expect(await three.next()).toBeUndefined()
+  expect(queues()).toBe(before)
+})
+
+function isQueue(fd: string): boolean {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`).includes('inotify')
+  } catch {
+    // The one that the listing itself was made with.
+    return false
+  }
+}

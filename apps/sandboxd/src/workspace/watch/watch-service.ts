@@ -1,0 +1,82 @@
+import { SandwireError } from '@sandwire/protocol'
+import { Readiness } from '../../processes/readiness.ts'
+import type { AsUser } from '../../processes/run-as.ts'
+import type { Files } from '../files.ts'
+import { pathIn } from '../path-in.ts'
+import type { BatchLimits } from './change-batch.ts'
+import { FolderWatch } from './folder-watch.ts'
+import { Notices } from './notices.ts'
+
+export interface WatchLimits extends BatchLimits {
+  /** Clients that watch at a time: each has a queue of the kernel, of which a user has 128. */
+  readonly maxWatchers: number
+  /** Of one client. */
+  readonly maxFolders: number
+}
+
+export const WATCH_LIMITS: WatchLimits = {
+  quietMs: 50,
+  maxWaitMs: 500,
+  maxPaths: 5_000,
+  maxWatchers: 32,
+  maxFolders: 10_000,
+}
+
+export interface WatchDependencies {
+  readonly files: Pick<Files, 'openFolder' | 'stat' | 'walk'>
+  readonly asUser: AsUser
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly limits?: WatchLimits
+}
+
+/** What a client sees of the folder that it watches. Whoever got it closes it. */
+export interface Watching {
+  readonly next: Notices['next']
+  readonly close: () => void
+}
+
+/** Lets clients watch folders, a bounded number at a time. */
+export class WatchService {
+  readonly #deps: WatchDependencies
+  readonly #limits: WatchLimits
+  #readiness: Readiness | undefined
+  #watchers = 0
+
+  constructor(deps: WatchDependencies) {
+    this.#deps = deps
+    this.#limits = deps.limits ?? WATCH_LIMITS
+  }
+
+  /** Rejects with `rate_limited` when too many watch, and when the folder cannot be opened. */
+  async open(path: string, isRecursive: boolean): Promise<Watching> {
+    if (this.#watchers >= this.#limits.maxWatchers) throw tooMany()
+    this.#watchers += 1
+    try {
+      return await this.#open(pathIn(path, ''), isRecursive)
+    } catch (error) {
+      this.#watchers -= 1
+      throw error
+    }
+  }
+
+  async #open(path: string, isRecursive: boolean): Promise<Watching> {
+    const { files, asUser, now } = this.#deps
+    this.#readiness ??= new Readiness()
+    const notices = new Notices(this.#limits, now)
+    const options = { path, isRecursive, maxFolders: this.#limits.maxFolders }
+    const watch = await FolderWatch.open(notices, options, { files, asUser, readiness: this.#readiness })
+    if (watch === undefined) throw tooMany()
+    let isOpen = true
+    const close = (): void => {
+      if (isOpen) this.#watchers -= 1
+      isOpen = false
+      watch.close()
+    }
+    return { next: () => notices.next(), close }
+  }
+}
+
+function tooMany(): SandwireError {
+  return new SandwireError('rate_limited', 'Cannot watch: too many folders are watched')
+}
