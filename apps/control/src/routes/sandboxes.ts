@@ -1,5 +1,6 @@
 import { DEFAULT_SANDBOX_LIMITS, type HostHealth, type SandboxLimits, spellId } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { checkEnvironment } from '../commands/check-environment.ts'
 import type { Config } from '../config.ts'
 import { unwrap } from '../outcome.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
@@ -26,7 +27,7 @@ function mintName(): string {
 interface SandboxRouteDependencies {
   readonly directory: Directory
   readonly isolationOf: IsolationOf
-  readonly config: Pick<Config, 'provider'>
+  readonly config: Pick<Config, 'provider' | 'commands'>
 }
 
 /** A promise that nobody keeps is refused. */
@@ -85,6 +86,7 @@ export function addSandboxRoutes(
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
       checkLimits(settings.limits, config.provider)
+      checkEnvironment(call, settings.env, config.commands)
       const made = await directory.create(call, name, settings, false)
       const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
       return context.json(show(view, await isolationOf(call.requestId)), 201)
@@ -161,8 +163,10 @@ export function addSandboxRoutes(
     }),
     async (context) => {
       const call = callOf(context)
-      const id = await find(call.identity, context.req.valid('param').sandbox)
       const { env } = context.req.valid('json')
+      // Before the sandbox is looked for: what the credential is good for says nothing about what there is.
+      checkEnvironment(call, env, config.commands)
+      const id = await find(call.identity, context.req.valid('param').sandbox)
       const view = unwrap(await directory.sandbox(id).setEnvVars(call, env))
       return context.json(show(view, await isolationOf(call.requestId)), 200)
     },

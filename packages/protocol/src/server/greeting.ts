@@ -1,5 +1,6 @@
 import type { Hello, Role } from '../client-frames.ts'
 import { MAX_WINDOW_BYTES } from '../limits.ts'
+import { findFreeVariable } from '../terminal-env.ts'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '../version.ts'
 import { type Attachment, createAttachment, lesserRole, roleWithoutLease } from './attachment.ts'
 import { resizeTo } from './controls.ts'
@@ -22,9 +23,6 @@ interface Newcomer {
   readonly rights: LinkRights
 }
 
-/** Variables that a client without `exec` may set: they describe its terminal and can start nothing. */
-const TERMINAL_ENV = /^(?:TERM|COLORTERM|LANG|LC_[A-Z_]+|TZ)$/
-
 /** Why a connection cannot even say hello. */
 export function refuseConnection(
   parts: SessionParts,
@@ -42,7 +40,7 @@ export function refuseConnection(
 
 function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, string>>): Refusal | undefined {
   if (rights.exec === true) return undefined
-  const name = Object.keys(env).find((key) => !TERMINAL_ENV.test(key))
+  const name = findFreeVariable(env)
   if (name === undefined) return undefined
   return {
     code: 'forbidden',

@@ -12,7 +12,7 @@ export interface LinkRights {
   readonly dialect: Dialect
   /** Take the lease even if somebody drives. */
   readonly take: boolean
-  /** May start any command, and so set any environment variable. Without it only those of `TERMINAL_ENV` are taken. */
+  /** May start any command, and so set any environment variable. Without it only those of a terminal are taken. */
   readonly exec?: boolean
   /**
    * A translator speaks for a client that knows neither offsets nor roles. It begins at the end of the log without a screen,

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test'
+import { type RunningControl, startControl } from './support/control.ts'
+import { JWT_SECRET, serviceToken } from './support/service-token.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+/** A shell looks for commands in what this holds, before it does what it was started for. */
+const HOSTILE = { BASH_ENV: '$(id)' }
+const TERMINAL = { LANG: 'C.UTF-8', TZ: 'UTC' }
+/** The same person with more and with less. */
+const OWNER = serviceToken('ada', ['connect', 'exec', 'admin'])
+const NO_EXEC = serviceToken('ada', ['connect', 'admin'])
+
+type Env = Readonly<Record<string, string>>
+
+async function outcomeOf(response: Response): Promise<string> {
+  if (response.ok) return String(response.status)
+  const { error } = (await response.json()) as { error: { code: string; message: string } }
+  expect(error.message).not.toContain('$(id)')
+  return `${response.status} ${error.code}`
+}
+
+/** What comes of making a sandbox with an environment, and of giving one to a sandbox that is there. */
+async function tryEnv(control: RunningControl, token: string, env: Env): Promise<readonly string[]> {
+  const headers = { authorization: `Bearer ${token}` }
+  const name = `s-${crypto.randomUUID()}`
+  const send = (method: string, path: string, json: unknown): Promise<Response> =>
+    control.fetch(path, { method, json, headers })
+  const made = await send('POST', '/api/sandboxes', { name, env, start: false })
+  if (!made.ok) await send('POST', '/api/sandboxes', { name, start: false })
+  const set = await send('PUT', `/api/sandboxes/${name}/env`, { env })
+  return [await outcomeOf(made), await outcomeOf(set)]
+}
+
+describe('the environment of a sandbox, which every template runs in (threat T9)', () => {
+  test('is chosen by who may run any command, and by nobody else', async () => {
+    await using places = new StandInSandboxes()
+    await using control = await startControl({ birthplace: places, bindings: { JWT_SECRET } })
+    expect(await tryEnv(control, OWNER, HOSTILE)).toEqual(['201', '200'])
+    expect(await tryEnv(control, NO_EXEC, HOSTILE)).toEqual(['403 forbidden', '403 forbidden'])
+    expect(await tryEnv(control, NO_EXEC, TERMINAL)).toEqual(['201', '200'])
+  })
+
+  test('is nobody’s choice where only templates are run', async () => {
+    await using places = new StandInSandboxes()
+    await using control = await startControl({
+      birthplace: places,
+      config: { commands: { free: 'nobody' } },
+      bindings: { JWT_SECRET },
+    })
+    expect(await tryEnv(control, OWNER, HOSTILE)).toEqual(['403 forbidden', '403 forbidden'])
+    expect(await tryEnv(control, OWNER, TERMINAL)).toEqual(['201', '200'])
+  })
+})
