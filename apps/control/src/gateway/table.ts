@@ -46,7 +46,7 @@ export interface GatewayRoute {
 }
 
 /** Work on one file or folder. */
-const ANSWER_MS = 20_000
+const FILE_ANSWER_MS = 20_000
 /** Work on a whole repository. */
 const LONG_ANSWER_MS = 40_000
 const MINUTE_MS = 60_000
@@ -65,7 +65,7 @@ const USUAL = {
   repeatable: [],
   body: NO_BODY,
   answer: JSON_ANSWER,
-  answerMs: ANSWER_MS,
+  answerMs: FILE_ANSWER_MS,
   cost: 0,
   hasHead: false,
 } as const
@@ -74,7 +74,7 @@ function newer(tail: string, row: Row): GatewayRoute {
   const path = `${SANDBOX}/${tail}`
   const does = row.action === undefined ? 'read' : 'change'
   const upstream = `/workspace/${tail}`
-  const longestMs = row.longestMs ?? (row.answerMs ?? ANSWER_MS) + MINUTE_MS
+  const longestMs = row.longestMs ?? (row.answerMs ?? FILE_ANSWER_MS) + MINUTE_MS
   return { ...USUAL, path, upstream, does, speaks: 'newer', isIdempotent: does === 'read', ...row, longestMs }
 }
 

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { pipeOf } from '../gateway/capped.ts'
 import { answerHeaders, lengthOf, typeOf } from '../gateway/headers.ts'
+import { passBytes } from '../gateway/pass-bytes.ts'
 import { findRoute, type GatewayRoute } from '../gateway/table.ts'
 import { CODE_HEADER } from '../http/respond.ts'
 import type { Breakers } from '../providers/breakers.ts'
@@ -159,14 +159,14 @@ export class SandboxWorkspace {
   ): ReadableStream<Uint8Array> | undefined {
     transfer.limit(body === null ? answerMs : longestMs, timedOut)
     if (body === null) return undefined
-    const { readable, writable } = pipeOf(length, maxBytes)
-    const sent = body.pipeTo(writable, { signal: transfer.signal }).then(
+    const passing = passBytes(body, { length, maxBytes, signal: transfer.signal })
+    const sent = passing.done.then(
       () => transfer.limit(answerMs, timedOut),
       // Whoever sent it went away, or said too much: nothing of it may be taken for the whole.
       (reason: unknown) => transfer.abort(SandwireError.from(reason)),
     )
     this.#deps.hold(sent)
-    return readable
+    return passing.body
   }
 
   async #answer(
@@ -199,13 +199,10 @@ export class SandboxWorkspace {
       return new Response(null, { status, headers: passed })
     }
     passed.set('content-type', answer.type)
-    const { readable, writable } = pipeOf(length, answer.maxBytes)
-    const passing = body.pipeTo(writable, { signal: transfer.signal }).then(
-      () => transfer.end(),
-      // Its reader went away, or sandboxd did: either way there is nobody left to tell.
-      () => transfer.end(),
-    )
-    this.#deps.hold(passing)
-    return new Response(readable, { status, headers: passed })
+    const { maxBytes } = answer
+    const passing = passBytes(body, { length, maxBytes, signal: transfer.signal })
+    // Its reader may go away, or sandboxd may: either way there is nobody left to tell.
+    this.#deps.hold(passing.done.catch(() => undefined).then(() => transfer.end()))
+    return new Response(passing.body, { status, headers: passed })
   }
 }

@@ -45,6 +45,12 @@ export function codeIn({ status, body }: Told): string {
   return `${status} ${String(Reflect.get(Object(Reflect.get(Object(body), 'error')), 'code'))}`
 }
 
+async function tell(response: Response): Promise<Told> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+  return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers }
+}
+
 /** Somebody who talks to control with a bearer of their own, or with none. */
 export class Person {
   readonly #control: RunningControl
@@ -64,15 +70,32 @@ export class Person {
     return this.bearer === undefined ? [] : [['Authorization', `Bearer ${this.bearer}`]]
   }
 
+  /** What an answer begins with; the rest of it is not waited for, unless it is an error. */
+  async begin(method: string, route: string): Promise<Told> {
+    const response = await this.#send(method, route)
+    if (response.status >= 400) return tell(response)
+    await response.body?.cancel()
+    return { status: response.status, body: undefined, headers: response.headers }
+  }
+
   async ask(
     method: string,
     route: string,
     json?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Told> {
+    return tell(await this.#send(method, route, json, headers))
+  }
+
+  async #send(
+    method: string,
+    route: string,
+    json?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
     const authorization: Record<string, string> =
       this.bearer === undefined ? {} : { authorization: `Bearer ${this.bearer}` }
-    const response = await fetch(`http://127.0.0.1:${this.#control.port}${route}`, {
+    return fetch(`http://127.0.0.1:${this.#control.port}${route}`, {
       method,
       redirect: 'manual',
       headers: {
@@ -83,9 +106,6 @@ export class Person {
       },
       ...(json === undefined ? {} : { body: JSON.stringify(json) }),
     })
-    const text = await response.text()
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
-    return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers }
   }
 
   get(route: string): Promise<Told> {

@@ -51,6 +51,8 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     const server = Bun.serve<{ session: string }>({
       unix: socket,
       development: false,
+      // As the real one: what it reads is for its routes to bound.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: (request, self) => this.#serve(request, self, spec.id, key),
       websocket: {
         open: (socket) => void socket.send(`session ${socket.data.session}`),

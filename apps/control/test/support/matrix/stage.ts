@@ -96,7 +96,8 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Asks, and says what came of it. */
-  async ask(method: string, { path, json, socket }: Asked, person: Person): Promise<Answer> {
+  async ask(method: string, { path, json, socket, streams }: Asked, person: Person): Promise<Answer> {
+    if (streams === true) return judge(await person.begin(method, path))
     if (socket === 'bearer') return this.#attach(path, person.headers, [])
     if (socket === undefined) return judge(await person.ask(method, path, json))
     const given = await person.post('/api/tickets', socket.ticketFor)
@@ -143,6 +144,8 @@ async function must(asked: Promise<Told>): Promise<Told> {
 }
 
 function judge({ status, headers, body }: Told): Answer {
-  const outcome = status < 400 ? 'allowed' : (codeOf(body) ?? String(status))
+  // Where the body has no place for its code.
+  const code = codeOf(body) ?? headers.get('x-sandwire-code')
+  const outcome = status < 400 ? 'allowed' : (code ?? String(status))
   return { outcome, seen: [status, steady(headers), withoutRequestId(body ?? null)] }
 }

@@ -14,6 +14,8 @@ export interface Place {
 export interface Asked {
   readonly path: string
   readonly json?: unknown
+  /** Its answer goes on, and only how it begins counts. */
+  readonly streams?: boolean
   /** Opens a socket, with a ticket where the page would ask for one. */
   readonly socket?: 'bearer' | { readonly ticketFor: unknown }
 }
@@ -57,6 +59,68 @@ function socket(path: string): Verb['ask'] {
     path: path.replace(':sandbox', sandbox).replace(':session', session),
     socket: 'bearer',
   })
+}
+
+/** Files of a sandbox: in it are the key and the socket of its sandboxd, and no repository. */
+const W = '/api/workspaces/:sandbox'
+const UPLOAD = `${W}/uploads/${'0'.repeat(32)}`
+const getting = (gets: string, verb: Verb): Verb[] => [{ ...verb, gets }]
+const ofNothing = (path: string, json?: unknown): Verb[] => getting('file_not_found', ofSandbox(path, json))
+const ofGit = (path: string, json?: unknown): Verb[] => getting('not_a_repository', ofSandbox(path, json))
+
+const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
+  [`GET ${W}/tree`]: [ofSandbox(`${W}/tree?path=.`)],
+  [`GET ${W}/stat`]: [ofSandbox(`${W}/stat?path=key`)],
+  [`GET ${W}/file`]: [ofSandbox(`${W}/file?path=key`)],
+  [`PUT ${W}/file`]: [ofSandbox(`${W}/file?path=written`, {})],
+  [`DELETE ${W}/file`]: ofNothing(`${W}/file?path=none`),
+  [`POST ${W}/mkdir`]: getting('file_exists', ofSandbox(`${W}/mkdir`, { path: 'made' })),
+  [`POST ${W}/rename`]: ofNothing(`${W}/rename`, { from: 'none', to: 'other' }),
+  [`POST ${W}/copy`]: ofNothing(`${W}/copy`, { from: 'none', to: 'other' }),
+  'PUT /api/workspaces/:sandbox/uploads/:id': getting(
+    'conflict',
+    ofSandbox(`${UPLOAD}?path=uploaded&offset=0`, {}),
+  ),
+  'GET /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
+  'POST /api/workspaces/:sandbox/uploads/:id': ofNothing(UPLOAD, { path: 'none', size: 0 }),
+  'DELETE /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
+  [`GET ${W}/archive`]: [ofSandbox(`${W}/archive?path=key`)],
+  [`PUT ${W}/archive`]: getting('bad_request', ofSandbox(`${W}/archive?path=.`, {})),
+  [`GET ${W}/watch`]: [
+    {
+      names: 'sandbox',
+      ask: ({ sandbox }) => ({ path: `/api/workspaces/${sandbox}/watch?path=.`, streams: true }),
+    },
+  ],
+  [`GET ${W}/find`]: [ofSandbox(`${W}/find?q=key&path=.`)],
+  [`GET ${W}/search`]: [ofSandbox(`${W}/search?q=nothing&path=.`)],
+  [`GET ${W}/git/status`]: ofGit(`${W}/git/status`),
+  [`GET ${W}/git/diff`]: ofGit(`${W}/git/diff?path=key`),
+  [`GET ${W}/git/show`]: ofGit(`${W}/git/show?path=key&ref=HEAD`),
+  [`GET ${W}/git/log`]: ofGit(`${W}/git/log`),
+  [`GET ${W}/git/branches`]: ofGit(`${W}/git/branches`),
+  [`POST ${W}/git/stage`]: ofGit(`${W}/git/stage`, { paths: ['key'] }),
+  [`POST ${W}/git/unstage`]: ofGit(`${W}/git/unstage`, { paths: ['key'] }),
+  [`POST ${W}/git/discard`]: ofGit(`${W}/git/discard`, { paths: ['key'] }),
+  [`POST ${W}/git/commit`]: ofGit(`${W}/git/commit`, { message: 'x' }),
+  'GET /api/tree': [ofSandbox('/api/tree?sandbox=:sandbox')],
+  'GET /api/file': [ofSandbox('/api/file?path=key&sandbox=:sandbox')],
+  'PUT /api/file': [ofSandbox('/api/file?path=written&sandbox=:sandbox', { content: 'x' })],
+  'DELETE /api/file': ofNothing('/api/file?path=none&sandbox=:sandbox'),
+  'POST /api/file/rename': ofNothing('/api/file/rename?sandbox=:sandbox', {
+    old_path: 'none',
+    new_path: 'other',
+  }),
+  'POST /api/file/move': ofNothing('/api/file/move?sandbox=:sandbox', { src_path: 'none', dest_dir: '.' }),
+  'GET /api/search': [ofSandbox('/api/search?q=key&sandbox=:sandbox')],
+  'GET /api/git/status': [ofSandbox('/api/git/status?sandbox=:sandbox')],
+  'GET /api/git/diff': [ofSandbox('/api/git/diff?path=key&sandbox=:sandbox')],
+  'GET /api/git/show': [ofSandbox('/api/git/show?path=key&sandbox=:sandbox')],
+  'GET /api/sessions': [ofSandbox('/api/sessions?sandbox=:sandbox')],
+  'POST /api/sessions': [plain('/api/sessions')],
+  'GET /api/capabilities': [plain('/api/capabilities')],
+  'GET /api/config': [plain('/api/config')],
+  'GET /api/project': [plain('/api/project')],
 }
 
 /** How every route is used. A route that is not here fails the matrix. */
@@ -166,6 +230,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   ],
   'GET /api/templates': [plain('/api/templates')],
   'GET /logs/:sandbox': [ofSandbox('/logs/:sandbox')],
+  ...OF_WORKSPACES,
   'GET /attach': [
     {
       names: 'sandbox',

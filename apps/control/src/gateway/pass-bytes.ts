@@ -1,0 +1,71 @@
+import { SandwireError } from '@sandwire/protocol'
+
+/** Bytes that are moved at once where they are counted: enough that counting costs nothing, little enough to hold. */
+const CHUNK_BYTES = 256 * 1024
+
+/** A body on its way. */
+export interface Passing {
+  readonly body: ReadableStream<Uint8Array>
+  /** Resolves when all of it was read; rejects when either end broke off. */
+  readonly done: Promise<void>
+}
+
+export interface PassOptions {
+  /** Undefined when it was not said; else within the bound. */
+  readonly length: number | undefined
+  readonly maxBytes: number
+  /** Breaks it off, for both ends. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Passes a body on as fast as it is read, and holds next to nothing of it. Where its length is known the runtime moves it by
+ * itself, and breaks off when it is not as long as was said. Where it is not, bytes are counted here.
+ */
+export function passBytes(
+  source: ReadableStream<Uint8Array>,
+  { length, maxBytes, signal }: PassOptions,
+): Passing {
+  if (length !== undefined) {
+    const { readable, writable } = new FixedLengthStream(length)
+    return { body: readable, done: source.pipeTo(writable, { signal }) }
+  }
+  const { readable, writable } = new IdentityTransformStream()
+  return { body: readable, done: passCounted(source, writable, { maxBytes, signal }) }
+}
+
+async function passCounted(
+  source: ReadableStream<Uint8Array>,
+  target: WritableStream<Uint8Array>,
+  { maxBytes, signal }: Pick<PassOptions, 'maxBytes' | 'signal'>,
+): Promise<void> {
+  // A transform stream would do the same in pieces of a few KiB, each of them a turn of the event loop.
+  const reader = source.getReader({ mode: 'byob' })
+  const writer = target.getWriter()
+  const breakOff = async (reason: unknown): Promise<void> => {
+    await Promise.allSettled([reader.cancel(reason), writer.abort(reason)])
+  }
+  const onAbort = (): void => void breakOff(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    let bytes = 0
+    let buffer = new ArrayBuffer(CHUNK_BYTES)
+    for (;;) {
+      signal.throwIfAborted()
+      const { done, value } = await reader.read(new Uint8Array(buffer))
+      if (done || value === undefined) break
+      bytes += value.byteLength
+      if (bytes > maxBytes)
+        throw new SandwireError('frame_too_large', `Cannot pass on more than ${maxBytes} bytes of the body`)
+      await writer.write(value)
+      buffer = value.buffer
+    }
+    signal.throwIfAborted()
+    await writer.close()
+  } catch (error) {
+    await breakOff(error)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
