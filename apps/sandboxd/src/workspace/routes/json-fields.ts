@@ -29,6 +29,11 @@ export class JsonFields {
     return value
   }
 
+  /** Of any kind; undefined when absent. */
+  value(name: string): unknown {
+    return this.#fields.get(name)
+  }
+
   flag(name: string): boolean {
     const value = this.#fields.get(name) ?? false
     if (typeof value !== 'boolean') throw bad(name, 'expected true or false')

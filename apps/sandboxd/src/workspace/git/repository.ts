@@ -1,0 +1,107 @@
+import { closeSync, readlinkSync } from 'node:fs'
+import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { showPath } from '../beneath/show-path.ts'
+import type { Files } from '../files.ts'
+import type { RunTool } from '../tool.ts'
+import { callGit, callListing, type GitConfig, type GitFolder, NO_CONFIG, readListing } from './call.ts'
+import { checkRef } from './names.ts'
+import { expectSuccess, readBytes, readLine, readTokens } from './output.ts'
+
+/** Enough for what reads a few small files. */
+const LOOK_MS = 10_000
+/** Most that is read about where a repository is. */
+const MAX_PLACE_BYTES = 16 * 1024
+/** Most names of settings that are looked at. */
+const MAX_SETTINGS = 100_000
+
+/** What git needs of a workspace. */
+export interface GitWorkspace {
+  readonly files: Pick<Files, 'openFolder' | 'stat' | 'remove'>
+  readonly runTool: RunTool
+}
+
+/** A repository in the workspace, with its folder open. */
+export interface Repository extends GitFolder, Disposable {
+  readonly files: GitWorkspace['files']
+  /** Folder that the work tree is, and that all paths are relative to. */
+  readonly path: string
+  /** Where git keeps what is this work tree's own, from the workspace's root. */
+  readonly gitPath: string
+}
+
+/**
+ * Opens the repository whose work tree is a folder of the workspace. What git keeps must lie in the workspace as well: for a
+ * linked work tree and a submodule that is another place than `.git`, for a `.git` that somebody planted it may be anywhere.
+ * Throws `not_a_repository`.
+ */
+export async function openRepository(
+  { files, runTool }: GitWorkspace,
+  path = '.',
+  signal?: AbortSignal,
+): Promise<Repository> {
+  using folders = new DisposableStack()
+  const open = async (name: string): Promise<number> =>
+    folders.adopt(await files.openFolder(name), (fd) => closeSync(fd))
+  const root = await open('.')
+  const folder = path === '.' ? root : await open(path)
+  const gitPath = await locate({ runTool, folder, config: NO_CONFIG, signal }, root)
+  const config = await readConfig(runTool, folder)
+  const kept = folders.move()
+  return { files, runTool, folder, config, signal, path, gitPath, [Symbol.dispose]: () => kept.dispose() }
+}
+
+async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> {
+  const tool = await callListing(runTool, folder, LOOK_MS)
+  const names: string[] = []
+  for await (const token of readTokens(tool)) {
+    names.push(textOfPath(token))
+    if (names.length > MAX_SETTINGS)
+      throw new SandwireError('git_failed', 'Cannot use git: it is configured too much')
+  }
+  await expectSuccess(tool, 'Cannot use git')
+  return readListing(names)
+}
+
+/** Where git keeps this work tree's own things, from the root; throws `not_a_repository` when anything lies outside. */
+async function locate(git: GitFolder, root: number): Promise<string> {
+  const args = ['--absolute-git-dir', '--path-format=absolute', '--git-common-dir'] as const
+  const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: LOOK_MS })
+  const { bytes } = await readBytes(tool, MAX_PLACE_BYTES)
+  const { code } = await tool.exited
+  if (code !== 0 && /not a git repository/.test(await tool.stderr)) throw none('there is no repository')
+  await expectSuccess(tool, 'Cannot use git')
+  const top = `${textOfPath(readlinkSync(`/proc/self/fd/${root}`, { encoding: 'buffer' }))}/`
+  const [own, common, ...more] = textOfPath(bytes).replace(/\n$/, '').split('\n')
+  // A place with a newline in its name reads as two: it is refused, rather than guessed at.
+  const isInside = own?.startsWith(top) === true && common?.startsWith(top) === true && more.length === 0
+  if (own === undefined || !isInside) throw none('what it keeps is outside the workspace')
+  return own.slice(top.length)
+}
+
+function none(why: string): SandwireError {
+  return new SandwireError('not_a_repository', `Cannot use git: ${why}`)
+}
+
+/** The commit that a name stands for; undefined when there is none. */
+export async function findCommit(
+  git: GitFolder,
+  ref: string,
+  parameter = 'ref',
+): Promise<string | undefined> {
+  const name = `${checkRef(ref, parameter)}^{commit}`
+  const tool = await callGit(git, {
+    args: ['rev-parse', '--verify', '--quiet', '--end-of-options', name],
+    timeMs: LOOK_MS,
+  })
+  const oid = await readLine(tool)
+  const { code, isLate } = await tool.exited
+  if (isLate) await expectSuccess(tool, 'Cannot use git')
+  return code === 0 && /^[0-9a-f]{40,64}$/.test(oid) ? oid : undefined
+}
+
+/** The same, where there must be one; throws `git_failed`. */
+export async function requireCommit(git: GitFolder, ref: string): Promise<string> {
+  const oid = await findCommit(git, ref)
+  if (oid === undefined) throw new SandwireError('git_failed', `Cannot find ${showPath(ref)}: no such commit`)
+  return oid
+}

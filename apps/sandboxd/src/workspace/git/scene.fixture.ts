@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { BEARER } from '../../http/caller.ts'
+import { respondDetail, respondError } from '../../http/respond.ts'
+import { NO_VICTIM } from '../../processes/oom-score.ts'
+import { NO_SWITCH } from '../../processes/run-as.ts'
+import type { Files } from '../files.ts'
+import { GIT_CONTRACT_ROUTES } from '../routes/git-contract-routes.ts'
+import { GIT_ROUTES, type GitRoute } from '../routes/git-routes.ts'
+import { createRunTool } from '../run-tool.ts'
+import { FilesThread } from '../thread/files-thread.ts'
+import type { RunTool, ToolPlan } from '../tool.ts'
+
+/** A workspace in a temporary folder, with the real git and a home of its own. */
+export interface Scene extends Disposable {
+  readonly root: string
+  readonly home: string
+  readonly files: Files
+  readonly runTool: RunTool
+  /** Runs git as a person would, with whatever the repository configures; throws when it fails. */
+  readonly git: (...args: readonly string[]) => string
+  readonly gitIn: (folder: string, ...args: readonly string[]) => string
+  /** Where a path of the workspace is for the system, whatever its bytes. */
+  place(path: string): Buffer
+  write(path: string, content: string | Uint8Array): void
+  /** Asks a route; errors are answers, as they are outside. */
+  get(route: string, search?: string): Promise<Answer>
+  post(route: string, body: unknown): Promise<Answer>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+const GIT_CONFIG = `[user]
+  name = Someone
+  email = someone@example.test
+[init]
+  defaultBranch = main
+[protocol "file"]
+  allow = always
+`
+
+export interface SceneOptions {
+  readonly isRepository?: boolean
+  /** Spoils how programs are called, to see what would happen. */
+  readonly spoil?: (plan: ToolPlan) => ToolPlan
+}
+
+export function createScene({ isRepository = true, spoil }: SceneOptions = {}): Scene {
+  const top = realpathSync(mkdtempSync(join(tmpdir(), 'git-scene-')))
+  const [root, home] = [join(top, 'work'), join(top, 'home')]
+  for (const folder of [root, home]) mkdirSync(folder)
+  writeFileSync(join(home, '.gitconfig'), GIT_CONFIG)
+  const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: home, LANG: 'C.UTF-8' }
+  const gitIn = (folder: string, ...args: readonly string[]): string => {
+    const ran = Bun.spawnSync(['git', ...args], { cwd: join(root, folder), env })
+    if (!ran.success) throw new Error(`git ${args.join(' ')}: ${ran.stderr.toString()}`)
+    return ran.stdout.toString()
+  }
+  const place = (path: string): Buffer => placeIn(root, path)
+  const files = new FilesThread({
+    createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
+    setUp: { root, umask: 0o022, user: undefined },
+  })
+  const user = NO_SWITCH
+  const now = (): number => performance.now()
+  const run = createRunTool({ baseEnv: env, user, children: new Set(), asVictim: NO_VICTIM, now })
+  const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
+  const ask = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
+  if (isRepository) gitIn('.', 'init', '--quiet')
+  return {
+    ...{ root, home, files, runTool, place, gitIn },
+    git: (...args) => gitIn('.', ...args),
+    write: (path, content) => {
+      mkdirSync(dirname(join(root, path)), { recursive: true })
+      writeFileSync(place(path), content)
+    },
+    get: (route, search = '') => ask(new Request(`http://localhost/workspace/${route}${search}`)),
+    post: (route, body) =>
+      ask(new Request(`http://localhost/workspace/${route}`, { method: 'POST', body: JSON.stringify(body) })),
+    [Symbol.dispose]: () => {
+      files.stop()
+      rmSync(top, { recursive: true })
+    },
+  }
+}
+
+function placeIn(root: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${root}/`), bytesOfPath(path) ?? Buffer.alloc(0)])
+}
+
+const CONTRACT_PREFIX = '/workspace/contract/'
+const ROUTES: Readonly<Record<string, Partial<Record<string, GitRoute>>>> = {
+  ...GIT_ROUTES,
+  ...GIT_CONTRACT_ROUTES,
+}
+
+async function serve(
+  request: Request,
+  workspace: { readonly root: string; readonly files: Files; readonly runTool: RunTool },
+): Promise<Answer> {
+  const url = new URL(request.url)
+  const route = ROUTES[url.pathname]?.[request.method]
+  if (route === undefined) throw new Error(`no route ${url.pathname}`)
+  const call = { request, url, caller: BEARER, requestId: 'r', id: '' }
+  let response: Response
+  try {
+    response = await route.handle(call, { workspace })
+  } catch (caught) {
+    const respond = url.pathname.startsWith(CONTRACT_PREFIX) ? respondDetail : respondError
+    response = respond(SandwireError.from(caught), 'r')
+  }
+  return { status: response.status, body: await response.json() }
+}
