@@ -1,5 +1,7 @@
 import { CONTRACT_FILES_ROUTES } from './contract-files-routes.ts'
 import { FILES_ROUTES } from './files-routes.ts'
+import { GIT_CONTRACT_ROUTES } from './git-contract-routes.ts'
+import { GIT_ROUTES } from './git-routes.ts'
 import { SEARCH_ROUTES } from './search-routes.ts'
 import { WATCH_ROUTES } from './watch-routes.ts'
 import type { WorkspaceRoutes } from './route.ts'
@@ -8,6 +10,8 @@ import type { WorkspaceRoutes } from './route.ts'
 export const WORKSPACE_ROUTES: WorkspaceRoutes = {
   ...FILES_ROUTES,
   ...CONTRACT_FILES_ROUTES,
+  ...GIT_ROUTES,
+  ...GIT_CONTRACT_ROUTES,
   ...SEARCH_ROUTES,
   ...WATCH_ROUTES,
 }
