@@ -203,6 +203,37 @@ describe('an authority', () => {
   })
 })
 
+describe('a session that waits for the hello of who asked for it', () => {
+  const stateOf = async (id: string): Promise<unknown> => {
+    const view = (await (await signed.fetch(`/sessions/${id}`)).json()) as Record<string, unknown>
+    return view['state']
+  }
+
+  test('[C5] is not started by who joins to watch (threat T5)', async () => {
+    const id = mintSessionId()
+    await using starter = await signed.attach('cmd=sh&arg=-c&arg=stty+size&mode=pty', { session: id })
+    await starter.opened()
+    await using viewer = await signed.attach(`session=${id}`, { authority: 'viewer', exec: false })
+    await viewer.hello({ identity: mintHex(), cols: 11, rows: 7, env: { TERM: 'of-the-viewer' } })
+    await viewer.next('welcome')
+    expect(await stateOf(id)).toBe('pending')
+    await starter.hello({ identity: mintHex(), cols: 100, rows: 30 })
+    await viewer.next('exit')
+    expect(Buffer.concat(viewer.output).toString()).toContain('30 100')
+  })
+
+  test('[A3] has the environment of its template, whoever joins it first (threat T9)', async () => {
+    const id = mintSessionId()
+    const template: ClaimChanges = { session: id, exec: false, starts: true }
+    await using starter = await signed.attach('cmd=cat', template)
+    await starter.opened()
+    await using joined = await signed.attach(`session=${id}`, { exec: true })
+    await joined.hello({ identity: mintHex(), env: { BASH_ENV: '$(id)' } })
+    expect(await joined.next('error')).toMatchObject({ code: 'forbidden' })
+    expect(await stateOf(id)).toBe('pending')
+  })
+})
+
 describe('an identity', () => {
   test('[A7] is shown to others under the name of its token, whatever it calls itself', async () => {
     const id = await start()

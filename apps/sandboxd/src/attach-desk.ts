@@ -111,11 +111,11 @@ export class AttachDesk {
   /** What a connection has of its caller. The wall clock may be set while it lasts, so its time to stay is counted from now. */
   #rightsOf(
     caller: Caller,
-  ): Pick<LinkRights, 'principal' | 'usualRole' | 'exec' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
+  ): Pick<LinkRights, 'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
     const { now, wallClock } = this.#deps
-    const { identity, usualRole, exec, name, login, grant, reauthoriseMs } = caller
+    const { identity, usualRole, name, login, grant, reauthoriseMs } = caller
     return {
-      ...{ principal: identity, exec },
+      principal: identity,
       ...(usualRole === undefined ? {} : { usualRole }),
       ...(name === undefined ? {} : { name }),
       ...(login === undefined ? {} : { login }),
@@ -147,7 +147,12 @@ export class AttachDesk {
       created: isNew ? host : undefined,
       data: {
         ...{ kind: 'attach', link, host, requestId },
-        rights: { authority, dialect, take, ...this.#rightsOf(caller), isRelayed: pty !== undefined },
+        rights: {
+          ...{ authority, dialect, take, ...this.#rightsOf(caller), isRelayed: pty !== undefined },
+          // Whoever is first with a hello starts it, so a template's environment is no newcomer's choice, whatever they may do elsewhere.
+          exec: caller.exec && !host.command.isTemplate,
+          waits: parameters.kind === 'join' && authority === 'viewer',
+        },
         start: { env: {}, cols, rows },
         ...(pty === undefined ? {} : { envelope: this.#envelope(pty, host, link, caller) }),
         liveness: { heardMs: now(), timer: undefined },

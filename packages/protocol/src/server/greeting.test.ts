@@ -98,6 +98,26 @@ describe('authority', () => {
     expect(bench.takeEffects()).toEqual([])
   })
 
+  test('[C5] who joins to watch starts nothing, and sees what others start from its first byte', () => {
+    const bench = new Bench({ mode: 'pty' })
+    const rights = { authority: 'viewer', waits: true } as const
+    const watcher = bench.attach({ rights, hello: { cols: 11, rows: 7, env: { TERM: 'x' } } })
+    expect(watcher.hears('welcome')).toMatchObject([{ role: 'viewer', output: 0 }])
+    expect(bench.takeEffects()).toEqual([])
+    bench.attach({ hello: { cols: 100, rows: 30 } })
+    expect(bench.takeEffects()).toMatchObject([{ do: 'start', env: {}, cols: 100, rows: 30 }])
+    bench.output('first')
+    expect(watcher.hears('resized', 'stdout')).toMatchObject([{ cols: 100, rows: 30 }, { text: 'first' }])
+  })
+
+  test('[C6] a session that only watchers greet is gone without having started anything', () => {
+    const bench = new Bench()
+    const watcher = bench.attach({ rights: { authority: 'viewer', waits: true } })
+    bench.wait(10_000)
+    expect(watcher.refusal().error).toBe('hello_timeout')
+    expect(bench.takeEffects()).toEqual([{ do: 'gone', wasStarted: false }])
+  })
+
   test('[A4] a frame before hello closes the connection and reaches nothing', () => {
     const bench = new Bench()
     bench.attach()

@@ -101,8 +101,8 @@ export function greet(
 function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: number): undefined {
   const { life, roster, pump, gate, options } = parts
   const isFirst = life.state.is === 'pending'
-  startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
-  const { authority, usualRole = authority } = newcomer.rights
+  const { authority, usualRole = authority, waits = false } = newcomer.rights
+  if (!waits) startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
   const role = hello.role ?? lesserRole(usualRole, authority)
   const attachment = admit(
     parts,

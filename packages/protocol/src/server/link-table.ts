@@ -14,6 +14,8 @@ export interface LinkRights {
   readonly take: boolean
   /** May start any command, and so set any environment variable. Without it only those of a terminal are taken. */
   readonly exec?: boolean
+  /** It came to watch what others start, so its hello starts nothing. */
+  readonly waits?: boolean
   /**
    * A translator speaks for a client that knows neither offsets nor roles. It begins at the end of the log without a screen,
    * what its connection took is consumed, and while it does not drive it may type all the same. Whether the client is still
