@@ -35,7 +35,10 @@ async function writeAll(fd: number, pieces: readonly Uint8Array[], position: num
   }
 }
 
-/** Writes everything that comes to an open file, from a position on, and takes only as much as the disk does. Returns how much. */
+/**
+ * Writes everything that comes to an open file, from a position on, and takes only as much as the disk does: one batch is
+ * written while the next is collected. Returns how much. When it ends, also by an error, nothing is being written any more.
+ */
 export async function writeBytes(
   fd: number,
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -43,19 +46,25 @@ export async function writeBytes(
 ): Promise<number> {
   let pieces: Uint8Array[] = []
   let held = 0
-  let written = 0
+  let at = position
+  let writing = Promise.resolve()
   const flush = async (): Promise<void> => {
-    await writeAll(fd, pieces, position + written)
-    written += held
+    await writing
+    writing = writeAll(fd, pieces, at)
+    at += held
     pieces = []
     held = 0
   }
-  for await (const piece of source) {
-    if (piece.byteLength === 0) continue
-    pieces.push(piece)
-    held += piece.byteLength
-    if (held >= BATCH_BYTES || pieces.length >= MAX_PIECES) await flush()
+  try {
+    for await (const piece of source) {
+      if (piece.byteLength === 0) continue
+      pieces.push(piece)
+      held += piece.byteLength
+      if (held >= BATCH_BYTES || pieces.length >= MAX_PIECES) await flush()
+    }
+    await flush()
+  } finally {
+    await writing
   }
-  await flush()
-  return written
+  return at - position
 }

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { namesOf, parsePath, splitLast } from './path.ts'
+import { showPath } from './show-path.ts'
+
+function names(text: string): string[] {
+  return parsePath(text).names.map((name) => Buffer.from(name).toString())
+}
+
+function refusalOf(text: string): string {
+  try {
+    parsePath(text)
+    return 'none'
+  } catch (error) {
+    return error instanceof SandwireError && error.code === 'path_refused' ? error.message : 'another error'
+  }
+}
+
+describe('parsePath', () => {
+  test('leaves out what means nothing', () => {
+    expect(names('.')).toEqual([])
+    expect(names('./a//b/./c/')).toEqual(['a', 'b', 'c'])
+  })
+
+  test('(threat T12) keeps what only looks like a way up', () => {
+    for (const name of ['..;', '....', '\\..\\', '..%2f', '%2e%2e', '…', '.. ', 'file:'])
+      expect(names(`${name}/x`)).toEqual([name, 'x'])
+  })
+
+  test.each([
+    ['', 'it is empty'],
+    ['/etc/passwd', 'it is not relative to the workspace'],
+    ['//x', 'it is not relative to the workspace'],
+    ['../etc/passwd', 'it leads out of the workspace'],
+    ['a/./../../x', 'it leads out of the workspace'],
+    ['a/../..', 'it leads out of the workspace'],
+    ['a\0b', 'it holds a NUL character'],
+    ['a/'.repeat(2048), 'it is longer than 4095 bytes'],
+    ['ä'.repeat(2048), 'it is longer than 4095 bytes'],
+    ['x'.repeat(256), 'a name is longer than 255 bytes'],
+    [`a/${'ä'.repeat(128)}`, 'a name is longer than 255 bytes'],
+    ['\ud800', 'it holds a character without bytes'],
+  ])('(threat T12) refuses %j by name', (text, why) => {
+    expect(refusalOf(text)).toEndWith(`: ${why}`)
+  })
+
+  test('takes the longest path and the longest name', () => {
+    expect(names('x'.repeat(255))).toHaveLength(1)
+    expect(names(`${'a/'.repeat(2047)}b`)).toHaveLength(2048)
+  })
+})
+
+test('splitLast has no name for the root and for a way up', () => {
+  expect(splitLast(parsePath('.'))).toBeUndefined()
+  expect(splitLast(parsePath('a/..'))).toBeUndefined()
+  expect(splitLast(parsePath('a/b'))?.names).toEqual(namesOf(Buffer.from('a')))
+})
+
+test('(threat T24) showPath has printable characters only', () => {
+  expect(showPath('a\x1b]0;x\x07\u202eb\n"\\\udcff\u2028')).toBe(
+    '"a\ufffd]0;x\ufffd\ufffdb\ufffd\\"\\\\\ufffd\ufffd"',
+  )
+  expect(showPath('x'.repeat(300))).toHaveLength(203)
+})

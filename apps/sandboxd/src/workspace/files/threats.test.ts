@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  closeSync,
+  openSync,
+  readdirSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
+import type { Resolve } from '../beneath/resolver.ts'
+import {
+  finish,
+  hasSecretInside,
+  lookOutside,
+  openScene,
+  plantLinks,
+  RESOLVERS,
+  type Scene,
+  SECRET,
+  VERBS,
+} from './scene.fixture.ts'
+import { list } from './list.ts'
+
+/** Paths that try to leave by their text alone. */
+const LEXICAL = [
+  '../outside/f',
+  '../workspace-evil/f',
+  'inside/../../outside/f',
+  'inside/./../../outside/f',
+  './../outside/f',
+  '..',
+  '../',
+  'inside/deep/../../..',
+  '/etc/passwd',
+  '//etc/passwd',
+  '',
+  'plain\0/../../outside/f',
+  'a/'.repeat(2048),
+  'x'.repeat(256),
+  '\ud800',
+  'nothing/../../outside/f',
+]
+/** Those that only look so: names like any other. */
+const HARMLESS = [
+  '..%2foutside/f',
+  '%2e%2e/outside/f',
+  '..;/outside/f',
+  '....//outside/f',
+  '\\..\\outside',
+  'file:///etc/passwd',
+  '..\\outside\\f',
+]
+
+function attempt(scene: Scene, verb: (typeof VERBS)[string], at: string): { code: string; told: string } {
+  try {
+    return { code: 'done', told: JSON.stringify(verb(scene.ground, at)) ?? '' }
+  } catch (error) {
+    const { code, message } = SandwireError.from(error)
+    return { code, told: message }
+  }
+}
+
+function expectNothingTold(told: string): void {
+  expect(told).not.toContain('SECRET')
+  expect(told).not.toContain(`"sizeBytes":${SECRET.length}`)
+  expect(told).not.toContain('victim')
+}
+
+/** Makes a scene, and expects that it left everything outside as it was, and brought nothing in. */
+function inScene(resolve: Resolve, run: (scene: Scene) => void): void {
+  using scene = openScene(resolve)
+  const before = lookOutside(scene)
+  run(scene)
+  expect(lookOutside(scene)).toEqual([...before])
+  expect(hasSecretInside(scene)).toBe(false)
+}
+
+describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
+  describe.each(Object.entries(VERBS))('%s', (name, verb) => {
+    test('(threat T12) (threat T16) refuses every path that leaves by its text', () => {
+      inScene(resolve, (scene) => {
+        for (const at of LEXICAL) {
+          const { code, told } = attempt(scene, verb, at)
+          expect([at, code]).toEqual([at, 'path_refused'])
+          expectNothingTold(told)
+        }
+      })
+    })
+
+    test('(threat T12) takes what only looks like a way out for a name', () => {
+      for (const at of HARMLESS) inScene(resolve, (scene) => expectNothingTold(attempt(scene, verb, at).told))
+    })
+
+    test('(threat T13) never follows a link out', () => {
+      using held = openScene(resolve)
+      const fd = openSync(path.join(held.outside, 'outside'), 'r')
+      for (const tail of ['', '/f', '/new', '/deep/f', '/../outside/f'])
+        inScene(resolve, (scene) => {
+          for (const link of plantLinks(scene, fd)) {
+            expectNothingTold(attempt(scene, verb, link + tail).told)
+            // The next link has something to move and to copy as well.
+            writeFileSync(path.join(scene.root, 'plain'), 'harmless')
+          }
+        })
+      closeSync(fd)
+    })
+
+    test('(threat T15) does not wait for a pipe, and gives nothing of a device', () => {
+      using scene = openScene(resolve)
+      Bun.spawnSync(['mkfifo', path.join(scene.root, 'pipe')])
+      const isRoot = process.getuid?.() === 0
+      if (isRoot) Bun.spawnSync(['mknod', path.join(scene.root, 'zero'), 'c', '1', '5'])
+      for (const at of isRoot ? ['pipe', 'zero'] : ['pipe']) {
+        const { code } = attempt(scene, verb, at)
+        if (['read', 'write', 'write behind links', 'copy away'].includes(name))
+          expect([at, code]).toEqual([at, 'special_file'])
+      }
+    })
+  })
+
+  test('(threat T15) a name may hold anything that a file system allows', () => {
+    using scene = openScene(resolve)
+    const names = [
+      '-rf',
+      ' \n',
+      '\x1b]0;x\x07',
+      '🦜',
+      '\u202e',
+      'a\'b"c\\d',
+      '…',
+      'x'.repeat(255),
+      '\udcff\udc80',
+    ]
+    for (const name of names) attempt(scene, VERBS['write'] ?? (() => 0), name)
+    const { result } = finish(list(scene.ground, '.', { maxEntries: 100, timeMs: 1000 }))
+    const listed = result.entries.map((entry) => entry.name)
+    expect(listed.toSorted()).toEqual([...names, 'inside', 'plain'].toSorted())
+    for (const name of names) expect(attempt(scene, VERBS['read'] ?? (() => 0), name).told).toBe('"written"')
+  })
+
+  test('(threat T15) a file of eight terabytes without bytes is copied as such', () => {
+    using scene = openScene(resolve)
+    const file = path.join(scene.root, 'sparse')
+    writeFileSync(file, 'x')
+    try {
+      truncateSync(file, 8 * 1024 ** 4)
+    } catch {
+      // Not on this file system.
+      return
+    }
+    expect(attempt(scene, VERBS['copy away'] ?? (() => 0), 'sparse').code).toBe('done')
+    expect(Bun.file(path.join(scene.root, 'copied')).size).toBe(8 * 1024 ** 4)
+  })
+
+  test.skipIf(process.getuid?.() === 0)('(threat T15) a file that nobody may read is refused', () => {
+    using scene = openScene(resolve)
+    chmodSync(path.join(scene.root, 'plain'), 0)
+    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'plain').code).toBe('file_refused')
+  })
+
+  test('(threat T13) links inside lead where they say', () => {
+    using scene = openScene(resolve)
+    symlinkSync('inside', path.join(scene.root, 'in'))
+    symlinkSync('../in/deep/../f', path.join(scene.root, 'inside/l'))
+    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'in/l').told).toBe('"harmless"')
+    expect(attempt(scene, VERBS['write behind links'] ?? (() => 0), 'inside/l').code).toBe('done')
+    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'inside/f').told).toBe('"written"')
+    expect(readdirSync(path.join(scene.root, 'inside')).toSorted()).toEqual(['deep', 'f', 'l', 'victim'])
+  })
+})
