@@ -22,6 +22,7 @@ import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
+import { Uploads } from './workspace/transfer/uploads.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
 
 function fail(message: string, hint: string): never {
@@ -164,7 +165,7 @@ async function main(): Promise<void> {
   const server = await open(address, {
     settings,
     registry,
-    workspace: { root: workspace, files, runTool, watches },
+    workspace: { root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
     log,
     mintRequestId: () => randomText(8),
     mintIdentity: () => randomText(16),

@@ -3,6 +3,7 @@ import { FILES_ROUTES } from './files-routes.ts'
 import { GIT_CONTRACT_ROUTES } from './git-contract-routes.ts'
 import { GIT_ROUTES } from './git-routes.ts'
 import { SEARCH_ROUTES } from './search-routes.ts'
+import { TRANSFER_ROUTES } from './transfer-routes.ts'
 import { WATCH_ROUTES } from './watch-routes.ts'
 import type { WorkspaceRoutes } from './route.ts'
 
@@ -14,6 +15,7 @@ export const WORKSPACE_ROUTES: WorkspaceRoutes = {
   ...GIT_CONTRACT_ROUTES,
   ...SEARCH_ROUTES,
   ...WATCH_ROUTES,
+  ...TRANSFER_ROUTES,
 }
 
 /** Those whose errors have the shape of the contract, `{"detail": …}`. */

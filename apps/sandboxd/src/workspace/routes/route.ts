@@ -1,6 +1,8 @@
 import type { Caller } from '../../http/caller.ts'
 import type { Files } from '../files.ts'
 import type { RunTool } from '../tool.ts'
+import type { TransferFiles } from '../transfer/transfer-files.ts'
+import type { Uploads } from '../transfer/uploads.ts'
 import type { WatchService } from '../watch/watch-service.ts'
 
 /** What the routes of a workspace work with. */
@@ -8,6 +10,8 @@ export interface Workspace {
   readonly files: Files
   readonly runTool: RunTool
   readonly watches: WatchService
+  readonly transfer: TransferFiles
+  readonly uploads: Uploads
   /** Absolute path of the workspace, to name it; never to reach into it. */
   readonly root: string
 }

@@ -1,0 +1,148 @@
+import { SandwireError, shape } from '@sandwire/protocol'
+import { readJson } from '../../http/read-json.ts'
+import { respondJson } from '../../http/respond.ts'
+import type { Files } from '../files.ts'
+import { packFolder } from '../transfer/pack.ts'
+import { unpack } from '../transfer/unpack.ts'
+import { type UploadName, WrongOffset } from '../transfer/uploads.ts'
+import { Query } from './query.ts'
+import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+
+interface Dependencies {
+  readonly workspace: Workspace
+}
+
+const UPLOAD_ID = /^[0-9a-f]{32}$/
+
+const pathText: shape.Shape<string> = {
+  decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
+  describe: 'path',
+}
+const milliseconds: shape.Shape<number> = {
+  decode: (value) =>
+    typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= 8.64e15 ? value : undefined,
+  describe: 'ms',
+}
+const finishShape = shape.record({
+  path: pathText,
+  size: shape.offset,
+  mode: shape.optional(shape.whole(0, 0o777)),
+  mtimeMs: shape.optional(milliseconds),
+  ifMatch: shape.optional(shape.text(256)),
+})
+
+/** Copies of folders, and files in pieces. */
+export const TRANSFER_ROUTES: WorkspaceRoutes = {
+  '/workspace/archive': {
+    GET: { right: 'read', parameters: ['path', 'after'], handle: readArchive },
+    PUT: { right: 'change', parameters: ['path'], handle: putArchive },
+  },
+  '/workspace/uploads/:id': {
+    GET: { right: 'change', parameters: ['path'], handle: showUpload },
+    PUT: { right: 'change', parameters: ['path', 'offset'], handle: putPiece },
+    POST: { right: 'change', parameters: [], handle: finishUpload },
+    DELETE: { right: 'change', parameters: ['path'], handle: dropUpload },
+  },
+}
+
+/** `GET /workspace/archive`: what is in a folder, as tar. It breaks off when it cannot go on. */
+async function readArchive({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const query = new Query(url)
+  const path = query.text('path', '.')
+  const after = query.optional('after')
+  const stat = await workspace.files.stat(path, { followsLink: true })
+  if (stat.kind !== 'folder') throw new SandwireError('not_a_folder', 'Cannot pack the path: not a folder')
+  const archive = packFolder(path, { ...workspace, after, signal: request.signal })
+  return new Response(streamOf(archive), {
+    headers: {
+      'content-type': 'application/x-tar',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+/** Pulled by whoever reads: nothing is packed ahead. */
+function streamOf(archive: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await archive.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: async () => void (await archive.return()),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** `PUT /workspace/archive`: puts what is in a tar archive into a folder. */
+async function putArchive({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const folder = new Query(url).text('path', '.')
+  const { files, transfer } = workspace
+  const depth = await realDepth(folder, files)
+  const answer = await unpack(request.body ?? empty(), transfer, { folder, depth })
+  return respondJson(answer)
+}
+
+async function* empty(): AsyncGenerator<Uint8Array> {}
+
+/** How many real folders above a folder belong to the workspace; none are sure when a link is on the way. */
+async function realDepth(folder: string, files: Pick<Files, 'stat'>): Promise<number> {
+  const names = folder.split('/').filter((name) => name !== '' && name !== '.')
+  if (names.includes('..')) return 0
+  for (const at of names.keys()) {
+    const { kind } = await files.stat(names.slice(0, at + 1).join('/'))
+    if (kind !== 'folder') return 0
+  }
+  return names.length
+}
+
+function nameOf(id: string, path: string): UploadName {
+  if (!UPLOAD_ID.test(id))
+    throw new SandwireError('bad_request', 'Cannot use the upload: its id is not 32 hex digits')
+  return { id, path }
+}
+
+async function showUpload({ url, id }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const received = await workspace.uploads.received(nameOf(id, new Query(url).text('path')))
+  return respondJson({ received })
+}
+
+async function putPiece(
+  { url, id, request, requestId }: WorkspaceCall,
+  { workspace }: Dependencies,
+): Promise<Response> {
+  const query = new Query(url)
+  const name = nameOf(id, query.text('path'))
+  const offset = query.whole('offset', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
+  try {
+    return respondJson({ received: await workspace.uploads.append(name, offset, request.body ?? empty()) })
+  } catch (error) {
+    if (!(error instanceof WrongOffset)) throw error
+    const { code, message, received } = error
+    return respondJson(
+      { error: { code, message, request_id: requestId }, received },
+      { status: error.row.status, headers: { 'x-request-id': requestId } },
+    )
+  }
+}
+
+async function finishUpload({ id, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const body = finishShape.decode(await readJson(request))
+  if (body === undefined)
+    throw new SandwireError('bad_request', 'Cannot read the body: it does not describe an upload')
+  const { path, size, mode, mtimeMs, ifMatch } = body
+  const { etag } = await workspace.uploads.finish(nameOf(id, path), {
+    sizeBytes: size,
+    ...(mode === undefined ? {} : { mode }),
+    ...(mtimeMs === undefined ? {} : { mtimeNs: String(BigInt(Math.round(mtimeMs * 1000)) * 1000n) }),
+    ...(ifMatch === undefined ? {} : { ifMatch: [ifMatch.replace(/^"(.*)"$/, '$1')] }),
+  })
+  return respondJson({ path, etag, size })
+}
+
+async function dropUpload({ url, id }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  return respondJson({ dropped: await workspace.uploads.drop(nameOf(id, new Query(url).text('path'))) })
+}

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tar } from '@sandwire/protocol'
+import { packFolder } from './pack.ts'
+import { Scene } from './scene.fixture.ts'
+import { unpack } from './unpack.ts'
+
+let scene: Scene
+beforeEach(() => {
+  scene = new Scene()
+})
+afterEach(() => scene[Symbol.dispose]())
+
+function pack(folder: string, after?: string): AsyncGenerator<Uint8Array, void, void> {
+  return packFolder(folder, { files: scene.files, transfer: scene.files, after })
+}
+
+async function collect(archive: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  for await (const part of archive) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+function eventsOf(archive: Uint8Array): readonly tar.TarEvent[] {
+  return [...new tar.TarReader().push(archive)]
+}
+
+function pathsOf(archive: Uint8Array): readonly string[] {
+  return eventsOf(archive).flatMap((event) => (event.is === 'entry' ? [event.entry.path] : []))
+}
+
+/** Names of any bytes, modes, times, links, large and small files. */
+function makeNastyTree(): void {
+  mkdirSync(scene.at('tree/empty'), { recursive: true })
+  mkdirSync(scene.at(`tree/${'deep/'.repeat(30)}`), { recursive: true })
+  mkdirSync(scene.at('tree/a'))
+  writeFileSync(scene.at('tree/a/x'), 'in a')
+  writeFileSync(scene.at('tree/a-b'), 'beside a')
+  writeFileSync(scene.at('tree/new\nline -rf \u{1f984}'), 'odd')
+  writeFileSync(Buffer.concat([Buffer.from(scene.at('tree/')), Buffer.from([0x62, 0xff, 0xfe])]), 'bytes')
+  writeFileSync(scene.at('tree/large'), Buffer.alloc(2_500_001, 3))
+  writeFileSync(scene.at('tree/none'), 'no rights')
+  chmodSync(scene.at('tree/none'), 0o000)
+  chmodSync(scene.at('tree/a/x'), 0o755)
+  symlinkSync('a/x', scene.at('tree/link'))
+  symlinkSync('nowhere', scene.at('tree/dangling'))
+  utimesSync(scene.at('tree/a/x'), 1_600_000_000, 1_600_000_000.5)
+  utimesSync(scene.at('tree/a'), 1_500_000_000, 1_500_000_000)
+}
+
+const facts = (folder: string): string =>
+  Bun.spawnSync(['find', '.', '-mindepth', '1', '-printf', '%P %M %T@ %s %l\\0'], { cwd: folder })
+    .stdout.toString('latin1')
+    .split('\0')
+    .map((line) => (/ d[rwx-]{9} /.test(line) ? line.replace(/ [0-9]+ $/, '') : line))
+    .toSorted()
+    .join('\n')
+
+test('a tree is the same after it was packed and unpacked, and for GNU tar', async () => {
+  makeNastyTree()
+  const archive = await collect(pack('tree'))
+  mkdirSync(scene.at('copy'))
+  const { refused } = await unpack(pack('tree'), scene.files, { folder: 'copy', depth: 1 })
+  expect(refused).toEqual([])
+  expect(facts(scene.at('copy'))).toBe(facts(scene.at('tree')))
+  expect(readFileSync(scene.at('copy/large')).equals(readFileSync(scene.at('tree/large')))).toBe(true)
+  mkdirSync(scene.at('by-tar'))
+  const done = Bun.spawnSync(['tar', '-xp', '-C', scene.at('by-tar')], { stdin: archive })
+  expect(done.stderr.toString()).toBe('')
+  expect(facts(scene.at('by-tar'))).toBe(facts(scene.at('tree')))
+  expect(await collect(pack('tree'))).toEqual(archive)
+})
+
+test('packing goes on behind any entry', async () => {
+  makeNastyTree()
+  const whole = pathsOf(await collect(pack('tree')))
+  expect(whole.slice(0, 4)).toEqual(['a/', 'a/x', 'a-b', 'b\udcff\udcfe'])
+  for (const [at, path] of whole.entries()) {
+    const after = path.replace(/\/$/, '')
+    expect(pathsOf(await collect(pack('tree', after)))).toEqual(whole.slice(at + 1))
+  }
+})
+
+test('what is neither file nor folder is told in its place, and uploads that are not finished are left out', async () => {
+  mkdirSync(scene.at('tree'))
+  Bun.spawnSync(['mkfifo', scene.at('tree/pipe')])
+  writeFileSync(scene.at('tree/z'), '')
+  writeFileSync(scene.at(`tree/.sandwire-upload-${'0'.repeat(32)}`), 'half')
+  const events = eventsOf(await collect(pack('tree')))
+  expect(events.map((event) => (event.is === 'note' ? event.note : event.is))).toEqual([
+    { code: 'special_file', path: 'pipe' },
+    'entry',
+    'complete',
+    'end',
+  ])
+})
+
+test('a file that becomes shorter while it is packed breaks the archive off', async () => {
+  mkdirSync(scene.at('tree'))
+  writeFileSync(scene.at('tree/large'), Buffer.alloc(5_000_000))
+  const parts: Uint8Array[] = []
+  const packing = async (): Promise<void> => {
+    for await (const part of pack('tree')) {
+      parts.push(part)
+      truncateSync(scene.at('tree/large'), 1000)
+    }
+  }
+  expect(await packing().then(() => 'ended', String)).toContain('became shorter')
+  const reader = new tar.TarReader()
+  expect([...reader.push(Buffer.concat(parts))].some(({ is }) => is === 'complete')).toBe(false)
+})
+
+test('a file that changes while it is packed is told', async () => {
+  mkdirSync(scene.at('tree'))
+  writeFileSync(scene.at('tree/large'), Buffer.alloc(2_000_000))
+  const parts: Uint8Array[] = []
+  for await (const part of pack('tree')) {
+    if (parts.length === 1) writeFileSync(scene.at('tree/large'), 'x', { flag: 'a' })
+    parts.push(part)
+  }
+  const notes = eventsOf(Buffer.concat(parts)).flatMap((event) => (event.is === 'note' ? [event.note] : []))
+  expect(notes).toEqual([{ code: 'file_changed', path: 'large' }])
+})

@@ -1,0 +1,99 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { tar } from '@sandwire/protocol'
+import { FilesThread } from '../thread/files-thread.ts'
+
+/** A workspace, and beside it something that nobody may touch. */
+export class Scene implements Disposable {
+  readonly files: FilesThread
+  readonly root: string
+  readonly #outer: string
+
+  constructor() {
+    this.#outer = mkdtempSync(join(tmpdir(), 'sandwire-transfer-'))
+    this.root = join(this.#outer, 'workspace')
+    mkdirSync(this.root)
+    writeFileSync(join(this.#outer, 'outside'), 'untouched')
+    this.files = new FilesThread({
+      createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
+      setUp: { root: this.root, umask: 0o022, user: undefined },
+    })
+  }
+
+  /** A path in the workspace. */
+  at(path: string): string {
+    return join(this.root, path)
+  }
+
+  /** Nothing outside was made, changed or removed. */
+  get isOutsideUntouched(): boolean {
+    const names = readdirSync(this.#outer).toSorted()
+    return (
+      names.join() === 'outside,workspace' &&
+      readFileSync(join(this.#outer, 'outside'), 'utf8') === 'untouched'
+    )
+  }
+
+  /** Names that are not finished, anywhere in the workspace. */
+  get unfinished(): readonly string[] {
+    const found = Bun.spawnSync(['find', this.root, '-name', '.sandwire-*']).stdout.toString()
+    return found.split('\n').filter((path) => path !== '')
+  }
+
+  has(path: string): boolean {
+    return existsSync(this.at(path))
+  }
+
+  [Symbol.dispose](): void {
+    this.files.stop()
+    rmSync(this.#outer, { recursive: true, force: true })
+  }
+}
+
+/** An entry and its bytes. */
+export type Packed = Partial<tar.TarEntry> & {
+  readonly path: string
+  readonly text?: string
+  readonly type?: string
+}
+
+/** An archive of these entries, whatever they are called. `type` is a kind that is not written otherwise. */
+export function archiveOf(entries: readonly Packed[]): Uint8Array {
+  const parts = entries.flatMap(({ text = '', type, ...entry }) => {
+    const bytes = new TextEncoder().encode(text)
+    const { kind = 'file', ...rest } = entry
+    const head = tar.writeEntry({
+      mode: 0o644,
+      mtimeNs: '1700000000123456000',
+      sizeBytes: bytes.length,
+      ...rest,
+      kind: kind === 'special' ? 'file' : kind,
+    })
+    return [
+      type === undefined ? head : withType(head, type),
+      bytes,
+      new Uint8Array(tar.paddingOf(bytes.length)),
+    ]
+  })
+  return Buffer.concat([...parts, tar.TAR_END])
+}
+
+/** The last block is the header of the entry itself. */
+function withType(head: Uint8Array, type: string): Uint8Array {
+  const changed = head.slice()
+  const block = changed.subarray(-512)
+  block[156] = type.charCodeAt(0)
+  block.fill(0x20, 148, 156)
+  const sum = block.reduce((total, byte) => total + byte, 0)
+  block.set(new TextEncoder().encode(`${sum.toString(8).padStart(6, '0')}\0 `), 148)
+  return changed
+}
+
+/** Bytes in slices. */
+export async function* slices(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) {
+    await Promise.resolve()
+    yield bytes.subarray(at, at + size)
+  }
+}

@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { archiveOf, type Packed, Scene, slices } from './scene.fixture.ts'
+import { unpack, type Unpacked } from './unpack.ts'
+
+let scene: Scene
+beforeEach(() => {
+  scene = new Scene()
+})
+afterEach(() => scene[Symbol.dispose]())
+
+function put(archive: Uint8Array, folder = '.', depth = 0): Promise<Unpacked> {
+  return unpack(slices(archive), scene.files, { folder, depth })
+}
+
+describe('unpacking', () => {
+  test('an archive of GNU tar becomes the same tree', async () => {
+    const source = join(scene.root, 'source')
+    mkdirSync(join(source, 'a/b/empty'), { recursive: true })
+    writeFileSync(join(source, 'a/run.sh'), '#!/bin/sh\n')
+    chmodSync(join(source, 'a/run.sh'), 0o755)
+    writeFileSync(join(source, 'a/b/large'), Buffer.alloc(3_000_000, 7))
+    writeFileSync(Buffer.concat([Buffer.from(`${source}/a/`), Buffer.from([0x66, 0xff, 0x0a])]), 'odd')
+    symlinkSync('../a/run.sh', join(source, 'a/link'))
+    linkSync(join(source, 'a/run.sh'), join(source, 'a/second'))
+    utimesSync(join(source, 'a/run.sh'), 1_600_000_000, 1_600_000_000.25)
+    chmodSync(join(source, 'a/b/empty'), 0o500)
+    utimesSync(join(source, 'a/b'), 1_500_000_000, 1_500_000_000)
+    const { stdout } = Bun.spawnSync(['tar', '-c', '--format=pax', '-C', source, '.'])
+    mkdirSync(scene.at('target'))
+    expect(await put(stdout, 'target', 1)).toEqual({
+      entries: 8,
+      bytes: 3_000_013,
+      refused: [],
+      refusedMore: 0,
+    })
+    const listed = (folder: string): string =>
+      Bun.spawnSync(['find', '.', '-printf', '%P %M %T@ %n %l\\n'], { cwd: folder })
+        .stdout.toString('latin1')
+        .split('\n')
+        // Only what the archive itself names.
+        .filter((line) => !line.startsWith(' '))
+        .toSorted()
+        .join('\n')
+    expect(listed(scene.at('target'))).toBe(listed(source))
+    expect(readFileSync(scene.at('target/a/b/large')).equals(Buffer.alloc(3_000_000, 7))).toBe(true)
+    expect(scene.unfinished).toEqual([])
+  })
+
+  test('of two entries with one name the last one stays', async () => {
+    const archive = archiveOf([
+      { path: 'a', text: 'first' },
+      { path: './a', text: 'x'.repeat(400_000) },
+      { path: 'a', text: 'last' },
+    ])
+    await put(archive)
+    expect(readFileSync(scene.at('a'), 'utf8')).toBe('last')
+  })
+
+  test('setuid, setgid and sticky bits are dropped (threat T17)', async () => {
+    await put(
+      archiveOf([
+        { path: 'small', mode: 0o6755 },
+        { path: 'large', mode: 0o6755, text: 'x'.repeat(300_000) },
+        { path: 'folder', kind: 'folder', mode: 0o7755 },
+      ]),
+    )
+    for (const name of ['small', 'large', 'folder'])
+      expect(statSync(scene.at(name)).mode & 0o7777).toBe(0o755)
+  })
+
+  test('an archive that is cut puts nothing of the entry that is not complete, and says so', async () => {
+    const whole = archiveOf([
+      { path: 'a', text: 'whole' },
+      { path: 'large', text: 'x'.repeat(1_000_000) },
+    ])
+    const cut = unpack(slices(whole.subarray(0, 600_000)), scene.files, { folder: '.', depth: 0 })
+    await cut.then(
+      () => expect.unreachable(),
+      (error: unknown) => expect(String(error)).toContain('it ends too early'),
+    )
+    expect(readdirSync(scene.root)).toEqual(['a'])
+  })
+
+  test('a size that only the header claims takes no room', async () => {
+    const archive = archiveOf([{ path: 'big', text: '', mtimeNs: '0' }]).slice()
+    // Five gibibytes, of which not one follows.
+    archive.set(new TextEncoder().encode((5 * 1024 ** 3).toString(8).padStart(11, '0')), 124)
+    archive.fill(0x20, 148, 156)
+    const sum = archive.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+    archive.set(new TextEncoder().encode(`${sum.toString(8).padStart(6, '0')}\0 `), 148)
+    await put(archive).then(
+      () => expect.unreachable(),
+      (error: unknown) => expect(String(error)).toContain('it ends too early'),
+    )
+    expect(readdirSync(scene.root)).toEqual([])
+  })
+})
+
+const LARGE = 'x'.repeat(300_000)
+const HOSTILE: readonly (readonly [string, readonly Packed[]])[] = [
+  ['a name with ".."', [{ path: '../planted', text: 'x' }]],
+  ['a large file with ".."', [{ path: 'a/../../planted', text: LARGE }]],
+  ['an absolute name', [{ path: '/tmp/sandwire-planted', text: 'x' }]],
+  [
+    'a link out and a file through it',
+    [
+      { path: 'l', kind: 'link', target: '..' },
+      { path: 'l/planted', text: 'x' },
+    ],
+  ],
+  [
+    'a link out and a large file through it',
+    [
+      { path: 'l', kind: 'link', target: '..' },
+      { path: 'l/planted', text: LARGE },
+    ],
+  ],
+  ['an absolute link', [{ path: 'l', kind: 'link', target: '/etc/passwd' }]],
+  [
+    'links that leave one after the other',
+    [
+      { path: 'd', kind: 'folder' },
+      { path: 'd/up', kind: 'link', target: '..' },
+      { path: 'out', kind: 'link', target: 'd/up/../outside' },
+    ],
+  ],
+  ['a hard link out', [{ path: 'h', kind: 'hard-link', target: '../outside' }]],
+  ['an absolute hard link', [{ path: 'h', kind: 'hard-link', target: '/etc/passwd' }]],
+  ['a device', [{ path: 'null', type: '3' }]],
+  ['a block device', [{ path: 'disk', type: '4' }]],
+  ['a pipe', [{ path: 'pipe', type: '6' }]],
+  ['a kind that nobody knows', [{ path: 'odd', type: 'Q', text: 'x' }]],
+  ['folders in folders in folders', [{ path: `${'d/'.repeat(300)}f`, text: 'x' }]],
+]
+
+test.each([...HOSTILE])('%s is refused and nothing outside is touched (threat T17)', async (_, entries) => {
+  const { refused } = await put(archiveOf([...entries, { path: 'innocent', text: 'good' }]))
+  expect(refused.length).toBeGreaterThan(0)
+  expect(scene.isOutsideUntouched).toBe(true)
+  expect(readFileSync(scene.at('innocent'), 'utf8')).toBe('good')
+  expect(scene.unfinished).toEqual([])
+  for (const name of readdirSync(scene.root)) {
+    const stat = lstatSync(scene.at(name))
+    expect(stat.isFile() || stat.isDirectory()).toBe(name !== 'l' || !stat.isSymbolicLink())
+  }
+})
+
+test.each(['x', LARGE])(
+  'a link that stays inside is made, and no file goes through it (threat T17)',
+  async (text) => {
+    mkdirSync(scene.at('other'))
+    const entries: Packed[] = [
+      { path: 'in/l', kind: 'link', target: '../other' },
+      { path: 'in/l/planted', text },
+    ]
+    const { refused } = await put(archiveOf(entries))
+    expect(refused.map(({ path }) => path)).toEqual(['in/l/planted'])
+    expect(readlinkSync(scene.at('in/l'))).toBe('../other')
+    expect(readdirSync(scene.at('other'))).toEqual([])
+  },
+)
+
+test('a link that is there already is not followed either (threat T17)', async () => {
+  symlinkSync('..', scene.at('up'))
+  symlinkSync('../outside', scene.at('file'))
+  const { refused } = await put(
+    archiveOf([
+      { path: 'up/planted', text: 'x' },
+      { path: 'up', kind: 'folder' },
+      { path: 'file', text: 'replaced' },
+    ]),
+  )
+  expect(refused.map(({ path }) => path)).toEqual(['up/planted', 'up'])
+  expect(scene.isOutsideUntouched).toBe(true)
+  expect(lstatSync(scene.at('file')).isFile()).toBe(true)
+})
+
+test('a file takes no place of a folder, nor a folder that of a file', async () => {
+  mkdirSync(scene.at('folder'))
+  writeFileSync(scene.at('file'), 'kept')
+  const { refused } = await put(
+    archiveOf([
+      { path: 'folder', text: 'x' },
+      { path: 'folder', text: LARGE },
+      { path: 'file', kind: 'folder' },
+      { path: 'file/inner', text: 'x' },
+    ]),
+  )
+  expect(refused.map(({ path }) => path)).toEqual(['folder', 'folder', 'file', 'file/inner'])
+  expect(readFileSync(scene.at('file'), 'utf8')).toBe('kept')
+  expect(scene.unfinished).toEqual([])
+})
+
+test('what is refused is told up to a bound, and counted', async () => {
+  const entries = Array.from({ length: 1_500 }, (_, at) => ({ path: `../${at}` }))
+  const { refused, refusedMore, entries: made } = await put(archiveOf(entries))
+  expect([refused.length, refusedMore, made]).toEqual([1_000, 500, 0])
+})

@@ -1,0 +1,133 @@
+import { close, fsync, ftruncate, write } from 'node:fs'
+import { promisify } from 'node:util'
+import { SandwireError } from '@sandwire/protocol'
+import type { FileStat } from '../files.ts'
+import { systemError } from '../thread/system-error.ts'
+import type { FinishedUpload, OpenUpload, TransferFiles } from './transfer-files.ts'
+
+/** Uploads that were finished and are remembered, so that a lost answer can be asked for again. */
+const MAX_REMEMBERED = 1_000
+
+const writeAt = promisify(write)
+const syncFd = promisify(fsync)
+const closeFd = promisify(close)
+const truncateFd = promisify(ftruncate)
+
+/** A piece was meant for another offset. */
+export class WrongOffset extends SandwireError {
+  readonly received: number
+
+  constructor(received: number) {
+    super('conflict', `Cannot append to the upload: ${received} bytes have arrived`)
+    this.received = received
+  }
+}
+
+/** Which file an upload becomes. */
+export interface UploadName {
+  readonly id: string
+  readonly path: string
+}
+
+/**
+ * Files that arrive in pieces, each appended to a hidden file beside the place of the whole. What has arrived is what that file
+ * holds, so nothing is forgotten when this process ends.
+ */
+export class Uploads {
+  readonly #transfer: TransferFiles
+  /** The last one who works on an upload; others wait. */
+  readonly #turns = new Map<string, Promise<unknown>>()
+  readonly #finished = new Map<string, { readonly path: string; readonly stat: FileStat }>()
+
+  constructor(transfer: TransferFiles) {
+    this.#transfer = transfer
+  }
+
+  async received({ id, path }: UploadName): Promise<number> {
+    const file = await this.#transfer.openUpload(path, id, false)
+    if (file === undefined) return 0
+    await closeFd(file.fd)
+    return file.sizeBytes
+  }
+
+  /** Appends bytes that begin at `offset`; returns how many there are then. Throws `WrongOffset`. */
+  append(name: UploadName, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<number> {
+    return this.#inTurn(name, async () => {
+      const file = await this.#transfer.openUpload(name.path, name.id, true)
+      if (file === undefined) throw new SandwireError('internal', 'Cannot begin the upload')
+      try {
+        if (file.sizeBytes !== offset) throw new WrongOffset(file.sizeBytes)
+        return await appendAll(file, bytes)
+      } finally {
+        await closeFd(file.fd)
+      }
+    })
+  }
+
+  /** Puts it into its place; asked again, it says the same. */
+  finish(name: UploadName, finished: FinishedUpload): Promise<FileStat> {
+    return this.#inTurn(name, async () => {
+      const { id, path } = name
+      const done = this.#finished.get(id)
+      if (done?.path === path && done.stat.sizeBytes === finished.sizeBytes) return done.stat
+      // A file without bytes has no pieces.
+      const file = await this.#transfer.openUpload(path, id, finished.sizeBytes === 0)
+      if (file !== undefined) await syncAndClose(file)
+      const stat = await this.#transfer.finishUpload(path, id, finished)
+      this.#remember(name, stat)
+      return stat
+    })
+  }
+
+  drop(name: UploadName): Promise<boolean> {
+    return this.#inTurn(name, () => this.#transfer.dropUpload(name.path, name.id))
+  }
+
+  #remember({ id, path }: UploadName, stat: FileStat): void {
+    this.#finished.set(id, { path, stat })
+    const [oldest] = this.#finished.keys()
+    if (this.#finished.size > MAX_REMEMBERED && oldest !== undefined) this.#finished.delete(oldest)
+  }
+
+  /** A request whose connection was cut may still be at work when the next one comes. */
+  async #inTurn<T>({ id }: UploadName, action: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(id)
+    const turn = (async () => {
+      await before?.catch(() => undefined)
+      return await action()
+    })()
+    this.#turns.set(id, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#turns.get(id) === turn) this.#turns.delete(id)
+    }
+  }
+}
+
+async function appendAll(file: OpenUpload, bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  let at = file.sizeBytes
+  for await (const chunk of bytes)
+    for (let rest = chunk; rest.length > 0;) {
+      try {
+        const { bytesWritten } = await writeAt(file.fd, rest, 0, rest.length, at)
+        at += bytesWritten
+        rest = rest.subarray(bytesWritten)
+      } catch (error) {
+        // Of a write that failed in its midst nobody knows how much it wrote.
+        await truncateFd(file.fd, at)
+        throw systemError(error, 'Cannot append to the upload')
+      }
+    }
+  return at
+}
+
+async function syncAndClose({ fd }: OpenUpload): Promise<void> {
+  try {
+    await syncFd(fd)
+  } catch (error) {
+    throw systemError(error, 'Cannot finish the upload')
+  } finally {
+    await closeFd(fd)
+  }
+}
