@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
@@ -292,4 +292,30 @@ test.skipIf(reason !== undefined)('a host without its images says which, and how
   )
   expect(failure).toContain('There is no image "no-such:1": make it with npm run image')
   expect(failure).toContain('docker pull neither:1')
+})
+
+test.skipIf(reason !== undefined)('a host whose engine goes away is not ready until it is back', async () => {
+  await using containers = await openContainers()
+  const folder = mkdtempSync(join(tmpdir(), 'sandwire-engine-'))
+  const socket = join(folder, 'docker.sock')
+  const appear = (): void => symlinkSync(containers.engine.host.replace('unix://', ''), socket)
+  appear()
+  try {
+    await using host = await startHost({ env: { ...containers.env, DOCKER_HOST: `unix://${socket}` } })
+    const readiness = async (): Promise<unknown> => {
+      const response = await host.fetch('/readyz')
+      return { status: response.status, body: await response.json() }
+    }
+    const provider = { status: 'ok', code: null, isolation: 'container' }
+    expect(await readiness()).toMatchObject({ status: 200, body: { dependencies: { provider } } })
+    rmSync(socket)
+    expect(await readiness()).toMatchObject({
+      status: 503,
+      body: { status: 'unavailable', dependencies: { provider: { code: 'provider_unavailable' } } },
+    })
+    appear()
+    await eventually(async () => (await host.fetch('/readyz')).ok, { what: 'it to be ready', ...WAIT })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { HostHealth } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import type { ContainerEngine } from './api/routes.ts'
 import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/open-containers.ts'
 import { MAX_SANDBOXES } from './control/boot.ts'
@@ -24,6 +25,8 @@ export interface Sandboxes {
   readonly isolation: HostHealth['isolation']
   /** What makes them on behalf of control; absent: control does, with the containers of its objects. */
   readonly keeper?: SandboxKeeper
+  /** What those are made with; absent where there is a keeper. */
+  readonly engine?: ContainerEngine
   /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
   readonly slots: readonly string[]
   readonly weaknesses: readonly string[]

@@ -25,6 +25,7 @@ const MAX_LOG_BYTES = 2 * 1024 * 1024
 const HOST_CODES: Readonly<Record<string, { readonly code: ErrorCode; readonly message: string }>> = {
   sandbox_failed: { code: 'sandbox_failed', message: 'Cannot start the sandbox' },
   too_many_sandboxes: { code: 'too_many_sandboxes', message: 'Cannot start more sandboxes on this machine' },
+  provider_unavailable: { code: 'provider_unavailable', message: 'What makes sandboxes does not answer' },
   bad_request: { code: 'bad_request', message: 'Cannot start the sandbox: a setting is not accepted here' },
   shutting_down: { code: 'shutting_down', message: 'Cannot start the sandbox: the machine is stopping' },
 }
@@ -34,7 +35,7 @@ const FAILED = { code: 'sandbox_failed', message: 'Cannot do this with the sandb
 const healthShape = shape.record({
   status: shape.literal('ok'),
   version: shape.text(64),
-  isolation: shape.oneOf(['bubblewrap', 'none']),
+  isolation: shape.oneOf(['bubblewrap', 'container', 'none']),
   sandboxes: shape.offset,
 })
 const errorShape = shape.record({

@@ -10,9 +10,15 @@ const DEFAULT_LOG_BYTES = 64 * 1024
 
 const codeShape = shape.record({ code: shape.text(128) })
 
+/** The part of a container engine that decides whether the host is well. */
+export interface ContainerEngine {
+  isAnswering(): Promise<boolean>
+}
+
 export interface ApiDependencies {
-  /** Absent: control makes sandboxes by itself. */
+  /** Absent: control makes sandboxes by itself, with containers of this engine. */
   readonly keeper?: SandboxKeeper
+  readonly engine?: ContainerEngine
   /** Absent: nobody signs in as this machine's user. */
   readonly codes?: SignInCodes
   /** Address people open; sign-in links lead there. */
@@ -38,6 +44,13 @@ async function health(keeper: SandboxKeeper): Promise<HostHealth> {
     isolation: keeper.isolation,
     sandboxes: all.filter(({ state }) => state === 'running').length,
   }
+}
+
+/** Whether control can make sandboxes with an engine of this machine. How many there are, it knows by itself. */
+async function engineHealth(engine: ContainerEngine): Promise<HostHealth> {
+  if (!(await engine.isAnswering()))
+    throw new SandwireError('provider_unavailable', 'The Docker engine does not answer')
+  return { status: 'ok', version: SOFTWARE_VERSION, isolation: 'container', sandboxes: 0 }
 }
 
 async function start(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
@@ -117,5 +130,8 @@ export function route(request: Request, deps: ApiDependencies): Answer | undefin
   const plain = `${request.method} ${pathname}`
   const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
   if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
-  return deps.keeper === undefined ? undefined : routeToKeeper(request, pathname, deps.keeper)
+  const { keeper, engine } = deps
+  if (keeper !== undefined) return routeToKeeper(request, pathname, keeper)
+  if (engine === undefined || plain !== 'GET /health') return undefined
+  return { route: plain, respond: async () => Response.json(await engineHealth(engine)) }
 }

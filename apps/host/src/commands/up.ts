@@ -138,7 +138,7 @@ async function serve(
 ): Promise<Served> {
   const { folder, log, writeLog } = base
   const { keys, sandboxes, prepared } = parts
-  const { keeper, slots } = sandboxes
+  const { keeper, engine, slots } = sandboxes
   // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const { url } = nameServer(configuration, port)
@@ -147,6 +147,7 @@ async function serve(
   const socket = hostSocketIn(base.socketFolder)
   const options = {
     ...(keeper !== undefined && { keeper }),
+    ...(engine !== undefined && { engine }),
     publicUrl: url,
     socket,
     log,

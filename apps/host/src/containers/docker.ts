@@ -85,6 +85,8 @@ export class Docker {
     return fetch(`http://localhost${path}`, {
       unix: this.#socket,
       method,
+      // Whoever serves the socket now is asked, not who did when it was last asked.
+      keepalive: false,
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS + extraMs),
     })
   }

@@ -19,6 +19,7 @@ export async function openContainers(containers: Containers, objects: string): P
   const own = new OwnContainers(docker, path.join(objects, SANDBOX_OBJECTS))
   return {
     isolation: 'container',
+    engine: docker,
     slots: [],
     weaknesses: WEAKNESSES,
     adopt: () => own.adopt(),
