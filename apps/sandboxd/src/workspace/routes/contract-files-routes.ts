@@ -2,10 +2,10 @@ import { closeSync } from 'node:fs'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { readJson } from '../../http/read-json.ts'
 import { respondJson } from '../../http/respond.ts'
-import { showPath } from '../beneath/show-path.ts'
 import { readBytes } from '../bytes/read-bytes.ts'
 import type { Entry, Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
+import { inWords, shown } from './contract-words.ts'
 import { store } from './file-content.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
@@ -42,29 +42,6 @@ function pathOf(url: URL): string | undefined {
 
 function orRoot(path: string): string {
   return path === '' ? '.' : path
-}
-
-/** A path as details name it, printable. */
-function shown(path: string): string {
-  return showPath(path).slice(1, -1)
-}
-
-/** Says refusals in the contract's words; those without are said in ours. */
-async function inWords<T>(
-  path: string,
-  words: Partial<Record<ErrorCode, string>>,
-  action: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await action()
-  } catch (caught) {
-    const error = SandwireError.from(caught)
-    const all: Partial<Record<ErrorCode, string>> = {
-      path_refused: `Path traversal detected: ${shown(path)}`,
-      ...words,
-    }
-    throw new SandwireError(error.code, all[error.code] ?? error.message, { cause: error })
-  }
 }
 
 /** `GET /api/tree` */

@@ -6,8 +6,10 @@ import { byContractOrder } from '../search/contract-order.ts'
 import { type FindLimits, findNames, type FindResult } from '../search/find-names.ts'
 import { namePattern, nameSearch, type NameTest } from '../search/name-pattern.ts'
 import { parseSearch, SEARCH_PARAMETERS } from '../search/search-request.ts'
+import { inWords, shown } from './contract-words.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+import { type Flaw, missing, respondFlaws } from './unprocessable.ts'
 
 /** Enough for a large repository; what is larger is searched in part. */
 const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
@@ -73,8 +75,11 @@ async function findByContract(call: WorkspaceCall, deps: Dependencies): Promise<
   const query = new Query(call.url)
   const text = query.all('q').at(-1)
   const path = query.all('path').at(-1) ?? '.'
-  if (text === undefined || text === '') return respondUnprocessable(text)
-  const { found } = await findOrNothing(path, namePattern(checkLength(text)), { call, deps })
+  if (text === undefined) return respondFlaws([missing(['query', 'q'])])
+  if (text === '') return respondFlaws([tooShort(text)])
+  const isMeant = namePattern(checkLength(text))
+  const words = { not_a_folder: `Path is not a directory: ${shown(path)}` }
+  const { found } = await inWords(path, words, () => findOrNothing(path, isMeant, { call, deps }))
   const results = found.toSorted(byContractOrder).map((entry) => {
     const whole = pathIn(path, entry.path)
     return { name: entry.name, path: whole, dir: whole.slice(0, Math.max(0, whole.lastIndexOf('/'))) }
@@ -100,7 +105,7 @@ function find(
 /** A folder that is not there holds nothing. */
 async function findOrNothing(path: string, isMeant: NameTest, context: Context): Promise<FindResult> {
   try {
-    return await find(path, isMeant, CONTRACT_LIMITS, context)
+    return await find(path === '' ? '.' : path, isMeant, CONTRACT_LIMITS, context)
   } catch (error) {
     if (error instanceof SandwireError && error.code === 'file_not_found')
       return { found: [], isTruncated: false }
@@ -113,15 +118,8 @@ function checkLength(text: string): string {
   throw new SandwireError('bad_request', `Cannot use parameter "q": more than ${MAX_NAME_CHARS} characters`)
 }
 
-/** What the contract's framework says of a parameter that is missing or empty. */
-function respondUnprocessable(text: string | undefined): Response {
-  const loc = ['query', 'q']
-  const detail =
-    text === undefined
-      ? { type: 'missing', loc, msg: 'Field required', input: null }
-      : {
-          ...{ type: 'string_too_short', loc, msg: 'String should have at least 1 character' },
-          ...{ input: text, ctx: { min_length: 1 } },
-        }
-  return respondJson({ detail: [detail] }, { status: 422 })
+/** What the contract's framework says of a text that is empty. */
+function tooShort(text: string): Flaw {
+  const msg = 'String should have at least 1 character'
+  return { type: 'string_too_short', loc: ['query', 'q'], msg, input: text, ctx: { min_length: 1 } }
 }

@@ -294,6 +294,13 @@ test('ends ripgrep when the client goes, before and behind the first match', asy
   await reader.cancel()
   await eventually(() => !isRunning(), { what: 'rg to end' })
   await eventually(() => readProcessCounts(process.pid).fds <= before, { what: 'descriptors to be closed' })
+
+  const late = new AbortController()
+  await open('q=needle', { signal: late.signal })
+  expect(isRunning()).toBe(true)
+  late.abort()
+  await eventually(() => !isRunning(), { what: 'rg to end' })
+  await eventually(() => readProcessCounts(process.pid).fds <= before, { what: 'descriptors to be closed' })
 })
 
 test('says that the search broke off when ripgrep is ended', async () => {

@@ -20,9 +20,6 @@ export const SEARCH_BUDGET: SearchBudget = { timeMs: 30_000, maxBytes: 32 * 1024
 /** A line of a million characters is still parsed as it is; longer ones are cut unread. */
 const LINE_LIMITS: LineLimits = { maxBytes: 1024 * 1024, keptBytes: 64 * 1024 }
 
-/** How long the answer waits for a first match, or for a refusal. */
-const ANSWER_MS = 1_000
-
 /** What was left out: nothing, or what was used up first. */
 type Truncated = false | 'matches' | 'bytes' | 'time'
 
@@ -50,21 +47,28 @@ export async function searchContent(
     signal: AbortSignal.any([signal, stop.signal]),
   })
   const answer = new Answer(request, budget).read(tool)
-  // Before anything is answered: a pattern that is not understood is the caller's fault, and ripgrep says so at once.
-  const first = answer.next()
+  const release = async (): Promise<void> => {
+    stop.abort()
+    // Lets go of ripgrep's output; what it says of its end is nobody's.
+    await answer.return(undefined).catch(() => undefined)
+  }
   try {
-    await Promise.race([first, Bun.sleep(ANSWER_MS)])
+    // Before anything is answered: a pattern that is not understood is the caller's fault.
+    const first = await answer.next()
+    // A client may go before it reads anything, and then nobody cancels.
+    signal.addEventListener('abort', () => void release(), { once: true })
+    if (signal.aborted) await release()
+    return toStream(answer, first, release)
   } catch (error) {
     throw signal.aborted ? new SandwireError('link_lost', 'Cannot answer: the client has gone') : error
   }
-  return toStream(answer, first, () => stop.abort())
 }
 
 /** Lines as bytes, asked for one by one. An error that comes when the answer has begun is its last line. */
 function toStream(
   answer: AsyncGenerator<string, undefined>,
-  first: Promise<IteratorResult<string, undefined>>,
-  cancelled: () => void,
+  first: IteratorResult<string, undefined>,
+  release: () => Promise<void>,
 ): ReadableStream<Uint8Array> {
   let next: typeof first | undefined = first
   return new ReadableStream<Uint8Array>(
@@ -81,11 +85,7 @@ function toStream(
           controller.close()
         }
       },
-      async cancel() {
-        cancelled()
-        // Lets go of ripgrep's output; what it says of its end is nobody's.
-        await answer.return(undefined).catch(() => undefined)
-      },
+      cancel: release,
     },
     { highWaterMark: 0 },
   )
