@@ -91,6 +91,8 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     context.set('identity', identity)
     const tooMuch = budget.refusal(identity.account, nowMs())
     if (tooMuch !== undefined) throw tooMuch
+    // Whatever else a credential names is about what one is connected to.
+    checkScope(identity, 'connect')
     checkScope(identity, policy.scope)
     return next()
   }

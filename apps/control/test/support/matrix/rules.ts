@@ -17,6 +17,7 @@ export type PersonKind = keyof typeof PEOPLE
 export const CREDENTIALS = {
   'all scopes': ['connect', 'exec', 'admin'],
   'connect only': ['connect'],
+  'all but connect': ['exec', 'admin'],
 } as const
 export type CredentialKind = keyof typeof CREDENTIALS
 
@@ -52,7 +53,7 @@ export function expectedOf(
   const scopes: readonly string[] = CREDENTIALS[credential]
   const need = extraNeed ?? policy.need
   if (person === 'none') return 'unauthorized'
-  if (!scopes.includes(policy.scope)) return 'forbidden'
+  if (!scopes.includes('connect') || !scopes.includes(policy.scope)) return 'forbidden'
   if (extraScope !== undefined && !scopes.includes(extraScope)) return 'forbidden'
   if (heldBy !== undefined) return person === heldBy ? 'allowed' : MISSING.grant
   if (need === 'self') return 'allowed'
