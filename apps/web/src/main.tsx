@@ -2,13 +2,16 @@ import './style/tokens.css'
 import './style/base.css'
 import './style/shell.css'
 import './style/panels.css'
+import './style/files.css'
 import './style/terminal.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
+import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
 import { followTheme, isDarkNow } from './shell/theme.ts'
 import { PartsContext } from './state/context.ts'
+import { DirtyViews } from './state/dirty-views.ts'
 import { Workbench } from './state/workbench.ts'
 import { TerminalShelf } from './terminals/terminal-shelf.ts'
 
@@ -17,17 +20,21 @@ const terminals = new TerminalShelf(workbench, {
   openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
   isDark: () => isDarkNow(workbench.settings.get().theme),
 })
+const parts = { workbench, terminals, watch: new WorkspaceWatch(), dirty: new DirtyViews() }
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
   // A page that may be shown again keeps its place.
   if (!event.persisted) terminals.leave()
+})
+window.addEventListener('beforeunload', (event) => {
+  if (parts.dirty.views.get().size > 0) event.preventDefault()
 })
 const root = document.querySelector('#root')
 if (root === null) throw new Error('The page has no place to draw in')
 void workbench.open(new AbortController().signal)
 createRoot(root).render(
   <StrictMode>
-    <PartsContext value={{ workbench, terminals }}>
+    <PartsContext value={parts}>
       <App />
     </PartsContext>
   </StrictMode>,

@@ -1,5 +1,68 @@
-import type { ReactElement } from 'react'
+import { useStore } from '@sandwire/react'
+import { type ReactElement, useState } from 'react'
+import { IconButton } from '../shell/icon-button.tsx'
+import { useSandboxName } from '../shell/view-title.ts'
+import { useParts } from '../state/context.ts'
+import { FileActions, type FileQuestion } from './file-actions.tsx'
+import { parentOf, ROOT } from './paths.ts'
+import { Tree } from './tree.tsx'
+import { useTree } from './use-tree.ts'
 
+/** The files of the chosen sandbox. */
 export function FilesPanel(): ReactElement {
-  return <p className="empty">Files</p>
+  const { workbench } = useParts()
+  const current = useStore(workbench.current)
+  const sandboxes = useStore(workbench.sandboxes)
+  const sandbox = sandboxes.is === 'ready' ? sandboxes.value.find(({ id }) => id === current) : undefined
+  if (sandbox === undefined) return <p className="empty">Choose a sandbox to see its files.</p>
+  if (sandbox.access === 'viewer')
+    return <p className="empty">You watch this sandbox; its files are not shared.</p>
+  if (sandbox.state !== 'running')
+    return (
+      <p className="empty">
+        {sandbox.name} is {sandbox.state}. Start it to see its files.
+      </p>
+    )
+  return <Files key={sandbox.id} sandbox={sandbox.id} />
+}
+
+function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
+  const tree = useTree(sandbox)
+  const name = useSandboxName(sandbox)
+  const [question, setQuestion] = useState<FileQuestion>()
+  const [selected, setSelected] = useState<{ path: string; isFolder: boolean }>()
+  const folder = selected === undefined ? ROOT : selected.isFolder ? selected.path : parentOf(selected.path)
+  return (
+    <>
+      <header className="panel-head">
+        <h2>{name}</h2>
+        <IconButton icon="plus" label="New file" onClick={() => setQuestion({ ask: 'newFile', folder })} />
+        <IconButton
+          icon="folder"
+          label="New folder"
+          onClick={() => setQuestion({ ask: 'newFolder', folder })}
+        />
+        <IconButton
+          icon="refresh"
+          label="Look again"
+          onClick={() => void tree.follow({ kind: 'overflow' })}
+        />
+      </header>
+      <Tree
+        sandbox={sandbox}
+        tree={tree}
+        selected={selected?.path}
+        onSelect={(path, isFolder) => setSelected({ path, isFolder })}
+        onAsk={setQuestion}
+      />
+      {question !== undefined && (
+        <FileActions
+          sandbox={sandbox}
+          tree={tree}
+          question={question}
+          onDone={() => setQuestion(undefined)}
+        />
+      )}
+    </>
+  )
 }

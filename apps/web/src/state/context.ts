@@ -1,10 +1,14 @@
 import { createContext, useContext } from 'react'
+import type { WorkspaceWatch } from '../files/workspace-watch.ts'
 import type { TerminalShelf } from '../terminals/terminal-shelf.ts'
+import type { DirtyViews } from './dirty-views.ts'
 import type { Workbench } from './workbench.ts'
 
 export interface Parts {
   readonly workbench: Workbench
   readonly terminals: TerminalShelf
+  readonly watch: WorkspaceWatch
+  readonly dirty: DirtyViews
 }
 
 export const PartsContext = createContext<Parts | undefined>(undefined)

@@ -1,0 +1,124 @@
+import { encodePath } from '@sandwire/protocol'
+import { ApiError, request, requestJson } from './request.ts'
+
+export interface FileEntry {
+  readonly name: string
+  readonly kind: 'file' | 'folder' | 'link' | 'special'
+  readonly size: number
+  readonly mtimeMs: number
+  readonly etag: string
+  /** What a link leads to inside the workspace. */
+  readonly target?: 'file' | 'folder'
+}
+
+export interface FolderListing {
+  readonly entries: readonly FileEntry[]
+  readonly truncated: boolean
+}
+
+type Parameter = string | number | boolean | readonly string[] | undefined
+
+/** Address of something in a sandbox's workspace. Paths may hold any bytes, so they are encoded as such. */
+export function workspaceUrl(
+  sandbox: string,
+  tail: string,
+  parameters: Readonly<Record<string, Parameter>> = {},
+): string {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) => {
+    const values = Array.isArray(value)
+      ? (value as readonly string[])
+      : [value as Exclude<Parameter, readonly string[]>]
+    return values.flatMap((one) => {
+      if (one === undefined || one === false) return []
+      const text = one === true ? '1' : String(one)
+      const encoded = encodePath(text)
+      if (encoded === undefined) throw new ApiError('path_refused', 'This name cannot be sent', 400)
+      return [`${name}=${encoded}`]
+    })
+  })
+  const query = pairs.length === 0 ? '' : `?${pairs.join('&')}`
+  return `/api/workspaces/${encodeURIComponent(sandbox)}/${tail}${query}`
+}
+
+export function listFolder(sandbox: string, path: string): Promise<FolderListing> {
+  return requestJson<FolderListing>(workspaceUrl(sandbox, 'tree', { path }))
+}
+
+export async function makeFolder(sandbox: string, path: string): Promise<void> {
+  await request(workspaceUrl(sandbox, 'mkdir'), { method: 'POST', json: { path } })
+}
+
+export async function renameFile(sandbox: string, from: string, to: string): Promise<void> {
+  await request(workspaceUrl(sandbox, 'rename'), { method: 'POST', json: { from, to } })
+}
+
+export async function removeFile(sandbox: string, path: string): Promise<void> {
+  await request(workspaceUrl(sandbox, 'file', { path, recursive: true }), { method: 'DELETE' })
+}
+
+/** A file as it was at one moment. */
+export interface FileVersion {
+  readonly bytes: Uint8Array
+  readonly etag: string
+}
+
+export async function readFile(sandbox: string, path: string, signal?: AbortSignal): Promise<FileVersion> {
+  const response = await request(
+    workspaceUrl(sandbox, 'file', { path }),
+    signal === undefined ? {} : { signal },
+  )
+  return { bytes: new Uint8Array(await response.arrayBuffer()), etag: response.headers.get('etag') ?? '' }
+}
+
+/** Size and version without the bytes. */
+export async function statFile(
+  sandbox: string,
+  path: string,
+): Promise<{ readonly size: number; readonly etag: string }> {
+  return requestJson(workspaceUrl(sandbox, 'stat', { path }))
+}
+
+/** What must be true of a file for it to be written. */
+export type WriteCondition = { readonly etag: string } | 'new' | 'any'
+
+/** Writes a file whole; throws `file_changed` when it is not what it is believed to be. Answers the new version. */
+export async function writeFile(
+  sandbox: string,
+  path: string,
+  body: string | Blob,
+  condition: WriteCondition,
+): Promise<string> {
+  const headers: Record<string, string> =
+    condition === 'any' ? {} : condition === 'new' ? { 'if-none-match': '*' } : { 'if-match': condition.etag }
+  const answer = await requestJson<{ etag: string }>(workspaceUrl(sandbox, 'file', { path, parents: true }), {
+    method: 'PUT',
+    body,
+    headers: { ...headers, 'content-type': 'application/octet-stream' },
+  })
+  return answer.etag
+}
+
+/** What changed below a folder. */
+export type WatchEvent =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'change'; readonly paths: readonly string[] }
+  /** Something changed, and what is not known. */
+  | { readonly kind: 'overflow' }
+  | { readonly kind: 'lost' }
+
+function pathsOf(data: string): readonly string[] {
+  const parsed = JSON.parse(data) as { paths?: readonly { path: string }[] }
+  return (parsed.paths ?? []).map(({ path }) => path)
+}
+
+/** Tells what changes in a workspace until the returned function is called. The browser reconnects by itself. */
+export function watchFiles(sandbox: string, tell: (event: WatchEvent) => void): () => void {
+  const source = new EventSource(workspaceUrl(sandbox, 'watch', { path: '.', recursive: true }))
+  source.addEventListener('ready', () => tell({ kind: 'ready' }))
+  source.addEventListener('change', (event: MessageEvent<string>) =>
+    tell({ kind: 'change', paths: pathsOf(event.data) }),
+  )
+  source.addEventListener('overflow', () => tell({ kind: 'overflow' }))
+  source.addEventListener('error', () => tell({ kind: 'lost' }))
+  return () => source.close()
+}

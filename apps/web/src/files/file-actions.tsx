@@ -1,0 +1,166 @@
+import { type ReactElement, useState } from 'react'
+import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
+import { reveal } from '../layout/layout.ts'
+import { Confirm } from '../shell/dialog.tsx'
+import { baseName } from '../shell/view-title.ts'
+import { useParts } from '../state/context.ts'
+import type { FileTree } from './file-tree.ts'
+import { NameDialog } from './name-dialog.tsx'
+import { joinPath, parentOf, ROOT } from './paths.ts'
+import { shownName } from './tree-line.tsx'
+import { type Dropped, uploadAll } from './upload.ts'
+
+/** Something about files that needs an answer first. */
+export type FileQuestion =
+  | { readonly ask: 'newFile' | 'newFolder'; readonly folder: string }
+  | { readonly ask: 'rename'; readonly path: string }
+  | { readonly ask: 'moveInto'; readonly path: string; readonly folder: string }
+  | { readonly ask: 'remove'; readonly path: string; readonly isFolder: boolean }
+  | { readonly ask: 'upload'; readonly folder: string; readonly files: readonly Dropped[] }
+
+interface ActionProps {
+  readonly sandbox: string
+  readonly tree: FileTree
+  readonly question: FileQuestion
+  readonly onDone: () => void
+}
+
+/** Asks, does it, and shows what became of it. */
+export function FileActions({ sandbox, tree, question, onDone }: ActionProps): ReactElement {
+  const { workbench } = useParts()
+  const refresh = async (...folders: readonly string[]): Promise<void> => {
+    await Promise.all([...new Set(folders)].map((folder) => tree.load(folder)))
+  }
+  const run = (what: string, act: () => Promise<void>): void => {
+    onDone()
+    void workbench.attempt(what, act)
+  }
+  const move = (from: string, to: string): void =>
+    run(`Cannot move ${shownName(from)}`, async () => {
+      await renameFile(sandbox, from, to)
+      tree.forget(from)
+      await refresh(parentOf(from), parentOf(to))
+    })
+
+  switch (question.ask) {
+    case 'newFile':
+    case 'newFolder': {
+      const isFile = question.ask === 'newFile'
+      const make = (path: string): void =>
+        run(`Cannot make ${shownName(path)}`, async () => {
+          if (isFile) await writeFile(sandbox, path, '', 'new')
+          else await makeFolder(sandbox, path)
+          await refresh(parentOf(path))
+          if (isFile)
+            workbench.changeLayout((layout) =>
+              reveal(layout, { kind: 'file', sandbox, path }, workbench.mint),
+            )
+        })
+      return (
+        <NameDialog
+          title={isFile ? 'New file' : 'New folder'}
+          initial={question.folder === ROOT ? '' : `${question.folder}/`}
+          yes="Make it"
+          onName={make}
+          onClose={onDone}
+        />
+      )
+    }
+    case 'rename':
+      return (
+        <NameDialog
+          title={`Rename or move ${shownName(baseName(question.path))}`}
+          initial={question.path}
+          yes="Move"
+          onName={(to) => move(question.path, to)}
+          onClose={onDone}
+        />
+      )
+    case 'moveInto':
+      return (
+        <Confirm
+          title={`Move ${shownName(baseName(question.path))}?`}
+          yes="Move"
+          onAnswer={(isYes) => {
+            if (isYes) move(question.path, joinPath(question.folder, baseName(question.path)))
+            else onDone()
+          }}
+        >
+          <p>It goes into {question.folder === ROOT ? 'the workspace' : shownName(question.folder)}.</p>
+        </Confirm>
+      )
+    case 'remove':
+      return (
+        <Confirm
+          title={`Delete ${shownName(baseName(question.path))}?`}
+          yes="Delete"
+          isDangerous
+          onAnswer={(isYes) => {
+            if (!isYes) return onDone()
+            run(`Cannot delete ${shownName(question.path)}`, async () => {
+              await removeFile(sandbox, question.path)
+              tree.forget(question.path)
+              await refresh(parentOf(question.path))
+            })
+          }}
+        >
+          <p>
+            {question.isFolder
+              ? 'The folder and everything in it are gone for good.'
+              : 'The file is gone for good.'}
+          </p>
+        </Confirm>
+      )
+    case 'upload':
+      return <Upload sandbox={sandbox} question={question} onDone={onDone} refresh={refresh} />
+  }
+}
+
+function Upload({
+  sandbox,
+  question,
+  onDone,
+  refresh,
+}: {
+  readonly sandbox: string
+  readonly question: Extract<FileQuestion, { ask: 'upload' }>
+  readonly onDone: () => void
+  readonly refresh: (...folders: readonly string[]) => Promise<void>
+}): ReactElement {
+  const { workbench } = useParts()
+  const [replaces, setReplaces] = useState(false)
+  const { files, folder } = question
+  const upload = async (): Promise<void> => {
+    onDone()
+    const count = files.length === 1 ? '1 file' : `${files.length} files`
+    workbench.tell('info', `Uploading ${count}…`)
+    const done = await workbench.attempt('Cannot upload', () =>
+      uploadAll(sandbox, folder, files, { replaces, onProgress: () => undefined }),
+    )
+    await refresh(folder)
+    if (done === undefined) return
+    const skipped = done.skipped.length
+    workbench.tell(
+      'info',
+      skipped === 0 ? `Uploaded ${count}` : `Uploaded, but ${skipped} were there already`,
+    )
+  }
+  return (
+    <Confirm
+      title={
+        files.length === 1 ? `Upload ${shownName(files[0]?.path ?? '')}?` : `Upload ${files.length} files?`
+      }
+      yes="Upload"
+      onAnswer={(isYes) => {
+        if (isYes) void upload()
+        else onDone()
+      }}
+    >
+      <p>Into {folder === ROOT ? 'the workspace' : shownName(folder)}.</p>
+      <label className="check">
+        <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
+        Replace files that are there already
+      </label>
+    </Confirm>
+  )
+}

@@ -1,0 +1,40 @@
+/** Largest file that is opened without a question. */
+export const MAX_EDIT_BYTES = 4 * 1024 * 1024
+/** Largest file that is opened at all. */
+export const MAX_OPEN_BYTES = 32 * 1024 * 1024
+/** As far as a file is looked at to tell text from bytes. */
+const PROBE_BYTES = 8_192
+
+const IMAGES: Readonly<Record<string, string>> = {
+  ...{ png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' },
+  ...{ avif: 'image/avif', bmp: 'image/bmp', ico: 'image/x-icon', svg: 'image/svg+xml' },
+}
+
+/** The type of a picture by its name; undefined when it is none. As the source of an `img`, no picture can run a script. */
+export function imageType(path: string): string | undefined {
+  return IMAGES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
+}
+
+/** The text of a file, or undefined when it is not text in UTF-8. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  if (bytes.subarray(0, PROBE_BYTES).includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    // Another encoding, or no text at all: saving it as text would change it.
+    return undefined
+  }
+}
+
+/** How a file is shown. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`
+  const units = ['KiB', 'MiB', 'GiB', 'TiB']
+  let size = bytes / 1024
+  let unit = 0
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024
+    unit += 1
+  }
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit] ?? ''}`
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'bun:test'
+import { ApiError } from '../api/request.ts'
+import { MAX_EDIT_BYTES, MAX_OPEN_BYTES } from './file-kind.ts'
+import { type FileAccess, OpenFile } from './open-file.ts'
+
+/** A file on a server that checks versions as the real one does. */
+class FakeFile implements FileAccess {
+  text: string | undefined
+  version = 1
+
+  constructor(text: string | undefined) {
+    this.text = text
+  }
+
+  get etag(): string {
+    return `"${this.version}"`
+  }
+
+  change(text: string | undefined): void {
+    this.text = text
+    this.version += 1
+  }
+
+  async stat(): Promise<{ size: number; etag: string }> {
+    if (this.text === undefined) throw new ApiError('file_not_found', 'no such file', 404)
+    return { size: this.text.length, etag: this.etag }
+  }
+
+  async read(): Promise<{ bytes: Uint8Array; etag: string }> {
+    const { etag } = await this.stat()
+    return { bytes: new TextEncoder().encode(this.text), etag }
+  }
+
+  async write(text: string, condition: { etag: string } | 'new' | 'any'): Promise<string> {
+    const isGood =
+      condition === 'any' ||
+      (condition === 'new'
+        ? this.text === undefined
+        : this.text !== undefined && condition.etag === this.etag)
+    if (!isGood) throw new ApiError('file_changed', 'changed', 412)
+    this.change(text)
+    return this.etag
+  }
+}
+
+async function open(text: string | undefined, path = 'a.txt'): Promise<{ disk: FakeFile; file: OpenFile }> {
+  const disk = new FakeFile(text)
+  const file = new OpenFile(disk, path)
+  await file.load()
+  return { disk, file }
+}
+
+describe('a text', () => {
+  test('is read, changed and saved', async () => {
+    const { disk, file } = await open('one')
+    expect(file.isDirty).toBe(false)
+    file.edited('two')
+    expect(file.isDirty).toBe(true)
+    await file.save()
+    expect([disk.text, file.isDirty]).toEqual(['two', false])
+  })
+
+  test('is taken over when it changed underneath and nothing was typed', async () => {
+    const { disk, file } = await open('one')
+    disk.change('theirs')
+    await file.refresh()
+    expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
+  })
+
+  test('is never written over a version that was not seen', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change('theirs')
+    await file.save()
+    expect(disk.text).toBe('theirs')
+    expect(file.state.get()).toMatchObject({ is: 'text', base: 'one', theirs: { text: 'theirs' } })
+    expect(file.isDirty).toBe(true)
+  })
+
+  test('replaces theirs once the person says so, and only the version they saw', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change('theirs')
+    await file.refresh()
+    disk.change('theirs again')
+    await file.keepMine()
+    expect(disk.text).toBe('theirs again')
+    expect(file.state.get()).toMatchObject({ theirs: { text: 'theirs again' } })
+    await file.keepMine('both')
+    expect(disk.text).toBe('both')
+    expect(file.state.get()).toMatchObject({ is: 'text', base: 'both' })
+  })
+
+  test('gives way to theirs', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change('theirs')
+    await file.refresh()
+    file.takeTheirs()
+    expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
+    expect(file.isDirty).toBe(false)
+  })
+
+  test('that was removed can be written again or let go', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change(undefined)
+    await file.save()
+    expect(file.state.get()).toMatchObject({ theirs: 'gone' })
+    await file.keepMine()
+    expect(disk.text).toBe('mine')
+  })
+
+  test('that changed to what is in the editor is no conflict', async () => {
+    const { disk, file } = await open('one')
+    file.edited('same')
+    disk.change('same')
+    await file.refresh()
+    expect(file.state.get()).toMatchObject({ is: 'text', base: 'same' })
+    expect(file.isDirty).toBe(false)
+  })
+})
+
+describe('what is no text', () => {
+  test('is shown as bytes or as a picture', async () => {
+    expect((await open('a\0b')).file.state.get()).toMatchObject({ is: 'binary', sizeBytes: 3 })
+    expect((await open('a\0b', 'x.png')).file.state.get()).toMatchObject({ is: 'image', type: 'image/png' })
+  })
+
+  test('is missing', async () => {
+    expect((await open(undefined)).file.state.get()).toMatchObject({ is: 'failed', isMissing: true })
+  })
+})
+
+test('a large file is asked about, a huge one is not opened', async () => {
+  const { file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
+  expect(file.state.get()).toMatchObject({ is: 'large', canOpen: true })
+  await file.load(true)
+  expect(file.state.get()).toMatchObject({ is: 'text' })
+  const huge = new OpenFile(
+    {
+      stat: async () => ({ size: MAX_OPEN_BYTES + 1, etag: '' }),
+      read: fail,
+      write: fail,
+    },
+    'a',
+  )
+  await huge.load(true)
+  expect(huge.state.get()).toMatchObject({ is: 'large', canOpen: false })
+})
+
+function fail(): never {
+  throw new Error('not asked for')
+}

@@ -1,0 +1,147 @@
+import { useStore } from '@sandwire/react'
+import { type KeyboardEvent, type ReactElement, useRef, useState } from 'react'
+import { reveal } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import type { FileQuestion } from './file-actions.tsx'
+import { Menu, type MenuItem } from './file-menu.tsx'
+import { type FileTree, linesOf, type TreeLine } from './file-tree.ts'
+import { parentOf, ROOT } from './paths.ts'
+import { TreeRow } from './tree-line.tsx'
+import { downloadUrl, readDropped } from './upload.ts'
+
+/** Lines that are drawn at most; what is below them is there after folders are closed. */
+const MAX_LINES = 5_000
+
+interface OpenMenu {
+  readonly x: number
+  readonly y: number
+  readonly line: TreeLine
+}
+
+function download(url: string, name: string): void {
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+}
+
+/** Files and folders as a tree, for mouse and keyboard. */
+export function Tree({
+  sandbox,
+  tree,
+  selected,
+  onSelect,
+  onAsk,
+}: {
+  readonly sandbox: string
+  readonly tree: FileTree
+  readonly selected: string | undefined
+  readonly onSelect: (path: string, isFolder: boolean) => void
+  readonly onAsk: (question: FileQuestion) => void
+}): ReactElement {
+  const { workbench } = useParts()
+  const element = useRef<HTMLDivElement>(null)
+  const state = useStore(tree.state)
+  const [menu, setMenu] = useState<OpenMenu>()
+  const [isDropping, setDropping] = useState(false)
+  const lines = linesOf(state).slice(0, MAX_LINES)
+  const root = state.folders[ROOT]
+
+  const open = ({ path, isFolder }: TreeLine): void => {
+    if (isFolder) void tree.toggle(path)
+    else workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
+  }
+  const drop = (folder: string, transfer: DataTransfer): void => {
+    setDropping(false)
+    const moved = transfer.getData('application/x-sandwire-path')
+    if (moved !== '') {
+      if (parentOf(moved) !== folder && moved !== folder) onAsk({ ask: 'moveInto', path: moved, folder })
+      return
+    }
+    void readDropped(transfer).then((files) => {
+      if (files.length > 0) onAsk({ ask: 'upload', folder, files })
+    })
+  }
+  const itemsFor = (line: TreeLine): readonly MenuItem[] => {
+    const { path, isFolder } = line
+    const folder = isFolder ? path : parentOf(path)
+    return [
+      { label: 'Open', run: () => open(line) },
+      { label: 'New file…', run: () => onAsk({ ask: 'newFile', folder }) },
+      { label: 'New folder…', run: () => onAsk({ ask: 'newFolder', folder }) },
+      { label: 'Rename or move…', run: () => onAsk({ ask: 'rename', path }) },
+      {
+        label: isFolder ? 'Download as tar' : 'Download',
+        run: () =>
+          download(
+            downloadUrl(sandbox, path, isFolder),
+            isFolder ? `${line.entry.name}.tar` : line.entry.name,
+          ),
+      },
+      { label: 'Delete…', isDangerous: true, run: () => onAsk({ ask: 'remove', path, isFolder }) },
+    ]
+  }
+  const focusLine = (at: number): void => {
+    element.current?.querySelectorAll<HTMLElement>('[role=treeitem]')[at]?.focus()
+  }
+  const onKey = (event: KeyboardEvent, line: TreeLine, at: number): void => {
+    const { path, isFolder, isOpen } = line
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowDown: () => focusLine(at + 1),
+      ArrowUp: () => focusLine(at - 1),
+      ArrowRight: () => (isFolder && !isOpen ? void tree.toggle(path) : focusLine(at + 1)),
+      ArrowLeft: () => {
+        if (isFolder && isOpen) void tree.toggle(path)
+        else focusLine(lines.findIndex((other) => other.path === parentOf(path)))
+      },
+      F2: () => onAsk({ ask: 'rename', path }),
+      Delete: () => onAsk({ ask: 'remove', path, isFolder }),
+    }
+    const action = actions[event.key]
+    if (action === undefined) return
+    event.preventDefault()
+    action()
+  }
+
+  if (root === undefined || root.is === 'loading') return <p className="empty">Loading the files…</p>
+  if (root.is === 'failed') return <p className="empty">{root.message}</p>
+  return (
+    <div
+      ref={element}
+      role="tree"
+      aria-label="Files"
+      className={`tree ${isDropping ? 'dropping' : ''}`}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setDropping(true)
+      }}
+      onDragLeave={() => setDropping(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        drop(ROOT, event.dataTransfer)
+      }}
+    >
+      {lines.length === 0 && (
+        <p className="empty">No files yet. Drop some here, or make one in a terminal.</p>
+      )}
+      {lines.map((line, at) => (
+        <TreeRow
+          key={line.path}
+          line={line}
+          isSelected={selected === line.path || (selected === undefined && at === 0)}
+          onOpen={() => open(line)}
+          onSelect={() => onSelect(line.path, line.isFolder)}
+          onKey={(event) => onKey(event, line, at)}
+          onMenu={(x, y) => setMenu({ x, y, line })}
+          onDropOn={(transfer) => drop(line.isFolder ? line.path : parentOf(line.path), transfer)}
+        />
+      ))}
+      {(root.truncated || lines.length === MAX_LINES) && (
+        <p className="tree-note dim">There is more than is shown.</p>
+      )}
+      {menu !== undefined && (
+        <Menu x={menu.x} y={menu.y} items={itemsFor(menu.line)} onClose={() => setMenu(undefined)} />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,63 @@
+import { workspaceUrl, writeFile } from '../api/workspace.ts'
+import { joinPath } from './paths.ts'
+
+/** A file to upload and where it goes, from the folder that it was dropped on. */
+export interface Dropped {
+  readonly path: string
+  readonly file: File
+}
+
+function readEntries(reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> {
+  return new Promise((resolve, reject) => reader.readEntries(resolve, reject))
+}
+
+async function filesOf(entry: FileSystemEntry, folder: string): Promise<readonly Dropped[]> {
+  const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, reject),
+    )
+    return [{ path, file }]
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader()
+  const found: Dropped[] = []
+  // A reader gives some at a time, and none at the end.
+  for (let entries = await readEntries(reader); entries.length > 0; entries = await readEntries(reader))
+    for (const child of entries) found.push(...(await filesOf(child, path)))
+  return found
+}
+
+/** Everything that was dropped, folders with what is in them. It must be called while the drop is told. */
+export async function readDropped(transfer: DataTransfer): Promise<readonly Dropped[]> {
+  const entries = [...transfer.items].flatMap((item) => {
+    const entry = item.webkitGetAsEntry()
+    return entry === null ? [] : [entry]
+  })
+  return (await Promise.all(entries.map((entry) => filesOf(entry, '')))).flat()
+}
+
+/** Uploads files one after the other. Nothing that is there already is written over unless `replaces` says so. */
+export async function uploadAll(
+  sandbox: string,
+  folder: string,
+  files: readonly Dropped[],
+  { replaces, onProgress }: { readonly replaces: boolean; readonly onProgress: (done: number) => void },
+): Promise<{ readonly skipped: readonly string[] }> {
+  const skipped: string[] = []
+  for (const [at, { path, file }] of files.entries()) {
+    onProgress(at)
+    try {
+      await writeFile(sandbox, joinPath(folder, path), file, replaces ? 'any' : 'new')
+    } catch (caught) {
+      const isThere = caught instanceof Error && 'code' in caught && caught.code === 'file_changed'
+      if (!isThere) throw caught
+      skipped.push(path)
+    }
+  }
+  return { skipped }
+}
+
+/** Where a folder or file comes from as a download: a folder comes as a tar archive. */
+export function downloadUrl(sandbox: string, path: string, isFolder: boolean): string {
+  return workspaceUrl(sandbox, isFolder ? 'archive' : 'file', { path })
+}

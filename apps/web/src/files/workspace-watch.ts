@@ -1,0 +1,38 @@
+import { type WatchEvent, watchFiles } from '../api/workspace.ts'
+
+type Tell = (event: WatchEvent) => void
+
+interface Watch {
+  readonly listeners: Set<Tell>
+  readonly stop: () => void
+}
+
+/** One watch per sandbox for everybody on the page who wants to know. */
+export class WorkspaceWatch {
+  readonly #watches = new Map<string, Watch>()
+
+  /** Tells of changes in a sandbox's workspace until the returned function is called. */
+  subscribe(sandbox: string, tell: Tell): () => void {
+    let watch = this.#watches.get(sandbox)
+    if (watch === undefined) {
+      const listeners = new Set<Tell>()
+      watch = {
+        listeners,
+        stop: watchFiles(sandbox, (event) => {
+          for (const listener of [...listeners]) listener(event)
+        }),
+      }
+      this.#watches.set(sandbox, watch)
+    }
+    watch.listeners.add(tell)
+    return () => this.#leave(sandbox, tell)
+  }
+
+  #leave(sandbox: string, tell: Tell): void {
+    const watch = this.#watches.get(sandbox)
+    watch?.listeners.delete(tell)
+    if (watch === undefined || watch.listeners.size > 0) return
+    watch.stop()
+    this.#watches.delete(sandbox)
+  }
+}
