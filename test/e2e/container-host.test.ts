@@ -188,6 +188,18 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await server.run(sandbox, 'ls; echo fresh')).toBe('fresh\n')
   })
 
+  test('start again after an engine that was started anew, however often they are asked to', async () => {
+    const name = await create('orphan')
+    // As such an engine leaves them.
+    await containers.engine.docker('kill', `${name}-proxy`, name)
+    await eventually(async () => (await server.glance('orphan'))?.['state'] === 'stopped', {
+      what: 'the end to be told',
+      ...TOLD_WITHIN,
+    })
+    const ask = (): Promise<string> => server.run('orphan', 'echo fresh').catch(String)
+    await eventually(async () => (await ask()) === 'fresh\n', { what: 'a start', ...WAIT })
+  })
+
   test('outlive a workerd that is killed while output flows, of which no byte is lost', async () => {
     const name = await create('survivor')
     const startedAt = await inspect(name, '{{.State.StartedAt}}')

@@ -37,6 +37,7 @@ function open(options: OpenOptions = {}) {
   const store = new ContainerStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
   const networks: NetworkSpec[] = []
   let lost = 0
+  let stuck = 0
   let nowMs = 0
   let epochs = 0
   const provider = new ContainerProvider({
@@ -49,8 +50,9 @@ function open(options: OpenOptions = {}) {
     mintEpoch: () => `epoch-${(epochs += 1)}`,
     hold: (work) => void work.catch(() => undefined),
     onLost: () => void (lost += 1),
+    onStuck: () => void (stuck += 1),
   })
-  return { provider, engine, database, store, networks, lost: () => lost }
+  return { provider, engine, database, store, networks, lost: () => lost, stuck: () => stuck }
 }
 
 providerContract('container', async () => {
@@ -113,7 +115,7 @@ describe('the container provider', () => {
   })
 
   test('says how a container ended that did not get as far as sandboxd', async () => {
-    const { provider, engine } = open()
+    const { provider, engine, stuck } = open()
     engine.deafLooks = Number.POSITIVE_INFINITY
     engine.endsWith = 64
     expect(await rejectionOf(provider.start(specOf()))).toMatchObject({
@@ -121,6 +123,15 @@ describe('the container provider', () => {
       message: 'The sandbox ended while it was starting: exit_64',
     })
     expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'exit_64' })
+    expect(stuck()).toBe(0)
+  })
+
+  test('asks for another object when the engine cannot even say how a container ended', async () => {
+    const { provider, engine, stuck } = open()
+    engine.deafLooks = Number.POSITIVE_INFINITY
+    engine.endsWith = null
+    expect(await rejectionOf(provider.start(specOf()))).toMatchObject({ code: 'sandbox_failed' })
+    expect(stuck()).toBe(1)
   })
 
   test('says how a container ended that nobody asked to, and tells', async () => {

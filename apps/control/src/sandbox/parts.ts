@@ -40,6 +40,8 @@ const RETRY_MS = 5_000
 const UNTOLD_MS = 60_000
 /** How long rows gather before the account is told: each time costs it a write, which whoever asks it waits for. */
 const TELL_AFTER_MS = 250
+/** How long an object lives on that can start no container. */
+const STUCK_MS = 250
 /** Between two alarms at least. */
 const MIN_PAUSE_MS = 250
 /** How long an account may take to write down what it is told, or to answer. */
@@ -60,6 +62,8 @@ export async function openParts(
     hold: (work) => ctx.waitUntil(work),
     // The alarm finds out what became of it, and tells.
     onLost: () => ctx.waitUntil(wakeUp.by(nowMs())),
+    // The next object gets a new look at the engine. Who asked is answered first.
+    onStuck: () => ctx.waitUntil(sleep(STUCK_MS).then(() => ctx.abort('The container cannot be started'))),
   })
   const { signer } = await keys()
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))

@@ -37,6 +37,7 @@ export class Held extends DurableObject {
       mintEpoch: () => crypto.randomUUID(),
       hold: (work) => ctx.waitUntil(work),
       onLost: () => undefined,
+      onStuck: () => undefined,
     })
   }
 

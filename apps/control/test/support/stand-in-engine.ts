@@ -9,8 +9,8 @@ export class StandInEngine implements Engine {
   destroys = 0
   /** Looks that fail before sandboxd listens. */
   deafLooks = 0
-  /** Exit of a container that ends at the first look, before its end is told. */
-  endsWith: number | undefined
+  /** Exit of a container that ends at the first look, before its end is told; null: none is told. */
+  endsWith: number | null | undefined
   /** Whether it ends when it is asked to. */
   isObedient = true
   readonly requests: string[] = []
@@ -58,7 +58,7 @@ export class StandInEngine implements Engine {
   }
 
   /** As an engine does: it is seen not to run before it is told why. */
-  #endSoon(code: number): void {
+  #endSoon(code: number | null): void {
     this.running = false
     const { reject } = this.#ending
     setTimeout(() => reject(Object.assign(new Error('It ended'), { exitCode: code })), 0)

@@ -37,6 +37,8 @@ export interface ContainerProviderDependencies {
   readonly hold: (work: Promise<unknown>) => void
   /** The container ended although nobody asked it to. */
   readonly onLost: () => void
+  /** The engine did not even say how the container ended; it may have lost sight of what it needs, for as long as this object lives. */
+  readonly onStuck: () => void
 }
 
 const late = (): Error => new Error('It does not end')
@@ -177,7 +179,9 @@ export class ContainerProvider implements Provider {
   /** What there is to say of a container that never got as far as sandboxd. */
   async #endedEarly(): Promise<SandwireError> {
     await within(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
-    const how = this.#deps.store.read()?.end ?? ''
+    const { store, onStuck } = this.#deps
+    const how = store.read()?.end ?? ''
+    if (how === 'lost') onStuck()
     const why = how === '' ? '' : `: ${how}`
     return new SandwireError('sandbox_failed', `The sandbox ended while it was starting${why}`)
   }

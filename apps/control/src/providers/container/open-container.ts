@@ -12,17 +12,18 @@ export interface ObjectPlace extends Surroundings<Fetcher> {
   readonly store: ContainerStore
   readonly hold: (work: Promise<unknown>) => void
   readonly onLost: () => void
+  readonly onStuck: () => void
 }
 
 /** The provider of an object's own container. */
 export function openContainer(
-  { container, store, hold, onLost, ...around }: ObjectPlace,
+  { container, store, hold, onLost, onStuck, ...around }: ObjectPlace,
   { nowMs, sleep }: { readonly nowMs: () => number; readonly sleep: (ms: number) => Promise<void> },
 ): Provider {
   if (container === undefined)
     throw new SandwireError('provider_unavailable', 'Cannot make sandboxes: this server has no containers')
   return new ContainerProvider({
-    ...{ engine: container, store, nowMs, sleep, hold, onLost },
+    ...{ engine: container, store, nowMs, sleep, hold, onLost, onStuck },
     hasInternet: around.hasInternet,
     openNetwork: (network) => openNetwork(container, network, around),
     mintEpoch: () => crypto.randomUUID(),
