@@ -40,9 +40,24 @@ export function typeOf(headers: Headers): string {
   return (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Length that a message says its body has; undefined when it says none, NaN when that is no number. */
-export function lengthOf(headers: Headers): number | undefined {
-  const text = headers.get('content-length')
+/** Header in which sandboxd says how large a whole file is: what it streams has no length of its own. */
+const SIZE_HEADER = 'sandwire-size'
+
+/** How long an answer is: as it says, or as long as the part of a file that it is; undefined when nothing tells. */
+export function answerLength(status: number, headers: Headers): number | undefined {
+  const said = lengthOf(headers)
+  if (said !== undefined) return said
+  if (status === 200) return toLength(headers.get(SIZE_HEADER))
+  const [, from, to] = /^bytes ([0-9]{1,15})-([0-9]{1,15})\//.exec(headers.get('content-range') ?? '') ?? []
+  return from === undefined || to === undefined ? undefined : Number(to) - Number(from) + 1
+}
+
+function toLength(text: string | null): number | undefined {
   if (text === null) return undefined
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
+}
+
+/** Length that a message says its body has; undefined when it says none, NaN when that is no number. */
+export function lengthOf(headers: Headers): number | undefined {
+  return toLength(headers.get('content-length'))
 }

@@ -23,11 +23,24 @@ export interface Answer {
   readonly type: string
   /** With it a browser stores it and never shows it. */
   readonly isDownload: boolean
+  /**
+   * Whether how it ends can be seen in it: by its last line or block. workerd ends an answer of unknown length that breaks off
+   * like a whole one, so what has no such end needs a length.
+   */
+  readonly hasEnd: boolean
   readonly maxBytes: number
 }
 
-export const JSON_ANSWER: Answer = { type: 'application/json', isDownload: false, maxBytes: 64 * MIB }
-export const FILE: Answer = { type: 'application/octet-stream', isDownload: true, maxBytes: 1024 * GIB }
-export const TAR: Answer = { type: 'application/x-tar', isDownload: true, maxBytes: 64 * GIB }
-export const EVENTS: Answer = { type: 'text/event-stream', isDownload: false, maxBytes: 256 * MIB }
-export const LINES: Answer = { type: 'application/x-ndjson', isDownload: false, maxBytes: 256 * MIB }
+const SHOWN = { isDownload: false, hasEnd: true } as const
+
+export const JSON_ANSWER: Answer = { ...SHOWN, type: 'application/json', maxBytes: 64 * MIB }
+export const EVENTS: Answer = { ...SHOWN, type: 'text/event-stream', maxBytes: 256 * MIB }
+export const LINES: Answer = { ...SHOWN, type: 'application/x-ndjson', maxBytes: 256 * MIB }
+export const TAR: Answer = {
+  ...{ type: 'application/x-tar', isDownload: true, hasEnd: true },
+  maxBytes: 64 * GIB,
+}
+export const FILE: Answer = {
+  ...{ type: 'application/octet-stream', isDownload: true, hasEnd: false },
+  maxBytes: 1024 * GIB,
+}

@@ -47,12 +47,14 @@ function isPrintable(text: string): boolean {
 
 /** What is at a path instead of what a request was made for. */
 const current = z.object({
-  etag: z.string().max(200).nullable().exactOptional(),
+  kind: z.enum(['file', 'folder', 'link', 'special']).exactOptional(),
   size: z.int().min(0).exactOptional(),
+  mode: z.int().min(0).exactOptional(),
   mtimeMs: z.number().exactOptional(),
+  etag: z.string().max(200).refine(isPrintable).exactOptional(),
 })
 const newerError = z.object({
-  error: z.object({ code: z.string(), message: z.string(), current: current.exactOptional() }),
+  error: z.object({ code: z.string(), message: z.string(), current: current.nullable().exactOptional() }),
 })
 const contractError = z.object({ detail: z.string() })
 const fault = z.object({

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { answerHeaders, lengthOf, typeOf } from '../gateway/headers.ts'
+import { answerHeaders, answerLength, typeOf } from '../gateway/headers.ts'
 import { passBytes } from '../gateway/pass-bytes.ts'
 import { findRoute, type GatewayRoute } from '../gateway/table.ts'
 import { CODE_HEADER } from '../http/respond.ts'
@@ -174,7 +174,8 @@ export class SandboxWorkspace {
     { answer, speaks }: GatewayRoute,
     { response, transfer }: Answered,
   ): Promise<Response> {
-    const { status, headers, body } = response
+    const { status, headers } = response
+    const body: ReadableStream<Uint8Array> | null = response.body
     if (!GOOD.has(status)) {
       const told = await readTold(response, { speaks, isHead: call.isHead })
       if (told.kind === 'error') throw told.error
@@ -182,10 +183,11 @@ export class SandboxWorkspace {
       const code = { [CODE_HEADER]: told.code, [WHOLE_HEADER]: '1' }
       return Response.json(told.body(call.requestId), { status, headers: code })
     }
-    const length = lengthOf(headers)
+    const length = answerLength(status, headers)
     const hasBody = body !== null && status !== 204 && status !== 304
-    const isFit = !hasBody || (typeOf(headers) === answer.type && !headers.has('content-encoding'))
-    if (!isFit || !((length ?? 0) <= answer.maxBytes)) {
+    const isWhole = length === undefined ? answer.hasEnd : length >= 0 && length <= answer.maxBytes
+    const isPlain = typeOf(headers) === answer.type && !headers.has('content-encoding')
+    if (hasBody && !(isWhole && isPlain)) {
       await body?.cancel()
       throw broken()
     }

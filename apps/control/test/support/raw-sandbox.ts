@@ -3,10 +3,13 @@ import type { Birthplace } from './stand-in-host.ts'
 
 const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 })
 
-/** A sandbox that answers attaches with whatever bytes a test gives it, and echoes everything after. */
+/** A sandbox that answers attaches and requests about files with whatever bytes a test gives it. */
 export class RawSandbox implements Birthplace, AsyncDisposable {
   /** Sent in answer to an attach. */
   answer = ''
+  /** Sent in answer to a request about files, after which its connection ends. */
+  filesAnswer = ''
+  filesAsked = 0
   /** Attaches that were answered. */
   attaches = 0
   #server: Bun.UnixSocketListener<undefined> | undefined
@@ -24,6 +27,10 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
           else if (text.startsWith('GET /attach')) {
             this.attaches += 1
             socket.write(this.answer)
+          } else if (/^[A-Z]+ \/workspace\//.test(text)) {
+            this.filesAsked += 1
+            socket.write(this.filesAnswer)
+            socket.end()
           } else socket.write(bytes)
         },
       },

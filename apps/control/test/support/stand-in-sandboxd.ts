@@ -34,6 +34,8 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
   activity: unknown = { attachments: 0, sessions: [], exits: [] }
   /** Answers instead of the sandbox while set; undefined falls through. */
   intercept: Intercept | undefined
+  /** Answers requests about files whose token was good. */
+  files: ((request: Request) => Promise<Response>) | undefined
   /** Headers of every 101, as a sandbox that is up to no good might send them. */
   socketHeaders: Record<string, string> = {}
   /** Sessions that were started. */
@@ -94,6 +96,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     if (url.pathname === '/__meta/version') return Response.json(this.version)
     if (url.pathname === '/activity') return Response.json(this.activity)
     if (url.pathname === '/attachments/close') return Response.json({ closed: 0 })
+    if (url.pathname.startsWith('/workspace/') && this.files !== undefined) return this.files(request)
     const [, named = ''] = /^\/sessions\/([^/]+)$/.exec(url.pathname) ?? []
     if (this.sessions.has(named)) return Response.json(factsOf(named))
     if (url.pathname === '/attach' && this.#upgrade(request, server, claims?.session)) return undefined

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { OPEN_MS } from '../src/providers/breaker.ts'
+import { type RunningControl, startControl } from './support/control.ts'
+import { RawSandbox } from './support/raw-sandbox.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const W = '/api/workspaces/dev'
+const TIMEOUT_MS = 30_000
+
+/** Nobody waits here as long as people do. */
+function hurry(script: string): string {
+  return script.replace('FILE_ANSWER_MS = 20000', 'FILE_ANSWER_MS = 400')
+}
+
+async function codeOf(response: Response): Promise<string> {
+  const { error } = Object(await response.json())
+  return `${response.status} ${String(Object(error).code)}`
+}
+
+async function makeSandbox(control: RunningControl, name: string): Promise<void> {
+  const made = await control.fetch('/api/sandboxes', { method: 'POST', json: { name } })
+  expect(made.status).toBe(201)
+}
+
+/** What `/readyz` says of workspaces. */
+async function breakersOf(control: RunningControl): Promise<unknown> {
+  const body = Object(await (await control.fetch('/readyz')).json())
+  return Object(body.dependencies).workspaces
+}
+
+describe('a sandbox that does not answer about its files', () => {
+  let sandboxes: StandInSandboxes
+  let control: RunningControl
+  let asked = 0
+  let answer: (request: Request) => Promise<Response> = async () => Response.json({})
+  beforeAll(async () => {
+    sandboxes = new StandInSandboxes()
+    sandboxes.files = (request) => {
+      asked += 1
+      return answer(request)
+    }
+    control = await startControl({ birthplace: sandboxes, alter: hurry })
+    await makeSandbox(control, 'dev')
+    await makeSandbox(control, 'other')
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  test(
+    'is late, then left alone for a while, and used again when it answers; others are not held up',
+    async () => {
+      const { promise: never, resolve } = Promise.withResolvers<Response>()
+      answer = () => never
+      const late = await Promise.all(Array.from({ length: 5 }, () => control.fetch(`${W}/stat?path=a`)))
+      expect(await Promise.all(late.map(codeOf))).toEqual(Array(5).fill('504 timed_out'))
+      const before = asked
+      const refused = await control.fetch(`${W}/stat?path=a`)
+      expect(refused.headers.get('retry-after')).toBe('1')
+      expect(await codeOf(refused)).toBe('503 workspace_unavailable')
+      expect(asked).toBe(before)
+      expect(await breakersOf(control)).toEqual({ breaker: 'open', open: 1 })
+      const contract = await control.fetch('/api/tree?sandbox=dev')
+      expect([contract.status, Object.keys(Object(await contract.json()))]).toEqual([503, ['detail']])
+      answer = async () => Response.json({})
+      resolve(Response.json({}))
+      expect((await control.fetch('/api/workspaces/other/stat?path=a')).status).toBe(200)
+      await eventually(async () => (await control.fetch(`${W}/stat?path=a`)).status === 200, {
+        what: 'it to be tried again',
+        timeoutMs: 5 * OPEN_MS,
+      })
+      expect(await breakersOf(control)).toEqual({ breaker: 'closed', open: 0 })
+    },
+    TIMEOUT_MS,
+  )
+
+  test('counts as away when it says so, and not when it only fails at something', async () => {
+    answer = async () => Response.json({ error: { code: 'internal', message: 'RAW' } }, { status: 500 })
+    for (let times = 0; times < 10; times += 1)
+      expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('502 sandbox_unreachable')
+    expect(await breakersOf(control)).toEqual({ breaker: 'closed', open: 0 })
+    answer = async () => new Response('RAW', { status: 503 })
+    expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('503 workspace_unavailable')
+    answer = async () => Response.json({})
+    expect((await control.fetch(`${W}/stat?path=a`)).status).toBe(200)
+  })
+})
+
+describe('a sandbox whose connections break', () => {
+  let sandbox: RawSandbox
+  let control: RunningControl
+  beforeAll(async () => {
+    sandbox = new RawSandbox()
+    control = await startControl({ birthplace: sandbox })
+    await makeSandbox(control, 'dev')
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandbox[Symbol.asyncDispose]()
+  })
+
+  test('before an answer is asked again for what reads, and once for what changes', async () => {
+    sandbox.filesAnswer = ''
+    sandbox.filesAsked = 0
+    expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('503 workspace_unavailable')
+    expect(sandbox.filesAsked).toBeGreaterThan(1)
+    sandbox.filesAsked = 0
+    const put = await control.fetch(`${W}/file?path=a`, { method: 'PUT', body: 'x' })
+    expect(await codeOf(put)).toBe('503 workspace_unavailable')
+    expect(sandbox.filesAsked).toBe(1)
+    sandbox.filesAsked = 0
+    const removed = await control.fetch(`${W}/file?path=a`, { method: 'DELETE' })
+    expect(await codeOf(removed)).toBe('503 workspace_unavailable')
+    expect(sandbox.filesAsked).toBe(1)
+  })
+
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n'
+  test.each([
+    ['with a length', `${head}Content-Length: 1000\r\n\r\nabc`],
+    ['in chunks', `${head}sandwire-size: 1000\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n`],
+    [
+      'in chunks that end too soon',
+      `${head}sandwire-size: 1000\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
+    ],
+  ])('in the middle of a file never look like its end (%s)', async (_, answer) => {
+    sandbox.filesAnswer = answer
+    // Its breaker may be open from what was asked before.
+    const response = await eventually(
+      async () => {
+        const tried = await control.fetch(`${W}/file?path=a`)
+        return tried.status === 200 ? tried : undefined
+      },
+      { what: 'an answer', timeoutMs: 5 * OPEN_MS },
+    )
+    expect(response.headers.get('content-length')).toBe('1000')
+    const read = await response.arrayBuffer().then(
+      ({ byteLength }) => byteLength,
+      () => 'broken',
+    )
+    expect(read).toBe('broken')
+  })
+})
+
+test('a sandbox that is gone is stopped for whoever asks about its files, and is not started', async () => {
+  await using sandboxes = new StandInSandboxes()
+  await using control = await startControl({ birthplace: sandboxes })
+  await makeSandbox(control, 'dev')
+  const [id = ''] = control.host.sandboxes.keys()
+  control.host.sandboxes.set(id, { id, state: 'stopped' })
+  await sandboxes.stop(id)
+  expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('409 sandbox_stopped')
+  expect(sandboxes.starts).toBe(1)
+})

@@ -1,0 +1,452 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { type RunningControl, startControl } from './support/control.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const W = '/api/workspaces/dev'
+const MIB = 1024 * 1024
+
+/** A request about files as the sandbox saw it. */
+interface Seen {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+let sandboxes: StandInSandboxes
+let control: RunningControl
+let ann: Person
+const seen: Seen[] = []
+/** What the sandbox answers to requests about files. */
+let answer: (request: Request) => Response | Promise<Response> = () => Response.json({})
+
+/** Serves after the token was checked as sandboxd does: only what passes is seen. */
+async function serve(request: Request): Promise<Response> {
+  const { pathname, search } = new URL(request.url)
+  const isUpload = request.method === 'PUT' && pathname !== '/workspace/archive'
+  seen.push({
+    method: request.method,
+    path: pathname + search,
+    headers: Object.fromEntries(request.headers),
+    body: isUpload || request.method === 'POST' ? await request.text() : '',
+  })
+  return answer(request)
+}
+
+beforeAll(async () => {
+  sandboxes = new StandInSandboxes()
+  sandboxes.files = serve
+  const limits = { workspaceCostPerMinutePerUser: 1_000 }
+  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  ann = await Person.named(control, 'ann')
+  expect((await ann.post('/api/sandboxes', { name: 'dev' })).status).toBe(201)
+})
+afterEach(() => {
+  answer = () => Response.json({})
+  seen.length = 0
+})
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+function send(method: string, route: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { host: `localhost:${control.port}`, authorization: `Bearer ${ann.bearer}` }
+  return fetch(`http://127.0.0.1:${control.port}${route}`, {
+    ...init,
+    method,
+    headers: { ...headers, ...Object.fromEntries(new Headers(init.headers)) },
+    redirect: 'manual',
+  })
+}
+
+/** Bytes that come as long as somebody reads. */
+function endless(chunk: string, onCancel: () => void): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setInterval> | undefined
+  return new ReadableStream({
+    start(controller) {
+      timer = setInterval(() => controller.enqueue(new TextEncoder().encode(chunk)), 20)
+    },
+    cancel() {
+      clearInterval(timer)
+      onCancel()
+    },
+  })
+}
+
+const EVENTS = { headers: { 'content-type': 'text/event-stream' } }
+const BYTES = { 'content-type': 'application/octet-stream' }
+
+describe('a request about files', () => {
+  test('reaches the sandbox with the bytes of its path, a token of its own, and nothing else of the caller (threat T46)', async () => {
+    const cookie = { cookie: 'a=b', 'x-forwarded-for': '1.2.3.4', 'x-sandwire-call': '{}', te: 'trailers' }
+    const response = await send('GET', `${W}/stat?path=a%FF%2Fb`, {
+      headers: { ...cookie, range: 'bytes=0-3' },
+    })
+    expect(response.status).toBe(200)
+    const [one] = seen
+    expect(one).toMatchObject({ method: 'GET', path: '/workspace/stat?path=a%FF%2Fb' })
+    const { authorization, ...rest } = one?.headers ?? {}
+    expect(rest).toEqual({ host: 'localhost', range: 'bytes=0-3' })
+    expect(authorization).not.toContain(String(ann.bearer))
+    const { claims } = sandboxes.seen.at(-1) ?? {}
+    expect(claims).toMatchObject({ method: 'GET', authority: 'driver', exec: true })
+  })
+
+  test('of the contract names its sandbox to control alone, and the usual one when it names none', async () => {
+    expect((await send('GET', '/api/tree?path=.&sandbox=dev')).status).toBe(200)
+    expect(seen.at(-1)?.path).toBe('/workspace/contract/tree?path=.')
+    expect((await ann.get('/api/tree?path=.')).status).toBe(404)
+    await ann.post('/api/sandboxes', { name: 'default' })
+    expect((await ann.get('/api/tree?path=.')).status).toBe(200)
+    await ann.delete('/api/sandboxes/default')
+  })
+
+  test('is refused with parameters, headers or bodies that it does not take', async () => {
+    for (const [method, route, body, headers] of [
+      ['GET', `${W}/stat?path=a&path=b`],
+      ['GET', `${W}/stat?path=a&depth=2`],
+      ['GET', `${W}/stat?path=a&sandbox=dev`],
+      ['GET', '/api/tree?sandbox=dev&sandbox=dev'],
+      ['GET', `${W}/file?path=a`, undefined, { range: 'lines=0' }],
+      ['DELETE', `${W}/file?path=a`, 'x'],
+      ['PUT', `${W}/uploads/not-hex?path=a&offset=0`, 'x'],
+      ['PUT', `${W}/file?path=a`, 'x', { 'content-encoding': 'gzip' }],
+      ['POST', `${W}/mkdir`, '{"path":"a","path":"b"}', { 'content-type': 'application/json' }],
+      ['POST', `${W}/mkdir`, '{', { 'content-type': 'application/json' }],
+      ['POST', `${W}/mkdir`, '{"path":"a"}', { 'content-type': 'text/plain' }],
+    ] as const) {
+      const init = { ...(body === undefined ? {} : { body }), ...(headers === undefined ? {} : { headers }) }
+      const response = await send(method, route, init)
+      expect([route, response.status]).toEqual([route, 400])
+    }
+    expect(seen).toEqual([])
+  })
+
+  test('brings its body along: JSON that was looked at, and bytes as they are', async () => {
+    expect((await ann.post(`${W}/mkdir`, { path: 'a' })).status).toBe(200)
+    expect(seen.at(-1)).toMatchObject({ path: '/workspace/mkdir', body: '{"path":"a"}' })
+    for (const body of ['', 'abc', new Blob(['x'.repeat(MIB)]).stream()]) {
+      expect((await send('PUT', `${W}/file?path=a`, { body })).status).toBe(200)
+      expect(seen.at(-1)?.body.length).toBe(typeof body === 'string' ? body.length : MIB)
+    }
+  })
+
+  test('is refused when it is larger than the table says, whether or not it says so itself', async () => {
+    const json = { 'content-type': 'application/json' }
+    const large = 'x'.repeat(17 * MIB)
+    const stream = (): ReadableStream<Uint8Array> => new Blob([large]).stream()
+    for (const body of [large, stream()]) {
+      const response = await send('PUT', '/api/file?path=a&sandbox=dev', { body, headers: json })
+      expect(response.status).toBe(413)
+      expect(response.headers.get('x-sandwire-code')).toBe('frame_too_large')
+    }
+    const response = await send('POST', `${W}/mkdir`, {
+      body: `{"path":"${'x'.repeat(MIB)}"}`,
+      headers: json,
+    })
+    expect(response.status).toBe(413)
+  })
+
+  test('never starts a sandbox', async () => {
+    await ann.post('/api/sandboxes', { name: 'asleep', start: false })
+    const { starts } = sandboxes
+    for (const route of ['/api/workspaces/asleep/stat?path=a', '/api/tree?sandbox=asleep'])
+      expect((await ann.get(route)).status).toBe(409)
+    expect(codeIn(await ann.get('/api/workspaces/asleep/stat?path=a'))).toBe('409 sandbox_stopped')
+    expect(sandboxes.starts).toBe(starts)
+  })
+
+  test('of strangers finds nothing, and of viewers is forbidden (threat T4)', async () => {
+    const eve = await Person.named(control, 'eve')
+    const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
+    const route = `/api/workspaces/${sandbox}/stat?path=a`
+    expect(codeIn(await eve.get(route))).toBe('404 sandbox_not_found')
+    const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'viewer' })
+    await eve.post('/api/grants/redeem', { link: linkIn(made) })
+    expect(codeIn(await eve.get(route))).toBe('403 forbidden')
+    expect(seen).toEqual([])
+  })
+
+  test('counts by what it costs, and says when there is more', async () => {
+    const rob = await Person.named(control, 'rob')
+    await rob.post('/api/sandboxes', { name: 'dev' })
+    answer = () => new Response('', { headers: { 'content-type': 'application/x-tar' } })
+    const all = await Promise.all(Array.from({ length: 110 }, () => rob.get(`${W}/archive?path=.`)))
+    const refused = all.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+    answer = () => Response.json({})
+    const searches = await Promise.all(
+      Array.from({ length: 50 }, () => rob.get('/api/search?q=x&sandbox=dev')),
+    )
+    const told = searches.find(({ status }) => status === 429)
+    expect([told?.status, told?.headers.get('x-sandwire-code')]).toEqual([429, 'rate_limited'])
+    expect((await rob.get(`${W}/stat?path=.`)).status).toBe(200)
+    expect((await ann.get(`${W}/tree?path=.`)).status).toBe(200)
+  })
+
+  test('that changes something is in the audit, and one that reads is not', async () => {
+    await send('PUT', `${W}/file?path=secret-name`, { body: 'x' })
+    await ann.get(`${W}/stat?path=secret-name`)
+    answer = () => Response.json({ error: { code: 'file_not_found', message: 'x' } }, { status: 404 })
+    await ann.delete(`${W}/file?path=secret-name`)
+    const rows = async (): Promise<string> => JSON.stringify((await ann.get('/api/audit?limit=5')).body)
+    await eventually(async () => (await rows()).includes('file.delete'), { what: 'the rows to arrive' })
+    expect(await rows()).toContain('"file.write"')
+    expect(await rows()).toContain('"file_not_found"')
+    expect(await rows()).not.toContain('secret-name')
+  })
+})
+
+describe('an answer about files', () => {
+  test('comes back with what it says of the file, and with no other header of the sandbox (threat T46)', async () => {
+    answer = () =>
+      new Response('hello', {
+        headers: {
+          ...{ ...BYTES, etag: '"a"', 'accept-ranges': 'bytes', 'set-cookie': 'a=b', location: '/x' },
+          ...{ 'content-disposition': 'inline', 'x-powered-by': 'x', 'access-control-allow-origin': '*' },
+        },
+      })
+    const response = await send('GET', `${W}/file?path=a`)
+    expect(await response.text()).toBe('hello')
+    const { 'x-request-id': id, ...headers } = Object.fromEntries(response.headers)
+    expect(id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(headers).toEqual({
+      ...{ ...BYTES, etag: '"a"', 'accept-ranges': 'bytes', 'content-length': '5' },
+      ...{ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+      ...{ 'content-disposition': 'attachment', 'x-content-type-options': 'nosniff' },
+    })
+  })
+
+  test('has its status: a part, nothing new, or nothing but a head', async () => {
+    answer = ({ headers }) =>
+      headers.has('if-none-match')
+        ? new Response(null, { status: 304, headers: { etag: '"a"' } })
+        : new Response('ell', { status: 206, headers: { ...BYTES, 'content-range': 'bytes 1-3/5' } })
+    const part = await send('GET', `${W}/file?path=a`, { headers: { range: 'bytes=1-3' } })
+    expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([
+      206,
+      'bytes 1-3/5',
+      'ell',
+    ])
+    const same = await send('GET', `${W}/file?path=a`, { headers: { 'if-none-match': '"a"' } })
+    expect([same.status, same.headers.get('etag')]).toEqual([304, '"a"'])
+    answer = () => new Response(null, { headers: { ...BYTES, 'content-length': '1234', etag: '"a"' } })
+    const head = await send('HEAD', `${W}/file?path=a`)
+    expect(seen.at(-1)?.method).toBe('HEAD')
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, '1234'])
+  })
+
+  test('of a file has the length that it says somewhere, and is none without', async () => {
+    // Bun says no length of one that is not all there at once.
+    const stream = (): ReadableStream<Uint8Array> => {
+      const parts = ['hel', 'lo']
+      return new ReadableStream({
+        async pull(controller) {
+          await Bun.sleep(5)
+          const part = parts.shift()
+          if (part === undefined) controller.close()
+          else controller.enqueue(new TextEncoder().encode(part))
+        },
+      })
+    }
+    answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': '5' } })
+    const whole = await send('GET', `${W}/file?path=a`)
+    expect([whole.headers.get('content-length'), await whole.text()]).toEqual(['5', 'hello'])
+    const part = { ...BYTES, 'sandwire-size': '9', 'content-range': 'bytes 2-6/9' }
+    answer = () => new Response(stream(), { status: 206, headers: part })
+    const some = await send('GET', `${W}/file?path=a`)
+    expect([some.headers.get('content-length'), await some.text()]).toEqual(['5', 'hello'])
+    for (const size of ['x', '-1', '9'.repeat(16)]) {
+      answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': size } })
+      expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('502 sandbox_unreachable')
+    }
+    answer = () => new Response(stream(), { headers: BYTES })
+    expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('502 sandbox_unreachable')
+  })
+
+  test('that leads elsewhere, is of another type, packed or too large is a broken sandbox (threat T22)', async () => {
+    for (const bad of [
+      () => new Response(null, { status: 302, headers: { location: 'http://evil.example' } }),
+      () => new Response(null, { status: 307, headers: { location: '/workspace/file' } }),
+      () => new Response('<script>', { headers: { 'content-type': 'text/html' } }),
+      () => new Response('RAW', { status: 500 }),
+      () => Response.json({ error: { code: 'internal', message: 'RAW' } }, { status: 500 }),
+      () =>
+        new Response(Bun.gzipSync('{}'), {
+          headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+        }),
+      () => new Response(new Uint8Array(65 * MIB), { headers: { 'content-type': 'application/json' } }),
+    ]) {
+      answer = bad
+      const told = await ann.get(`${W}/stat?path=a`)
+      expect(codeIn(told)).toBe('502 sandbox_unreachable')
+      expect(JSON.stringify(told.body)).not.toContain('RAW')
+      expect(told.headers.get('location')).toBeNull()
+    }
+  })
+
+  test('flows as it is made, and ends at the sandbox when its reader goes away', async () => {
+    for (const [route, type] of [
+      ['watch?path=.', 'text/event-stream'],
+      ['search?q=x', 'application/x-ndjson'],
+    ]) {
+      let isCancelled = false
+      answer = () =>
+        new Response(
+          endless('data: x\n\n', () => (isCancelled = true)),
+          { headers: { 'content-type': `${type}` } },
+        )
+      const leaving = new AbortController()
+      const response = await send('GET', `${W}/${route}`, { signal: leaving.signal })
+      expect(response.headers.get('content-type')).toBe(`${type}`)
+      await response.body?.getReader().read()
+      leaving.abort()
+      await eventually(() => isCancelled, { what: 'the sandbox to be told' })
+    }
+  })
+
+  test('that nobody waits for any more is not waited for in the sandbox either', async () => {
+    let isAborted = false
+    const never = Promise.withResolvers<Response>()
+    answer = (request) => {
+      request.signal.addEventListener('abort', () => (isAborted = true))
+      return never.promise
+    }
+    const leaving = new AbortController()
+    const asked = send('GET', `${W}/stat?path=a`, { signal: leaving.signal }).catch(() => undefined)
+    await eventually(() => seen.length === 1, { what: 'the sandbox to be asked' })
+    leaving.abort()
+    await asked
+    await eventually(() => isAborted, { what: 'the sandbox to be told' })
+    never.resolve(Response.json({}))
+  })
+})
+
+describe('a right that is withdrawn (threat T6)', () => {
+  /** Watches. */
+  async function watch(
+    person: Person,
+  ): Promise<{ readonly read: Promise<unknown>; readonly isOver: () => boolean }> {
+    const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
+    let isOver = false
+    answer = () =>
+      new Response(
+        endless('data: x\n\n', () => (isOver = true)),
+        EVENTS,
+      )
+    const headers = { host: `localhost:${control.port}`, authorization: `Bearer ${person.bearer}` }
+    const url = `http://127.0.0.1:${control.port}/api/workspaces/${sandbox}/watch?path=.`
+    const response = await fetch(url, { headers })
+    expect(response.status).toBe(200)
+    return { read: response.text().catch(() => undefined), isOver: () => isOver }
+  }
+
+  test('ends what is being read when a grant is revoked', async () => {
+    const cat = await Person.named(control, 'cat')
+    const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
+    await cat.post('/api/grants/redeem', { link: linkIn(made) })
+    const { read, isOver } = await watch(cat)
+    expect((await ann.delete(`/api/grants/${textIn(made, 'grant')}`)).status).toBe(204)
+    await read
+    await eventually(isOver, { what: 'the sandbox to be told' })
+  })
+
+  test('ends what is being read when its reader signs out', async () => {
+    const dan = await Person.named(control, 'dan', { jti: 'laptop' })
+    const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
+    await dan.post('/api/grants/redeem', { link: linkIn(made) })
+    const { read, isOver } = await watch(dan)
+    expect((await dan.post('/api/signout', undefined)).status).toBe(204)
+    await read
+    await eventually(isOver, { what: 'the sandbox to be told' })
+  })
+})
+
+describe('the contract', () => {
+  test('has errors of one shape, whoever refuses', async () => {
+    const nobody = new Person(control, undefined)
+    for (const [asked, status, code] of [
+      [nobody.get('/api/tree'), 401, 'unauthorized'],
+      [ann.get('/api/tree?sandbox=none'), 404, 'sandbox_not_found'],
+      [ann.get('/api/tree?sandbox=dev&x=1'), 400, 'bad_request'],
+      [ann.delete('/api/tree'), 405, 'method_not_allowed'],
+      [ann.get('/api/sessions?sandbox=none'), 404, 'sandbox_not_found'],
+    ] as const) {
+      const told = await asked
+      expect([told.status, told.headers.get('x-sandwire-code')]).toEqual([status, code])
+      expect(Object.keys(Object(told.body))).toEqual(['detail'])
+      expect(typeof Object(told.body).detail).toBe('string')
+      expect(told.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    }
+  })
+
+  test('passes on what the sandbox says of files and parameters', async () => {
+    answer = () =>
+      Response.json(
+        { detail: 'File not found: a' },
+        { status: 404, headers: { 'x-sandwire-code': 'file_not_found' } },
+      )
+    const told = await ann.get('/api/file?path=a&sandbox=dev')
+    expect([told.status, told.body]).toEqual([404, { detail: 'File not found: a' }])
+    const detail = [{ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null }]
+    answer = () => Response.json({ detail }, { status: 422 })
+    const faults = await ann.get('/api/file?sandbox=dev')
+    expect([faults.status, faults.body, faults.headers.get('x-sandwire-code')]).toEqual([
+      422,
+      { detail },
+      'bad_request',
+    ])
+    expect(faults.headers.get('x-sandwire-whole')).toBeNull()
+  })
+
+  test('lists sessions, terminals first, and makes up ids', async () => {
+    const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
+    const facts = (tail: string, mode: string, state: string) => ({
+      ...{ id: `${sandbox}.${tail}`, state, mode, cmd: 'x', attachments: 2, output: { start: 3, end: 10 } },
+      ...{ lastInputMs: null, lastOutputMs: null, keepSeconds: 60, pinned: false, exit: null },
+    })
+    const [pipe, pty] = ['0123456789abcdefghjkmnpqrs', '1123456789abcdefghjkmnpqrs']
+    sandboxes.activity = {
+      attachments: 0,
+      sessions: [facts(pipe, 'pipe', 'running'), facts(pty, 'pty', 'exited')],
+      exits: [],
+    }
+    const listed = await ann.get('/api/sessions?sandbox=dev')
+    sandboxes.activity = { attachments: 0, sessions: [], exits: [] }
+    expect(listed.body).toEqual({
+      sessions: [
+        { id: `${sandbox}.${pty}`, type: 'pty', alive: false, clients: 2, history_count: 7 },
+        { id: `${sandbox}.${pipe}`, type: 'stream', alive: true, clients: 2, history_count: 7 },
+      ],
+    })
+    expect((await ann.get('/api/sessions')).body).toEqual({ sessions: [] })
+    expect(textIn(await ann.post('/api/sessions', undefined), 'session_id')).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    )
+  })
+
+  test('says what there is, and nothing of the machine', async () => {
+    const features = {
+      ...{ files: true, git: true, pty: true, chat_claude_code: false },
+      ...{ stream: false, approval: false, sandbox: true },
+    }
+    expect((await ann.get('/api/capabilities')).body).toMatchObject({ version: '0.1.0', features })
+    expect((await ann.get('/api/config')).body).toMatchObject({
+      workspace_root: '/workspace',
+      workspace_mode: 'sandbox',
+      paths: { files: '.' },
+    })
+    expect((await ann.get('/api/project')).body).toEqual({ root: '/workspace' })
+    const health = await new Person(control, undefined).get('/health')
+    expect(health.body).toMatchObject({
+      status: 'ok',
+      workspace: '/workspace',
+      workspace_mode: 'sandbox',
+      features,
+    })
+  })
+})
