@@ -1,7 +1,10 @@
-// Runs for long what `npm test` runs for short: `npm run soak -- [--cuts N] [--kills N] [--sandboxes N] [--seed N]`. Cuts live
-// attachments and compares every byte; kills workerd and the host under transfers; makes and destroys sandboxes. 0 leaves one out.
+// Runs for long what `npm test` runs for short: `npm run soak -- [--cuts N] [--kills N] [--sandboxes N] [--swaps N] [--seed N]`.
+// Cuts live attachments and compares every byte; kills workerd and the host under transfers; makes and destroys sandboxes; does
+// everything to files while folders are swapped with links that lead out. 0 leaves one out.
 
 import { parseArgs } from 'node:util'
+import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/scene.fixture.ts'
+import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { FrontDoor } from '../e2e/support/front-door.ts'
 import { findLeaks } from '../e2e/support/sandbox-lives.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
@@ -11,6 +14,8 @@ import { runHostStorm } from './host-storm.ts'
 const DEFAULT_CUTS = 10_000
 const DEFAULT_KILLS = 1_000
 const DEFAULT_SANDBOXES = 200
+/** Operations on files, for each way to find a path. */
+const DEFAULT_SWAPS = 100_000
 /** Cuts of one session; then a new one begins, so that a run covers starts and ends as well. */
 const CUTS_PER_SESSION = 250
 const REPORT_EVERY_MS = 10_000
@@ -24,7 +29,9 @@ function readWhole(text: string | undefined, fallback: number): number {
 }
 
 const text = { type: 'string' } as const
-const { values } = parseArgs({ options: { cuts: text, kills: text, sandboxes: text, seed: text } })
+const { values } = parseArgs({
+  options: { cuts: text, kills: text, sandboxes: text, swaps: text, seed: text },
+})
 const firstSeed = readWhole(values.seed, crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
 const startedMs = performance.now()
 
@@ -99,10 +106,22 @@ async function soakSandboxes(wanted: number): Promise<void> {
   say(`passed ${door.ids.size} sandboxes made and destroyed, nothing left`)
 }
 
+/** Does everything to files while a folder on the way is swapped with a link that leads out (threat T14). */
+async function soakSwaps(wanted: number): Promise<void> {
+  for (const [name, resolve] of RESOLVERS) {
+    const { escapes, done, refused } = await runSwapRace(resolve, wanted)
+    if (escapes > 0) throw new Error(`${escapes} escapes with paths found by ${name}`)
+    say(
+      `passed ${wanted} operations under swaps with paths found by ${name}, ${done} done, ${refused} refused`,
+    )
+  }
+}
+
 const stages = [
   { run: soakCuts, count: readWhole(values.cuts, DEFAULT_CUTS) },
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
+  { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
 ]
 say(`seed ${firstSeed}`)
 for (const { run, count } of stages.filter((stage) => stage.count > 0))

@@ -35,8 +35,13 @@ export const RESOLVERS: readonly (readonly [string, Resolve])[] = [
   ['hand', resolveByHand],
 ]
 
-/** What the file outside holds, and its length, which no file inside has. */
-export const SECRET = 'SECRET'.repeat(1111)
+/** What files outside hold. Its length is none that a file inside has, and one of the files is called so. */
+const SECRET = 'SECRET'.repeat(1111)
+
+/** Whether an answer tells something of the files outside. */
+export function isSecretTold(told: string): boolean {
+  return told.includes('SECRET') || told.includes(`"sizeBytes":${SECRET.length}`)
+}
 
 /** A workspace with things beside it that nobody may reach. */
 export interface Scene extends Disposable {
@@ -54,7 +59,7 @@ export function openScene(resolve: Resolve): Scene {
   if (root === undefined || outside === undefined || sibling === undefined) throw new Error('Cannot be')
   for (const each of [outside, sibling]) {
     mkdirSync(path.join(each, 'deep'), { recursive: true })
-    for (const name of ['f', 'victim', 'deep/f']) writeFileSync(path.join(each, name), SECRET)
+    for (const name of ['f', 'victim', 'deep/f', 'SECRET']) writeFileSync(path.join(each, name), SECRET)
   }
   mkdirSync(path.join(root, 'inside/deep'), { recursive: true })
   for (const name of ['plain', 'inside/f', 'inside/victim', 'inside/deep/f'])

@@ -14,12 +14,12 @@ import type { Resolve } from '../beneath/resolver.ts'
 import {
   finish,
   hasSecretInside,
+  isSecretTold,
   lookOutside,
   openScene,
   plantLinks,
   RESOLVERS,
   type Scene,
-  SECRET,
   VERBS,
 } from './scene.fixture.ts'
 import { list } from './list.ts'
@@ -64,9 +64,7 @@ function attempt(scene: Scene, verb: (typeof VERBS)[string], at: string): { code
 }
 
 function expectNothingTold(told: string): void {
-  expect(told).not.toContain('SECRET')
-  expect(told).not.toContain(`"sizeBytes":${SECRET.length}`)
-  expect(told).not.toContain('victim')
+  expect([told, isSecretTold(told)]).toEqual([told, false])
 }
 
 /** Makes a scene, and expects that it left everything outside as it was, and brought nothing in. */
@@ -91,7 +89,9 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
     })
 
     test('(threat T12) takes what only looks like a way out for a name', () => {
-      for (const at of HARMLESS) inScene(resolve, (scene) => expectNothingTold(attempt(scene, verb, at).told))
+      inScene(resolve, (scene) => {
+        for (const at of HARMLESS) expectNothingTold(attempt(scene, verb, at).told)
+      })
     })
 
     test('(threat T13) never follows a link out', () => {

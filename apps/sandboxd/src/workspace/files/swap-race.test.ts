@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { resolveByKernel } from '../beneath/by-kernel.ts'
+import { RESOLVERS } from './scene.fixture.ts'
+import { runNaiveRace, runSwapRace } from './swap-race.fixture.ts'
+
+/** `npm run soak` makes many more. */
+const OPERATIONS = 20_000
+/** Enough for the naive way to be misled, which happens within hundreds. */
+const NAIVE_OPERATIONS = 2_000_000
+const TIME_MS = 120_000
+
+test.each([...RESOLVERS])(
+  '(threat T14) nothing leaves while folders are swapped with links, with paths found by %s',
+  async (_, resolve) => {
+    const { escapes, done, refused } = await runSwapRace(resolve, OPERATIONS)
+    expect(escapes).toBe(0)
+    // Both ends of the race were seen.
+    expect(Math.min(done, refused)).toBeGreaterThan(OPERATIONS / 100)
+  },
+  TIME_MS,
+)
+
+test(
+  '(threat T14) the naive way, which looks first and opens then, is misled by the same swaps',
+  async () => {
+    expect(await runNaiveRace(resolveByKernel, NAIVE_OPERATIONS)).toBe(1)
+  },
+  TIME_MS,
+)
