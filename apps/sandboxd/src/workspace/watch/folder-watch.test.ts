@@ -145,10 +145,10 @@ test('goes through no link (threat T13)', async () => {
   writeFileSync(join(root, 'outside/secret'), '')
   writeFileSync(at('x'), '')
   await settles(told, ['cr x'])
-  for (const path of ['link', '../outside', '/etc', 'x', 'none', '\0'])
-    expect(await rejectionOf(serve().open(path, true)), path).toMatchObject({
-      code: expect.stringMatching(/^(path_refused|not_a_folder|file_not_found)$/),
-    })
+  const refusals = { link: 'path_refused', '../outside': 'path_refused', '/etc': 'path_refused' }
+  const others = { '\0': 'path_refused', '': 'path_refused', x: 'not_a_folder', none: 'file_not_found' }
+  for (const [path, code] of Object.entries({ ...refusals, ...others }))
+    expect(await rejectionOf(serve().open(path, true)), path).toMatchObject({ code })
 })
 
 test.each([
@@ -199,6 +199,7 @@ test('says when more happens than the kernel keeps, and goes on with all folders
 test('tells nothing of files that are still being written by us', async () => {
   const told = await watch('.')
   const pending = await files.create('made', {})
+  writeFileSync(at(`.sandwire-${'0'.repeat(24)}.part`), '')
   writeFileSync(at('between'), '')
   await settles(told, ['cr between'])
   await files.commit(pending.id)

@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { Readiness } from '../../processes/readiness.ts'
 import type { AsUser } from '../../processes/run-as.ts'
+import { parsePath } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
 import type { BatchLimits } from './change-batch.ts'
@@ -48,8 +49,9 @@ export class WatchService {
     this.#limits = deps.limits ?? WATCH_LIMITS
   }
 
-  /** Rejects with `rate_limited` when too many watch, and when the folder cannot be opened. */
+  /** Rejects with `rate_limited` when too many watch, and when the path or the folder cannot be used. */
   async open(path: string, isRecursive: boolean): Promise<Watching> {
+    parsePath(path)
     if (this.#watchers >= this.#limits.maxWatchers) throw tooMany()
     this.#watchers += 1
     try {
