@@ -10,7 +10,7 @@ const SCAN_MS = 60_000
 /** What there is at a path, or below it where it is a folder. */
 export interface Scanned {
   isTracked: boolean
-  /** Tracked files that differ from the index, gone ones included. */
+  /** Tracked files that differ from the index, gone ones and those in conflict included. */
   readonly changed: string[]
   /** Files that git neither knows nor ignores. */
   readonly untracked: string[]
@@ -18,9 +18,9 @@ export interface Scanned {
   isRepository: boolean
 }
 
-/** Classes that `ls-files -t` puts before a name. */
+/** Classes that `ls-files -t` puts before a name: one that is not in the index; changed, removed, and in conflict. */
 const UNTRACKED = '?'
-const CHANGED = ['C', 'R']
+const CHANGED = ['C', 'R', 'M']
 
 /**
  * Looks for paths among the files that git knows or could. One that is not there has no entry. This is how paths are
@@ -39,7 +39,7 @@ export async function scan(
   for await (const token of readTokens(tool)) {
     const tag = String.fromCharCode(token[0] ?? 0)
     const name = textOfPath(token.subarray(2))
-    for (const path of selfAndFolders(name)) {
+    for (const path of ['.', ...foldersOf(name), name]) {
       if (!wanted.has(path)) continue
       note(entryOf(found, path), { tag, name, path })
       files += tag === UNTRACKED || CHANGED.includes(tag) ? 1 : 0
@@ -67,10 +67,9 @@ function note(entry: Scanned, { tag, name, path }: { tag: string; name: string; 
   else if (name === `${path}/`) entry.isRepository = true
 }
 
-/** A path without the slash at its end, the folders that it is in, and the root. */
-function selfAndFolders(path: string): string[] {
-  const names = ['.']
-  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) names.push(path.slice(0, at))
-  if (!path.endsWith('/')) names.push(path)
-  return names
+/** The folders that a path is in, from the outermost; of one that ends in a slash that is itself. */
+export function foldersOf(path: string): string[] {
+  const folders: string[] = []
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at))
+  return folders
 }

@@ -23,7 +23,7 @@ export interface Scene extends Disposable {
   readonly git: (...args: readonly string[]) => string
   readonly gitIn: (folder: string, ...args: readonly string[]) => string
   /** Where a path of the workspace is for the system, whatever its bytes. */
-  place(path: string): Buffer
+  readonly place: (path: string) => Buffer
   write(path: string, content: string | Uint8Array): void
   /** Asks a route; errors are answers, as they are outside. */
   get(route: string, search?: string): Promise<Answer>
@@ -46,12 +46,14 @@ const GIT_CONFIG = `[user]
 
 export interface SceneOptions {
   readonly isRepository?: boolean
+  /** Folder that it is made in. */
+  readonly parent?: string
   /** Spoils how programs are called, to see what would happen. */
   readonly spoil?: (plan: ToolPlan) => ToolPlan
 }
 
-export function createScene({ isRepository = true, spoil }: SceneOptions = {}): Scene {
-  const top = realpathSync(mkdtempSync(join(tmpdir(), 'git-scene-')))
+export function createScene({ isRepository = true, parent = tmpdir(), spoil }: SceneOptions = {}): Scene {
+  const top = realpathSync(mkdtempSync(join(parent, 'git-scene-')))
   const [root, home] = [join(top, 'work'), join(top, 'home')]
   for (const folder of [root, home]) mkdirSync(folder)
   writeFileSync(join(home, '.gitconfig'), GIT_CONFIG)

@@ -3,7 +3,7 @@ import { showPath } from '../beneath/show-path.ts'
 import { callGit, type GitCall } from './call.ts'
 import { expectSuccess, readBytes } from './output.ts'
 import type { Repository } from './repository.ts'
-import { scan, type Scanned } from './scan.ts'
+import { foldersOf, scan, type Scanned } from './scan.ts'
 
 /** Enough to hash what a person chose. */
 const CHANGE_MS = 60_000
@@ -27,17 +27,23 @@ export async function change(
  */
 export async function stage(repository: Repository, paths: readonly string[]): Promise<void> {
   const found = await scan(repository, paths, 'Cannot stage')
-  const files = new Set(paths.flatMap((path) => filesToStage(path, found.get(path))))
-  if (files.size === 0) return
+  const added = new Set(paths.flatMap((path) => filesToAdd(path, found.get(path))))
+  // Gone ones first: git takes a folder for a file that is gone only while it knows the file. What was in a folder that is
+  // a file or a link now goes with it, and is not looked for behind the link.
+  const changed = paths
+    .flatMap((path) => found.get(path)?.changed ?? [])
+    .filter((path) => !foldersOf(path).some((folder) => added.has(folder)))
+  const files = [...new Set([...changed, ...added])]
+  if (files.length === 0) return
   const args = ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'] as const
-  await change(repository, { args, stdinPaths: [...files], filtered: 'refused' }, 'Cannot stage')
+  await change(repository, { args, stdinPaths: files, filtered: 'refused' }, 'Cannot stage')
 }
 
-function filesToStage(path: string, found: Scanned | undefined): readonly string[] {
+function filesToAdd(path: string, found: Scanned | undefined): readonly string[] {
   if (found === undefined)
     throw new SandwireError('git_failed', `Cannot stage ${showPath(path)}: no such file, or git ignores it`)
   // A repository in the folder becomes a part of this one only when it is named.
-  return found.isRepository ? [path] : [...found.changed, ...found.untracked]
+  return found.isRepository ? [path] : found.untracked
 }
 
 /** Puts paths back in the index as the last commit has them; out of it before the first. */
