@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { eventually, openRawWebSocket } from '@sandwire/testing'
+import { eventually, openRawWebSocket, PtyClient } from '@sandwire/testing'
 import { Attached } from './support/attached.ts'
 import { traceMemory } from './support/memory.ts'
-import { PtyClient } from './support/pty-client.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const MIB = 1024 * 1024

@@ -36,6 +36,7 @@ import { addIdentityRoutes } from './routes/identity.ts'
 import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
+import { addPtyRoute } from './routes/pty.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
@@ -173,16 +174,12 @@ export function createApp({
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })
   addTicketRoutes(app, guardOf, { directory, sessionNames })
-  addSocketRoutes(app, guardOf, {
-    directory,
-    mint,
-    defaultName: config.defaultName,
-    limits,
-    log,
-    metrics,
-    commands,
-    sessionNames,
-  })
+  const attaching = {
+    ...{ directory, mint, defaultName: config.defaultName, limits },
+    ...{ log, metrics, commands, sessionNames },
+  }
+  addSocketRoutes(app, guardOf, attaching)
+  addPtyRoute(app, guardOf, attaching)
   addSignInRoutes(app, guardOf, {
     ...{ directory, accounts, source: config, budget, nowMs, redeem, hasLocalIdentity },
   })

@@ -29,6 +29,7 @@ export {
   readProcessTable,
 } from './process-counts.ts'
 export type { CutKind, Direction, ProxyConnection } from './proxy-connection.ts'
+export { PtyClient, type PtyMessage, type PtyTarget } from './pty-client.ts'
 export {
   findPythonPeerObstacle,
   type PythonPeerOptions,

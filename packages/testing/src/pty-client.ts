@@ -1,4 +1,4 @@
-import { eventually } from '@sandwire/testing'
+import { eventually } from './eventually.ts'
 
 /** A text message of the envelope. */
 export type PtyMessage = Readonly<Record<string, unknown>> & { readonly type: string }
@@ -8,7 +8,7 @@ export interface PtyTarget {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 10_000 }
 
 /** A client of the envelope of terminals, as a front end is one. */
 export class PtyClient implements AsyncDisposable {

@@ -75,6 +75,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   ...OF_WORKSPACES,
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',
+  'GET /ws/pty': 'attach',
 }
 
 /** What the audit calls a request to a route; undefined: it is not written down. */

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { hasClaim } from './browser-cookie.ts'
-import { readUpgrade } from '../http/upgrade.ts'
+import { isEnvelopePath, readUpgrade } from '../http/upgrade.ts'
 
 /** The parameter that old clients put their bearer into, when they can set no header. */
 const PARAMETER = 'token'
@@ -13,7 +13,7 @@ function refused(why: string): SandwireError {
 
 /** Routes that become sockets: on all others a header can be set. */
 function isSocketPath(pathname: string): boolean {
-  return pathname === '/attach' || pathname.startsWith('/terminal/')
+  return pathname === '/attach' || pathname.startsWith('/terminal/') || isEnvelopePath(pathname)
 }
 
 function faultOf(request: Request, url: URL): string | undefined {

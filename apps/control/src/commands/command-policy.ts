@@ -15,6 +15,11 @@ export class CommandPolicy {
     return this.#settings.templates
   }
 
+  /** Whether anybody may run a command of their own choice. */
+  get allowsFree(): boolean {
+    return this.#settings.free !== 'nobody'
+  }
+
   /** Throws unless this caller may run this command of its own choice; undefined is the sandbox's shell. */
   checkFree({ scopes }: { readonly scopes: readonly Scope[] }, cmd: string | undefined): void {
     const { free } = this.#settings

@@ -9,6 +9,11 @@ export interface UpgradeHeaders {
   readonly isWellFormed: boolean
 }
 
+/** Whether the route speaks an envelope of existing front ends, and none of our dialects. */
+export function isEnvelopePath(pathname: string): boolean {
+  return pathname.startsWith('/ws/')
+}
+
 function listOf(headers: Headers, name: string): string[] {
   return (headers.get(name) ?? '').split(',').map((item) => item.trim())
 }

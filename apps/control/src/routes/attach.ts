@@ -4,7 +4,7 @@ import type { FilledTemplate } from '../commands/fill-template.ts'
 import { expandTemplate } from '../commands/template-query.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
 import type { AttachLimits } from '../http/attach-limits.ts'
-import { readUpgrade } from '../http/upgrade.ts'
+import { isEnvelopePath, readUpgrade } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
@@ -35,7 +35,8 @@ export interface AttachDependencies {
  */
 export function isToldInFrame(request: Request, code: ErrorCode, isKnown: boolean): boolean {
   const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
-  return isKnown && isUpgrade && isWellFormed && dialect === 'v1' && code !== 'internal'
+  const canRead = dialect === 'v1' || isEnvelopePath(new URL(request.url).pathname)
+  return isKnown && isUpgrade && isWellFormed && canRead && code !== 'internal'
 }
 
 function isMissing(error: unknown): boolean {
@@ -46,7 +47,7 @@ function isMissing(error: unknown): boolean {
  * Starts a process in the sandbox that is named, which is made when it is missing and that is allowed. A name can be
  * known a moment before its sandbox is there; then whoever comes first makes it.
  */
-async function startIn(
+export async function startIn(
   target: Extract<AttachQuery['target'], { kind: 'start' }>,
   call: AttachCall,
   ticket: TicketBinding | undefined,
@@ -137,6 +138,22 @@ async function readCommand(
   return { query: named }
 }
 
+/** Joins a session; not yours and not there look the same. */
+export async function joinIn(
+  target: Extract<AttachQuery['target'], { kind: 'join' }>,
+  call: AttachCall,
+  ticket: TicketBinding | undefined,
+  deps: AttachDependencies,
+): Promise<Response> {
+  try {
+    const place = await placeOfSession(call.identity, target, deps)
+    checkTicket(ticket, { sandbox: place, session: target.session })
+    return await connect(place, { ...call, joins: target.session }, deps)
+  } catch (error) {
+    throw isMissing(error) ? noSuchSession() : error
+  }
+}
+
 /** Serves an attach of a caller whose credential was checked; returns the sandbox's 101 or throws. */
 export async function attach(
   request: Request,
@@ -159,12 +176,5 @@ export async function attach(
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
   }
   if (target.kind === 'start') return startIn(target, attachCall, ticket, deps)
-  try {
-    const place = await placeOfSession(call.identity, target, deps)
-    checkTicket(ticket, { sandbox: place, session: target.session })
-    return await connect(place, { ...attachCall, joins: target.session }, deps)
-  } catch (error) {
-    // Not yours and not there look the same.
-    throw isMissing(error) ? noSuchSession() : error
-  }
+  return joinIn(target, attachCall, ticket, deps)
 }

@@ -1,9 +1,10 @@
 import { SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
 import { nameFault } from '../disk-full.ts'
-import { refuseSocket } from '../http/refuse-socket.ts'
+import { refuseEnvelope, refuseSocket } from '../http/refuse-socket.ts'
 import { isContractPath } from '../gateway/table.ts'
 import { respondDetail, respondError } from '../http/respond.ts'
+import { isEnvelopePath } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isToldInFrame } from './attach.ts'
@@ -55,7 +56,9 @@ export function addFailures(
     if (error.code === 'method_not_allowed')
       return respond(error, requestId, { allow: methodsOf(pathname).join(', ') })
     return isToldInFrame(context.req.raw, error.code, context.get('identity') !== undefined)
-      ? refuseSocket(error, requestId)
+      ? isEnvelopePath(new URL(context.req.url).pathname)
+        ? refuseEnvelope(error, requestId, context.req.raw.headers)
+        : refuseSocket(error, requestId)
       : respond(error, requestId)
   })
 }

@@ -29,6 +29,7 @@ function cookieRefusal(
       return notAccepted('a browser needs a ticket here')
     case 'write':
     case 'invited':
+    case 'page socket':
       return hasListedOrigin(headers, source)
         ? undefined
         : new SandwireError('origin_refused', 'Cannot change anything without an origin of ours')
@@ -57,7 +58,8 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
   const refuseStranger = (request: Request, error: SandwireError): never => {
     throw budget.strangerRefusal(request, nowMs()) ?? error
   }
-  const takesTickets = policy !== 'public' && policy.credential === 'socket'
+  const takesTickets =
+    policy !== 'public' && (policy.credential === 'socket' || policy.credential === 'page socket')
   const isInvitation = policy !== 'public' && policy.credential === 'invited' && hasGuests
   /** Undefined: a guest. */
   const identify = async (request: Request): Promise<Identity | undefined> => {

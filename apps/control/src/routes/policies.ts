@@ -12,6 +12,8 @@ export type Credential =
   | 'invited'
   /** A bearer or a ticket: a cookie would let any page that gets past the origin check attach. */
   | 'socket'
+  /** The same; a cookie counts with an exact Origin: existing front ends open their sockets with nothing else. */
+  | 'page socket'
 
 /** Who may use a route. */
 export type Policy =
@@ -99,6 +101,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),
   'GET /terminal/:session': rule('socket', 'connect', 'watch'),
+  'GET /ws/pty': rule('page socket', 'connect', 'watch'),
 }
 
 /** The policy of a route; throws for one without, so that none can be forgotten. */

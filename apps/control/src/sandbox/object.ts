@@ -6,7 +6,7 @@ import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
 import type { Deed } from './audit-trail.ts'
-import type { SandboxCall } from './call.ts'
+import type { AttachCall, SandboxCall } from './call.ts'
 import { type About, commandOf, deedOf } from './deeds.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Allowed } from './life.ts'
@@ -238,12 +238,23 @@ export class SandboxObject extends DurableObject<Env> {
 
   async wsConnect(request: Request): Promise<Response> {
     const call = callOfHeader(request.headers)
+    const { pty } = call
+    const enter = async (entering: AttachCall): Promise<Response> => unwrap(await this.#enter(entering))
+    const outcome =
+      pty === undefined
+        ? await this.#enter(call)
+        : await this.#run(({ ptyDoor }) => ptyDoor.open(call, pty, enter))
+    return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
+  }
+
+  /** Joins or starts, as the call says. */
+  #enter(call: AttachCall): Promise<Outcome<Response>> {
     const { joins, isIdempotent } = call
     const options =
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    const outcome = await this.#asked(
+    return this.#asked(
       call,
       deedOf(call),
       ({ sessions, life, cutting, reauthorising }, noteDone) =>
@@ -264,8 +275,6 @@ export class SandboxObject extends DurableObject<Env> {
           return opened
         }),
     )
-    if (outcome.ok) return outcome.value
-    return respondError(errorOf(outcome), call.requestId)
   }
 
   /** Writes down a refusal that was decided before this object was asked. */

@@ -8,8 +8,10 @@ import { Cutting } from './cutting.ts'
 import { LateRefusals } from './late-refusals.ts'
 import { SandboxLife } from './life.ts'
 import { OutputBudget } from './output-budget.ts'
+import { PtyDoor } from './pty-door.ts'
 import { Reauthorising } from './reauthorising.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
+import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
@@ -27,6 +29,8 @@ export interface SandboxParts {
   /** Sets the alarm for whatever waits beside the life of the sandbox. */
   readonly rearm: () => Promise<void>
   readonly provider: Provider
+  /** The way in for terminals that speak an envelope. */
+  readonly ptyDoor: PtyDoor
   readonly trail: AuditTrail
   readonly workspace: SandboxWorkspace
 }
@@ -65,7 +69,7 @@ export async function openParts(
     // The next object gets a new look at the engine. Who asked is answered first.
     onStuck: () => ctx.waitUntil(sleep(STUCK_MS).then(() => ctx.abort('The container cannot be started'))),
   })
-  const { signer } = await keys()
+  const { signer, sessionTokens } = await keys()
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
   const inTime = <T>(ask: () => Promise<T>): Promise<T> =>
     within(ask(), DELIVERY_MS, () => new Error('The account does not answer'))
@@ -135,6 +139,11 @@ export async function openParts(
     random: () => Math.random(),
     hold: (work) => ctx.waitUntil(work),
   })
+  const ptyDoor = new PtyDoor({
+    aliases: store.aliases,
+    names: new SessionNames(sessionTokens, config.provider, nowMs),
+    mintAlias: () => crypto.randomUUID(),
+  })
   let isTelling = false
   const tellSoon = async (): Promise<void> => {
     if (isTelling) return
@@ -154,5 +163,5 @@ export async function openParts(
     const nextMs = nextErrandMs()
     if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
   }
-  return { life, provider, sessions, sharing, cutting, reauthorising, trail, workspace, rearm }
+  return { life, provider, ptyDoor, sessions, sharing, cutting, reauthorising, trail, workspace, rearm }
 }

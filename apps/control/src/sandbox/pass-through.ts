@@ -1,4 +1,4 @@
-import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
+import { isErrorCode, ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
@@ -30,6 +30,14 @@ const callSchema = z.object({
   session: z.string().exactOptional(),
   maxRole: z.enum(ROLES).exactOptional(),
   env: z.record(z.string(), z.string()).exactOptional(),
+  pty: z
+    .object({
+      which: z.enum(['resume', 'new', 'either']),
+      alias: z.string().exactOptional(),
+      startRefusal: z.object({ code: z.string().refine(isErrorCode), message: z.string() }).exactOptional(),
+    })
+    .exactOptional(),
+  sessionName: z.string().exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
 })
@@ -51,16 +59,21 @@ export async function passThrough(
   caller: Caller,
   call: AttachCall,
 ): Promise<Response> {
-  const { session, query, dialect } = call
+  const { session, query, dialect, pty, sessionName } = call
+  const isOurs = dialect === 'v1' && pty === undefined
   const response = await sandboxd.fetch(
     address,
-    { ...startingTemplate(caller, call), ...roleAtTheDoor(caller, call) },
+    {
+      ...startingTemplate(caller, call),
+      ...roleAtTheDoor(caller, call),
+      ...(sessionName === undefined ? {} : { sessionName }),
+    },
     {
       method: 'GET',
-      path: `/attach${query === '' ? '' : `?${query}`}`,
+      path: `${pty === undefined ? '/attach' : '/envelopes/pty'}${query === '' ? '' : `?${query}`}`,
       headers: {
         upgrade: 'websocket',
-        ...(dialect === 'v1' ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),
+        ...(isOurs ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),
       },
       ...(session === undefined ? {} : { session }),
     },
@@ -73,7 +86,7 @@ export async function passThrough(
     throw errorOfCode(refusal)
   }
   const headers = new Headers()
-  if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && dialect === 'v1')
+  if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && isOurs)
     headers.set('sec-websocket-protocol', SUBPROTOCOL)
   // For the worker, which makes names of its own of them.
   for (const name of [SESSION_HEADER, MODE_HEADER]) {

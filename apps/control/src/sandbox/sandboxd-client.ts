@@ -30,6 +30,8 @@ export interface Caller {
   readonly starts?: boolean
   /** Environment of what it starts. */
   readonly env?: Readonly<Record<string, string>>
+  /** What a connection is told that its session is called. */
+  readonly sessionName?: string
   readonly requestId: string
 }
 

@@ -1,3 +1,4 @@
+import type { RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl } from '../control.ts'
 import { upgrade } from '../handshake.ts'
 import { JWT_SECRET, Person, textIn, type Told, tokenOf, UNLIMITED } from '../people.ts'
@@ -76,7 +77,7 @@ export class Stage implements AsyncDisposable {
     const owner = await this.person('owner')
     const sandbox = textIn(await must(owner.post('/api/sandboxes', { name: `place-${this.#count}` })), 'id')
     const begun = await must(
-      owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 3_600, mode: 'pipe' }),
+      owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 3_600, mode: 'pty' }),
     )
     const session = textIn(begun, 'id')
     const give = async (kind: PersonKind, request: object): Promise<string> => {
@@ -99,6 +100,7 @@ export class Stage implements AsyncDisposable {
   async ask(method: string, { path, json, socket, streams }: Asked, person: Person): Promise<Answer> {
     if (streams === true) return judge(await person.begin(method, path))
     if (socket === 'bearer') return this.#attach(path, person.headers, [])
+    if (socket === 'envelope') return this.#openEnvelope(path, person.headers)
     if (socket === undefined) return judge(await person.ask(method, path, json))
     const given = await person.post('/api/tickets', socket.ticketFor)
     if (given.status !== 201) return judge(given)
@@ -114,12 +116,7 @@ export class Stage implements AsyncDisposable {
       headers,
       subprotocols: ['sandwire.v1', ...subprotocols],
     })
-    if (handshake.kind === 'ended') throw new Error(`The connection ended: ${JSON.stringify(handshake.how)}`)
-    if (handshake.kind === 'refused') {
-      const body: unknown = JSON.parse(handshake.body)
-      const seen = [handshake.status, steady(handshake.headers), withoutRequestId(body)]
-      return { outcome: codeOf(body) ?? String(handshake.status), seen }
-    }
+    if (handshake.kind !== 'open') return judgeHandshake(handshake)
     await using socket = handshake.socket
     await socket
       .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })
@@ -131,10 +128,31 @@ export class Stage implements AsyncDisposable {
     return { outcome: typeof code === 'string' ? code : 'allowed', seen }
   }
 
+  /** A front end that knows neither a subprotocol nor a hello: what it is told first, and why it was closed. */
+  async #openEnvelope(path: string, headers: readonly (readonly [string, string])[]): Promise<Answer> {
+    const handshake = await upgrade(this.control, path, { headers })
+    if (handshake.kind !== 'open') return judgeHandshake(handshake)
+    await using socket = handshake.socket
+    const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
+    const isOpen = Reflect.get(Object(frame), 'type') === 'session'
+    // The reason follows the two bytes of the code.
+    const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
+    socket.reset()
+    const seen = [socket.response.status, steady(socket.response.headers), frame, reason]
+    return { outcome: isOpen ? 'allowed' : reason, seen }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.control[Symbol.asyncDispose]()
     await this.#sandboxes[Symbol.asyncDispose]()
   }
+}
+
+function judgeHandshake(handshake: Exclude<RawHandshake, { kind: 'open' }>): Answer {
+  if (handshake.kind === 'ended') throw new Error(`The connection ended: ${JSON.stringify(handshake.how)}`)
+  const body: unknown = JSON.parse(handshake.body)
+  const seen = [handshake.status, steady(handshake.headers), withoutRequestId(body)]
+  return { outcome: codeOf(body) ?? String(handshake.status), seen }
 }
 
 async function must(asked: Promise<Told>): Promise<Told> {

@@ -17,7 +17,7 @@ export interface Asked {
   /** Its answer goes on, and only how it begins counts. */
   readonly streams?: boolean
   /** Opens a socket, with a ticket where the page would ask for one. */
-  readonly socket?: 'bearer' | { readonly ticketFor: unknown }
+  readonly socket?: 'bearer' | 'envelope' | { readonly ticketFor: unknown }
 }
 
 /** One way to use a route. */
@@ -271,4 +271,24 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     },
   ],
   'GET /terminal/:session': join('/terminal/:session?'),
+  'GET /ws/pty': [
+    {
+      names: 'sandbox',
+      how: 'to start',
+      need: 'work',
+      scope: 'exec',
+      ask: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}`, socket: 'envelope' }),
+    },
+    {
+      names: 'sandbox',
+      how: 'to start a template',
+      need: 'work',
+      ask: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}&provider=nothing`, socket: 'envelope' }),
+    },
+    {
+      names: 'session',
+      how: 'to join',
+      ask: ({ session }) => ({ path: `/ws/pty?session_id=${session}`, socket: 'envelope' }),
+    },
+  ],
 }

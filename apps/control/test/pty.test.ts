@@ -1,0 +1,379 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eventually, PtyClient } from '@sandwire/testing'
+import { openSessionTokens, type SessionTokens } from '../src/auth/session-token.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { CookieJar } from './support/cookie-jar.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { JWT_SECRET, Person, textIn, tokenOf, UNLIMITED } from './support/people.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const KEY = new Uint8Array(32).fill(7)
+const SESSION_TOKEN_SECRET = `k1:${Buffer.from(KEY).toString('base64')}`
+const TIMEOUT_MS = 60_000
+const WAIT = { timeoutMs: 20_000 }
+setDefaultTimeout(TIMEOUT_MS)
+const TEMPLATES = [
+  { id: 'claude', title: 'An agent', argv: ['sh', '-c', 'echo "I am $0"; exec cat', 'claude'], mode: 'pty' },
+  { id: 'asks', title: 'Asks', argv: ['echo', '{what}'], params: { what: { pattern: '[a-z]+' } } },
+]
+
+let sandboxes: RealSandboxes
+let control: RunningControl
+let ada: Person
+let sandbox: string
+beforeAll(async () => {
+  sandboxes = new RealSandboxes()
+  control = await startControl({
+    birthplace: sandboxes,
+    config: { limits: UNLIMITED, commands: { templates: TEMPLATES } },
+    bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
+  })
+  ada = await Person.named(control, 'ada')
+  sandbox = textIn(await ada.post('/api/sandboxes', { name: 'dev' }), 'id')
+}, TIMEOUT_MS)
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+type Query = Readonly<Record<string, string>>
+
+/** A front end of somebody; the sandbox is ada's unless the query says otherwise. */
+function open(query: Query = {}, person: Person = ada, protocols: readonly string[] = []): PtyClient {
+  const headers = { ...Object.fromEntries(person.headers), host: `localhost:${control.port}` }
+  return new PtyClient(
+    { port: control.port, headers },
+    `/ws/pty?${new URLSearchParams({ sandbox, ...query })}`,
+    protocols,
+  )
+}
+
+/** What a client that is not let in is told: messages and the close. */
+async function refusalIn(client: PtyClient): Promise<unknown> {
+  await using open = client
+  return [await open.closed(), ...open.messages]
+}
+
+const NOT_FOUND = [{ code: 4001, reason: 'session_not_found' }, { type: 'session_not_found' }]
+const newId = (): string => crypto.randomUUID()
+
+/** Starts something that can be told apart from everything else, and leaves it. */
+async function leaveMark(query: Query = {}): Promise<{ readonly mark: string; readonly token: string }> {
+  const mark = `mark-${newId()}`
+  await using client = open(query)
+  const token = await client.name()
+  client.type(`echo ${mark}\n`)
+  await client.shows(`${mark}\r\n`)
+  return { mark, token }
+}
+
+/** As control makes and reads them. */
+function ownTokens(): Promise<SessionTokens> {
+  return openSessionTokens([{ kid: 'k1', bytes: KEY }], {
+    lifeMs: 3_600_000,
+    random: (bytes) => crypto.getRandomValues(bytes),
+  })
+}
+
+async function sessionsOf(person: Person): Promise<number> {
+  const { body } = await person.get('/api/account/sessions')
+  return Object(Reflect.get(Object(body), 'sessions')).length as number
+}
+
+describe('a terminal of the contract', () => {
+  test('runs the shell where nothing is named, under a name that says nothing', async () => {
+    await using client = open()
+    const name = await client.name()
+    expect(name).toMatch(/^swt1\.k1\./)
+    expect(name).not.toContain(sandbox)
+    client.type('echo $((6 * 7))\nexit 5\n')
+    await client.shows('42')
+    expect(await client.first('exit')).toEqual({ type: 'exit', code: 5, session_id: name })
+    for (const { type, session_id } of client.messages) if (type !== 'history') expect(session_id).toBe(name)
+  })
+
+  test('runs a template of the operator by its id, and nothing else', async () => {
+    await using client = open({ provider: 'claude' })
+    await client.shows('I am claude')
+    for (const provider of ['asks', 'bash', '../sh', 'sh -c id', '\u001b]0;x\u0007'])
+      expect(await refusalIn(open({ provider }))).toEqual([
+        { code: 4003, reason: expect.stringContaining('Unknown provider: ') },
+        {
+          type: 'error',
+          data: `Unknown provider: ${provider.replace(/[^ -~]/g, '')}. Available: ['shell', 'claude']`,
+        },
+      ])
+  })
+
+  test('refuses what it does not know, by name', async () => {
+    const expectBad = async (query: Query, name: string): Promise<void> =>
+      expect(await refusalIn(open(query))).toEqual([
+        { code: 4004, reason: 'bad_request' },
+        { type: 'error', data: expect.stringContaining(`"${name}"`) },
+      ])
+    await expectBad({ cmd: 'id' }, 'cmd')
+    await expectBad({ resume: 'yes' }, 'resume')
+    await expectBad({ session_id: 'a b' }, 'session_id')
+    await expectBad({ session_id: 'x'.repeat(129) }, 'session_id')
+  })
+
+  test('is not there without an upgrade', async () => {
+    expect((await ada.get(`/ws/pty?sandbox=${sandbox}`)).status).toBe(426)
+  })
+
+  test('answers the subprotocol that a browser has to be answered with, and refuses others', async () => {
+    await using client = open({}, ada, ['sandwire.envelope'])
+    await client.name()
+    expect(client.protocol).toBe('sandwire.envelope')
+    expect(refusalOf(await upgrade(control, '/ws/pty', { subprotocols: ['graphql-ws'] }))).toBe('open')
+  })
+})
+
+describe('coming back', () => {
+  test('by the name that was told leads to the same session, and renews the name', async () => {
+    const { mark, token } = await leaveMark()
+    await using again = open({ session_id: token, resume: '1' })
+    expect((await again.first('history'))['data']).toContain(mark)
+    expect(await again.name()).not.toBe(token)
+    again.type('echo again\n')
+    await again.shows('again\r\n')
+  })
+
+  test('by a name that the client made up does so too, as a front end that ignores ours does', async () => {
+    const session_id = newId()
+    const { mark } = await leaveMark({ session_id, provider: 'shell', session_name: 'Build' })
+    for (const resume of ['0', '1']) {
+      await using again = open({ session_id, provider: 'shell', resume })
+      expect((await again.first('history'))['data']).toContain(mark)
+    }
+  })
+
+  test('also where two come at once: one session is started for both', async () => {
+    const before = await sessionsOf(ada)
+    const session_id = newId()
+    const both = [open({ session_id }), open({ session_id })]
+    await Promise.all(both.map((client) => client.name()))
+    both[0]?.type('echo together\n')
+    await Promise.all(both.map((client) => client.shows('together\r\n')))
+    await Promise.all(both.map((client) => client.leave()))
+    expect(await sessionsOf(ada)).toBe(before + 1)
+  })
+
+  test('with force_new leads to a new session, which has the name from then on', async () => {
+    const session_id = newId()
+    const { mark } = await leaveMark({ session_id })
+    const { mark: newer } = await leaveMark({ session_id, force_new: '1' })
+    await using again = open({ session_id })
+    const history = String((await again.first('history'))['data'])
+    expect(history).toContain(newer)
+    expect(history).not.toContain(mark)
+  })
+
+  test('to a process that has ended shows its end to who resumes, and starts anew for others', async () => {
+    const session_id = newId()
+    {
+      await using client = open({ session_id })
+      await client.name()
+      client.type('echo last words; exit 9\n')
+      await client.first('exit')
+    }
+    {
+      await using resumed = open({ session_id, resume: 'true' })
+      expect(await resumed.first('exit')).toMatchObject({ code: 9 })
+      expect(resumed.text('history')).toContain('last words')
+    }
+    await using fresh = open({ session_id })
+    await fresh.name()
+    fresh.type('echo alive\n')
+    await fresh.shows('alive\r\n')
+  })
+
+  test('by an unknown name of its own starts a session, and none where it resumes', async () => {
+    expect(await refusalIn(open({ session_id: newId(), resume: '1' }))).toEqual(NOT_FOUND)
+    expect(await refusalIn(open({ resume: '1' }))).toEqual(NOT_FOUND)
+    expect(await refusalIn(open({ session_id: 'not a name!', resume: '1' }))).toEqual(NOT_FOUND)
+    await using client = open({ session_id: newId() })
+    await client.name()
+  })
+})
+
+describe('a name of a session (threat T9)', () => {
+  test('that is forged, expired, of another session or of nothing is not there, whatever is wrong with it', async () => {
+    const { token } = await leaveMark()
+    const own = await ownTokens()
+    const account = textIn(await ada.get('/api/whoami'), 'account')
+    const session = `${sandbox}.${'0'.repeat(26)}`
+    const binding = { provider: 'host', session, kind: 'pty', user: account } as const
+    const forged = `${token.slice(0, -4)}AAAA`
+    const expired = await own.mint(binding, Date.now() - 3_600_001)
+    const missing = await own.mint(binding, Date.now())
+    for (const session_id of [forged, expired, missing, session, 'swt1.k1.', 'swt1.kX.AAAA'])
+      for (const resume of ['0', '1'])
+        expect(await refusalIn(open({ session_id, resume }))).toEqual(NOT_FOUND)
+  })
+
+  test('is nobody else’s: neither ours, nor the one that its client made up (threat T4)', async () => {
+    const session_id = newId()
+    const { mark, token } = await leaveMark({ session_id })
+    const bob = await Person.named(control, 'bob')
+    const account = textIn(await bob.get('/api/whoami'), 'account')
+    const { body } = await ada.post('/api/grants', { sandbox, role: 'collaborator', account })
+    expect(body).toMatchObject({ grant: expect.any(String) })
+    expect(await refusalIn(open({ session_id: token, resume: '1' }, bob))).toEqual(NOT_FOUND)
+    expect(await refusalIn(open({ session_id, resume: '1' }, bob))).toEqual(NOT_FOUND)
+    await using his = open({ session_id }, bob)
+    await his.name()
+    his.type('echo mine\n')
+    await his.shows('mine\r\n')
+    expect(his.text('history')).toBe('')
+    await using hers = open({ session_id })
+    expect((await hers.first('history'))['data']).toContain(mark)
+  })
+
+  test('leads nowhere for who may no longer be there', async () => {
+    const eve = await Person.named(control, `eve-${newId()}`)
+    const account = textIn(await eve.get('/api/whoami'), 'account')
+    const grant = textIn(await ada.post('/api/grants', { sandbox, role: 'collaborator', account }), 'grant')
+    const session_id = newId()
+    const client = open({ session_id }, eve)
+    const token = await client.name()
+    await ada.delete(`/api/grants/${grant}`)
+    expect(await client.closed()).toEqual({ code: 4008, reason: 'revoked' })
+    for (const name of [token, session_id])
+      expect(await refusalIn(open({ session_id: name, resume: '1' }, eve))).toEqual(NOT_FOUND)
+    expect(await refusalIn(open({ session_id }, eve))).toEqual([
+      { code: 4001, reason: 'sandbox_not_found' },
+      { type: 'error', data: 'No sandbox has this id or name' },
+    ])
+  })
+
+  test('wakes no sandbox, but what starts a process does', async () => {
+    const sleeper = textIn(await ada.post('/api/sandboxes', { name: `sleeper-${Date.now()}` }), 'id')
+    const session_id = newId()
+    const client = open({ sandbox: sleeper, session_id })
+    const token = await client.name()
+    await client.leave()
+    await ada.post(`/api/sandboxes/${sleeper}/stop?discard=1`, {})
+    const state = async () => textIn(await ada.get(`/api/sandboxes/${sleeper}`), 'state')
+    for (const name of [token, session_id])
+      expect(await refusalIn(open({ sandbox: sleeper, session_id: name, resume: '1' }))).toEqual(NOT_FOUND)
+    expect(await state()).toBe('stopped')
+    await using again = open({ sandbox: sleeper, session_id })
+    await again.name()
+    expect(await state()).toBe('running')
+  })
+})
+
+describe('who may do what', () => {
+  test('a viewer watches, and what they type does nothing but an error (threat T5)', async () => {
+    const { token } = await leaveMark()
+    const session =
+      (await (await ownTokens()).read(token, textIn(await ada.get('/api/whoami'), 'account'), Date.now())) ??
+      ''
+    const vic = await Person.named(control, 'vic')
+    const account = textIn(await vic.get('/api/whoami'), 'account')
+    await ada.post('/api/grants', { session, role: 'viewer', account })
+    await using viewer = open({ session_id: session }, vic)
+    await viewer.name()
+    viewer.type('echo never\n')
+    expect(await viewer.first('error')).toEqual({
+      type: 'error',
+      data: 'Cannot take input: this connection only watches',
+    })
+    await using owner = open({ session_id: session })
+    await owner.name()
+    owner.type('echo seen\n')
+    await viewer.shows('seen\r\n')
+    expect(viewer.text('output')).not.toContain('never')
+  })
+
+  test('a credential without exec starts no shell, but a template', async () => {
+    const narrow = new Person(control, await tokenOf('ada', { scope: 'sandbox:connect' }))
+    for (const query of [{}, { session_id: newId() }, { force_new: '1' }])
+      expect(await refusalIn(open(query, narrow))).toEqual([
+        { code: 4008, reason: 'forbidden' },
+        { type: 'error', data: expect.stringContaining('"exec"') },
+      ])
+    await using template = open({ provider: 'claude' }, narrow)
+    await template.shows('I am claude')
+  })
+
+  test('a ticket opens it once, and says what of it is spoken', async () => {
+    const ticket = textIn(await ada.post('/api/tickets', { sandbox }), 'ticket')
+    const nobody = new Person(control, undefined)
+    const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
+    await using client = open({ session_id: newId() }, nobody, offers)
+    await client.name()
+    expect(client.protocol).toBe('sandwire.envelope')
+    await using again = open({}, nobody, offers)
+    await again.closed()
+    expect(again.hasOpened).toBe(false)
+  })
+})
+
+describe('a cookie (threat T3)', () => {
+  let cookie: string
+  beforeAll(async () => {
+    const jar = new CookieJar(control)
+    const code = 'c'.repeat(32)
+    control.host.codes.add(code)
+    expect((await jar.write('POST', '/api/signin', { code })).status).toBe(204)
+    cookie = [...jar.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  })
+  const outcome = async (
+    headers: readonly (readonly [string, string])[],
+    path = '/ws/pty',
+  ): Promise<string> => {
+    const handshake = await upgrade(control, path, { headers: [['Cookie', cookie], ...headers] })
+    if (handshake.kind !== 'open') return refusalOf(handshake)
+    const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
+    handshake.socket.reset()
+    return String(Reflect.get(Object(JSON.parse(frame)), 'type'))
+  }
+
+  test(
+    'opens a terminal for a page of ours',
+    async () => {
+      expect(await outcome([['Origin', control.origin]])).toBe('session')
+    },
+    TIMEOUT_MS,
+  )
+
+  test('opens none for a page of anybody else’s, and none that does not say whose it is', async () => {
+    expect(await outcome([])).toBe('403 origin_refused')
+    expect(await outcome([['Sec-Fetch-Site', 'same-origin']])).toBe('403 origin_refused')
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      `${control.origin}.evil.example`,
+      `${control.origin}/`,
+    ])
+      expect(await outcome([['Origin', origin]])).toBe('403 origin_refused')
+  })
+
+  test('still opens no other socket', async () => {
+    expect(await outcome([['Origin', control.origin]], '/attach')).toBe('401 unauthorized')
+  })
+})
+
+test(
+  'where sessions have no tokens their names say as little, and lead back as well',
+  async () => {
+    await using places = new RealSandboxes()
+    await using other = await startControl({ birthplace: places, config: { limits: UNLIMITED } })
+    const target = {
+      port: other.port,
+      headers: { authorization: `Bearer ${TOKEN}`, host: `localhost:${other.port}` },
+    }
+    const before = new PtyClient(target, '/ws/pty')
+    const name = await before.name()
+    expect(name).toMatch(/^[0-9a-f-]{36}$/)
+    before.type('echo kept\n')
+    await before.shows('kept\r\n')
+    await before.leave()
+    await using after = new PtyClient(target, `/ws/pty?session_id=${name}&resume=1`)
+    expect((await after.first('history'))['data']).toContain('kept')
+    await eventually(() => after.messages.length > 0, { what: 'a message', ...WAIT })
+  },
+  TIMEOUT_MS,
+)
