@@ -60,6 +60,8 @@ export interface Attachment {
   isStalled: boolean
   /** Present when output bandwidth is limited. */
   bandwidth: TokenBucket | undefined
+  /** Nothing but that keeps output from it now. */
+  isThrottled: boolean
   /** Which state of the roster it was told last, and when. */
   presence: { told: number; atMs: number }
   /** A ping to answer once the connection takes more. */
@@ -130,6 +132,7 @@ export function createAttachment(init: {
     isDone: false,
     isStalled: false,
     bandwidth: rate > 0 ? new TokenBucket(rate, Math.max(rate / 4, 1), nowMs) : undefined,
+    isThrottled: false,
     presence: { told: 0, atMs: Number.NEGATIVE_INFINITY },
     pongOwed: undefined,
     leaseMoves: new TokenBucket(LEASE_MOVES_PER_SECOND, LEASE_MOVES_PER_SECOND * 2, nowMs),

@@ -392,4 +392,18 @@ describe('a limit per second', () => {
     got += peer.hearsOutput().length
     expect(got).toBe(2000)
   })
+
+  test('[W9] goes on by itself, however much time passes before the session is asked when', () => {
+    const bench = new Bench({ limits: { outputBytesPerSecond: 1000 } })
+    const peer = bench.attach()
+    bench.output(flood(2000))
+    peer.hearsOutput()
+    bench.nowMs = 10
+    expect(bench.session.nextTickMs(bench.nowMs)).toBe(10)
+    bench.run(bench.session.tick(bench.nowMs))
+    expect(peer.hearsOutput().length).toBe(10)
+    peer.cut()
+    // Nobody is there whom it could go on for, so nothing is woken for it.
+    expect(bench.session.nextTickMs(bench.nowMs + 100)).toBeGreaterThan(1_000)
+  })
 })

@@ -55,6 +55,7 @@ export class OutputPump {
       this.#turnMs = nowMs
       this.#turnLeft = this.#turnBytes
     }
+    attachment.isThrottled = false
     // What is not sent to a full connection stays in the log, so it costs nothing however long that lasts.
     if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot || attachment.isBlocked) return
     const { link } = attachment.state
@@ -158,6 +159,7 @@ export class OutputPump {
     const window = knowsNoWindow(attachment) ? MAX_DATA_BYTES : attachment.window.sizeBytes - inFlight
     const allowed = Math.min(window, Math.floor(attachment.bandwidth?.available(nowMs) ?? window))
     const ready = Math.min(allowed, this.#log.end - attachment.sent)
+    attachment.isThrottled = ready <= 0 && window > 0 && attachment.sent < this.#log.end
     if (ready <= 0) return 0
     if (this.#turnLeft > 0) return Math.min(ready, this.#turnLeft)
     if (!this.#isAgainAsked) this.#outbox.push({ do: 'again' })

@@ -87,15 +87,16 @@ function resumableUntilMs(
   return Math.max(sinceMs + keepSeconds * 1000, awaitedMs)
 }
 
-function attachmentTimes({ roster, log, options }: SessionParts, nowMs: number): number[] {
+function attachmentTimes({ roster, options }: SessionParts, nowMs: number): number[] {
   const times: number[] = []
   for (const attachment of roster.all()) {
     if (attachment.state.is === 'detached') times.push(resumableUntilMs(attachment.state, options))
     const presenceMs = roster.presenceDueMs(attachment)
     if (presenceMs !== undefined) times.push(presenceMs)
     if (attachment.inputAckDueMs !== undefined && !attachment.isBlocked) times.push(attachment.inputAckDueMs)
-    const waitMs = attachment.bandwidth?.waitMs(1, nowMs) ?? 0
-    if (waitMs > 0 && attachment.sent < log.end) times.push(nowMs + waitMs)
+    // Time has passed since it was found to be throttled, so that it may not be any more.
+    const isThrottled = attachment.state.is === 'attached' && attachment.isThrottled
+    if (isThrottled) times.push(nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
   }
   return times
 }
