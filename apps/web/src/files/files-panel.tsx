@@ -1,8 +1,7 @@
-import { useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
+import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
 import { useSandboxName } from '../shell/view-title.ts'
-import { useParts } from '../state/context.ts'
 import { FileActions, type FileQuestion } from './file-actions.tsx'
 import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
@@ -10,20 +9,7 @@ import { useTree } from './use-tree.ts'
 
 /** The files of the chosen sandbox. */
 export function FilesPanel(): ReactElement {
-  const { workbench } = useParts()
-  const current = useStore(workbench.current)
-  const sandboxes = useStore(workbench.sandboxes)
-  const sandbox = sandboxes.is === 'ready' ? sandboxes.value.find(({ id }) => id === current) : undefined
-  if (sandbox === undefined) return <p className="empty">Choose a sandbox to see its files.</p>
-  if (sandbox.access === 'viewer')
-    return <p className="empty">You watch this sandbox; its files are not shared.</p>
-  if (sandbox.state !== 'running')
-    return (
-      <p className="empty">
-        {sandbox.name} is {sandbox.state}. Start it to see its files.
-      </p>
-    )
-  return <Files key={sandbox.id} sandbox={sandbox.id} />
+  return <SandboxGate what="its files">{(sandbox) => <Files key={sandbox} sandbox={sandbox} />}</SandboxGate>
 }
 
 function Files({ sandbox }: { readonly sandbox: string }): ReactElement {

@@ -1,6 +1,120 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useEffect, useRef, useState } from 'react'
+import { compareBeside, compareInline, type Comparison } from '../editor/compare.ts'
+import { shownName } from '../files/tree-line.tsx'
 import type { View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { type Loaded, messageOf } from '../state/workbench.ts'
+import { type DiffTexts, readTexts } from './diff-texts.ts'
 
-export function DiffPane({ view }: { readonly view: Extract<View, { kind: 'diff' }> }): ReactElement {
-  return <p className="empty">{view.path}</p>
+type DiffView = Extract<View, { kind: 'diff' }>
+
+/** Changes settle for so long before they are read again. */
+const SETTLE_MS = 300
+
+function useTexts(view: DiffView): Loaded<DiffTexts> {
+  const { watch } = useParts()
+  const [texts, setTexts] = useState<Loaded<DiffTexts>>({ is: 'loading' })
+  const key = JSON.stringify(view)
+  const latest = useRef(view)
+  latest.current = view
+  useEffect(() => {
+    let isGone = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const read = async (): Promise<void> => {
+      let next: Loaded<DiffTexts>
+      try {
+        next = { is: 'ready', value: await readTexts(latest.current) }
+      } catch (caught) {
+        next = { is: 'failed', message: messageOf(caught) }
+      }
+      if (!isGone) setTexts((old) => (JSON.stringify(old) === JSON.stringify(next) ? old : next))
+    }
+    void read()
+    const stop = watch.subscribe(latest.current.sandbox, () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => void read(), SETTLE_MS)
+    })
+    return () => {
+      isGone = true
+      clearTimeout(timer)
+      stop()
+    }
+  }, [key, watch])
+  return texts
+}
+
+function whatOf({ of }: DiffView): string {
+  if (of === 'unstaged') return 'not staged'
+  return of === 'staged' ? 'staged' : `in ${of.commit.slice(0, 8)}`
+}
+
+/** What changed in a file, side by side or in one. */
+export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
+  const texts = useTexts(view)
+  const [isInline, setInline] = useState(false)
+  return (
+    <div className="file-pane">
+      <div className="file-head">
+        <span className="file-path">
+          {shownName(view.path)}, {whatOf(view)}
+        </span>
+        <button type="button" aria-pressed={isInline} onClick={() => setInline(!isInline)}>
+          {isInline ? 'Side by side' : 'Inline'}
+        </button>
+      </div>
+      {texts.is === 'loading' && <p className="empty">Comparing…</p>}
+      {texts.is === 'failed' && <p className="empty">{texts.message}</p>}
+      {texts.is === 'ready' && <DiffBody texts={texts.value} path={view.path} isInline={isInline} />}
+    </div>
+  )
+}
+
+function DiffBody({
+  texts,
+  path,
+  isInline,
+}: {
+  readonly texts: DiffTexts
+  readonly path: string
+  readonly isInline: boolean
+}): ReactElement {
+  switch (texts.is) {
+    case 'same':
+      return <p className="empty">There is no difference any more.</p>
+    case 'binary':
+      return <p className="empty">The file changed. It is not text, so there are no lines to compare.</p>
+    case 'words':
+      return <pre className="editor words">{texts.text}</pre>
+    case 'texts':
+      return <Compared before={texts.before} after={texts.after} path={path} isInline={isInline} />
+  }
+}
+
+function Compared({
+  before,
+  after,
+  path,
+  isInline,
+}: {
+  readonly before: string
+  readonly after: string
+  readonly path: string
+  readonly isInline: boolean
+}): ReactElement {
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (place.current === null) return undefined
+    let isGone = false
+    let made: Comparison | undefined
+    const compare = isInline ? compareInline : compareBeside
+    void compare(place.current, { path, before, after }).then((comparison) => {
+      if (isGone) comparison.dispose()
+      else made = comparison
+    })
+    return () => {
+      isGone = true
+      made?.dispose()
+    }
+  }, [before, after, path, isInline])
+  return <div ref={place} className="editor compare" />
 }

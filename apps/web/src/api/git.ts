@@ -1,0 +1,115 @@
+import { request, requestJson } from './request.ts'
+import { workspaceUrl } from './workspace.ts'
+
+/** Modified, type changed, added, deleted, renamed, copied. */
+export type Change = 'M' | 'T' | 'A' | 'D' | 'R' | 'C'
+
+export type GitFile =
+  | {
+      readonly kind: 'changed'
+      readonly path: string
+      readonly staged: Change | null
+      readonly unstaged: Change | null
+      readonly from?: string
+    }
+  | { readonly kind: 'conflict'; readonly path: string; readonly sides: string }
+  | { readonly kind: 'untracked'; readonly path: string }
+
+export interface GitStatus {
+  readonly head: {
+    readonly oid?: string
+    readonly branch?: string
+    readonly upstream?: string
+    readonly ahead?: number
+    readonly behind?: number
+  }
+  /** What git is in the middle of. */
+  readonly state: string | null
+  readonly files: readonly GitFile[]
+  readonly truncated: boolean
+  /** Files that git does not know were looked for. */
+  readonly untracked: boolean
+}
+
+export interface GitCommit {
+  readonly oid: string
+  readonly parents: readonly string[]
+  readonly author: { readonly name: string; readonly timeMs: number }
+  readonly refs: readonly string[]
+  readonly message: string
+}
+
+export interface GitDiff {
+  readonly files: readonly {
+    readonly path: string
+    readonly from?: string
+    readonly status: string
+    readonly added: number
+    readonly removed: number
+    readonly binary: boolean
+  }[]
+  /** Unified. */
+  readonly diff: string
+  readonly lossy: boolean
+  readonly truncated: false | string
+}
+
+export interface GitBranches {
+  readonly head: { readonly branch?: string; readonly oid?: string }
+  readonly branches: readonly {
+    readonly name: string
+    readonly kind: 'local' | 'remote'
+    readonly subject: string
+  }[]
+}
+
+export function readStatus(sandbox: string): Promise<GitStatus> {
+  return requestJson<GitStatus>(workspaceUrl(sandbox, 'git/status'))
+}
+
+export function readDiff(
+  sandbox: string,
+  wish: { readonly path?: string; readonly staged?: boolean; readonly from?: string; readonly to?: string },
+): Promise<GitDiff> {
+  return requestJson<GitDiff>(workspaceUrl(sandbox, 'git/diff', wish))
+}
+
+/** A file's text at a commit; undefined when it is no text, or not all of it was given. */
+export async function showText(sandbox: string, path: string, ref: string): Promise<string | undefined> {
+  const shown = await requestJson<{ encoding: string; content: string; truncated: boolean }>(
+    workspaceUrl(sandbox, 'git/show', { path, ref }),
+  )
+  return shown.encoding === 'utf-8' && !shown.truncated ? shown.content : undefined
+}
+
+export function readLog(
+  sandbox: string,
+  after?: string,
+): Promise<{ readonly commits: readonly GitCommit[]; readonly truncated: boolean }> {
+  return requestJson(workspaceUrl(sandbox, 'git/log', { limit: 50, after }))
+}
+
+export function readBranches(sandbox: string): Promise<GitBranches> {
+  return requestJson<GitBranches>(workspaceUrl(sandbox, 'git/branches'))
+}
+
+async function change(sandbox: string, verb: string, json: unknown): Promise<void> {
+  await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json })
+}
+
+export function stage(sandbox: string, paths: readonly string[]): Promise<void> {
+  return change(sandbox, 'stage', { paths })
+}
+
+export function unstage(sandbox: string, paths: readonly string[]): Promise<void> {
+  return change(sandbox, 'unstage', { paths })
+}
+
+/** Loses what was changed; with `untracked`, also files that git does not know. */
+export function discard(sandbox: string, paths: readonly string[], untracked: boolean): Promise<void> {
+  return change(sandbox, 'discard', { paths, ...(untracked ? { untracked } : {}) })
+}
+
+export function commit(sandbox: string, message: string): Promise<void> {
+  return change(sandbox, 'commit', { message })
+}

@@ -1,0 +1,38 @@
+import { printable } from '@sandwire/react'
+import { type ReactElement, useEffect, useState } from 'react'
+import { type GitBranches, readBranches } from '../api/git.ts'
+import { useParts } from '../state/context.ts'
+
+/** The branches of a repository, the last used first. */
+export function BranchList({ sandbox }: { readonly sandbox: string }): ReactElement {
+  const { workbench } = useParts()
+  const [branches, setBranches] = useState<GitBranches>()
+  useEffect(() => {
+    void workbench
+      .attempt('Cannot list branches', () => readBranches(sandbox))
+      .then((read) => {
+        if (read !== undefined) setBranches(read)
+      })
+  }, [workbench, sandbox])
+  if (branches === undefined) return <p className="empty">Loading the branches…</p>
+  if (branches.branches.length === 0) return <p className="empty">No branches yet.</p>
+  return (
+    <ul className="rows" aria-label="Branches">
+      {branches.branches.map(({ name, kind, subject }) => {
+        const isHead = kind === 'local' && name === branches.head.branch
+        return (
+          <li key={`${kind} ${name}`} className={`row ${isHead ? 'current' : ''}`}>
+            <span className="row-text branch" title={printable(subject)}>
+              {printable(name)}
+              <small>
+                {isHead ? 'checked out · ' : ''}
+                {kind === 'remote' ? 'remote · ' : ''}
+                {printable(subject)}
+              </small>
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}

@@ -1,0 +1,79 @@
+import { createStore, type Store } from '@sandwire/client'
+import { ApiError } from '../api/request.ts'
+import type { GitFile, GitStatus } from '../api/git.ts'
+import { messageOf } from '../state/workbench.ts'
+
+/** What the panel knows of a repository. */
+export type GitState =
+  | { readonly is: 'loading' }
+  | { readonly is: 'none' }
+  | { readonly is: 'failed'; readonly message: string }
+  | { readonly is: 'ready'; readonly status: GitStatus }
+
+/** Changed files in the order in which they are dealt with. */
+export interface GitGroups {
+  readonly conflicts: readonly GitFile[]
+  readonly staged: readonly GitFile[]
+  /** What is not staged, files that git does not know among them. */
+  readonly unstaged: readonly GitFile[]
+}
+
+export function groupFiles(files: readonly GitFile[]): GitGroups {
+  return {
+    conflicts: files.filter(({ kind }) => kind === 'conflict'),
+    staged: files.filter((file) => file.kind === 'changed' && file.staged !== null),
+    unstaged: files.filter(
+      (file) => file.kind === 'untracked' || (file.kind === 'changed' && file.unstaged !== null),
+    ),
+  }
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  ...{ M: 'modified', T: 'type changed', A: 'added', D: 'deleted', R: 'renamed', C: 'copied', U: 'new' },
+}
+
+/** The letter of a file in a group, and the word for it. */
+export function markOf(
+  file: GitFile,
+  group: keyof GitGroups,
+): { readonly letter: string; readonly word: string } {
+  if (file.kind === 'conflict') return { letter: '!', word: 'in conflict' }
+  const letter = file.kind === 'untracked' ? 'U' : ((group === 'staged' ? file.staged : file.unstaged) ?? 'M')
+  return { letter, word: NAMES[letter] ?? letter }
+}
+
+/** The state of one repository, read again on demand; requests that overlap become one more. */
+export class GitWatch {
+  readonly #read: () => Promise<GitStatus>
+  readonly #state = createStore<GitState>({ is: 'loading' })
+  #isReading = false
+  #isStale = false
+
+  constructor(read: () => Promise<GitStatus>) {
+    this.#read = read
+  }
+
+  get state(): Store<GitState> {
+    return this.#state
+  }
+
+  async refresh(): Promise<void> {
+    this.#isStale = true
+    if (this.#isReading) return
+    this.#isReading = true
+    while (this.#isStale) {
+      this.#isStale = false
+      this.#state.set(await this.#look())
+    }
+    this.#isReading = false
+  }
+
+  async #look(): Promise<GitState> {
+    try {
+      return { is: 'ready', status: await this.#read() }
+    } catch (caught) {
+      if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
+      return { is: 'failed', message: messageOf(caught) }
+    }
+  }
+}
