@@ -5,8 +5,9 @@ import { findCommit, type Repository, requireCommit } from './repository.ts'
 
 export const LOG_LIMIT = 50
 export const LOG_MAX_LIMIT = 500
-/** Most of one message that is given. */
+/** Most of one message that is given, and of all of a page: it ends earlier, but has one commit. */
 const MAX_MESSAGE_BYTES = 64 * 1024
+const MAX_PAGE_CHARS = 4 * 1024 * 1024
 const LOG_MS = 20_000
 
 export interface LogRequest {
@@ -60,10 +61,14 @@ export async function readLog(repository: Repository, { ref, path, limit, after 
   })
   const commits: Commit[] = []
   let isPast = after === undefined
+  let chars = 0
   for await (const commit of readCommits(readTokens(tool))) {
-    if (isPast && commits.length === limit) return { commits, truncated: true }
-    if (isPast) commits.push(commit)
-    else isPast = commit.oid === after
+    if (!isPast) isPast = commit.oid === after
+    else if (commits.length === limit || chars > MAX_PAGE_CHARS) return { commits, truncated: true }
+    else {
+      commits.push(commit)
+      chars += commit.message.length
+    }
   }
   await expectSuccess(tool, 'Cannot read the history')
   if (!isPast) throw new SandwireError('git_failed', 'Cannot go on with the history: "after" is not in it')

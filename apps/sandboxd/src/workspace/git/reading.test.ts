@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { readDiff } from './diff.ts'
 import { openRepository } from './repository.ts'
 import { createScene, type Scene } from './scene.fixture.ts'
-import { showFile } from './show.ts'
+import { showFile, textOf } from './show.ts'
 import { readStatus, STATUS_LIMITS } from './status.ts'
 
 const changed = { kind: 'changed', staged: null, unstaged: null, submodule: false } as const
@@ -255,6 +255,24 @@ test('diff ends at a whole line where it is cut, and says why', async () => {
   expect(few.files).toHaveLength(1)
 })
 
+test('diff that takes too long gives what came, and says why', async () => {
+  using scene = createScene({
+    spoil: (plan) => (plan.argv.includes('diff') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
+  })
+  expect(await scene.get('git/diff')).toMatchObject({ body: { files: [], diff: '', truncated: 'time' } })
+})
+
+test('a page of the log ends early where messages are long', async () => {
+  using scene = createScene()
+  for (let at = 0; at < 70; at += 1)
+    scene.git('commit', '--quiet', '--allow-empty', '--message', `${at} ${'x'.repeat(70_000)}`)
+  const { body } = await scene.get('git/log', '?limit=70')
+  const { commits, truncated } = body as { commits: { message: string }[]; truncated: boolean }
+  expect(truncated).toBe(true)
+  expect(commits.length).toBeLessThan(70)
+  expect(commits[0]?.message).toHaveLength(64 * 1024)
+})
+
 test('diff does not depend on the taste of whoever configured git', async () => {
   using scene = createCommitted({ a: 'one\n' })
   scene.write('a', 'two\n')
@@ -294,12 +312,10 @@ test('show gives a file as a commit has it, as text or base64', async () => {
 test('show gives the beginning of a large file, cut anywhere, as text', async () => {
   using scene = createCommitted({ file: 'ä'.repeat(1000) })
   using repository = await openRepository(scene)
-  const { bytes, truncated, sizeBytes } = await showFile(repository, { path: 'file', ref: 'HEAD' }, 101)
-  expect({ length: bytes.length, truncated, sizeBytes }).toEqual({
-    length: 101,
-    truncated: true,
-    sizeBytes: 2000,
-  })
+  const shown = await showFile(repository, { path: 'file', ref: 'HEAD' }, 101)
+  expect(shown).toMatchObject({ truncated: true, sizeBytes: 2000 })
+  expect(shown.bytes).toHaveLength(101)
+  expect(textOf(shown)).toBe('ä'.repeat(50))
 })
 
 test('log goes through all commits page by page, once each', async () => {
