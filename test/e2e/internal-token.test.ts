@@ -319,3 +319,29 @@ test('every log line about a request carries the id it came with', async () => {
   expect(eventsOf(requestId).toSorted()).toEqual(['connected', 'disconnected', 'ended', 'started'])
   expect(eventsOf(refusedId)).toEqual(['refused'])
 })
+
+describe('output per second', () => {
+  const PER_SECOND = 4_000
+  /** As much of a second as may come at once. */
+  const BURST = PER_SECOND / 4
+
+  test('[W9] is counted for a person, in however many sessions and attachments they read it (threat T50)', async () => {
+    await using slow = await startSignedSandboxd({ args: ['--output-bytes-per-second', String(PER_SECOND)] })
+    const since = performance.now()
+    const readers = await Promise.all(
+      ['yes', 'yes'].map(async (cmd) => {
+        const reader = await slow.attach(`cmd=${cmd}`)
+        await reader.hello({ identity: mintHex() })
+        return reader
+      }),
+    )
+    const total = (): number => readers.reduce((sum, { outputBytes }) => sum + outputBytes, 0)
+    await eventually(() => total() > 6 * BURST, { what: 'some output' })
+    // However long it took: so much and no more can have been sent by now.
+    expect(total()).toBeLessThanOrEqual(BURST + (PER_SECOND * (performance.now() - since)) / 1000)
+    await using other = await slow.attach('cmd=yes', { identity: 'local:2' })
+    await other.hello({ identity: mintHex() })
+    await eventually(() => other.outputBytes > 0, { what: 'the output of somebody else' })
+    for (const reader of readers) await reader[Symbol.asyncDispose]()
+  })
+})

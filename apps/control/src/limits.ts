@@ -23,7 +23,7 @@ export const limitsSchema = z.strictObject({
   strangersPerMinutePerAddress: perMinute.default(300),
   /** At a time in one sandbox; counts from its next start on. */
   sessionsPerSandbox: whole(1, 10_000).default(1_000),
-  /** Of output to one attachment; counts from the sandbox's next start on. */
+  /** Of output of one sandbox to one person; counts from the sandbox's next start on. */
   outputBytesPerSecond: whole(0, MAX_COUNT).default(0),
 })
 

@@ -36,7 +36,7 @@ Limits
   --max-message-bytes N     largest WebSocket message taken (${DEFAULT_MAX_MESSAGE_BYTES})
   --messages-per-second N   messages from one connection (${DEFAULT_SESSION_LIMITS.messagesPerSecond})
   --requests-per-second N   HTTP requests and upgrades (${DEFAULT_REQUESTS_PER_SECOND})
-  --output-bytes-per-second N   output to one attachment (0: no limit)
+  --output-bytes-per-second N   output to one person, or to one attachment where all have one secret (0: no limit)
   --grace-seconds N         how long a session without its driver blocks rather than trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
   --stall-seconds N         how long a driver that consumes nothing may hold a trimming session back (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
   --stop-seconds N          from SIGTERM to the end, for processes and for their last bytes (${DEFAULT_STOP_SECONDS})

@@ -14,6 +14,7 @@ import type { Caller } from './http/caller.ts'
 import { narrowRole } from './http/narrow-role.ts'
 import { checkRoute, checkStart } from './http/route-rights.ts'
 import { readUpgrade } from './http/upgrade.ts'
+import type { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionHost } from './sessions/session-host.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 
@@ -52,6 +53,7 @@ interface Admitted {
 
 export interface DeskDependencies {
   readonly registry: SessionRegistry
+  readonly shares: BandwidthShares
   readonly now: () => number
   readonly wallClock: () => number
   /** A secret of a client that mints none itself: 32 hex digits. */
@@ -111,15 +113,21 @@ export class AttachDesk {
   /** What a connection has of its caller. The wall clock may be set while it lasts, so its time to stay is counted from now. */
   #rightsOf(
     caller: Caller,
-  ): Pick<LinkRights, 'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'reauthoriseMs'> {
-    const { now, wallClock } = this.#deps
-    const { identity, usualRole, name, login, grant, reauthoriseMs } = caller
+  ): Pick<
+    LinkRights,
+    'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'bandwidth' | 'reauthoriseMs'
+  > {
+    const { now, wallClock, shares } = this.#deps
+    const { identity, standing, usualRole, name, login, grant, reauthoriseMs } = caller
+    // Whoever has the one secret may be anybody.
+    const bandwidth = standing === 'bearer' ? undefined : shares.of(identity)
     return {
       principal: identity,
       ...(usualRole === undefined ? {} : { usualRole }),
       ...(name === undefined ? {} : { name }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
+      ...(bandwidth === undefined ? {} : { bandwidth }),
       ...(reauthoriseMs === undefined ? {} : { reauthoriseMs: now() + reauthoriseMs - wallClock() }),
     }
   }

@@ -7,6 +7,7 @@ import type { Caller } from './http/caller.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
 import { respondDetail, respondError, respondJson } from './http/respond.ts'
 import type { Log } from './log.ts'
+import { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
 import type { Settings } from './settings.ts'
@@ -110,6 +111,7 @@ class App {
     const { now, wallClock, mintIdentity } = deps
     this.#desk = new AttachDesk({
       ...{ registry, now, wallClock, mintIdentity },
+      shares: new BandwidthShares(settings.session, now),
       noteRefusal: (error, requestId) => this.#noteRefusal(error, requestId),
     })
   }

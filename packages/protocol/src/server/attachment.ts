@@ -58,7 +58,7 @@ export interface Attachment {
   isDone: boolean
   /** No ack progress for so long that it no longer holds the program back. */
   isStalled: boolean
-  /** Present when output bandwidth is limited. */
+  /** Present when output bandwidth is limited; it may be one for all attachments of somebody. */
   bandwidth: TokenBucket | undefined
   /** Nothing but that keeps output from it now. */
   isThrottled: boolean
@@ -85,6 +85,14 @@ export interface Attachment {
   isStdinClosedSent: boolean
 }
 
+/** The budget of output where it is limited: a quarter of a second's may come at once. */
+export function createBandwidth(
+  { outputBytesPerSecond: rate }: Pick<SessionLimits, 'outputBytesPerSecond'>,
+  nowMs: number,
+): TokenBucket | undefined {
+  return rate > 0 ? new TokenBucket(rate, Math.max(rate / 4, 1), nowMs) : undefined
+}
+
 export function createAttachment(init: {
   id: string
   identity: string
@@ -101,11 +109,11 @@ export function createAttachment(init: {
   from: number
   resizeSerial: number
   windowBytes: number
+  bandwidth: TokenBucket | undefined
   limits: SessionLimits
   nowMs: number
 }): Attachment {
   const { limits, nowMs } = init
-  const rate = limits.outputBytesPerSecond
   return {
     id: init.id,
     identity: init.identity,
@@ -131,7 +139,7 @@ export function createAttachment(init: {
     isExitSent: false,
     isDone: false,
     isStalled: false,
-    bandwidth: rate > 0 ? new TokenBucket(rate, Math.max(rate / 4, 1), nowMs) : undefined,
+    bandwidth: init.bandwidth ?? createBandwidth(limits, nowMs),
     isThrottled: false,
     presence: { told: 0, atMs: Number.NEGATIVE_INFINITY },
     pongOwed: undefined,

@@ -146,6 +146,7 @@ function admit(
     from: isRelayed ? log.end : 0,
     resizeSerial: resizes.current.serial,
     windowBytes: wanted.window,
+    bandwidth: rights.bandwidth,
     limits: options.limits,
     nowMs,
   })
@@ -182,6 +183,7 @@ function resume(
   attachment.authority = rights.authority
   attachment.login = rights.login
   attachment.grant = rights.grant
+  attachment.bandwidth = rights.bandwidth ?? attachment.bandwidth
   const role = lesserRole(attachment.role, rights.authority)
   if (role !== attachment.role) {
     if (roster.lease.holder === attachment.id) roster.lease.free()

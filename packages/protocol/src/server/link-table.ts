@@ -27,6 +27,8 @@ export interface LinkRights {
   /** Sign-in and grant that the right to be here hangs on. */
   readonly login?: string
   readonly grant?: string
+  /** The budget of output that it shares with others of the same person; without it, its attachment has one of its own. */
+  readonly bandwidth?: TokenBucket
   /** When the right to be here has to be shown again, on the clock of the session. */
   readonly reauthoriseMs?: number
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_WINDOW } from '../ack-window.ts'
+import { TokenBucket } from '../token-bucket.ts'
 import { Bench, type Peer } from './session-bench.fixture.ts'
 
 const flood = (bytes: number): string => 'x'.repeat(bytes)
@@ -405,5 +406,21 @@ describe('a limit per second', () => {
     peer.cut()
     // Nobody is there whom it could go on for, so nothing is woken for it.
     expect(bench.session.nextTickMs(bench.nowMs + 100)).toBeGreaterThan(1_000)
+  })
+
+  test('[W9] is one for all attachments that share it, also when they resume; who drives comes first', () => {
+    const bench = new Bench({ limits: { outputBytesPerSecond: 1000 } })
+    const rights = { bandwidth: new TokenBucket(1000, 250, 0) }
+    const driver = bench.attach({ identity: 1, rights })
+    const viewer = bench.attach({ identity: 2, rights: { ...rights, authority: 'viewer' } })
+    bench.output(flood(1000))
+    expect([driver.hearsOutput().length, viewer.hearsOutput().length]).toEqual([250, 0])
+    bench.wait(750)
+    expect(driver.hearsOutput().length).toBe(750)
+    viewer.cut()
+    const back = bench.attach({ identity: 2, rights, hello: { resuming: true } })
+    expect(back.hearsOutput().length).toBe(0)
+    bench.wait(1000)
+    expect(back.hearsOutput().length).toBe(1000)
   })
 })

@@ -21,7 +21,7 @@ export interface SessionLimits {
   readonly inputWindowBytes: number
   readonly maxAttachments: number
   readonly messagesPerSecond: number
-  /** Output per second to one attachment; 0 means no limit. */
+  /** Output per second to one person, or to one attachment where nobody is told apart; 0 means no limit. */
   readonly outputBytesPerSecond: number
   readonly turnBytes: number
   readonly graceMs: number

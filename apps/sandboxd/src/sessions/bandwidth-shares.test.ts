@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test'
+import { BandwidthShares } from './bandwidth-shares.ts'
+
+const LIMITS = { outputBytesPerSecond: 4_000 }
+
+test('(threat T50) everybody has one share, however often they come', () => {
+  const shares = new BandwidthShares(LIMITS, () => 0)
+  expect(shares.of('ada')).toBe(shares.of('ada'))
+  expect(shares.of('ada')).not.toBe(shares.of('bob'))
+  expect(shares.of('ada')?.available(0)).toBe(1_000)
+})
+
+test('there are none without a limit', () => {
+  expect(new BandwidthShares({ outputBytesPerSecond: 0 }, () => 0).of('ada')).toBeUndefined()
+})
+
+test('they are bounded: who was away for longest begins anew', () => {
+  const shares = new BandwidthShares(LIMITS, () => 0)
+  const [ada, bob] = [shares.of('ada'), shares.of('bob')]
+  for (let index = 0; index < 999; index += 1) {
+    shares.of(`${index}`)
+    expect(shares.of('ada')).toBe(ada)
+  }
+  expect(shares.of('bob')).not.toBe(bob)
+})
