@@ -10,7 +10,7 @@ import { type SlotLimits, ToolSlots } from './tool-slots.ts'
 import type { RunTool, ToolPlan } from './tool.ts'
 
 /** A handful keeps a small machine busy; a page that asks for everything at once waits a little. */
-export const TOOL_SLOTS: SlotLimits = { maxRunning: 8, maxWaiting: 64 }
+const TOOL_SLOTS: SlotLimits = { maxRunning: 8, maxWaiting: 64 }
 
 /** From HUP to TERM, and from there to KILL: git removes its lock files when it is told to end. */
 const HANGUP_MS = 200

@@ -166,13 +166,16 @@ test.each([
 })
 
 test('says when there are more folders than are watched', async () => {
-  for (const name of ['a', 'b', 'c', 'd']) mkdirSync(at(name))
+  for (const path of ['a/deep/er', 'a/deep/est', 'src']) mkdirSync(at(path), { recursive: true })
   const told = await watch('.', true, serve({ maxFolders: 3 }))
   await eventually(() => told.notices.length > 1, { what: 'the overflow' })
   expect(told.notices.slice(0, 2)).toEqual([
     { kind: 'ready', folders: 3 },
     { kind: 'overflow', reason: 'folders' },
   ])
+  // Those near the top are watched.
+  for (const path of ['x', 'a/x', 'a/deep/x', 'src/x']) writeFileSync(at(path), '')
+  await settles(told, ['cr x', 'cr a/x', 'cr src/x'])
 })
 
 test('says when more happens than the kernel keeps, and goes on with all folders', async () => {
@@ -211,6 +214,18 @@ test('tells of a file that is named like one without a name', async () => {
   const told = await watch('.')
   appendFileSync(at('#123'), 'x')
   await settles(told, ['ch #123'])
+})
+
+test('a client that goes while folders are looked for takes no watch from another', async () => {
+  for (let count = 0; count < 50; count += 1) mkdirSync(at(`d${count}/e`), { recursive: true })
+  const service = serve()
+  for (let count = 0; count < 10; count += 1) {
+    const leaver = await service.open('.', true)
+    leaver.close()
+    const told = await watch('.', true, service)
+    writeFileSync(at(`d49/e/f${count}`), '')
+    await settles(told, [`cr d49/e/f${count}`])
+  }
 })
 
 test('leaves nothing behind, and lets only so many watch', async () => {

@@ -1,13 +1,10 @@
-import { closeFd } from '../../processes/libc.ts'
 import type { Readiness } from '../../processes/readiness.ts'
 import type { AsUser } from '../../processes/run-as.ts'
 import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/hidden-name.ts'
 import { pathIn } from '../path-in.ts'
-import { Inotify } from './inotify.ts'
-import type { InotifyEvent } from './inotify-event.ts'
 import type { Notices } from './notices.ts'
-import { WatchedFolders } from './watched-folders.ts'
+import { type QueueEvent, WatchQueue } from './watch-queue.ts'
 
 /** How the kernel calls a file that is being written before it has a name. */
 const NAMELESS = /(^|\/)#\d+$/
@@ -50,21 +47,18 @@ export class FolderWatch {
   readonly #deps: FolderWatchDependencies
   readonly #notices: Notices
   readonly #stop = new AbortController()
-  #inotify: Inotify
-  #folders = new WatchedFolders()
-  /** Watches on the folders above, which only tell that they go. */
-  #above = new Set<number>()
+  #queue: WatchQueue
   readonly #tasks: Task[] = []
   #isWorking = false
   #hasLost = false
 
   private constructor(
-    inotify: Inotify,
+    queue: WatchQueue,
     notices: Notices,
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
   ) {
-    this.#inotify = inotify
+    this.#queue = queue
     this.#notices = notices
     this.#options = options
     this.#deps = deps
@@ -76,9 +70,9 @@ export class FolderWatch {
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
   ): Promise<FolderWatch | undefined> {
-    const inotify = Inotify.open()
-    if (inotify === undefined) return undefined
-    const watch = new FolderWatch(inotify, notices, options, deps)
+    const queue = WatchQueue.open(deps.asUser)
+    if (queue === undefined) return undefined
+    const watch = new FolderWatch(queue, notices, options, deps)
     try {
       await watch.#begin()
     } catch (error) {
@@ -98,64 +92,39 @@ export class FolderWatch {
   }
 
   #release(): void {
-    this.#deps.readiness.unwatch(this.#inotify.fd)
-    this.#inotify.close()
+    this.#deps.readiness.unwatch(this.#queue.fd)
+    this.#queue.close()
   }
 
   async #begin(): Promise<void> {
-    this.#deps.readiness.watch(this.#inotify.fd, () => this.#read())
+    this.#deps.readiness.watch(this.#queue.fd, () => this.#read())
     const { path, isRecursive } = this.#options
-    await this.#watchAbove(path)
-    const folder = await this.#deps.files.openFolder(path === '' ? '.' : path)
-    this.#watchOpen(path, folder)
+    for (const above of foldersAbove(path)) this.#queue.addAbove(await this.#open(above))
+    this.#add(path, await this.#open(path))
     if (isRecursive) this.#tasks.push({ path, isNew: false })
   }
 
-  async #watchAbove(path: string): Promise<void> {
-    const names = path.split('/').slice(0, -1)
-    for (let count = path === '' ? 1 : 0; count <= names.length; count += 1) {
-      const above = names.slice(0, count).join('/')
-      const folder = await this.#deps.files.openFolder(above === '' ? '.' : above)
-      const watch = this.#addWatch(folder, 'itself')
-      if (watch >= 0) this.#above.add(watch)
-    }
+  #open(path: string): Promise<number> {
+    return this.#deps.files.openFolder(path === '' ? '.' : path)
   }
 
-  /** Takes an open folder, and closes it. */
-  #addWatch(folder: number, what: 'contents' | 'itself'): number {
-    try {
-      // The queue may be closed, and its number somebody else's.
-      if (this.#stop.signal.aborted) return -1
-      return this.#deps.asUser(() => this.#inotify.watch(folder, what))
-    } finally {
-      closeFd(folder)
-    }
-  }
-
-  #watchOpen(path: string, folder: number): boolean {
-    const watch = this.#addWatch(folder, 'contents')
-    // Refused by the user's rights, or because the system has no more watches.
-    if (watch < 0) this.#notices.overflow('folders')
-    if (watch < 0) return false
-    const stale = this.#folders.set(path, watch)
-    if (stale !== undefined) this.#inotify.unwatch(stale)
-    return true
+  #add(path: string, folder: number): boolean {
+    const isWatched = this.#queue.add(path, folder)
+    if (!isWatched) this.#notices.overflow('folders')
+    return isWatched
   }
 
   /** False when the folder is gone, not for this user, or one too many. */
   async #watchFolder(path: string): Promise<boolean> {
-    if (this.#folders.size >= this.#options.maxFolders) {
-      this.#notices.overflow('folders')
-      return false
-    }
+    if (!this.#hasRoom()) return false
     let folder: number
     try {
-      folder = await this.#deps.files.openFolder(path)
+      folder = await this.#open(path)
     } catch {
       // Gone meanwhile, which is told by its own event, or not to be read, which everybody who looks finds out.
       return false
     }
-    return this.#watchOpen(path, folder)
+    return this.#add(path, folder)
   }
 
   /** One task after the other, until none is left; then everything is watched. */
@@ -168,7 +137,7 @@ export class FolderWatch {
       await this.#cover(task)
     }
     this.#isWorking = false
-    if (!this.#stop.signal.aborted) this.#notices.ready(this.#folders.size)
+    if (!this.#stop.signal.aborted) this.#notices.ready(this.#queue.size)
   }
 
   /** Watches all folders below one. Looks again until there is nothing new: a folder may come while others are looked into. */
@@ -178,64 +147,63 @@ export class FolderWatch {
     try {
       while ((await this.#look(path, isNew ? told : undefined)) > 0);
     } catch {
-      // Gone while it was looked into. Its watch may by now be on a folder that is elsewhere.
-      this.#forget(path)
+      // Gone while it was looked into. Its watch may by now be on a folder that is elsewhere. Without the first one there is nothing.
+      if (isNew) this.#queue.forget(path)
+      else this.close()
     }
   }
 
-  /** Number of folders that were not watched yet, and are now. */
+  /** Number of folders that were not watched yet, and are now. If there are too many, those near the top are. */
   async #look(path: string, told: Set<string> | undefined): Promise<number> {
-    let added = 0
+    const unknown: string[] = []
     const limits = { maxNodes: MAX_NODES, maxDepth: MAX_DEPTH, timeMs: WALK_MS }
     const reached = (): void => this.#notices.overflow('folders')
     const walk = this.#deps.files.walk(path === '' ? '.' : path, { ...limits, reached }, this.#stop.signal)
     for await (const batch of walk) {
-      for (const entry of batch) {
-        if (isHiddenName(entry.name)) continue
-        const found = pathIn(path, entry.path)
-        if (told !== undefined && !told.has(found)) {
-          told.add(found)
-          this.#notices.add({ path: found, kind: 'created' })
-        }
-        const isUnknown = entry.kind === 'folder' && !this.#folders.has(found)
-        if (isUnknown && (await this.#watchFolder(found))) added += 1
+      for (const { name, kind, path: inside } of batch) {
+        if (isHiddenName(name)) continue
+        const found = pathIn(path, inside)
+        if (kind === 'folder' && !this.#queue.has(found)) unknown.push(found)
+        if (told === undefined || told.has(found)) continue
+        told.add(found)
+        this.#notices.add({ path: found, kind: 'created' })
       }
+    }
+    let added = 0
+    for (const folder of unknown.toSorted(byDepth)) {
+      if (!this.#hasRoom()) break
+      if (await this.#watchFolder(folder)) added += 1
     }
     return added
   }
 
+  #hasRoom(): boolean {
+    if (this.#queue.size < this.#options.maxFolders) return true
+    this.#notices.overflow('folders')
+    return false
+  }
+
   #read(): void {
-    for (const event of this.#inotify.take()) {
-      this.#handle(event)
-      if (this.#stop.signal.aborted) return
-    }
+    for (const event of this.#queue.take()) this.#handle(event)
     if (this.#tasks.length > 0) void this.#work()
   }
 
-  #handle(event: InotifyEvent): void {
-    if (event.kind === 'lost') return this.#lose()
-    const folder = this.#folders.pathOf(event.watch)
-    if (!('name' in event)) {
-      if (folder === this.#options.path || this.#above.has(event.watch)) this.#leave()
-      else if (event.kind === 'unwatched') this.#folders.forget(event.watch)
-      return
-    }
-    if (folder !== undefined && !isHiddenName(event.name)) this.#tell(pathIn(folder, event.name), event)
-  }
-
-  #tell(path: string, { kind, isFolder }: Extract<InotifyEvent, { name: string }>): void {
-    switch (kind) {
+  #handle(event: QueueEvent): void {
+    switch (event.kind) {
+      case 'lost':
+        return this.#lose()
+      case 'left':
+        // Of the others, the folder they are in tells as well.
+        return event.path === undefined || event.path === this.#options.path ? this.#leave() : undefined
       case 'came':
-        this.#notices.add({ path, kind: 'created' })
-        if (isFolder && this.#options.isRecursive) this.#enqueue(path)
-        break
+        this.#notices.add({ path: event.path, kind: 'created' })
+        return event.isFolder && this.#options.isRecursive ? this.#enqueue(event.path) : undefined
       case 'went':
-        this.#notices.add({ path, kind: 'removed' })
-        if (isFolder) this.#forget(path)
-        break
+        this.#notices.add({ path: event.path, kind: 'removed' })
+        return event.isFolder ? this.#queue.forget(event.path) : undefined
       case 'changed':
-        if (NAMELESS.test(path)) void this.#tellIfThere(path)
-        else this.#notices.add({ path, kind: 'changed' })
+        if (NAMELESS.test(event.path)) void this.#tellIfThere(event.path)
+        else this.#notices.add({ path: event.path, kind: 'changed' })
     }
   }
 
@@ -251,10 +219,6 @@ export class FolderWatch {
   #enqueue(path: string): void {
     if (this.#tasks.length >= this.#options.maxFolders) this.#notices.overflow('folders')
     else this.#tasks.push({ path, isNew: true })
-  }
-
-  #forget(path: string): void {
-    for (const watch of this.#folders.forgetBelow(path)) this.#inotify.unwatch(watch)
   }
 
   /** The folder is not where it was: what is told of it would be wrong. */
@@ -274,12 +238,10 @@ export class FolderWatch {
   }
 
   async #restart(): Promise<void> {
-    const inotify = Inotify.open()
-    if (inotify === undefined) return this.close()
+    const queue = WatchQueue.open(this.#deps.asUser)
+    if (queue === undefined) return this.close()
     this.#release()
-    this.#inotify = inotify
-    this.#folders = new WatchedFolders()
-    this.#above = new Set()
+    this.#queue = queue
     this.#tasks.length = 0
     this.#hasLost = false
     try {
@@ -292,4 +254,15 @@ export class FolderWatch {
       if (!this.#stop.signal.aborted) this.#leave()
     }
   }
+}
+
+/** Every folder on the way to a path, from the workspace on; none for the workspace itself. */
+function foldersAbove(path: string): string[] {
+  if (path === '') return []
+  const names = path.split('/')
+  return names.map((_, count) => names.slice(0, count).join('/'))
+}
+
+function byDepth(left: string, right: string): number {
+  return left.split('/').length - right.split('/').length
 }
