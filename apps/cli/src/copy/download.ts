@@ -67,8 +67,9 @@ async function resumePending(journey: Journey, path: string, sink: ArchiveSink):
   }
   const file = within(path, parts.join('/'))
   const known = await journey.remote.stat(file)
-  const isSame =
-    known.size === entry.sizeBytes && Math.abs(known.mtimeMs - Number(entry.mtimeNs) / 1e6) < 0.001
+  // The time of a file is told in whole milliseconds.
+  const entryMs = Number(BigInt(entry.mtimeNs) / 1_000_000n)
+  const isSame = known.size === entry.sizeBytes && Math.trunc(known.mtimeMs) === entryMs
   if (!isSame) {
     sink.forget()
     return

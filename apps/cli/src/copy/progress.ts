@@ -54,5 +54,7 @@ export function spellProgress(progress: Progress, columns: number): string {
       parts.push(`${spellTime((totalBytes - bytes) / perSecond)} left`)
   }
   const line = parts.filter((part) => part !== '').join('  ')
-  return Array.from(line).slice(0, Math.max(0, columns - 1)).join('')
+  return Array.from(line)
+    .slice(0, Math.max(0, columns - 1))
+    .join('')
 }

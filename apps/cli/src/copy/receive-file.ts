@@ -20,6 +20,11 @@ function lengthOf(headers: Headers): number | undefined {
   return /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined
 }
 
+/** The etag as JSON has it, without quotes. */
+function tagOf(headers: Headers): string | undefined {
+  return /^"(.*)"$/.exec(headers.get('etag') ?? '')?.[1]
+}
+
 /** Receives a file, or the rest of it, and goes on after cuts where it was. Returns what was known of the file at its end. */
 export async function receiveFile(
   journey: Journey,
@@ -64,7 +69,7 @@ async function receiveRest(
       'Cannot understand the answer of the server: other bytes than asked for',
     )
   if (isRest && answer.status !== 206) restart()
-  received.etag = answer.headers.get('etag') ?? received.etag
+  received.etag = tagOf(answer.headers) ?? received.etag
   const length = lengthOf(answer.headers)
   const end = length === undefined ? undefined : received.offset + length
   for await (const chunk of answer.bytes()) {

@@ -84,7 +84,7 @@ export class RemoteWorkspace {
 
   readFile(path: string, from?: From): Promise<Answer> {
     const headers: Record<string, string> =
-      from === undefined ? {} : { range: `bytes=${from.offset}-`, 'if-range': from.etag }
+      from === undefined ? {} : { range: `bytes=${from.offset}-`, 'if-range': `"${from.etag}"` }
     return this.#ask('GET', 'file', { path }, { headers })
   }
 

@@ -52,6 +52,16 @@ test('pieces become a file, which others see when it is whole', async () => {
   expect(await uploads.finish(upload, finished)).toEqual(stat)
 })
 
+test('the same upload once more replaces the file once more', async () => {
+  for (const text of ['first', 'other']) {
+    const once = { id: ID, path: 'f' }
+    await uploads.append(once, 0, bytes(text))
+    await uploads.finish(once, { sizeBytes: 5 })
+    expect(readFileSync(scene.at('f'), 'utf8')).toBe(text)
+  }
+  expect(scene.unfinished).toEqual([])
+})
+
 test('a piece for another offset is refused with what has arrived', async () => {
   mkdirSync(scene.at('dir'))
   await uploads.append(upload, 0, bytes('hello'))

@@ -69,9 +69,11 @@ export class Uploads {
     return this.#inTurn(name, async () => {
       const { id, path } = name
       const done = this.#finished.get(id)
-      if (done?.path === path && done.stat.sizeBytes === finished.sizeBytes) return done.stat
+      const isDone = done?.path === path && done.stat.sizeBytes === finished.sizeBytes
       // A file without bytes has no pieces.
-      const file = await this.#transfer.openUpload(path, id, finished.sizeBytes === 0)
+      const file = await this.#transfer.openUpload(path, id, finished.sizeBytes === 0 && !isDone)
+      // What has arrived since belongs to the same file once more.
+      if (file === undefined && isDone) return done.stat
       if (file !== undefined) await syncAndClose(file)
       const stat = await this.#transfer.finishUpload(path, id, finished)
       this.#remember(name, stat)

@@ -1,0 +1,438 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { eventually, type FaultProxy, openFaultProxy, Random } from '@sandwire/testing'
+import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { openTerminal } from './support/terminal.ts'
+import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+const MIB = 1024 * 1024
+
+let door: WorkspaceDoor
+let proxy: FaultProxy
+let here: string
+
+beforeAll(async () => {
+  door = await openWorkspaceDoor()
+  proxy = openFaultProxy({ target: { port: door.port } })
+})
+afterAll(async () => {
+  proxy.close()
+  await door[Symbol.asyncDispose]()
+})
+beforeEach(() => {
+  here = mkdtempSync(join(tmpdir(), 'cli-copy-'))
+})
+afterEach(() => {
+  door.instead = undefined
+  proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
+  rmSync(here, { recursive: true, force: true })
+  for (const name of readdirSync(there())) rmSync(there(name), { recursive: true, force: true })
+})
+
+/** A path in the workspace of the sandbox. */
+function there(path = '.'): string {
+  return join(door.sandboxd.workspace, path)
+}
+
+function argvOf(words: readonly string[], url = door.url): [string, ...string[]] {
+  return [process.execPath, MAIN, ...words, '--url', url]
+}
+
+const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
+
+function cli(...words: string[]): Promise<CliRun> {
+  return runCli(argvOf(words), { env: ENV })
+}
+
+/** Through the proxy, which fails. */
+function cliOverProxy(...words: string[]): Promise<CliRun> {
+  return runCli(argvOf(words, proxy.url), { env: ENV })
+}
+
+function randomBytes(size: number, seed = 1): Buffer {
+  const random = new Random(seed)
+  const words = new Uint32Array(Math.ceil(size / 4))
+  for (let at = 0; at < words.length; at += 1) words[at] = random.word()
+  return Buffer.from(words.buffer, 0, size)
+}
+
+/** Kinds, modes, times to the microsecond, sizes and targets of all that is below a folder; names of any bytes. */
+function factsOf(folder: string): string {
+  const { stdout } = Bun.spawnSync(['find', '.', '-mindepth', '1', '-printf', '%P\\t%M\\t%T@\\t%s\\t%l\\0'], {
+    cwd: folder,
+  })
+  return stdout
+    .toString('latin1')
+    .split('\0')
+    .map((line) => {
+      const [path = '', mode = '', time = '', size = '', target = ''] = line.split('\t')
+      // Times of links are told by few file systems; sizes of folders mean nothing.
+      const shownTime = mode.startsWith('l') ? '' : Number(time).toFixed(4)
+      return [path, mode, shownTime, mode.startsWith('d') ? '' : size, target].join(' | ')
+    })
+    .toSorted()
+    .join('\n')
+}
+
+function sumsOf(folder: string): string {
+  const { stdout } = Bun.spawnSync(
+    ['sh', '-c', 'find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum'],
+    {
+      cwd: folder,
+    },
+  )
+  return stdout.toString('latin1')
+}
+
+function makeNastyTree(base: string): void {
+  mkdirSync(join(base, 'empty'), { recursive: true })
+  mkdirSync(join(base, 'd/'.repeat(40)), { recursive: true })
+  writeFileSync(join(base, `${'d/'.repeat(40)}f`), 'deep')
+  writeFileSync(join(base, 'n'.repeat(255)), 'long')
+  writeFileSync(join(base, 'new\nline \u{1f984} -rf\x1b]0;x\x07'), 'odd')
+  writeFileSync(Buffer.concat([Buffer.from(`${base}/`), Buffer.from([0xc3, 0x28, 0xff])]), 'bytes')
+  writeFileSync(join(base, 'run'), '#!/bin/sh\n')
+  chmodSync(join(base, 'run'), 0o755)
+  writeFileSync(join(base, 'closed'), 'closed')
+  chmodSync(join(base, 'closed'), 0o000)
+  mkdirSync(join(base, 'read-only'))
+  writeFileSync(join(base, 'read-only/f'), 'in it')
+  chmodSync(join(base, 'read-only'), 0o555)
+  symlinkSync('run', join(base, 'link'))
+  symlinkSync('../empty', join(base, 'read-only-link'))
+  rmSync(join(base, 'read-only-link'))
+  symlinkSync('nowhere', join(base, 'dangling'))
+  writeFileSync(join(base, 'large'), randomBytes(5 * MIB))
+  utimesSync(join(base, 'run'), 1_600_000_000, 1_600_000_000.25)
+  utimesSync(join(base, 'empty'), 1_500_000_000, 1_500_000_000)
+}
+
+describe('cp', () => {
+  test('takes a nasty tree to the sandbox and back as it is', async () => {
+    makeNastyTree(join(here, 'tree'))
+    const up = await cli('cp', join(here, 'tree'), `${BOX}:`)
+    expect([up.stderr, up.code]).toEqual(['', 0])
+    expect(factsOf(there('tree'))).toBe(factsOf(join(here, 'tree')))
+    const down = await cli('cp', `${BOX}:tree`, join(here, 'back'))
+    expect([down.stderr, down.code]).toEqual(['', 0])
+    expect(factsOf(join(here, 'back'))).toBe(factsOf(join(here, 'tree')))
+    expect(sumsOf(join(here, 'back'))).toBe(sumsOf(join(here, 'tree')))
+    // A copy over a copy changes nothing.
+    expect((await cli('cp', `${here}/tree/.`, `${BOX}:tree`)).code).toBe(0)
+    expect((await cli('cp', `${BOX}:tree/.`, join(here, 'back'))).code).toBe(0)
+    expect(factsOf(there('tree'))).toBe(factsOf(join(here, 'tree')))
+    expect(factsOf(join(here, 'back'))).toBe(factsOf(join(here, 'tree')))
+  })
+
+  test('is told where things go as cp is, to the sandbox', async () => {
+    mkdirSync(join(here, 'dir/sub'), { recursive: true })
+    writeFileSync(join(here, 'dir/sub/f'), 'f')
+    writeFileSync(join(here, 'file'), 'content')
+    mkdirSync(there('into'))
+    const rows: [string, string, string][] = [
+      ['file', ':', 'file'],
+      ['file', ':other', 'other'],
+      ['file', ':into', 'into/file'],
+      ['file', ':into/', 'into/file'],
+      ['file', ':into/named', 'into/named'],
+      ['dir', ':new', 'new/sub/f'],
+      ['dir', ':into', 'into/dir/sub/f'],
+      ['dir/', ':into/slash/', 'into/slash/sub/f'],
+      ['dir/.', ':into', 'into/sub/f'],
+    ]
+    for (const [from, to, found] of rows) {
+      const { stderr, code } = await cli('cp', `${here}/${from}`, `${BOX}${to}`)
+      expect([from, to, stderr, code, existsSync(there(found))]).toEqual([from, to, '', 0, true])
+    }
+    const wrong: [string, string][] = [
+      ['file', ':missing/f'],
+      ['file', ':missing/'],
+      ['dir', ':other'],
+      ['nothing', ':'],
+    ]
+    for (const [from, to] of wrong)
+      expect([to, (await cli('cp', `${here}/${from}`, `${BOX}${to}`)).code]).toEqual([to, 2])
+  })
+
+  test('is told where things go as cp is, from the sandbox', async () => {
+    mkdirSync(there('dir/sub'), { recursive: true })
+    writeFileSync(there('dir/sub/f'), 'f')
+    writeFileSync(there('file'), 'content')
+    mkdirSync(join(here, 'into'))
+    const rows: [string, string, string][] = [
+      [':file', '', 'file'],
+      [':file', 'other', 'other'],
+      [':./file', 'into/', 'into/file'],
+      [':dir', 'new', 'new/sub/f'],
+      [':dir/', 'into', 'into/dir/sub/f'],
+      [':dir/.', 'into', 'into/sub/f'],
+      [':', 'all', 'all/dir/sub/f'],
+    ]
+    for (const [from, to, found] of rows) {
+      const { stderr, code } = await cli(
+        'cp',
+        `${BOX}${from}`,
+        join(here, to) + (to.endsWith('/') ? '/' : ''),
+      )
+      expect([from, to, stderr, code, existsSync(join(here, found))]).toEqual([from, to, '', 0, true])
+    }
+    const wrong: [string, string][] = [
+      [':file', 'missing/f'],
+      [':file', 'missing/'],
+      [':dir', 'other'],
+      [':nothing', ''],
+    ]
+    for (const [from, to] of wrong) {
+      expect([from, to, (await cli('cp', `${BOX}${from}`, `${here}/${to}`)).code]).toEqual([from, to, 2])
+    }
+  })
+
+  test('reads standard input and writes standard output', async () => {
+    const bytes = randomBytes(9 * MIB)
+    const up = await runCli(argvOf(['cp', '-', `${BOX}:from-input`]), { input: bytes, env: ENV })
+    expect([up.stderr, up.code]).toEqual(['', 0])
+    expect(readFileSync(there('from-input')).equals(bytes)).toBe(true)
+    const down = await cli('cp', `${BOX}:from-input`, '-')
+    expect([down.stderr, down.code, down.stdout.equals(bytes)]).toEqual(['', 0, true])
+  })
+
+  test('sends thousands of small files in few requests', async () => {
+    for (let at = 0; at < 2_000; at += 1) {
+      if (at % 200 === 0) mkdirSync(join(here, `many/${at / 200}`), { recursive: true })
+      writeFileSync(join(here, `many/${Math.floor(at / 200)}/${at}`), `content ${at}`)
+    }
+    const before = door.asked.length
+    expect((await cli('cp', join(here, 'many'), `${BOX}:`)).code).toBe(0)
+    expect((await cli('cp', `${BOX}:many`, join(here, 'back'))).code).toBe(0)
+    expect(door.asked.length - before).toBeLessThan(20)
+    expect(sumsOf(join(here, 'back'))).toBe(sumsOf(join(here, 'many')))
+  }, 60_000)
+
+  test('goes on where it was when a large file is cut on its way up', async () => {
+    writeFileSync(join(here, 'large'), randomBytes(20 * MIB))
+    proxy.cutAfterBytes('toTarget', 5 * MIB)
+    proxy.cutAfterBytes('toTarget', 9 * MIB)
+    const before = proxy.stats
+    const { stderr, code } = await cliOverProxy('cp', join(here, 'large'), `${BOX}:large`)
+    expect([stderr, code]).toEqual(['', 0])
+    expect(proxy.stats.cuts - before.cuts).toBe(2)
+    expect(sumsOf(there())).toBe(sumsOf(here))
+    expect(readdirSync(there())).toEqual(['large'])
+    // Each cut costs a piece at most.
+    expect(proxy.stats.bytesToTarget - before.bytesToTarget).toBeLessThan(37 * MIB)
+  }, 60_000)
+
+  test('goes on where it was when a large file is cut on its way down', async () => {
+    writeFileSync(there('large'), randomBytes(20 * MIB))
+    proxy.cutAfterBytes('toClient', 5 * MIB)
+    proxy.cutAfterBytes('toClient', 9 * MIB, 'fin')
+    const before = proxy.stats
+    const { stderr, code } = await cliOverProxy('cp', `${BOX}:large`, join(here, 'large'))
+    expect([stderr, code]).toEqual(['', 0])
+    expect(proxy.stats.cuts - before.cuts).toBe(2)
+    expect(sumsOf(here)).toBe(sumsOf(there()))
+    expect(proxy.stats.bytesToClient - before.bytesToClient).toBeLessThan(21 * MIB)
+  }, 60_000)
+
+  test('begins a file again that changed while the link was down', async () => {
+    writeFileSync(there('large'), randomBytes(8 * MIB, 1))
+    proxy.cutAfterBytes('toClient', 3 * MIB)
+    const { cuts } = proxy.stats
+    const copied = cliOverProxy('cp', `${BOX}:large`, join(here, 'large'))
+    await eventually(() => proxy.stats.cuts > cuts, { what: 'the cut' })
+    proxy.setFaults({ newConnections: 'refuse' })
+    writeFileSync(there('large'), randomBytes(7 * MIB, 2))
+    proxy.setFaults({ newConnections: 'accept' })
+    expect((await copied).code).toBe(0)
+    expect(sumsOf(here)).toBe(sumsOf(there()))
+  }, 60_000)
+
+  test.each(['up', 'down'] as const)(
+    'goes on behind what arrived when a folder is cut on its way %s',
+    async (way) => {
+      const [from, to] = way === 'up' ? [here, there()] : [there(), here]
+      mkdirSync(join(from, 'tree'))
+      for (let at = 0; at < 300; at += 1) writeFileSync(join(from, `tree/${at}`), randomBytes(50_000, at))
+      writeFileSync(join(from, 'tree/large'), randomBytes(12 * MIB))
+      const direction = way === 'up' ? 'toTarget' : 'toClient'
+      proxy.cutAfterBytes(direction, 3 * MIB)
+      proxy.cutAfterBytes(direction, 12 * MIB)
+      const before = proxy.stats
+      const words = way === 'up' ? [join(here, 'tree'), `${BOX}:`] : [`${BOX}:tree`, join(here, 'tree')]
+      const { stderr, code } = await cliOverProxy('cp', ...words)
+      expect([stderr, code]).toEqual(['', 0])
+      expect(proxy.stats.cuts - before.cuts).toBe(2)
+      expect(factsOf(join(to, 'tree'))).toBe(factsOf(join(from, 'tree')))
+      expect(sumsOf(to)).toBe(sumsOf(from))
+    },
+    60_000,
+  )
+
+  test('gives up with the reason when the server stays away', async () => {
+    writeFileSync(there('large'), randomBytes(4 * MIB))
+    door.instead = (request) =>
+      request.method === 'GET' && request.url.includes('/file')
+        ? Response.json(
+            { error: { code: 'sandbox_unreachable', message: 'The sandbox does not answer' } },
+            {
+              status: 502,
+              headers: { 'retry-after': '0' },
+            },
+          )
+        : undefined
+    const { stderr, code } = await cli('cp', `${BOX}:large`, join(here, 'large'))
+    expect([stderr.split('\n')[0], code]).toEqual(['sbx-stdio: The sandbox does not answer', 255])
+    expect(readdirSync(here)).toEqual([])
+  }, 60_000)
+
+  test('starts a sandbox that is stopped, and says so', async () => {
+    writeFileSync(there('file'), 'content')
+    let isStopped = true
+    door.instead = (request, url) => {
+      if (request.method === 'POST' && url.pathname === `/api/sandboxes/${BOX}/start`) {
+        isStopped = false
+        return Response.json({ id: 'i', name: BOX, state: 'running', createdMs: 0 })
+      }
+      if (!isStopped) return undefined
+      return Response.json(
+        { error: { code: 'sandbox_stopped', message: 'The sandbox is stopped' } },
+        { status: 409 },
+      )
+    }
+    const { stderr, code } = await cli('cp', `${BOX}:file`, here)
+    expect([stderr, code]).toEqual([`sbx-stdio: starting ${BOX}\n`, 0])
+  })
+
+  test('tells what it leaves out, in printable characters, and exits with 1 (threat T24)', async () => {
+    mkdirSync(there('tree'))
+    Bun.spawnSync(['mkfifo', there('tree/pi\x1b[31mpe')])
+    symlinkSync('/etc/passwd', there('tree/out'))
+    writeFileSync(there('tree/file'), 'x')
+    const down = await cli('cp', `${BOX}:tree`, join(here, 'tree'))
+    expect(down.code).toBe(1)
+    expect(down.stderr).toContain('left out "pi [31mpe": neither a file nor a folder')
+    expect(down.stderr).toContain('left out "out": the link leads outside')
+    expect(down.stderr).not.toContain('\x1b')
+    Bun.spawnSync(['mkfifo', join(here, 'tree/pipe')])
+    symlinkSync('../../x', join(here, 'tree/far'))
+    const up = await cli('cp', `${here}/tree/.`, `${BOX}:tree`)
+    expect(up.code).toBe(1)
+    expect(up.stderr).toContain('left out "pipe": neither a file nor a folder')
+    expect(up.stderr).toContain('left out "far": the link leads outside')
+  })
+
+  test('leaves nothing under the final name when it is interrupted', async () => {
+    writeFileSync(there('large'), randomBytes(20 * MIB))
+    writeFileSync(join(here, 'large'), 'older')
+    proxy.setFaults({ toClient: { rateBytesPerSecond: MIB } })
+    const child = startCli(argvOf(['cp', `${BOX}:large`, join(here, 'large')], proxy.url), ENV)
+    const done = finish(child)
+    await eventually(() => readdirSync(here).length === 2, { what: 'the file to arrive' })
+    child.kill('SIGINT')
+    const { code } = await done
+    expect(code).toBe(130)
+    expect(readdirSync(here)).toEqual(['large'])
+    expect(readFileSync(join(here, 'large'), 'utf8')).toBe('older')
+  }, 30_000)
+
+  test('shows progress on a terminal in one line, without what names would do to it (threat T24)', async () => {
+    const name = 'file\x1b]0;owned\x07'
+    writeFileSync(there(name), randomBytes(3 * MIB))
+    proxy.setFaults({ toClient: { rateBytesPerSecond: 2 * MIB } })
+    await using terminal = openTerminal({
+      argv: argvOf(['cp', `${BOX}:${name}`, join(here, 'copy')], proxy.url),
+      env: ENV,
+    })
+    await terminal.exit
+    expect(statSync(join(here, 'copy')).size).toBe(3 * MIB)
+    const output = terminal.rawOutput()
+    expect(output).toMatch(/[0-9]+% {2}[0-9.]+ [KM]iB of 3\.0 MiB {2}[0-9.]+ [KM]?i?B\/s {2}0:0[0-9] left/)
+    expect(output).not.toContain('\x1b]0')
+    expect(output.split('\n').length).toBe(1)
+  }, 30_000)
+
+  test('refuses two places of the same kind, and what it does not know', async () => {
+    for (const words of [
+      ['a', 'b'],
+      [`${BOX}:a`, `${BOX}:b`],
+      [`${BOX}:a`],
+      [],
+      [`${BOX}:/etc/passwd`, here],
+    ])
+      expect([words, (await cli('cp', ...words)).code]).toEqual([words, 2])
+  })
+})
+
+describe('ls', () => {
+  beforeEach(() => {
+    mkdirSync(there('dir'))
+    writeFileSync(there('dir/b'), 'content')
+    writeFileSync(Buffer.concat([Buffer.from(there('dir/')), Buffer.from([0x61, 0xff])]), '')
+    writeFileSync(there('dir/\x1b[31m'), '')
+    mkdirSync(there('dir/sub'))
+    utimesSync(there('dir/b'), 1_600_000_000, 1_600_000_000)
+  })
+
+  test('prints names as they are to a pipe, one a line', async () => {
+    const { stdout, stderr, code } = await cli('ls', `${BOX}:dir`)
+    expect([stdout.toString('latin1'), stderr, code]).toEqual(['\x1b[31m\na\xff\nb\nsub\n', '', 0])
+    expect((await cli('ls', `${BOX}:dir/b`)).stdout.toString()).toBe('b\n')
+    expect((await cli('ls', BOX)).stdout.toString()).toBe('dir\n')
+  })
+
+  test('spells names for a terminal, and in the long form (threat T24)', async () => {
+    await using terminal = openTerminal({ argv: argvOf(['ls', `${BOX}:dir`]), env: ENV })
+    await terminal.exit
+    expect(terminal.rawOutput().split('\r\n')).toEqual(['\\x1b[31m', 'a\\xff', 'b', 'sub', ''])
+    const { stdout } = await cli('ls', '-l', `${BOX}:dir`)
+    expect(stdout.toString()).not.toContain('\x1b')
+    expect(stdout.toString()).toMatch(/^-rw-r--r-- +7 {2}2020-09-1[34] {8}b$/m)
+    expect(stdout.toString()).toMatch(
+      /^drwxr-xr-x +[0-9]+ {2}[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} {2}sub$/m,
+    )
+  })
+
+  test('prints JSON', async () => {
+    const { stdout } = await cli('ls', `${BOX}:dir`, '--json')
+    const answer: unknown = JSON.parse(stdout.toString())
+    expect(answer).toMatchObject({
+      path: 'dir',
+      entries: [
+        { name: '\x1b[31m' },
+        { name: 'a\udcff' },
+        { name: 'b', kind: 'file', size: 7 },
+        { kind: 'folder' },
+      ],
+    })
+  })
+
+  test('says what is not there', async () => {
+    const { stderr, code } = await cli('ls', `${BOX}:no\x1b[31mthing`)
+    expect([stderr.split('\n')[0], code]).toEqual([
+      'sbx-stdio: Cannot list "no [31mthing": no such file in the sandbox',
+      255,
+    ])
+  })
+
+  test('lists many', async () => {
+    mkdirSync(there('many'))
+    for (let at = 0; at < 1_500; at += 1) writeFileSync(there(`many/${at}`), '')
+    const { stdout } = await cli('ls', `${BOX}:many`)
+    expect(stdout.toString().trim().split('\n').length).toBe(1_500)
+  }, 30_000)
+})
