@@ -222,6 +222,17 @@ test('amends, and keeps the author unless another is named', async () => {
   expect(scene.git('rev-list', '--count', 'HEAD').trim()).toBe('2')
 })
 
+test('amends to a commit that changes nothing', async () => {
+  using scene = createCommitted('a')
+  for (const content of ['two\n', 'one\n']) {
+    scene.write('a', content)
+    scene.git('add', 'a')
+    const amend = content === 'one\n'
+    expect(await scene.post('git/commit', { message: 'x', amend })).toMatchObject(DONE)
+  }
+  expect(scene.git('rev-parse', 'HEAD^{tree}')).toBe(scene.git('rev-parse', 'HEAD~1^{tree}'))
+})
+
 test('who is unknown to git may name an author, and is told so otherwise', async () => {
   using scene = createScene()
   writeFileSync(join(scene.home, '.gitconfig'), '')
