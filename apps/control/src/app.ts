@@ -48,6 +48,7 @@ import { addSocketRoutes } from './routes/sockets.ts'
 import { sourceGate } from './routes/source-gate.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
+import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { withoutQuery } from './routes/without-query.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
 import type { Runtime } from './runtime.ts'
@@ -72,6 +73,8 @@ export interface AppDependencies {
   readonly rateLimit: RateLimit | undefined
   readonly mintRequestId: () => string
   readonly redeem: RedeemCode
+  /** The files of the workbench; absent: it is not served here. */
+  readonly assets: Assets | undefined
 }
 
 /** Why a field is wrong: in the words of its schema, where they are ours. */
@@ -103,6 +106,7 @@ export function createApp({
   rateLimit,
   mintRequestId,
   redeem,
+  assets,
 }: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
@@ -198,6 +202,7 @@ export function createApp({
   })
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
+  addWorkbenchRoutes(app, guardOf, assets)
   addDocument(app, guardOf)
 
   addFailures(app, runtime)

@@ -31,6 +31,7 @@ async function appOf(env: Env): Promise<App> {
     askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     rateLimit: env.RATE_LIMIT,
     mintRequestId: () => crypto.randomUUID(),
+    assets: env.ASSETS,
     redeem: redeemAtHost((url, init) =>
       env.HOST === undefined ? Promise.reject(new Error('There is no host')) : env.HOST.fetch(url, init),
     ),

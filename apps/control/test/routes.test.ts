@@ -77,7 +77,7 @@ describe('the routes', () => {
   test('are all in the document, but for pages', async () => {
     const pages = [
       'GET /',
-      'GET /front.js',
+      'GET /assets/:file',
       'GET /signin',
       'GET /signin.js',
       'GET /signin/start',

@@ -46,7 +46,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /readyz': 'public',
   'GET /metrics': rule('socket', 'operator', 'self'),
   'GET /': 'public',
-  'GET /front.js': 'public',
+  'GET /assets/:file': 'public',
   'GET /signin': 'public',
   'GET /signin.js': 'public',
   'GET /signin/start': 'public',

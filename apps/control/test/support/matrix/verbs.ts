@@ -130,7 +130,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'GET /readyz': [plain('/readyz')],
   'GET /metrics': [plain('/metrics')],
   'GET /': [plain('/')],
-  'GET /front.js': [plain('/front.js')],
+  'GET /assets/:file': [plain('/assets/none.js')],
   'GET /signin': [plain('/signin')],
   'GET /signin.js': [plain('/signin.js')],
   'GET /signin/start': [plain('/signin/start')],
