@@ -9,6 +9,7 @@ import {
   writeFileSync,
   writeSync,
   closeSync,
+  existsSync,
   lstatSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,6 +44,9 @@ export function isSecretTold(told: string): boolean {
   return told.includes('SECRET') || told.includes(`"sizeBytes":${SECRET.length}`)
 }
 
+/** Thousands of scenes are made: not on a disk that others use as well. */
+export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
 /** A workspace with things beside it that nobody may reach. */
 export interface Scene extends Disposable {
   readonly root: string
@@ -52,7 +56,7 @@ export interface Scene extends Disposable {
 
 /** Makes a workspace with a folder of secrets beside it, one of which has a name that begins as the workspace's. */
 export function openScene(resolve: Resolve): Scene {
-  const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-scene-'))
+  const folder = mkdtempSync(path.join(MEMORY, 'sandwire-scene-'))
   const [root, outside, sibling] = ['workspace', 'outside', 'workspace-evil'].map((name) =>
     path.join(folder, name),
   )

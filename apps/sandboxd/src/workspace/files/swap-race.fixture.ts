@@ -30,6 +30,8 @@ const LOOKS: readonly string[] = ['stat', 'stat behind links', 'list', 'read', '
 
 /** How many operations go by between two looks at what is outside. */
 const LOOK_EVERY = 200
+/** How many go by before there is again something to take away. */
+const REFILL_EVERY = 5
 
 interface Swapper extends AsyncDisposable {
   /** Does something while nothing is swapped: whoever looks by names would be misled as well. */
@@ -88,10 +90,8 @@ export async function runSwapRace(resolve: Resolve, operations: number): Promise
   }
   const verbs = Object.entries(VERBS)
   for (let at = 0; at < operations; at += 1) {
-    if (at % LOOK_EVERY === 0) {
-      swapper.whilePaused(look)
-      swapper.refill()
-    }
+    if (at % LOOK_EVERY === 0) swapper.whilePaused(look)
+    if (at % REFILL_EVERY === 0) swapper.refill()
     const [name, verb] = verbs[at % verbs.length] ?? []
     const targets = LOOKS.includes(name ?? '') ? ['swap', ...TARGETS] : TARGETS
     const target = targets[Math.floor(at / verbs.length) % targets.length]

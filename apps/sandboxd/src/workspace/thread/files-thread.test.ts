@@ -1,8 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { closeSync, mkdtempSync, readdirSync, readlinkSync, readSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import path from 'node:path'
+import type { SandwireError } from '@sandwire/protocol'
+import { eventually, rejectionOf } from '@sandwire/testing'
 import type { Found } from '../files.ts'
+import { MEMORY } from '../files/scene.fixture.ts'
 import { FilesThread } from './files-thread.ts'
 
 let root = ''
@@ -10,7 +23,7 @@ let workers: Worker[] = []
 let files: FilesThread
 
 beforeEach(() => {
-  root = mkdtempSync(path.join(tmpdir(), 'sandwire-thread-'))
+  root = mkdtempSync(path.join(MEMORY, 'sandwire-thread-'))
   workers = []
   files = new FilesThread({
     createWorker: () => {
@@ -40,6 +53,8 @@ function openBeneath(): string[] {
   })
 }
 
+const LIMITS = { maxNodes: 100_000, maxDepth: 9, timeMs: 10_000 }
+
 describe('FilesThread', () => {
   test('does every verb', async () => {
     await files.makeFolder('a/b', { makesParents: true })
@@ -63,5 +78,98 @@ describe('FilesThread', () => {
     await files.remove('a', { recursive: true })
     expect(readdirSync(root)).toEqual(['c'])
     expect(openBeneath()).toEqual([root])
+  })
+
+  test('is started again after it ended, tells who waited, and leaves no descriptor open', async () => {
+    await files.makeFolder('a/b/c', { makesParents: true })
+    const pending = await files.create('f', {})
+    const walk = files.walk('.', LIMITS)[Symbol.asyncIterator]()
+    const waiting = [files.list('.', { maxEntries: 9, timeMs: 1000 }), walk.next()]
+    workers[0]?.terminate()
+    for (const each of waiting) expect(await rejectionOf(each)).toMatchObject({ code: 'internal' })
+    const left = readlinkSync(`/proc/self/fd/${pending.fd}`)
+    await eventually(() => openBeneath().join() === left, {
+      what: 'the descriptors of the thread to be closed',
+    })
+    expect(await rejectionOf(files.commit(pending.id))).toMatchObject({ code: 'internal' })
+    expect(readdirSync(root)).toEqual(['a'])
+    expect(openBeneath()).toEqual([root])
+    expect(workers).toHaveLength(2)
+  })
+
+  test('does short requests while a long one goes on', async () => {
+    writeFileSync(path.join(root, 'f0'), '')
+    const order: string[] = []
+    await files.makeFolder('many', { makesParents: false })
+    for (let at = 0; at < 1_000; at += 1) writeFileSync(path.join(root, 'many', `f${at}`), 'x')
+    const long = files.copy('many', 'copied', { replaces: false }).then(() => order.push('long'))
+    for (let at = 0; at < 20; at += 1) {
+      await files.stat('f0')
+      order.push('short')
+    }
+    await long
+    expect(order.at(-1)).toBe('long')
+  })
+
+  test('stops a walk that nobody takes from, and closes it when nobody wants it', async () => {
+    for (let folder = 0; folder < 30; folder += 1) {
+      mkdirSync(path.join(root, `d${folder}`))
+      for (let at = 0; at < 100; at += 1) writeFileSync(path.join(root, `d${folder}/f${at}`), '')
+    }
+    const found: Found[] = []
+    for await (const part of files.walk('.', LIMITS)) {
+      found.push(...part)
+      break
+    }
+    expect(found.length).toBeLessThan(1_000)
+    await eventually(() => openBeneath().join() === root, { what: 'the folders of the walk to be closed' })
+  })
+
+  test('says which limit left something out', async () => {
+    await files.makeFolder('a/b/c', { makesParents: true })
+    const reached: string[] = []
+    const walk = (changes: object): AsyncIterable<readonly Found[]> =>
+      files.walk('.', { ...LIMITS, ...changes, reached: (limit) => reached.push(limit) })
+    await Array.fromAsync(walk({ maxNodes: 2 }))
+    await Array.fromAsync(walk({ maxDepth: 1 }))
+    await Array.fromAsync(walk({ timeMs: -1 }))
+    await Array.fromAsync(walk({}))
+    expect(reached).toEqual(['nodes', 'depth', 'time'])
+  })
+
+  test('ends what is cancelled, and leaves nothing of it', async () => {
+    mkdirSync(path.join(root, 'many'))
+    for (let at = 0; at < 1_000; at += 1) writeFileSync(path.join(root, 'many', `f${at}`), 'x')
+    const controller = new AbortController()
+    const copying = files.copy('many', 'copied', { replaces: false }, controller.signal)
+    await files.stat('many')
+    controller.abort()
+    await rejectionOf(copying)
+    await files.stat('many')
+    expect(readdirSync(root)).toEqual(['many'])
+  })
+
+  test('takes no more requests at a time than it says', async () => {
+    const asked = Array.from({ length: 5_000 }, () =>
+      files.stat('.').then(
+        () => 'done',
+        (error: SandwireError) => error.code,
+      ),
+    )
+    const answers = await Promise.all(asked)
+    expect(new Set(answers)).toEqual(new Set(['done', 'rate_limited']))
+    expect(answers.filter((answer) => answer === 'done')).toHaveLength(4_096)
+  })
+
+  test('finds the workspace again when another folder is in its place, and no link', async () => {
+    expect((await files.stat('.')).kind).toBe('folder')
+    rmSync(root, { recursive: true })
+    expect(await rejectionOf(files.stat('.'))).toMatchObject({ code: 'file_not_found' })
+    mkdirSync(root)
+    writeFileSync(path.join(root, 'new'), '')
+    expect((await files.stat('new')).kind).toBe('file')
+    rmSync(root, { recursive: true })
+    symlinkSync('/etc', root)
+    expect(await rejectionOf(files.stat('passwd'))).toMatchObject({ code: 'file_not_found' })
   })
 })

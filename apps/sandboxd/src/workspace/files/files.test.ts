@@ -1,0 +1,231 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
+import { resolveByKernel } from '../beneath/by-kernel.ts'
+import type { NewFile } from '../files.ts'
+import { copy } from './copy.ts'
+import { list } from './list.ts'
+import { makeFolder } from './make-folder.ts'
+import { PendingFiles } from './pending.ts'
+import { remove } from './remove.ts'
+import { rename } from './rename.ts'
+import { finish, openScene, type Scene } from './scene.fixture.ts'
+import { stat } from './stat.ts'
+
+let scene: Scene
+const at = (name: string): string => path.join(scene.root, name)
+
+beforeEach(() => {
+  scene = openScene(resolveByKernel)
+})
+afterEach(() => scene[Symbol.dispose]())
+
+function codeOf(run: () => unknown): string {
+  try {
+    run()
+    return 'done'
+  } catch (error) {
+    return SandwireError.from(error).code
+  }
+}
+
+function write(name: string, text: string, file: NewFile = {}): string {
+  const pending = new PendingFiles(scene.ground)
+  const { fd, id } = pending.create(7, name, file)
+  try {
+    writeSync(fd, text)
+    const committed = pending.commit(id)
+    if (committed.folder >= 0) closeSync(committed.folder)
+    return committed.stat.etag
+  } finally {
+    closeSync(fd)
+  }
+}
+
+describe('list', () => {
+  const names = (options: { maxEntries: number; after?: string; timeMs?: number }): [string[], boolean] => {
+    const { result } = finish(list(scene.ground, 'many', { timeMs: 10_000, ...options }))
+    return [result.entries.map(({ name }) => name), result.truncated]
+  }
+
+  beforeEach(() => {
+    mkdirSync(at('many'))
+    for (const name of ['b', 'a', 'C', 'ä', 'z', '🦜', 'B']) writeFileSync(at(`many/${name}`), name)
+  })
+
+  test('is in the order of bytes, as much as is asked for, from where it is asked for', () => {
+    const all = ['B', 'C', 'a', 'b', 'z', 'ä', '🦜']
+    expect(names({ maxEntries: 100 })).toEqual([all, false])
+    expect(names({ maxEntries: 7 })).toEqual([all, false])
+    expect(names({ maxEntries: 3 })).toEqual([all.slice(0, 3), true])
+    expect(names({ maxEntries: 3, after: 'a' })).toEqual([['b', 'z', 'ä'], true])
+    expect(names({ maxEntries: 3, after: 'z' })).toEqual([['ä', '🦜'], false])
+  })
+
+  test('gets on even when there is no time', () => {
+    const [found, isTruncated] = names({ maxEntries: 100, timeMs: -1 })
+    expect([found.length, isTruncated]).toEqual([1, true])
+  })
+
+  test('keeps no more names than it needs', () => {
+    for (let count = 0; count < 3_000; count += 1) writeFileSync(at(`many/f${count}`), '')
+    expect(names({ maxEntries: 2, after: 'f2' })).toEqual([['f20', 'f200'], true])
+  })
+
+  test('tells what links lead to inside', () => {
+    symlinkSync('../plain', at('many/to-file'))
+    symlinkSync('../inside', at('many/to-folder'))
+    symlinkSync('../../outside', at('many/out'))
+    const { result } = finish(list(scene.ground, 'many', { maxEntries: 100, timeMs: 10_000 }))
+    const links = result.entries
+      .filter(({ kind }) => kind === 'link')
+      .map(({ name, target }) => [name, target])
+    expect(links).toEqual([
+      ['out', undefined],
+      ['to-file', 'file'],
+      ['to-folder', 'folder'],
+    ])
+  })
+})
+
+describe('writing', () => {
+  test('keeps the mode of the file that is replaced, and gives a new one the usual', () => {
+    chmodSync(at('plain'), 0o750)
+    write('plain', 'new')
+    write('fresh', 'new')
+    write('given', 'new', { mode: 0o4640 })
+    const modes = ['plain', 'fresh', 'given'].map((name) => statSync(at(name)).mode & 0o7777)
+    expect(modes).toEqual([0o750, 0o644, 0o640])
+  })
+
+  test('refuses to lose a change, also one that is made while the file is written', () => {
+    const { etag } = stat(scene.ground, 'plain', false)
+    expect(codeOf(() => write('plain', 'x', { ifMatch: ['other'] }))).toBe('file_changed')
+    const pending = new PendingFiles(scene.ground)
+    const { fd, id } = pending.create(1, 'plain', { ifMatch: [etag] })
+    writeFileSync(at('plain'), 'changed meanwhile')
+    expect(codeOf(() => pending.commit(id))).toBe('file_changed')
+    closeSync(fd)
+    expect(readFileSync(at('plain'), 'utf8')).toBe('changed meanwhile')
+    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+  })
+
+  test('goes ahead for one of the etags, for any with *, and only for nothing with ifAbsent', () => {
+    const { etag } = stat(scene.ground, 'plain', false)
+    const next = write('plain', 'x', { ifMatch: ['other', etag] })
+    expect(next).not.toBe(etag)
+    expect(codeOf(() => write('plain', 'y', { ifMatch: ['*'] }))).toBe('done')
+    expect(codeOf(() => write('missing', 'y', { ifMatch: ['*'] }))).toBe('file_changed')
+    expect(codeOf(() => write('plain', 'y', { ifAbsent: true }))).toBe('file_changed')
+    expect(codeOf(() => write('absent', 'y', { ifAbsent: true }))).toBe('done')
+  })
+
+  test('leaves nothing of what is discarded', () => {
+    const pending = new PendingFiles(scene.ground)
+    const { fd, id } = pending.create(1, 'plain', {})
+    writeSync(fd, 'half')
+    pending.discard(id)
+    closeSync(fd)
+    expect(readFileSync(at('plain'), 'utf8')).toBe('harmless')
+    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+  })
+
+  test('refuses to write over a folder, and into what is none', () => {
+    expect(codeOf(() => write('inside', 'x'))).toBe('is_a_folder')
+    expect(codeOf(() => write('plain/x', 'x'))).toBe('not_a_folder')
+    expect(codeOf(() => write('no/such/x', 'x'))).toBe('file_not_found')
+    expect(codeOf(() => write('no/such/x', 'x', { makesParents: true }))).toBe('done')
+  })
+
+  test('replaces a link, or writes what it leads to, as asked', () => {
+    symlinkSync('plain', at('link'))
+    write('link', 'through', { followsLink: true })
+    expect([readlinkSync(at('link')), readFileSync(at('plain'), 'utf8')]).toEqual(['plain', 'through'])
+    write('link', 'own')
+    expect([statSync(at('link')).isFile(), readFileSync(at('plain'), 'utf8')]).toEqual([true, 'through'])
+  })
+})
+
+describe('folders', () => {
+  test('are made one by one, or with all above', () => {
+    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: false }))).toBe('file_not_found')
+    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: true }))).toBe('done')
+    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: true }))).toBe('done')
+    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: false }))).toBe('file_exists')
+    expect(codeOf(() => makeFolder(scene.ground, 'plain/b', { makesParents: true }))).toBe('not_a_folder')
+  })
+
+  test('are removed with what is in them only when asked', () => {
+    const run = (recursive: boolean): string =>
+      codeOf(() => finish(remove(scene.ground, 'inside', { recursive })))
+    symlinkSync('../../outside', at('inside/out'))
+    expect(run(false)).toBe('folder_not_empty')
+    expect(run(true)).toBe('done')
+    expect(run(true)).toBe('file_not_found')
+    expect(readdirSync(path.join(scene.outside, 'outside')).length).toBe(4)
+  })
+})
+
+describe('moving and copying', () => {
+  const move = (from: string, to: string, replaces = false): string =>
+    codeOf(() => finish(rename(scene.ground, from, to, { replaces })))
+  const duplicate = (from: string, to: string, replaces = false): string =>
+    codeOf(() => finish(copy(scene.ground, from, to, { replaces })))
+
+  test('never go over something unless asked', () => {
+    expect(move('plain', 'inside/f')).toBe('file_exists')
+    expect(duplicate('plain', 'inside/f')).toBe('file_exists')
+    expect(duplicate('plain', 'inside/f', true)).toBe('done')
+    expect(move('plain', 'inside/f', true)).toBe('done')
+    expect(move('plain', 'other')).toBe('file_not_found')
+  })
+
+  test('refuse a folder in itself', () => {
+    expect(move('inside', 'inside/deep/x')).toBe('path_refused')
+    expect(duplicate('inside', 'inside/deep/x')).toBe('path_refused')
+    expect(duplicate('.', 'x')).toBe('path_refused')
+  })
+
+  test('bring a whole folder along, and leave special files', () => {
+    Bun.spawnSync(['mkfifo', at('inside/pipe')])
+    symlinkSync('f', at('inside/link'))
+    chmodSync(at('inside/deep'), 0o711)
+    chmodSync(at('inside/f'), 0o755)
+    expect(finish(copy(scene.ground, 'inside', 'twin', { replaces: false })).result).toEqual({ left: 1 })
+    expect(readdirSync(at('twin')).toSorted()).toEqual(['deep', 'f', 'link', 'victim'])
+    expect([statSync(at('twin/deep')).mode & 0o777, statSync(at('twin/f')).mode & 0o777]).toEqual([
+      0o711, 0o755,
+    ])
+    expect(readlinkSync(at('twin/link'))).toBe('f')
+  })
+
+  test('replace a folder by another at once', () => {
+    mkdirSync(at('old'))
+    writeFileSync(at('old/x'), '')
+    expect(duplicate('inside', 'old', true)).toBe('done')
+    expect(readdirSync(at('old')).toSorted()).toEqual(['deep', 'f', 'victim'])
+    expect(duplicate('plain', 'old', true)).toBe('done')
+    expect(readFileSync(at('old'), 'utf8')).toBe('harmless')
+    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'old', 'plain'])
+  })
+
+  test('leave nothing of a copy that is ended early', () => {
+    const job = copy(scene.ground, 'inside', 'twin', { replaces: false })
+    for (let steps = 0; steps < 3; steps += 1) job.next()
+    expect(readdirSync(scene.root)).toHaveLength(3)
+    job.return({ left: 0 })
+    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+  })
+})
