@@ -37,6 +37,7 @@ import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
 import { addPtyRoute } from './routes/pty.ts'
+import { addPtyRoute } from './routes/pty.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
@@ -169,7 +170,7 @@ export function createApp({
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
     nowMs,
   })
-  addContractRoutes(app, guardOf, { directory, config, mintId: () => crypto.randomUUID() })
+  addContractRoutes(app, guardOf, { directory, config, commands, mintId: () => crypto.randomUUID() })
   addIdentityRoutes(app, guardOf, config)
   addSandboxRoutes(app, guardOf, { directory, ...runtime })
   addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })

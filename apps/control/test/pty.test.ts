@@ -95,6 +95,7 @@ describe('a terminal of the contract', () => {
   test('runs a template of the operator by its id, and nothing else', async () => {
     await using client = open({ provider: 'claude' })
     await client.shows('I am claude')
+    expect((await ada.get('/api/config')).body).toMatchObject({ pty_providers: ['shell', 'claude'] })
     for (const provider of ['asks', 'bash', '../sh', 'sh -c id', '\u001b]0;x\u0007'])
       expect(await refusalIn(open({ provider }))).toEqual([
         { code: 4003, reason: expect.stringContaining('Unknown provider: ') },
@@ -197,7 +198,7 @@ describe('coming back', () => {
   })
 })
 
-describe('a name of a session (threat T9)', () => {
+describe('a name of a session (threat T4)', () => {
   test('that is forged, expired, of another session or of nothing is not there, whatever is wrong with it', async () => {
     const { token } = await leaveMark()
     const own = await ownTokens()
@@ -205,14 +206,15 @@ describe('a name of a session (threat T9)', () => {
     const session = `${sandbox}.${'0'.repeat(26)}`
     const binding = { provider: 'host', session, kind: 'pty', user: account } as const
     const forged = `${token.slice(0, -4)}AAAA`
-    const expired = await own.mint(binding, Date.now() - 3_600_001)
+    const alive = (await own.read(token, account, Date.now())) ?? ''
+    const expired = await own.mint({ ...binding, session: alive }, Date.now() - 3_600_001)
     const missing = await own.mint(binding, Date.now())
     for (const session_id of [forged, expired, missing, session, 'swt1.k1.', 'swt1.kX.AAAA'])
       for (const resume of ['0', '1'])
         expect(await refusalIn(open({ session_id, resume }))).toEqual(NOT_FOUND)
   })
 
-  test('is nobody else’s: neither ours, nor the one that its client made up (threat T4)', async () => {
+  test('is nobody else’s: neither ours, nor the one that its client made up', async () => {
     const session_id = newId()
     const { mark, token } = await leaveMark({ session_id })
     const bob = await Person.named(control, 'bob')
@@ -230,7 +232,7 @@ describe('a name of a session (threat T9)', () => {
     expect((await hers.first('history'))['data']).toContain(mark)
   })
 
-  test('leads nowhere for who may no longer be there', async () => {
+  test('leads nowhere for who may no longer be there (threat T6)', async () => {
     const eve = await Person.named(control, `eve-${newId()}`)
     const account = textIn(await eve.get('/api/whoami'), 'account')
     const grant = textIn(await ada.post('/api/grants', { sandbox, role: 'collaborator', account }), 'grant')
@@ -287,7 +289,7 @@ describe('who may do what', () => {
     expect(viewer.text('output')).not.toContain('never')
   })
 
-  test('a credential without exec starts no shell, but a template', async () => {
+  test('a credential without exec starts no shell, but a template (threat T9)', async () => {
     const narrow = new Person(control, await tokenOf('ada', { scope: 'sandbox:connect' }))
     for (const query of [{}, { session_id: newId() }, { force_new: '1' }])
       expect(await refusalIn(open(query, narrow))).toEqual([
@@ -311,7 +313,7 @@ describe('who may do what', () => {
   })
 })
 
-describe('a cookie (threat T3)', () => {
+describe('a cookie (threat T1)', () => {
   let cookie: string
   beforeAll(async () => {
     const jar = new CookieJar(control)

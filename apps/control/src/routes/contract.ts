@@ -1,5 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
+import type { CommandPolicy } from '../commands/command-policy.ts'
+import { listProviders } from '../commands/pty-providers.ts'
 import type { Config } from '../config.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
@@ -14,11 +16,9 @@ import { detailBody } from './schemas.ts'
 export interface ContractDependencies {
   readonly directory: Directory
   readonly config: Pick<Config, 'workspaceMode' | 'defaultName'>
+  readonly commands: CommandPolicy
   readonly mintId: () => string
 }
-
-/** What can be started in a terminal by its name. */
-const PTY_PROVIDERS = ['shell', 'claude']
 
 const entry = z.object({
   id: z.string(),
@@ -60,7 +60,7 @@ function unwrapSessions(outcome: Outcome<readonly SessionFacts[]>): readonly Ses
 export function addContractRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, config, mintId }: ContractDependencies,
+  { directory, config, commands, mintId }: ContractDependencies,
 ): void {
   const list = async (call: SandboxCall, sandbox: string | undefined): Promise<readonly SessionFacts[]> => {
     try {
@@ -122,7 +122,7 @@ export function addContractRoutes(
         {
           workspace_root: WORKSPACE_ROOT,
           workspace_mode: modeOf(config),
-          pty_providers: PTY_PROVIDERS,
+          pty_providers: [...listProviders(commands)],
           paths: { files: '.' },
         },
         200,
