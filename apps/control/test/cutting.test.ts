@@ -378,6 +378,32 @@ test('(threat T6) a grant that expires cuts who came by it, and the alarm is set
   expect(made.cutting.nextMs()).toBeUndefined()
 })
 
+describe('(threat T6) tickets', () => {
+  const outOf = ({ store, clock }: ReturnType<typeof open>): readonly string[] =>
+    store.sharing.outTickets(clock.nowMs).map(({ account }) => account)
+
+  function openWithTickets(accounts: readonly string[]) {
+    const made = open()
+    for (const account of accounts) {
+      const ticket = { account, name: '', scopes: [], role: 'driver', origin: null } satisfies TicketRecord
+      made.store.sharing.insertTicket(`hash of ${account}`, ticket, made.clock.nowMs + 30_000)
+    }
+    return made
+  }
+
+  test('of an account that leaves open nothing any more', async () => {
+    const made = openWithTickets(['ada', 'bob'])
+    await made.cutting.leave('ada')
+    expect(outOf(made)).toEqual(['bob'])
+  })
+
+  test('of everybody end with the account of the owner, though the sandbox is not gone yet', async () => {
+    const made = openWithTickets(['local', 'bob'])
+    await made.cutting.cutAll('local')
+    expect(outOf(made)).toEqual([])
+  })
+})
+
 test('an account that leaves loses its grants, and its connections', async () => {
   const made = open()
   const grant = { id: 'g1', role: 'viewer', label: '', createdMs: 0, expiresMs: 1e15, ownerName: '' } as const

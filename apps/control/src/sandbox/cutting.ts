@@ -91,6 +91,7 @@ export class Cutting {
   async leave(account: string): Promise<void> {
     const { store } = this.#deps
     for (const { id } of store.sharing.grantsOf(account)) store.sharing.removeGrant(id)
+    store.sharing.removeTicketsOfAccount(account)
     await this.#cutSoon({ identity: account })
   }
 
@@ -99,6 +100,8 @@ export class Cutting {
     const { store, nowMs } = this.#deps
     const grants = store.sharing.liveGrants(nowMs())
     for (const { id } of grants) store.sharing.removeGrant(id)
+    // The owner is not asked for who they are again where they show one.
+    store.sharing.removeTickets()
     await Promise.all([
       this.#cutSoon({ identity: owner }),
       ...grants.map(({ id }) => this.#cutSoon({ grant: id })),

@@ -137,6 +137,15 @@ export class SharingStore {
     }))
   }
 
+  /** Tickets of an account that is gone. */
+  removeTicketsOfAccount(account: string): void {
+    this.#exec("DELETE FROM tickets WHERE json_extract(ticket, '$.account') = ?", account)
+  }
+
+  removeTickets(): void {
+    this.#exec('DELETE FROM tickets')
+  }
+
   /** Tickets of a sign-in that ended. */
   removeTicketsOf(login: string): void {
     this.#exec('DELETE FROM tickets WHERE login = ?', login)
