@@ -2,6 +2,8 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { ROLES } from '@sandwire/protocol'
 import { rejectionOf } from '@sandwire/testing'
+import { ticket } from '../src/auth/ticket.ts'
+import { sha256Hex } from '../src/bytes.ts'
 import { type Access, standingOf } from '../src/sandbox/access.ts'
 import {
   exchange,
@@ -245,21 +247,35 @@ describe('what was shared with an account', () => {
   })
 })
 
+/** Sharing in which telling an account does what the test says. */
+function openSharing(tell: () => Promise<void> = async () => undefined) {
+  const store = openStore()
+  const owner: Access = { need: 'own', authority: 'driver' }
+  const life = { allow: () => ({ record: store.read(), access: owner }) } as unknown as SandboxLife
+  const dropped: string[] = []
+  const sharing = new SandboxSharing({
+    ...{ life, store, sessions: {} as SandboxSessions, cutting: { cut: async () => undefined } },
+    ...{ ticketMs: 10, nowMs: () => 1, random: (bytes) => crypto.getRandomValues(bytes) },
+    holders: { tell, drop: async (_, id) => void dropped.push(id) },
+  })
+  return { store, sharing, dropped }
+}
+const call = { identity: 'ann', name: 'Ann', scopes: [], address: '', requestId: 'r' } as const
+
+test('(threat T6) who comes with a ticket is known by the very token that it was asked for with', async () => {
+  const { sharing } = openSharing()
+  const offered = `${SANDBOX}.${SECRET}`
+  const tickets = ticket({
+    isMinted: async () => true,
+    take: async (_, hash, origin) => sharing.takeTicket(hash, origin) ?? null,
+  })
+  const dated = { login: 'all of them', token: 'this one', issuedMs: 5, expiresMs: 1_000 }
+  sharing.issueTicket({ ...call, ...dated }, { hash: await sha256Hex(offered), origin: null })
+  const headers = new Headers({ 'sec-websocket-protocol': `sandwire.v1, sandwire.ticket.${offered}` })
+  expect(await tickets.authenticate(headers)).toMatchObject({ account: 'ann', via: 'ticket', ...dated })
+})
+
 describe('(threat T6) an account knows of a grant before it holds it', () => {
-  /** Sharing in which telling an account does what the test says. */
-  function openSharing(tell: () => Promise<void>) {
-    const store = openStore()
-    const owner: Access = { need: 'own', authority: 'driver' }
-    const life = { allow: () => ({ record: store.read(), access: owner }) } as unknown as SandboxLife
-    const dropped: string[] = []
-    const sharing = new SandboxSharing({
-      ...{ life, store, sessions: {} as SandboxSessions, cutting: { cut: async () => undefined } },
-      ...{ ticketMs: 1, nowMs: () => 1, random: (bytes) => crypto.getRandomValues(bytes) },
-      holders: { tell, drop: async (_, id) => void dropped.push(id) },
-    })
-    return { store, sharing, dropped }
-  }
-  const call = { identity: 'ann', name: 'Ann', scopes: [], address: '', requestId: 'r' } as const
   const give = { role: 'viewer', lifeMs: 1_000, label: '', account: 'bob' } as const
 
   test('so that a crash in between leaves none that a sign-out does not find', async () => {

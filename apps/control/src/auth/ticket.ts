@@ -23,11 +23,13 @@ function offersOf(headers: Headers): readonly string[] {
     .map((name) => name.slice(OFFER.length))
 }
 
-function toIdentity({ account, name, scopes, login, issuedMs, expiresMs, ...ticket }: TakenTicket): Identity {
+function toIdentity(taken: TakenTicket): Identity {
+  const { account, name, scopes, login, token, issuedMs, expiresMs, ...ticket } = taken
   const { sandbox, session, role } = ticket
   return {
     ...{ account, name, scopes, via: 'ticket' },
     ...(login === undefined ? {} : { login }),
+    ...(token === undefined ? {} : { token }),
     ...(issuedMs === undefined ? {} : { issuedMs }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     ticket: { sandbox, role, ...(session === undefined ? {} : { session }) },

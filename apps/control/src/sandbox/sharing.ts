@@ -146,7 +146,7 @@ export class SandboxSharing {
   /** Notes a ticket for what the caller may do right now; returns when it ends. */
   issueTicket(call: SandboxCall, request: TicketRequest): number {
     const { life, store, nowMs, ticketMs } = this.#deps
-    const { identity, name, scopes, login, issuedMs, expiresMs } = call
+    const { identity, name, scopes, login, token, issuedMs, expiresMs } = call
     const { session, origin } = request
     const { access, record } = life.allow(call, session === undefined ? 'work' : 'watch', session)
     const role = request.role ?? access.authority
@@ -161,6 +161,7 @@ export class SandboxSharing {
       ...{ account: identity, name, role, origin },
       scopes: ticketScopes(scopes),
       ...(login === undefined ? {} : { login }),
+      ...(token === undefined ? {} : { token }),
       ...(issuedMs === undefined ? {} : { issuedMs }),
       ...(expiresMs === undefined ? {} : { expiresMs }),
       ...(session === undefined ? {} : { session }),

@@ -19,6 +19,7 @@ const ticketSchema = z.object({
   name: z.string(),
   scopes: z.array(z.enum(SCOPES)),
   login: z.string().exactOptional(),
+  token: z.string().exactOptional(),
   issuedMs: z.number().exactOptional(),
   expiresMs: z.number().exactOptional(),
   session: z.string().exactOptional(),
