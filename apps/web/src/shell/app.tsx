@@ -4,6 +4,7 @@ import { useParts } from '../state/context.ts'
 import { Commands } from './commands.ts'
 import { MainArea } from './main-area.tsx'
 import { Notices } from './notices.tsx'
+import { Overlays } from './overlays.tsx'
 import { PasteDialog } from './paste-dialog.tsx'
 import { SideBar } from './side-bar.tsx'
 import { SignedOut } from './signed-out.tsx'
@@ -29,6 +30,7 @@ function Desk(): ReactElement {
       <StatusBar />
       <Notices />
       <PasteDialog />
+      <Overlays />
     </div>
   )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { keysOf } from './commands.ts'
+import { keysOf, keysText } from './commands.ts'
 
 const none = { ctrlKey: false, metaKey: false, shiftKey: false, altKey: false }
 
@@ -12,4 +12,9 @@ test('keys are named by where they are, whatever Shift makes of them', () => {
   expect(keysOf({ ...none, ctrlKey: true, shiftKey: true, code: 'ArrowLeft', key: 'ArrowLeft' })).toBe(
     'Ctrl+Shift+ArrowLeft',
   )
+})
+
+test('keys are called as the system calls them', () => {
+  expect(keysText('Ctrl+Shift+P', false)).toBe('Ctrl+Shift+P')
+  expect(keysText('Ctrl+Shift+ArrowLeft', true)).toBe('⌘⇧←')
 })

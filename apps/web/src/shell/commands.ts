@@ -20,7 +20,20 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
     const next = step === 0 ? 14 : fontSize + step
     workbench.changeSettings({ fontSize: Math.min(MAX_FONT_SIZE, Math.max(MIN_FONT_SIZE, next)) })
   }
+  const panel = (id: string) => (): void => workbench.showPanel(workbench.panel.get() === id ? undefined : id)
   return [
+    {
+      id: 'commands',
+      title: 'All commands',
+      keys: 'Ctrl+Shift+P',
+      run: () => workbench.showOverlay('commands'),
+    },
+    {
+      id: 'files.quickOpen',
+      title: 'Open a file',
+      keys: 'Ctrl+Shift+O',
+      run: () => workbench.showOverlay('files'),
+    },
     { id: 'terminal.new', title: 'New terminal', keys: 'Ctrl+Shift+`', run: () => openTerminal(workbench) },
     {
       id: 'pane.splitRight',
@@ -79,7 +92,23 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
     { id: 'view.zoomIn', title: 'Larger text', keys: 'Ctrl+Shift+.', run: () => zoom(1) },
     { id: 'view.zoomOut', title: 'Smaller text', keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
     { id: 'view.zoomReset', title: 'Usual text size', run: () => zoom(0) },
+    { id: 'panel.sandboxes', title: 'Sandboxes', keys: 'Ctrl+Shift+B', run: panel('sandboxes') },
+    { id: 'panel.files', title: 'Files', keys: 'Ctrl+Shift+E', run: panel('files') },
+    { id: 'panel.search', title: 'Search in files', keys: 'Ctrl+Shift+F', run: panel('search') },
+    { id: 'panel.git', title: 'Git', keys: 'Ctrl+Shift+L', run: panel('git') },
+    { id: 'settings', title: 'Settings', run: () => workbench.showOverlay('settings') },
+    { id: 'keys', title: 'Keys', keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
   ]
+}
+
+/** Keys as this system calls them. */
+export function keysText(keys: string, isMac = /Mac|iP(ad|hone)/.test(navigator.platform)): string {
+  const named = keys
+    .replace('ArrowRight', '→')
+    .replace('ArrowLeft', '←')
+    .replace('ArrowDown', '↓')
+    .replace('ArrowUp', '↑')
+  return isMac ? named.replace('Ctrl+', '⌘').replace('Shift+', '⇧').replace('Alt+', '⌥') : named
 }
 
 /** The keys of an event, written as commands write theirs. */

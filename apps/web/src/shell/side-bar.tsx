@@ -21,6 +21,13 @@ export function SideBar(): ReactElement {
             onClick={() => workbench.showPanel(id === open ? undefined : id)}
           />
         ))}
+        <span className="activity-space" />
+        <IconButton
+          icon="keyboard"
+          label="Commands and keys"
+          onClick={() => workbench.showOverlay('commands')}
+        />
+        <IconButton icon="settings" label="Settings" onClick={() => workbench.showOverlay('settings')} />
       </nav>
       {panel !== undefined && (
         <aside className="panel" aria-label={panel.label}>

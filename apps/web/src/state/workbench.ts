@@ -18,6 +18,9 @@ export interface Notice {
   readonly text: string
 }
 
+/** What lies over the page. */
+export type Overlay = 'commands' | 'files' | 'keys' | 'settings'
+
 /** The places of a browser that keep text. */
 export type Shelf = Pick<Storage, 'getItem' | 'setItem'>
 
@@ -36,6 +39,7 @@ export class Workbench {
   readonly #layout = createStore<Layout>(EMPTY)
   readonly #settings
   readonly #panel = createStore<string | undefined>('sandboxes')
+  readonly #overlay = createStore<Overlay | undefined>(undefined)
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
 
@@ -67,6 +71,10 @@ export class Workbench {
     return this.#panel
   }
 
+  get overlay(): Store<Overlay | undefined> {
+    return this.#overlay
+  }
+
   /** Id of the sandbox whose files, git and search are shown. */
   get current(): Store<string | undefined> {
     return this.#current
@@ -90,6 +98,10 @@ export class Workbench {
 
   showPanel(panel: string | undefined): void {
     this.#panel.set(panel)
+  }
+
+  showOverlay(overlay: Overlay | undefined): void {
+    this.#overlay.set(overlay)
   }
 
   choose(sandbox: string | undefined): void {

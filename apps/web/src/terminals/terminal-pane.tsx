@@ -4,6 +4,7 @@ import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { PeopleBar } from '../sharing/people-bar.tsx'
 import { FindBar } from './find-bar.tsx'
+import { KeyRow } from './key-row.tsx'
 import { type Banner, bannerOf } from './status-text.ts'
 
 /** Seconds until a moment of `performance.now()`, counted down. */
@@ -86,6 +87,7 @@ export function TerminalPane({
       )}
       {state.notice !== undefined && <div className="banner notice-line">{state.notice}</div>}
       <Terminal controller={controller} url="" className="terminal-surface" />
+      {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'ended' && <Ended banner={banner} onRestart={restart} onClose={onClose} />}
     </div>
   )

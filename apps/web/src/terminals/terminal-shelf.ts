@@ -10,7 +10,7 @@ import {
 } from '@sandwire/react'
 import { driveActionOf } from '../sharing/people.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
-import { changeView, type View } from '../layout/layout.ts'
+import { activeTab, changeView, type View } from '../layout/layout.ts'
 import type { Settings } from '../state/settings.ts'
 import type { Workbench } from '../state/workbench.ts'
 
@@ -80,6 +80,11 @@ export class TerminalShelf {
     return this.#terminals.get(viewId)
   }
 
+  /** Gives the keyboard back to the terminal that had it. */
+  focusActive(): void {
+    this.#terminals.get(activeTab(this.#workbench.layout.get())?.focus ?? '')?.surface.focus()
+  }
+
   /** Says goodbye for all of them, so that nobody waits for a page that is gone. */
   leave(): void {
     for (const terminal of this.#terminals.values()) terminal.handle?.detach()
@@ -104,7 +109,7 @@ export class TerminalShelf {
   #create({ sandbox, session, cwd }: TerminalPlace): TerminalController {
     const settings = this.#workbench.settings
     const start = { keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }) }
-    return new TerminalController({
+    const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
       request: { sandbox, ...(session === undefined ? start : { session }) },
       getTicket: ticketForTerminal,
@@ -117,7 +122,11 @@ export class TerminalShelf {
       },
       confirmPaste: (paste) => this.#ask(paste),
       onOpenFile: (place) => this.#events.openFile(sandbox, place),
+      onBell: () => {
+        if (settings.get().bell === 'visual') controller.surface.flash()
+      },
     })
+    return controller
   }
 
   #ask(paste: RiskyPaste): Promise<boolean> {

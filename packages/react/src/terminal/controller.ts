@@ -74,6 +74,7 @@ export class TerminalController {
   readonly #encoder = new TextEncoder()
   #handle: AttachHandle | undefined
   #sending: Promise<void> = Promise.resolve()
+  #change: ((text: string) => string) | undefined
   #isDisposed = false
 
   constructor(options: TerminalOptions) {
@@ -82,7 +83,7 @@ export class TerminalController {
       look: options.look ?? {},
       allowsClipboardWrite: () => this.#options.allowsClipboardWrite === true,
       onInput: (bytes) => this.send(bytes),
-      onText: (text) => this.send(this.#encoder.encode(text)),
+      onText: (text) => this.type(text),
       onPaste: (text) => void this.paste(text),
       onSelect: () => {
         if (this.#options.copiesOnSelect === true) void this.copy()
@@ -123,6 +124,18 @@ export class TerminalController {
     this.#surface.reset()
     this.#state.set({ ...NOTHING })
     this.#connect(request)
+  }
+
+  /** Sends text as if it were typed. */
+  type(text: string): void {
+    const change = this.#change
+    this.#change = undefined
+    this.send(this.#encoder.encode(change === undefined ? text : change(text)))
+  }
+
+  /** Makes something else of the next text that is typed, once: a key that is held on a screen. */
+  changeNextInput(change: ((text: string) => string) | undefined): void {
+    this.#change = change
   }
 
   /** Sends input in order, in pieces. */

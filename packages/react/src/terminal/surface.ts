@@ -32,6 +32,7 @@ const DEFAULT_LOOK: Look = {
 
 /** Longest text that a program may put into the clipboard, in base64. */
 const MAX_CLIPBOARD_CHARS = 1024 * 1024
+const FLASH_MS = 180
 
 export interface SurfaceEvents {
   readonly look: Partial<Look>
@@ -178,6 +179,11 @@ export class Surface implements Canvas {
   /** Decides first about keys; true: the terminal does not see them. */
   onKey(isTaken: (event: KeyboardEvent) => boolean): void {
     this.#terminal.attachCustomKeyEventHandler((event) => !isTaken(event))
+  }
+
+  /** Says without a sound that something wants to be looked at. */
+  flash(): void {
+    this.#element?.animate([{ opacity: 0.4 }, { opacity: 1 }], { duration: FLASH_MS })
   }
 
   focus(): void {

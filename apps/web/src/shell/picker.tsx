@@ -1,0 +1,102 @@
+import { type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from 'react'
+
+/** One thing that can be picked. */
+export interface Pick {
+  readonly id: string
+  readonly label: ReactNode
+  readonly note?: string
+  readonly run: () => void
+}
+
+/** A field and a list below it: type, choose with the arrows, Enter. */
+export function Picker({
+  title,
+  placeholder,
+  typed,
+  picks,
+  status,
+  onType,
+  onClose,
+}: {
+  readonly title: string
+  readonly placeholder: string
+  readonly typed: string
+  readonly picks: readonly Pick[]
+  /** What is to be said when nothing is in the list. */
+  readonly status: string
+  readonly onType: (text: string) => void
+  readonly onClose: () => void
+}): ReactElement {
+  const element = useRef<HTMLDialogElement>(null)
+  const listId = useId()
+  const [chosen, setChosen] = useState(0)
+  const at = Math.min(chosen, Math.max(0, picks.length - 1))
+  useEffect(() => {
+    if (element.current?.open === false) element.current.showModal()
+  }, [])
+  useEffect(() => {
+    document
+      .querySelector(`#${CSS.escape(listId)} [aria-selected=true]`)
+      ?.scrollIntoView({ block: 'nearest' })
+  }, [at, listId])
+  const run = (pick: Pick | undefined): void => {
+    if (pick === undefined) return
+    onClose()
+    pick.run()
+  }
+  const step = (by: number): void => setChosen((at + by + picks.length) % Math.max(1, picks.length))
+  return (
+    <dialog
+      ref={element}
+      className="dialog picker"
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === element.current) onClose()
+      }}
+    >
+      <input
+        autoFocus
+        role="combobox"
+        aria-label={title}
+        aria-expanded="true"
+        aria-controls={listId}
+        aria-activedescendant={picks[at] === undefined ? undefined : `${listId}-${at}`}
+        placeholder={placeholder}
+        value={typed}
+        spellCheck={false}
+        onChange={(event) => {
+          setChosen(0)
+          onType(event.target.value)
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') run(picks[at])
+          else if (event.key === 'ArrowDown') step(1)
+          else if (event.key === 'ArrowUp') step(-1)
+          else return
+          event.preventDefault()
+        }}
+      />
+      <div id={listId} role="listbox" aria-label={title} className="picker-list">
+        {picks.length === 0 && <p className="empty">{status}</p>}
+        {picks.map((pick, index) => (
+          <div
+            key={pick.id}
+            id={`${listId}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            className="picker-line"
+            onMouseMove={() => setChosen(index)}
+            onClick={() => run(pick)}
+          >
+            <span className="picker-label">{pick.label}</span>
+            {pick.note !== undefined && <span className="picker-note">{pick.note}</span>}
+          </div>
+        ))}
+      </div>
+    </dialog>
+  )
+}

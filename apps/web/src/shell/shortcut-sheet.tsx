@@ -1,0 +1,35 @@
+import type { ReactElement } from 'react'
+import { useParts } from '../state/context.ts'
+import { commandsOf, keysText } from './commands.ts'
+import { Dialog } from './dialog.tsx'
+
+/** All keys that do something. */
+export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const commands = commandsOf(useParts()).filter(({ keys }) => keys !== undefined)
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl className="shortcuts">
+        {commands.map(({ id, title, keys = '' }) => (
+          <div key={id}>
+            <dt>{title}</dt>
+            <dd>
+              <kbd>{keysText(keys)}</kbd>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Save the file</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+S')}</kbd>
+          </dd>
+        </div>
+        <div>
+          <dt>Open a path in a terminal</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+Click')}</kbd>
+          </dd>
+        </div>
+      </dl>
+    </Dialog>
+  )
+}

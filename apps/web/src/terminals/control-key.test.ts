@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test'
+import { withControl } from './control-key.ts'
+
+test('Ctrl makes control characters of letters, in either case', () => {
+  expect(['c', 'C', 'd', '[', '\\', '@', ' ', '?'].map(withControl)).toEqual([
+    '\u{3}',
+    '\u{3}',
+    '\u{4}',
+    '\u{1b}',
+    '\u{1c}',
+    '\0',
+    '\0',
+    '\u{7f}',
+  ])
+})
+
+test('everything else is itself', () => {
+  expect(['1', 'ä', '\u{1b}[A', 'ab'].map(withControl)).toEqual(['1', 'ä', '\u{1b}[A', 'ab'])
+})
