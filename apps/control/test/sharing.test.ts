@@ -342,6 +342,8 @@ describe('a guest of this machine', () => {
     const guest = new Person(control, textIn(told, 'token'))
     const who = await guest.get('/api/whoami')
     expect(who.body).toMatchObject({ name: 'Gus (guest)', scopes: ['connect', 'exec'] })
+    const list = await guest.get('/api/account/sign-ins')
+    expect(list.body).toMatchObject({ signIns: [{ name: 'Gus (guest)', current: true }] })
     expect(textIn(who, 'expiresMs')).toBe(textIn(told, 'expiresMs'))
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'driver' })

@@ -36,7 +36,7 @@ export function addSignInListRoutes(app: App, guardOf: GuardOf, directory: Direc
       const all = unwrap(await directory.account(identity.account).signIns())
       const signIns = all.map(({ login, issuer, name, scopes, createdMs, expiresMs }) => ({
         ...{ login, issuer, name, scopes: [...scopes], createdMs, expiresMs },
-        current: identity.via === 'cookie' && login === identity.login,
+        current: login === identity.login,
       }))
       return context.json({ signIns }, 200)
     },
