@@ -2,7 +2,7 @@ import { callGit } from './call.ts'
 import { expectSuccess, readBytes, readLine } from './output.ts'
 import { findCommit, type Repository } from './repository.ts'
 
-export const MAX_BRANCHES = 1_000
+const MAX_BRANCHES = 1_000
 /** Most that is read about them. */
 const MAX_BYTES = 4 * 1024 * 1024
 const BRANCHES_MS = 20_000

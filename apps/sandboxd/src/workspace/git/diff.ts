@@ -19,7 +19,7 @@ export interface DiffLimits {
   readonly timeMs: number
 }
 
-export const DIFF_LIMITS: DiffLimits = { maxFiles: 5_000, maxBytes: 2 * 1024 * 1024, timeMs: 20_000 }
+const DIFF_LIMITS: DiffLimits = { maxFiles: 5_000, maxBytes: 2 * 1024 * 1024, timeMs: 20_000 }
 
 export interface Diff {
   readonly files: readonly DiffFile[]

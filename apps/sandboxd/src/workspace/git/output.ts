@@ -43,13 +43,13 @@ export async function expectSuccess(tool: RunningTool, action: string): Promise<
 }
 
 /** The line of git's words that says why, printable: names in it may hold anything. */
-export function sayWhy(stderr: string): string {
+function sayWhy(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '')
   const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? 'git does not say why'
   return printable(why.replace(/^(fatal|error): /, '')).slice(0, MAX_SAID)
 }
 
 /** Text without characters that move, hide or turn others. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }

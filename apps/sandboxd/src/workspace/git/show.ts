@@ -5,7 +5,7 @@ import { expectSuccess, readBytes, readTokens } from './output.ts'
 import { type Repository, requireCommit } from './repository.ts'
 
 /** Most bytes of a file that are given in JSON. */
-export const SHOW_MAX_BYTES = 4 * 1024 * 1024
+const SHOW_MAX_BYTES = 4 * 1024 * 1024
 const SHOW_MS = 20_000
 
 /** A file as a commit has it. */
