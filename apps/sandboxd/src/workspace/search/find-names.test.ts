@@ -40,7 +40,8 @@ async function find(paths: readonly string[], limits: Partial<FindLimits> = {}):
 }
 
 test('finds files and folders by their own names', async () => {
-  expect(await find(['x/', 'x/a', 'y/', 'y/ax', 'z@'])).toEqual([['x', 'y/ax'], false])
+  const unfinished = `.sandwire-x${'0'.repeat(23)}.part`
+  expect(await find(['x/', 'x/a', 'y/', 'y/ax', 'z@', unfinished])).toEqual([['x', 'y/ax'], false])
 })
 
 test('says that there may be more, whatever ran out', async () => {

@@ -1,4 +1,5 @@
 import type { FileKind, Files, Found } from '../files.ts'
+import { isHiddenName } from '../files/hidden-name.ts'
 import type { NameTest } from './name-pattern.ts'
 
 export interface FindLimits {
@@ -44,7 +45,7 @@ export async function findNames(
   }
   for await (const batch of files.walk(folder, { ...limits, reached }, signal)) {
     for (const entry of batch) {
-      if (!isMeant(entry.name)) continue
+      if (!isMeant(entry.name) || isHiddenName(entry.name)) continue
       if (found.length >= maxResults) return { found, isTruncated: true }
       found.push(toName(entry))
     }
