@@ -21,9 +21,8 @@ describe('the table of the gateway', () => {
 
   test('has a name in the audit for what changes, and never asks for that twice', () => {
     for (const { method, does, action, isIdempotent } of GATEWAY) {
-      expect([does, action === undefined, isIdempotent]).toEqual(
-        method === 'GET' ? ['read', true, true] : ['change', false, false],
-      )
+      expect([action === undefined, isIdempotent]).toEqual(method === 'GET' ? [true, true] : [false, false])
+      if (method !== 'GET') expect(does).toBe('change')
     }
   })
 
@@ -218,6 +217,15 @@ describe('what sandboxd says went wrong', () => {
     const told = await readTold(say(412, body), newer)
     expect(told.kind === 'body' && told.body('r')).toEqual({
       error: { code: 'file_changed', message: 'It has changed', request_id: 'r', current },
+    })
+  })
+
+  test('says where an upload goes on', async () => {
+    const error = { code: 'conflict', message: 'It goes on elsewhere' }
+    const told = await readTold(say(409, { error, received: 7 }), newer)
+    expect(told.kind === 'body' && told.body('r')).toEqual({
+      error: { ...error, request_id: 'r' },
+      received: 7,
     })
   })
 

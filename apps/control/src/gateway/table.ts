@@ -22,7 +22,7 @@ export interface GatewayRoute {
   readonly upstream: string
   /** Reading takes the scope `connect`, changing takes `exec`; both take the right to work in the sandbox. */
   readonly does: 'read' | 'change'
-  /** What the audit calls it; reads are not written down. */
+  /** What the audit calls it; what only asks is not written down. */
   readonly action?: Action
   /** Whether errors are `{"error": …}` or, as existing front ends read them, `{"detail": …}`. */
   readonly speaks: 'newer' | 'contract'
@@ -72,10 +72,11 @@ const USUAL = {
 
 function newer(tail: string, row: Row): GatewayRoute {
   const path = `${SANDBOX}/${tail}`
-  const does = row.action === undefined ? 'read' : 'change'
+  const does = row.does ?? (row.action === undefined ? 'read' : 'change')
+  const isIdempotent = row.method === 'GET'
   const upstream = `/workspace/${tail}`
   const longestMs = row.longestMs ?? (row.answerMs ?? FILE_ANSWER_MS) + MINUTE_MS
-  return { ...USUAL, path, upstream, does, speaks: 'newer', isIdempotent: does === 'read', ...row, longestMs }
+  return { ...USUAL, path, upstream, does, speaks: 'newer', isIdempotent, ...row, longestMs }
 }
 
 function contract(tail: string, row: Row): GatewayRoute {
@@ -144,7 +145,13 @@ const TRANSFERS: readonly GatewayRoute[] = [
     longestMs: TRANSFER_MS,
     summary: 'Appends to an upload, whose id the client makes of 32 hex digits',
   }),
-  newer('uploads/:id', { method: 'GET', parameters: PATH, summary: 'How much of an upload has arrived' }),
+  newer('uploads/:id', {
+    method: 'GET',
+    // Of who may write alone: it is about what is not there yet.
+    does: 'change',
+    parameters: PATH,
+    summary: 'How much of an upload has arrived',
+  }),
   newer('uploads/:id', {
     method: 'POST',
     action: 'file.write',

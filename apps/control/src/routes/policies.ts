@@ -35,7 +35,7 @@ function rule<S extends Scope, N extends Need | 'self'>(credential: Credential, 
 const OF_WORKSPACES: Readonly<Record<string, Policy>> = Object.fromEntries(
   GATEWAY.map((route) => [
     nameOfRoute(route),
-    route.does === 'read' ? rule('read', 'connect', 'work') : rule('write', 'exec', 'work'),
+    rule(route.method === 'GET' ? 'read' : 'write', route.does === 'read' ? 'connect' : 'exec', 'work'),
   ]),
 )
 

@@ -54,6 +54,8 @@ const current = z.object({
   etag: z.string().max(200).refine(isPrintable).exactOptional(),
 })
 const newerError = z.object({
+  /** Where an upload goes on, when it was continued elsewhere. */
+  received: z.int().min(0).exactOptional(),
   error: z.object({ code: z.string(), message: z.string(), current: current.nullable().exactOptional() }),
 })
 const contractError = z.object({ detail: z.string() })
@@ -62,6 +64,7 @@ const fault = z.object({
   loc: z.array(z.union([z.string().max(64), z.int()])).max(8),
   msg: z.string().refine(isPrintable),
   input: z.unknown(),
+  ctx: z.record(z.string().max(64), z.union([z.string().max(MAX_MESSAGE_CHARS), z.number()])).exactOptional(),
 })
 /** What the contract says of parameters that do not fit. */
 const contractFaults = z.object({ detail: z.array(fault).min(1).max(8) })
@@ -102,14 +105,18 @@ function statusError(status: number): SandwireError {
 function readNewer(value: unknown, status: number): Told {
   const told = newerError.safeParse(value)
   if (!told.success) return { kind: 'error', error: statusError(status) }
-  const { code, message, current: now } = told.data.error
-  const error = errorOf(code, message, status)
-  if (error.code !== 'file_changed' || now === undefined) return { kind: 'error', error }
+  const { error: said, received } = told.data
+  const error = errorOf(said.code, said.message, status)
+  const { code, message } = error
+  const now = code === 'file_changed' ? said.current : undefined
+  const more = code === 'conflict' ? received : undefined
+  if (now === undefined && more === undefined) return { kind: 'error', error }
   return {
     kind: 'body',
-    code: error.code,
+    code,
     body: (request_id) => ({
-      error: { code: error.code, message: error.message, request_id, current: now },
+      error: { code, message, request_id, ...(now === undefined ? {} : { current: now }) },
+      ...(more === undefined ? {} : { received: more }),
     }),
   }
 }

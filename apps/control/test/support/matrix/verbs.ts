@@ -82,9 +82,12 @@ const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
     ofSandbox(`${UPLOAD}?path=uploaded&offset=0`, {}),
   ),
   'GET /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
-  'POST /api/workspaces/:sandbox/uploads/:id': ofNothing(UPLOAD, { path: 'none', size: 0 }),
+  'POST /api/workspaces/:sandbox/uploads/:id': getting(
+    'conflict',
+    ofSandbox(UPLOAD, { path: 'none', size: 0 }),
+  ),
   'DELETE /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
-  [`GET ${W}/archive`]: [ofSandbox(`${W}/archive?path=key`)],
+  [`GET ${W}/archive`]: [ofSandbox(`${W}/archive?path=.`)],
   [`PUT ${W}/archive`]: getting('bad_request', ofSandbox(`${W}/archive?path=.`, {})),
   [`GET ${W}/watch`]: [
     {
