@@ -11,7 +11,7 @@ const PATH = '/envelopes/pty'
 
 let sandboxd: RunningSandboxd
 beforeAll(async () => {
-  sandboxd = await startSandboxd({ args: ['--shell', '/bin/sh'] })
+  sandboxd = await startSandboxd({ args: ['--shell', '/bin/sh'], env: { HOME: '/nonexistent' } })
 })
 afterAll(() => sandboxd.stop())
 

@@ -12,6 +12,8 @@ const SESSION_TOKEN_SECRET = `k1:${Buffer.from(KEY).toString('base64')}`
 const TIMEOUT_MS = 60_000
 const WAIT = { timeoutMs: 20_000 }
 setDefaultTimeout(TIMEOUT_MS)
+/** Without what a login on this machine does, which may be anything. */
+const SHELL = { SHELL: '/bin/sh', HOME: '/nonexistent' }
 const TEMPLATES = [
   { id: 'claude', title: 'An agent', argv: ['sh', '-c', 'echo "I am $0"; exec cat', 'claude'], mode: 'pty' },
   { id: 'asks', title: 'Asks', argv: ['echo', '{what}'], params: { what: { pattern: '[a-z]+' } } },
@@ -22,7 +24,7 @@ let control: RunningControl
 let ada: Person
 let sandbox: string
 beforeAll(async () => {
-  sandboxes = new RealSandboxes()
+  sandboxes = new RealSandboxes(SHELL)
   control = await startControl({
     birthplace: sandboxes,
     config: { limits: UNLIMITED, commands: { templates: TEMPLATES } },
@@ -361,7 +363,7 @@ describe('a cookie (threat T1)', () => {
 test(
   'where sessions have no tokens their names say as little, and lead back as well',
   async () => {
-    await using places = new RealSandboxes()
+    await using places = new RealSandboxes(SHELL)
     await using other = await startControl({ birthplace: places, config: { limits: UNLIMITED } })
     const target = {
       port: other.port,

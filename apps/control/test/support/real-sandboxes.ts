@@ -26,6 +26,12 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
 /** Sandboxes with the real sandboxd, without anything around it. */
 export class RealSandboxes implements Birthplace, AsyncDisposable {
   readonly #places = new Map<string, Place>()
+  readonly #env: Readonly<Record<string, string>>
+
+  /** `env` is put over the environment of this process. */
+  constructor(env: Readonly<Record<string, string>> = {}) {
+    this.#env = env
+  }
 
   async start({ id, publicKey, env }: StartSpec): Promise<string> {
     const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-real-'))
@@ -37,7 +43,7 @@ export class RealSandboxes implements Birthplace, AsyncDisposable {
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'ignore',
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...this.#env, ...env },
     })
     this.#places.set(id, { child, folder })
     await firstLine(child.stdout)
