@@ -4,6 +4,7 @@ import { AttachDesk, isAttachPath } from './attach-desk.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api, methodsOf } from './http/api.ts'
 import type { Caller } from './http/caller.ts'
+import { drainBody } from './http/drain-body.ts'
 import { Gatekeeper } from './http/gatekeeper.ts'
 import { respondDetail, respondError, respondJson } from './http/respond.ts'
 import type { Log } from './log.ts'
@@ -180,12 +181,10 @@ class App {
     try {
       if (isAttachPath(pathname)) return this.#desk.attach(call, caller)
       if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
-      return await this.#api.handle({
-        request: call.request,
-        url: call.url,
-        caller,
-        requestId: call.requestId,
-      })
+      const { request, url, requestId } = call
+      const response = await this.#api.handle({ request, url, caller, requestId })
+      if (response.status >= 400) await drainBody(request)
+      return response
     } catch (caught) {
       const error = SandwireError.from(caught)
       const respond = pathname.startsWith(CONTRACT_PREFIX) ? respondDetail : respondError

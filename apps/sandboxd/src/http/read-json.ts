@@ -19,8 +19,8 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array>
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) refuse('frame_too_large', tooLarge)
   const chunks: Uint8Array[] = []
   let size = 0
-  // A body in chunks does not say how long it is. Leaving the loop early stops it.
-  for await (const chunk of request.body ?? []) {
+  // A body in chunks does not say how long it is.
+  for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) {
     size += chunk.byteLength
     if (size > maxBytes) refuse('frame_too_large', tooLarge)
     chunks.push(chunk)

@@ -4,7 +4,8 @@ import { ATTACH_ROUTES } from '../attach-desk.ts'
 import { listRoutes } from './api.ts'
 import { BEARER, type Caller } from './caller.ts'
 import { narrowRole } from './narrow-role.ts'
-import { checkRoute, checkStart, ROUTE_RIGHTS } from './route-rights.ts'
+import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
+import { checkChange, checkRoute, checkStart, ROUTE_RIGHTS } from './route-rights.ts'
 
 const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'local:1', ...changes })
 
@@ -39,6 +40,23 @@ describe('the table of rights', () => {
       expect(() => checkRoute(caller({ standing }), 'GET /new')).toThrow(/Cannot use this route/)
     expect(() => checkRoute(BEARER, 'GET /new')).not.toThrow()
     expect(() => checkRoute(caller({ standing: 'control' }), '__proto__')).toThrow(/Cannot use this route/)
+  })
+})
+
+describe('the routes of a workspace', () => {
+  const routes = Object.entries(WORKSPACE_ROUTES).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { right }]) => ({ name: `${method} ${path}`, method, right })),
+  )
+
+  test('(threat T11) are for drivers, and for nobody who only watches', () => {
+    for (const { name } of routes) expect([name, ROUTE_RIGHTS[name]]).toEqual([name, ['driver']])
+  })
+
+  test('(threat T11) change nothing by a method that reads, and need the right to run commands otherwise', () => {
+    for (const { name, method, right } of routes)
+      expect([name, right]).toEqual([name, method === 'GET' || method === 'HEAD' ? 'read' : 'change'])
+    expect(() => checkChange(caller({ standing: 'driver', exec: true }))).not.toThrow()
+    expect(() => checkChange(caller({ standing: 'driver', exec: false }))).toThrow(/may not run commands/)
   })
 })
 

@@ -102,8 +102,7 @@ async function read({ url }: WorkspaceCall, { workspace }: Dependencies): Promis
   const path = pathOf(url)
   if (path === undefined) return respondFlaws([missing(['query', 'path'])])
   const words = {
-    file_not_found: `File not found: ${shown(path)}`,
-    not_a_folder: `File not found: ${shown(path)}`,
+    ...notFound(path),
     is_a_folder: `Path is a directory: ${shown(path)}`,
     file_too_large: `File is too large to show: ${shown(path)} (more than ${MAX_TEXT_BYTES} bytes)`,
   }
@@ -112,9 +111,16 @@ async function read({ url }: WorkspaceCall, { workspace }: Dependencies): Promis
   return respondJson({ detail: `File is not text: ${shown(path)}` }, { status: 415 })
 }
 
+/** For the contract nothing is behind a file. */
+function throughNoFolder(caught: unknown): never {
+  const error = SandwireError.from(caught)
+  if (error.code === 'not_a_folder') throw new SandwireError('file_not_found', error.message)
+  throw error
+}
+
 /** The text of a file; undefined when it is none. */
 async function readText(files: Files, path: string): Promise<string | undefined> {
-  const file = await files.open(path)
+  const file = await files.open(path).catch(throughNoFolder)
   if (file.stat.sizeBytes > MAX_TEXT_BYTES) {
     closeSync(file.fd)
     throw new SandwireError('file_too_large', 'Cannot show the file: too large')

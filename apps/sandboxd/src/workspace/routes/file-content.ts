@@ -146,13 +146,18 @@ export async function writeFile(call: WorkspaceCall, { workspace }: Dependencies
     ...(mtimeMs === undefined ? {} : { mtimeNs: nanoseconds(mtimeMs) }),
   }
   const run = async (): Promise<Response> => {
-    const stat = await store(workspace.files, path, file, call.request.body ?? [])
+    const stat = await store(workspace.files, path, file, bodyOf(call.request))
     return respondJson(
       { path, etag: stat.etag, size: stat.sizeBytes },
       { headers: { etag: `"${stat.etag}"` } },
     )
   }
   return orChanged(call, workspace.files, { path, run })
+}
+
+/** The bytes of a request. When they are refused halfway, the rest is left to be read, so that the answer arrives. */
+function bodyOf({ body }: Request): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  return body?.values({ preventCancel: true }) ?? []
 }
 
 /** Writes a file from what comes; when that breaks off, nothing of it remains. */
