@@ -97,6 +97,18 @@ test('a merge that changes nothing is concluded by a commit', async () => {
   expect(scene.git('show', '--no-patch', '--format=%p').trim().split(' ')).toHaveLength(2)
 })
 
+test('what is being written is neither shown nor staged', async () => {
+  using scene = createCommitted('a')
+  for (const name of ['.sandwire-1.part', 'folder/.sandwire-2.part', '.sandwire-3.part/inner', 'new'])
+    scene.write(name, '')
+  expect(await scene.get('git/status')).toMatchObject({
+    body: { files: [{ path: 'folder/' }, { path: 'new' }] },
+  })
+  expect(await scene.post('git/stage', { paths: ['.'] })).toMatchObject(DONE)
+  expect(staged(scene)).toBe('A\tnew\n')
+  expect(await scene.post('git/stage', { paths: ['.sandwire-1.part'] })).toMatchObject(FAILED)
+})
+
 test('a repository in the folder is left alone unless it is named', async () => {
   using scene = createCommitted('a')
   mkdirSync(join(scene.root, 'nested'))

@@ -1,6 +1,7 @@
 import { SandwireError, textOfPath } from '@sandwire/protocol'
 import { parsePath } from '../beneath/path.ts'
 import { showPath } from '../beneath/show-path.ts'
+import { isHiddenName } from '../files/hidden-name.ts'
 
 /** A path of the repository as git names it, or "." for all of it; throws `path_refused`. */
 export function checkPath(path: string): string {
@@ -9,6 +10,11 @@ export function checkPath(path: string): string {
   if (names.includes('..'))
     throw new SandwireError('path_refused', `Cannot use the path ${showPath(path)}: it holds ".."`)
   return names.length === 0 ? '.' : names.join('/')
+}
+
+/** Whether a path is of a file that is being written, or in a folder that is: nobody's work yet. */
+export function isUnfinished(path: string): boolean {
+  return path.split('/').some(isHiddenName)
 }
 
 /** Longest name of a commit that is looked at. */

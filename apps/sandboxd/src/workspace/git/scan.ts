@@ -1,5 +1,6 @@
 import { SandwireError, textOfPath } from '@sandwire/protocol'
 import { callGit } from './call.ts'
+import { isUnfinished } from './names.ts'
 import { expectSuccess, readTokens } from './output.ts'
 import type { Repository } from './repository.ts'
 
@@ -39,6 +40,7 @@ export async function scan(
   for await (const token of readTokens(tool)) {
     const tag = String.fromCharCode(token[0] ?? 0)
     const name = textOfPath(token.subarray(2))
+    if (tag === UNTRACKED && isUnfinished(name)) continue
     for (const path of ['.', ...foldersOf(name), name]) {
       if (!wanted.has(path)) continue
       note(entryOf(found, path), { tag, name, path })

@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { callGit } from './call.ts'
+import { isUnfinished } from './names.ts'
 import { expectSuccess, readTokens } from './output.ts'
 import type { Repository } from './repository.ts'
 import { type StatusEntry, type StatusHead, StatusParser } from './status-parser.ts'
@@ -66,7 +67,7 @@ async function read(
   for await (const token of readTokens(tool)) {
     sizeBytes += token.length
     const entry = parser.push(token)
-    if (entry === undefined) continue
+    if (entry === undefined || (entry.kind === 'untracked' && isUnfinished(entry.path))) continue
     if (entries.length >= limits.maxEntries || sizeBytes > limits.maxBytes)
       return { head: parser.head, entries, truncated: true, hasUntracked }
     entries.push(entry)
