@@ -16,6 +16,7 @@ import {
   prepareDeployment,
 } from '../deploy/cloudflare/deployment.ts'
 import { runSmoke } from '../deploy/cloudflare/run-smoke.ts'
+import { fillAssets } from '../deploy/cloudflare/workbench.ts'
 import { fillContext } from './image/context.ts'
 import { findEngine } from './image/engine.ts'
 import { readOptions } from './read-options.ts'
@@ -73,9 +74,16 @@ function checkBuild(engine: string | undefined): void {
     throw new Error('Cannot build the image: Docker has no buildx; install it, or use --worker-only')
 }
 
+/** wrangler looks for the files even when it uploads nothing. */
+async function buildWorkbench({ configuration }: Deployment): Promise<void> {
+  const { files, bytes } = await fillAssets(root, configuration.assets.directory)
+  console.log(`ok  workbench, ${files} files of ${Math.ceil(bytes / 1024)} KiB`)
+}
+
 async function rehearse(): Promise<void> {
   const deployment = await prepareDeployment({ settingsFile: values.settings, mayBeNowhere: true })
   console.log(`ok  settings of ${deployment.settings.url}`)
+  await buildWorkbench(deployment)
   const { bytes } = await bundleWorker(deployment, path.join(root, '.cache/deploy/dry-run'))
   console.log(`ok  Worker, ${Math.ceil(bytes / 1024)} KiB compressed`)
   console.log('--  image, login, secrets, upload and smoke: not in a dry run')
@@ -86,6 +94,7 @@ async function deploy(): Promise<void> {
   if (!values['worker-only']) checkBuild(engine)
   const deployment = await prepareDeployment({ settingsFile: values.settings, engine, mayBeNowhere: false })
   console.log(`ok  logged in as ${await checkLogin(deployment)}`)
+  await buildWorkbench(deployment)
   await bundleWorker(deployment, path.join(root, '.cache/deploy/bundle'))
   if (!values['worker-only']) fillContext(path.join(root, '.cache/sandbox-image'))
   await ensureBucket(deployment)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { describeWorkerd } from '../../apps/host/src/control/workerd-config.ts'
 import { limitsSchema } from '../../apps/control/src/limits.ts'
 import { configure, readWranglerFile } from './configuration.ts'
@@ -35,6 +36,18 @@ describe('wrangler.jsonc', () => {
     expect(Reflect.get(await readWranglerFile(), 'ratelimits')).toMatchObject([
       { name: 'RATE_LIMIT', simple: { limit: attachesPerMinutePerAddress, period: 60 } },
     ])
+  })
+
+  test('lets nothing but the Worker answer with a file of the workbench', async () => {
+    const { assets } = configure(await readWranglerFile(), { url: URL_OF_IT })
+    expect(assets).toMatchObject({
+      binding: 'ASSETS',
+      run_worker_first: true,
+      // A file is at its own path, and nothing is redirected.
+      html_handling: 'none',
+      not_found_handling: 'none',
+    })
+    expect(isAbsolute(assets.directory)).toBe(true)
   })
 
   test('names files that exist', async () => {

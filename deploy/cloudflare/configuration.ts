@@ -12,6 +12,13 @@ interface WranglerFile {
     readonly image: string
     readonly image_build_context: string
   })[]
+  readonly assets: {
+    readonly directory: string
+    readonly binding: string
+    readonly run_worker_first: boolean
+    readonly html_handling: 'none'
+    readonly not_found_handling: 'none'
+  }
   readonly r2_buckets: readonly { readonly binding: string; readonly bucket_name: string }[]
   readonly vars: { readonly SANDWIRE_CONFIG: Readonly<Record<string, unknown>> }
 }
@@ -67,6 +74,7 @@ export function configure(file: WranglerFile, settings: DeploySettings): Wrangle
       ...(maxInstances !== undefined && { max_instances: maxInstances }),
       ...(base !== undefined && { image_vars: { BASE: base } }),
     })),
+    assets: { ...file.assets, directory: path.resolve(FOLDER, file.assets.directory) },
     r2_buckets: file.r2_buckets.map((entry) => ({ ...entry, bucket_name: bucket ?? entry.bucket_name })),
     vars: { SANDWIRE_CONFIG: describeControl(file, settings) },
     // One address and no other: control answers for the host of `url` alone.

@@ -128,6 +128,29 @@ async function tryExec(options: SmokeOptions, path: string): Promise<string> {
   return 'exact output and exit 7'
 }
 
+async function askPage({ url }: SmokeOptions, path: string): Promise<{ text: string; headers: Headers }> {
+  const response = await fetch(new URL(path, url), {
+    redirect: 'error',
+    signal: AbortSignal.timeout(ANSWER_MS),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`GET ${path} answered ${response.status} ${text.slice(0, 300)}`)
+  return { text, headers: response.headers }
+}
+
+/** The page as anybody gets it, and the program that it names. */
+async function tryPage(options: SmokeOptions): Promise<string> {
+  const page = await askPage(options, '/')
+  const path = /<script[^>]+src="(\/assets\/[\w.-]+\.js)"/.exec(page.text)?.[1]
+  if (path === undefined) throw new Error('GET / is not the workbench')
+  if (!page.headers.get('content-security-policy')?.includes("script-src 'self'"))
+    throw new Error('GET / came without its policy')
+  const { text, headers } = await askPage(options, path)
+  const type = headers.get('content-type') ?? 'none'
+  if (!type.startsWith('text/javascript')) throw new Error(`GET ${path} is of type ${type}`)
+  return `the workbench, and ${text.length} characters of its program`
+}
+
 /** Tries a deployment through its public address. Throws at the first thing that is not as it should be. */
 export async function runSmoke(options: SmokeOptions): Promise<void> {
   const name = `smoke-${crypto.randomUUID().slice(0, 8)}`
@@ -147,6 +170,7 @@ export async function runSmoke(options: SmokeOptions): Promise<void> {
   }
   await step('healthz', async () => expectFields(await ask(options, { path: '/healthz' }), { status: 'ok' }))
   await step('readyz', async () => expectFields(await ask(options, { path: '/readyz' }), { status: 'ok' }))
+  await step('page', () => tryPage(options))
   try {
     await step('create', async () => {
       const made = await ask(options, {

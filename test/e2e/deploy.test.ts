@@ -79,6 +79,13 @@ describe('npm run deploy', () => {
           },
         ])
 
+        // The workbench goes with the Worker, and the page names files that went with it.
+        const page = api.assets.get('/index.html') ?? ''
+        const named = Array.from(page.matchAll(/(?:src|href)="([^"]+)"/g), ([, file]) => file ?? '')
+        expect(named.length).toBeGreaterThan(1)
+        for (const file of named) expect(api.assets.get(file)?.length).toBeGreaterThan(0)
+        expect(metadata).toMatchObject({ assets: { jwt: expect.any(String) } })
+
         const asked = await readFile(log, 'utf8')
         expect(asked).toContain(join(ROOT, '.cache/sandbox-image'))
         const said = [
@@ -192,7 +199,7 @@ describe('the bundle of a dry run', () => {
     const result = await deploy(['--dry-run'], nowhere)
     expect(result).toMatchObject({ status: 0, stderr: '' })
     Object.assign(secrets, await chooseSecrets([], {}))
-    const { vars } = configure(await readWranglerFile(), {
+    const { vars, assets } = configure(await readWranglerFile(), {
       ...SETTINGS,
       control: { limits: { strangersPerMinutePerAddress: STRANGERS } },
     })
@@ -210,6 +217,18 @@ describe('the bundle of a dry run', () => {
         ACCOUNT: { className: 'AccountObject', useSQLite: true },
       },
       bindings: { ...vars, ...secrets },
+      assets: {
+        directory: assets.directory,
+        binding: assets.binding,
+        routerConfig: {
+          has_user_worker: true,
+          invoke_user_worker_ahead_of_assets: assets.run_worker_first,
+        },
+        assetConfig: {
+          html_handling: assets.html_handling,
+          not_found_handling: assets.not_found_handling,
+        },
+      },
       unsafeDirectSockets: [{ host: '127.0.0.1', port }],
       handleRuntimeStdio: () => undefined,
     })
@@ -222,6 +241,20 @@ describe('the bundle of a dry run', () => {
     expect(await (await ask('/api/whoami')).json()).toMatchObject({
       scopes: expect.arrayContaining(['exec']),
     })
+  })
+
+  test('serves the workbench behind its policy, and for ever what it names', async () => {
+    const page = await ask('/')
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    const [script = ''] = /\/assets\/[^"]+\.js/.exec(await page.text()) ?? []
+    const answer = await ask(script)
+    expect(answer).toMatchObject({ status: 200 })
+    expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+    expect(answer.headers.get('cache-control')).toContain('immutable')
+    expect((await answer.text()).length).toBeGreaterThan(10_000)
+    // No file goes out but as control says.
+    for (const path of ['/index.html', '/assets/no-such-file.js', `${script}.map`])
+      expect(await ask(path)).toMatchObject({ status: 404 })
   })
 
   test('answers for the host of its address alone, and nobody without a credential', async () => {

@@ -4,7 +4,7 @@ import { openWebSocket, type Socket } from '@sandwire/client'
 import { type RunningHost, startHost } from './support/control.ts'
 
 const SMOKE = resolve(import.meta.dir, '../../deploy/cloudflare/smoke.ts')
-const STEPS = ['healthz', 'readyz', 'create', 'exec', 'attach', 'stop', 'destroy']
+const STEPS = ['healthz', 'readyz', 'page', 'create', 'exec', 'attach', 'stop', 'destroy']
 
 /** Runs the smoke test as an operator does. */
 async function smoke(url: string | readonly string[], token: string) {
@@ -100,7 +100,7 @@ describe('the smoke test of a deployment', () => {
   test('fails at the first step that needs a token when the token is wrong, without saying it', async () => {
     const token = `swl_${'x'.repeat(43)}`
     const result = await smoke(host.url, token)
-    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create'] })
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page', 'create'] })
     expect(result.stderr).toContain('unauthorized')
     expect(result.stderr + result.lines.join()).not.toContain(token)
   })
@@ -112,6 +112,32 @@ describe('the smoke test of a deployment', () => {
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
     expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz'] })
     expect(result.stderr).toContain('503')
+  })
+
+  test.each([
+    { path: '/', body: '<!doctype html><p>Another page', words: 'is not the workbench' },
+    { path: '/assets/', body: 'It works!', words: 'is of type text/plain' },
+  ])('fails at the page when $path answers something else', async ({ path: place, body, words }) => {
+    using server = standBefore(host, (path) =>
+      path === place || (place !== '/' && path.startsWith(place)) ? new Response(body) : undefined,
+    )
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page'] })
+    expect(result.stderr).toContain(words)
+  })
+
+  test('fails at the page when its policy is lost on the way', async () => {
+    using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        const answer = await passOn(host, request)
+        return new Response(answer.body, { status: answer.status })
+      },
+    })
+    const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page'] })
+    expect(result.stderr).toContain('without its policy')
   })
 
   test('fails when nobody answers', async () => {
@@ -129,7 +155,7 @@ describe('the smoke test of a deployment', () => {
         : undefined,
     )
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
-    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create', 'exec'] })
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page', 'create', 'exec'] })
     expect(result.lines.at(-1)).toContain('exit is {"code":0')
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
   })
@@ -147,7 +173,7 @@ describe('the smoke test of a deployment', () => {
       },
     })
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
-    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create'] })
+    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page', 'create'] })
     expect(result.stderr).toContain('sandbox_failed')
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
   })
@@ -167,7 +193,10 @@ describe('the smoke test of a deployment', () => {
   test('fails when a byte of a stream is changed on the way', async () => {
     using server = standInTheStream(host, (bytes) => bytes.with(-1, (bytes.at(-1) ?? 0) ^ 1))
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
-    expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'create', 'exec', 'attach'] })
+    expect(result).toMatchObject({
+      status: 1,
+      titles: ['healthz', 'readyz', 'page', 'create', 'exec', 'attach'],
+    })
     expect(result.lines.at(-1)).toContain('other bytes came back')
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
   })

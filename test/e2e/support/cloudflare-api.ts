@@ -22,12 +22,18 @@ export interface CloudflareApi extends AsyncDisposable {
   readonly buckets: ReadonlySet<string>
   /** Containers, by what was asked for. */
   readonly applications: readonly Readonly<Record<string, unknown>>[]
+  /** Files beside the Worker, by path. */
+  readonly assets: ReadonlyMap<string, string>
   /** The Worker as last uploaded. */
   readonly worker: () => UploadedWorker | undefined
 }
 
 const ACCOUNT = '0123456789abcdef0123456789abcdef'
 const TOKEN = 'api-token-of-the-test'
+
+/** What wrangler may show instead of its token, to upload files. */
+const UPLOAD_TOKEN = `e30.${Buffer.from('{"exp":9999999999}').toString('base64url')}.signature`
+const UPLOADED_TOKEN = `e30.${Buffer.from('{"exp":9999999998}').toString('base64url')}.signature`
 
 const VERSION = '01234567-89ab-4cde-8f01-23456789abcd'
 const REGISTRY_PASSWORD = 'password-of-the-registry'
@@ -64,6 +70,8 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
   const secrets = new Map<string, string>()
   const buckets = new Set<string>()
   const applications: Record<string, unknown>[] = []
+  const assets = new Map<string, string>()
+  let manifest: Readonly<Record<string, { readonly hash: string }>> = {}
   let worker: UploadedWorker | undefined
 
   const answer = async (request: Request, path: string): Promise<Response> => {
@@ -100,6 +108,19 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
           : succeed({
               default_environment: { environment: 'production', script: { last_deployed_from: 'wrangler' } },
             })
+      case 'POST /workers/scripts/sandwire/assets-upload-session':
+        manifest = ((await request.json()) as { manifest: typeof manifest }).manifest
+        return succeed({
+          jwt: UPLOAD_TOKEN,
+          buckets: [[...new Set(Object.values(manifest).map(({ hash }) => hash))]],
+        })
+      case 'POST /workers/assets/upload': {
+        const form = await request.formData()
+        assets.clear()
+        for (const [path, { hash }] of Object.entries(manifest))
+          assets.set(path, Buffer.from(await new Response(form.get(hash)).text(), 'base64').toString())
+        return succeed({ jwt: UPLOADED_TOKEN })
+      }
       case 'PUT /workers/scripts/sandwire':
         worker = await readUpload(request)
         return succeed({ id: 'sandwire', startup_time_ms: 1, deployment_id: VERSION.replaceAll('-', '') })
@@ -144,9 +165,10 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
     port: 0,
     hostname: '127.0.0.1',
     fetch(request) {
-      if (request.headers.get('authorization') !== `Bearer ${TOKEN}`)
-        return refuse(401, 10000, 'Authentication error')
       const path = new URL(request.url).pathname.replace('/client/v4', '').replace(`/accounts/${ACCOUNT}`, '')
+      const token = path === '/workers/assets/upload' ? UPLOAD_TOKEN : TOKEN
+      if (request.headers.get('authorization') !== `Bearer ${token}`)
+        return refuse(401, 10000, 'Authentication error')
       calls.push({ method: request.method, path })
       return answer(request, path)
     },
@@ -161,6 +183,7 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
     secrets,
     buckets,
     applications,
+    assets,
     worker: () => worker,
     [Symbol.asyncDispose]: () => server.stop(true),
   }

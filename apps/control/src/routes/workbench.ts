@@ -15,7 +15,6 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
   woff2: 'font/woff2',
-  map: 'application/json',
 }
 
 /** Names of files hold a hash of what is in them, so a file never changes. */
