@@ -27,9 +27,10 @@ export interface HeaderBlock {
   readonly target: Uint8Array
 }
 
-const POSIX_MAGIC = 'ustar\x0000'
+const POSIX_MAGIC: Uint8Array = new TextEncoder().encode('ustar\x0000')
 const SLASH = 0x2f
 const SPACE = 0x20
+const ZERO = 0x30
 /** Set in the first byte of a number that is binary. */
 const BINARY = 0x80
 const NEGATIVE = 0xff
@@ -55,32 +56,50 @@ function ascii(bytes: Uint8Array): string {
 
 /** A number in octal digits, or in binary as GNU has it; undefined when it is neither, or more than a number holds. */
 function readNumber(block: Uint8Array, field: Field): number | undefined {
-  const bytes = slice(block, field)
-  const first = bytes[0] ?? 0
-  if ((first & BINARY) === 0) {
-    const digits = ascii(bytes)
-      .replace(/[\0 ]+$/, '')
-      .trimStart()
-    if (digits === '') return 0
-    return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined
+  const [at, length] = FIELDS[field]
+  return ((block[at] ?? 0) & BINARY) === 0
+    ? readOctal(block, at, at + length)
+    : readBinary(slice(block, field))
+}
+
+/** Digits between spaces, up to a NUL. Read as they are, because every header has several. */
+function readOctal(block: Uint8Array, from: number, to: number): number | undefined {
+  let value = 0
+  let state: 'before' | 'digits' | 'behind' = 'before'
+  for (let at = from; at < to; at += 1) {
+    const byte = block[at] ?? 0
+    if (byte === SPACE || byte === 0) state = state === 'before' && byte === SPACE ? 'before' : 'behind'
+    else if (byte < ZERO || byte > ZERO + 7 || state === 'behind') return undefined
+    else {
+      state = 'digits'
+      value = value * 8 + byte - ZERO
+    }
   }
+  return value
+}
+
+function readBinary(bytes: Uint8Array): number | undefined {
+  const first = bytes[0] ?? 0
   let value = first === NEGATIVE ? -1n : BigInt(first & ~BINARY)
   for (const byte of bytes.subarray(1)) value = value * 256n + BigInt(byte)
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** Sums of all bytes, those of the checksum itself taken as spaces; some old programs took bytes as signed. */
-function sumsOf(block: Uint8Array): readonly [unsigned: number, signed: number] {
-  const [at, length] = FIELDS.checksum
-  let unsigned = 0
-  let signed = 0
-  for (let index = 0; index < BLOCK_BYTES; index += 1) {
-    const byte = index >= at && index < at + length ? SPACE : (block[index] ?? 0)
-    unsigned += byte
-    signed += byte > 0x7f ? byte - 0x100 : byte
-  }
-  return [unsigned, signed]
+/** Sum of all bytes, those of the checksum itself taken as spaces. */
+function sumOf(block: Uint8Array): number {
+  const [from, length] = FIELDS.checksum
+  let sum = length * SPACE
+  for (let at = 0; at < BLOCK_BYTES; at += 1) sum += block[at] ?? 0
+  for (let at = from; at < from + length; at += 1) sum -= block[at] ?? 0
+  return sum
+}
+
+/** The same as some old programs have it, which took bytes as signed. */
+function signedSumOf(block: Uint8Array): number {
+  const [from, length] = FIELDS.checksum
+  const isOurs = (byte: number, at: number): boolean => byte > 0x7f && (at < from || at >= from + length)
+  return sumOf(block) - block.filter(isOurs).length * 0x100
 }
 
 /** Only headers of POSIX have a prefix there; GNU and older programs keep something else in its place. */
@@ -99,7 +118,7 @@ function readName(block: Uint8Array): Uint8Array {
 /** The fields of a header whose checksum is right and whose numbers are such; otherwise undefined. */
 export function readHeader(block: Uint8Array): HeaderBlock | undefined {
   const checksum = readNumber(block, 'checksum')
-  if (checksum === undefined || !sumsOf(block).includes(checksum)) return undefined
+  if (checksum !== sumOf(block) && checksum !== signedSumOf(block)) return undefined
   const mode = readNumber(block, 'mode')
   const sizeBytes = readNumber(block, 'size')
   const mtimeSeconds = readNumber(block, 'mtime')
@@ -129,27 +148,40 @@ export function fitsTarget(target: Uint8Array): boolean {
 /** Largest number in a field of twelve bytes: eleven octal digits. */
 export const MAX_OCTAL = 0o777_7777_7777
 
+/** Octal digits and a NUL; 0 for what they cannot hold. */
+function putOctal(
+  block: Uint8Array,
+  field: Field,
+  value: number,
+  digits: number = FIELDS[field][1] - 1,
+): void {
+  const [from] = FIELDS[field]
+  let rest = value >= 0 && value < 8 ** digits ? value : 0
+  for (let at = from + digits - 1; at >= from; at -= 1) {
+    block[at] = ZERO + (rest % 8)
+    rest = Math.floor(rest / 8)
+  }
+}
+
 /** A header with its checksum. What does not fit is cut off or 0: a record of its own says it. */
 export function writeHeader({ name, mode, sizeBytes, mtimeSeconds, type, target }: HeaderBlock): Uint8Array {
   const block = new Uint8Array(BLOCK_BYTES)
-  const put = (field: Field, value: Uint8Array | string): void => {
+  const put = (field: Field, bytes: Uint8Array): void => {
     const [at, length] = FIELDS[field]
-    const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
-    block.set(bytes.subarray(0, length), at)
+    block.set(bytes.length > length ? bytes.subarray(0, length) : bytes, at)
   }
-  const octal = (value: number, digits: number): string =>
-    `${(value >= 0 && value < 8 ** digits ? value : 0).toString(8).padStart(digits, '0')}\0`
   const [last, prefix] = splitName(name) ?? [name.subarray(0, MAX_NAME), new Uint8Array(0)]
   put('name', last)
-  put('mode', octal(mode, 7))
-  put('uid', octal(0, 7))
-  put('gid', octal(0, 7))
-  put('size', octal(sizeBytes, 11))
-  put('mtime', octal(mtimeSeconds, 11))
-  put('type', type)
+  putOctal(block, 'mode', mode)
+  putOctal(block, 'uid', 0)
+  putOctal(block, 'gid', 0)
+  putOctal(block, 'size', sizeBytes)
+  putOctal(block, 'mtime', mtimeSeconds)
+  block[FIELDS.type[0]] = type.charCodeAt(0)
   put('target', target)
   put('magic', POSIX_MAGIC)
   put('prefix', prefix)
-  put('checksum', `${sumsOf(block)[0].toString(8).padStart(6, '0')}\0 `)
+  putOctal(block, 'checksum', sumOf(block), 6)
+  block[FIELDS.checksum[0] + 7] = SPACE
   return block
 }

@@ -124,7 +124,7 @@ export class TarReader {
   }
 
   *#header(block: Uint8Array): Generator<TarEvent, void, undefined> {
-    if (block.every((byte) => byte === 0)) {
+    if (block[0] === 0 && block.every((byte) => byte === 0)) {
       this.#state = { is: 'ended' }
       yield { is: 'end' }
       return

@@ -17,6 +17,8 @@ const TYPES: Readonly<Record<Exclude<TarKind, 'special'>, string>> = {
   folder: '5',
 }
 const NOTHING = new Uint8Array(0)
+/** What programs that know no extended headers unpack them as. */
+const EXTENDED_NAME: Uint8Array = new TextEncoder().encode('PaxHeader')
 const SLASH = 0x2f
 
 function join(parts: readonly Uint8Array[]): Uint8Array {
@@ -31,8 +33,14 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
 
 function writeExtended(type: 'x' | 'g', records: PaxRecords): readonly Uint8Array[] {
   const body = writeRecords(records)
-  const name = new TextEncoder().encode('PaxHeader')
-  const header = { name, mode: 0o644, sizeBytes: body.length, mtimeSeconds: 0, type, target: NOTHING }
+  const header = {
+    name: EXTENDED_NAME,
+    mode: 0o644,
+    sizeBytes: body.length,
+    mtimeSeconds: 0,
+    type,
+    target: NOTHING,
+  }
   return [writeHeader(header), body, new Uint8Array(paddingOf(body.length))]
 }
 
