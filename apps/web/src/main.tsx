@@ -11,6 +11,7 @@ import { createRoot } from 'react-dom/client'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
+import { makeRoom } from './shell/narrow.ts'
 import { followTheme, isDarkNow } from './shell/theme.ts'
 import { PartsContext } from './state/context.ts'
 import { DirtyViews } from './state/dirty-views.ts'
@@ -31,6 +32,7 @@ window.addEventListener('pagehide', (event: PageTransitionEvent) => {
 window.addEventListener('beforeunload', (event) => {
   if (parts.dirty.views.get().size > 0) event.preventDefault()
 })
+makeRoom(workbench)
 const root = document.querySelector('#root')
 if (root === null) throw new Error('The page has no place to draw in')
 void workbench.open(new AbortController().signal)

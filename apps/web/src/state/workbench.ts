@@ -143,6 +143,12 @@ export class Workbench {
     signal.addEventListener('abort', () => clearInterval(timer), { once: true })
   }
 
+  /** Whether a sandbox of an id or name is there, as far as is known. */
+  mayExist(sandbox: string): boolean {
+    const known = this.#sandboxes.get()
+    return known.is !== 'ready' || known.value.some(({ id, name }) => id === sandbox || name === sandbox)
+  }
+
   async refreshSandboxes(): Promise<void> {
     const person = this.#person.get()
     if (person.is !== 'ready' || person.value === undefined) return

@@ -112,7 +112,7 @@ export class TerminalShelf {
     const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
       request: { sandbox, ...(session === undefined ? start : { session }) },
-      getTicket: ticketForTerminal,
+      getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mayExist(name)),
       look: this.#look(),
       get allowsClipboardWrite() {
         return settings.get().allowsClipboardWrite

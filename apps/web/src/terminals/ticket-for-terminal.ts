@@ -16,8 +16,16 @@ async function ensureSandbox(name: string): Promise<void> {
   }
 }
 
-/** A ticket for a terminal. A shell in a sandbox that does not exist yet makes it, as on the command line. */
-export async function ticketForTerminal(wish: TicketWish): Promise<string> {
+/**
+ * A ticket for a terminal. A shell in a sandbox that does not exist yet makes it, as on the command line. `isKnown` says what is
+ * known of a sandbox already, so that nobody is asked for what is not there.
+ */
+export async function ticketForTerminal(
+  wish: TicketWish,
+  isKnown: (sandbox: string) => boolean,
+): Promise<string> {
+  if (wish.session === undefined && wish.sandbox !== undefined && !isKnown(wish.sandbox))
+    await ensureSandbox(wish.sandbox)
   try {
     return await getTicket(wish)
   } catch (caught) {
