@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eventually, PtyClient } from '@sandwire/testing'
+import { type RunningHost, startHost } from './support/control.ts'
+
+const WAIT = { timeoutMs: 60_000 }
+setDefaultTimeout(120_000)
+
+let host: RunningHost
+beforeAll(async () => {
+  host = await startHost()
+})
+afterAll(() => host.stop())
+
+const open = (query: Readonly<Record<string, string>> = {}): PtyClient =>
+  new PtyClient(host, `/ws/pty?${new URLSearchParams(query)}`)
+
+describe('terminals of existing front ends, through all that is between', () => {
+  test('come back to their session by their own name and by ours', async () => {
+    const session_id = crypto.randomUUID()
+    const before = open({ session_id })
+    const token = await eventually(() => before.messages.find(({ type }) => type === 'session'), {
+      what: 'a session in a new sandbox',
+      ...WAIT,
+    })
+    expect(token['session_id']).toMatch(/^swt1\./)
+    before.type('echo remember\n')
+    await before.shows('remember\r\n')
+    await before.leave()
+    for (const name of [session_id, String(token['session_id'])]) {
+      await using again = open({ session_id: name, resume: '1' })
+      expect((await again.first('history'))['data']).toContain('remember')
+    }
+    await using stranger = open({ session_id: crypto.randomUUID(), resume: '1' })
+    expect(await stranger.closed()).toEqual({ code: 4001, reason: 'session_not_found' })
+    expect(stranger.messages).toEqual([{ type: 'session_not_found' }])
+  })
+
+  test('get every character of a flood, in order, and the end behind it', async () => {
+    await using client = open()
+    await client.name()
+    // Characters of every length, in lines that no frame ends with.
+    client.type('stty -echo; seq -f "%.0f-ä€😀" 1 200000; exit 7\n')
+    await eventually(() => client.messages.some(({ type }) => type === 'exit'), { what: 'the end', ...WAIT })
+    expect(client.messages.at(-1)).toMatchObject({ type: 'exit', code: 7 })
+    const text = client.text('output')
+    expect(text).not.toContain('\ufffd')
+    const numbers = [...text.matchAll(/(\d+)-ä€😀\r\n/g)].map((match) => Number(match[1]))
+    expect(numbers).toHaveLength(200_000)
+    expect(numbers.every((number, index) => number === index + 1)).toBe(true)
+  })
+
+  test('are refused in words where the front end can read them', async () => {
+    await using unknown = open({ provider: 'claude' })
+    expect(await unknown.closed()).toEqual({
+      code: 4003,
+      reason: "Unknown provider: claude. Available: ['shell']",
+    })
+    await using page = new PtyClient(
+      { port: host.port, headers: { ...host.headers, origin: 'https://evil.example' } },
+      '/ws/pty',
+    )
+    await page.closed()
+    expect(page.hasOpened).toBe(false)
+  })
+})
