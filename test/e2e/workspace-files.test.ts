@@ -196,7 +196,7 @@ async function startPut(path: string, length: string): Promise<{ socket: { close
     length,
   ]
   const body = length.startsWith('transfer') ? '5\r\nhello\r\n' : 'hello'
-  socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`))
+  await socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`))
   await eventually(async () => (await openFilesOf(sandboxd.pid)).length > 0, {
     what: 'the file to be written',
   })

@@ -87,6 +87,18 @@ test('says that the disk is full', async () => {
   closeSync(fd)
 })
 
+test('says so also when it shows while more is awaited', async () => {
+  async function* slow(): AsyncGenerator<Uint8Array, void, void> {
+    yield pattern(1_100_000)
+    // Long enough for the first batch to fail.
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate)
+    yield pattern(10)
+  }
+  const fd = openSync('/dev/full', 'w')
+  expect(await rejectionOf(writeBytes(fd, slow()))).toMatchObject({ code: 'disk_full' })
+  closeSync(fd)
+})
+
 test('passes on what breaks off, after what was being written', async () => {
   async function* broken(): AsyncGenerator<Uint8Array, void, void> {
     yield pattern(1_100_000)

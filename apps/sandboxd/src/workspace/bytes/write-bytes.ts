@@ -51,6 +51,8 @@ export async function writeBytes(
   const flush = async (): Promise<void> => {
     await writing
     writing = writeAll(fd, pieces, at)
+    // Looked at when the next batch is there; until then nobody else waits for it.
+    writing.catch(() => undefined)
     at += held
     pieces = []
     held = 0
