@@ -115,6 +115,19 @@ test('ripgrep ends when the client goes', async () => {
   for (let count = 0; count < 2_000; count += 1) rmSync(join(workspace, `endless-${count}`))
 }, 20_000)
 
+test('a folder that the user may not enter is refused', async () => {
+  const shut = join(workspace, 'shut')
+  mkdirSync(shut)
+  if (isRoot) chownSync(shut, UID, UID)
+  chmodSync(shut, 0o400)
+  const response = await sandboxd.fetch('/workspace/search?q=x&path=shut')
+  rmSync(shut, { recursive: true })
+  expect(response.status).toBe(403)
+  expect(await response.json()).toMatchObject({
+    error: { code: 'file_refused', message: 'Cannot search "shut": permission denied' },
+  })
+})
+
 test('names are found, whatever their bytes', async () => {
   const find = async (query: string): Promise<unknown> =>
     (await sandboxd.fetch(`/workspace/find?${query}`)).json()

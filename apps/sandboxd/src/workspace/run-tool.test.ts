@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   chownSync,
   closeSync,
   mkdtempSync,
@@ -16,7 +17,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { NO_VICTIM } from '../processes/oom-score.ts'
 import { NO_SWITCH, openUserSwitch } from '../processes/run-as.ts'
 import { createRunTool } from './run-tool.ts'
-import type { RunningTool, ToolPlan } from './tool.ts'
+import { CANNOT_ENTER, type RunningTool, type ToolPlan } from './tool.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'run-tool-'))
 const folder = openSync(root, 'r')
@@ -229,6 +230,11 @@ test.skipIf(process.getuid?.() !== 0)(
     })
     expect(await new Response(tool.stdout).text()).toBe('61234\n61235\n')
     expect(statSync(join(own, 'made'))).toMatchObject({ uid: 61_234, gid: 61_235 })
+    chmodSync(own, 0o400)
+    const shut = await asUser({ argv: ['echo', 'x'], folder: fd, timeMs: SECONDS_60 })
+    expect(await new Response(shut.stdout).text()).toBe('')
+    expect(await shut.exited).toMatchObject({ code: CANNOT_ENTER })
+    expect(await shut.stderr).toBe('cannot enter the folder\n')
     closeSync(fd)
   },
 )

@@ -7,7 +7,7 @@ import type { UserSwitch } from '../processes/run-as.ts'
 import { DRAIN_BYTES, DRAIN_MS, type StartOptions } from '../processes/start-options.ts'
 import { startTool, type ToolProcess } from './tool-process.ts'
 import { type SlotLimits, ToolSlots } from './tool-slots.ts'
-import type { RunTool, ToolPlan } from './tool.ts'
+import { CANNOT_ENTER, type RunTool, type ToolPlan } from './tool.ts'
 
 /** A handful keeps a small machine busy; a page that asks for everything at once waits a little. */
 const TOOL_SLOTS: SlotLimits = { maxRunning: 8, maxWaiting: 64 }
@@ -21,7 +21,9 @@ const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE'] as const
 
 const SHELL = '/bin/sh'
 /** The folder is entered by its descriptor, which is whatever it was when it was opened, and is not passed on. */
-const ENTER_FOLDER = 'cd -P /proc/self/fd/3 && unset PWD OLDPWD && exec "$@" 3<&-'
+const ENTER_FOLDER = `cd -P /proc/self/fd/3 2>/dev/null || { echo 'cannot enter the folder' >&2; exit ${CANNOT_ENTER}; }
+unset PWD OLDPWD
+exec "$@" 3<&-`
 
 const CODES: Readonly<Record<SpawnFailure['failure'], ErrorCode>> = {
   not_found: 'command_not_found',

@@ -1,3 +1,6 @@
+/** Exit code when the user may list the folder but not enter it, so that the program was not started. */
+export const CANNOT_ENTER = 125
+
 /** A program that does something with the workspace, such as ripgrep or git. */
 export interface ToolPlan {
   /** The program and its arguments, none of them from a shell. */

@@ -241,6 +241,22 @@ test.each([
   expect(error.message).toStartWith(message)
 })
 
+// As ripgrep 14 and 15 say it.
+test.each([
+  ['rg: regex parse error:\n    (?:()\n    ^^\nerror: unclosed group\n', '"q": unclosed group'],
+  ["rg: error parsing glob '[': unclosed character class\n", `"glob": error parsing glob '['`],
+  ['rg: the literal "\\n" is not allowed in a regex\n\nConsider …', '"q": a pattern is within one line'],
+  ['rg: \u001b[31mred\u202e\n', '"q": [31mred'],
+])('says what a newer ripgrep does not understand: %j', async (said, message) => {
+  const refused: RunTool = async () => ({
+    stdout: new Blob([]).stream(),
+    stderr: Promise.resolve(said),
+    exited: Promise.resolve({ code: 2, signal: null, isLate: false }),
+  })
+  const error = await rejectionOf(open('q=x', { runTool: refused }))
+  expect(error.message).toStartWith(`Cannot use parameter ${message}`)
+})
+
 test('says that ripgrep is not installed', async () => {
   const error = await rejectionOf(open('q=x', { runTool: toolOf({ PATH: root }) }))
   expect(error).toMatchObject({

@@ -1,8 +1,9 @@
 import { SandwireError } from '@sandwire/protocol'
 import { closeFd } from '../../processes/libc.ts'
+import { showPath } from '../beneath/show-path.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
-import type { RunningTool, RunTool } from '../tool.ts'
+import { CANNOT_ENTER, type RunningTool, type RunTool } from '../tool.ts'
 import { type Match, MatchGroups } from './match-groups.ts'
 import { AFTER_TEXT, decodeRgLine, type RgEvent } from './rg-event.ts'
 import { type LineLimits, RgLines } from './rg-lines.ts'
@@ -162,7 +163,8 @@ class Answer {
 
   async #finish(tool: RunningTool): Promise<string> {
     if (this.#truncated === false && !this.#isComplete) {
-      const { isLate } = await tool.exited
+      const { isLate, code } = await tool.exited
+      if (code === CANNOT_ENTER) throw shut(this.#request.path)
       if (!isLate) throw this.#matches === 0 ? refusal(await tool.stderr) : broken()
       const last = this.#tell({ kind: 'file-end' })
       this.#truncated = 'time'
@@ -177,6 +179,10 @@ class Answer {
   }
 }
 
+function shut(path: string): SandwireError {
+  return new SandwireError('file_refused', `Cannot search ${showPath(path)}: permission denied`)
+}
+
 /** Somebody ended it, or the memory did not suffice. */
 function broken(): SandwireError {
   return new SandwireError('sandbox_failed', 'Cannot finish the search: ripgrep was ended')
@@ -188,7 +194,7 @@ function refusal(said: string): SandwireError {
   const name = said.includes('parsing glob') ? 'glob' : 'q'
   const reason = said.includes('"\\n"')
     ? 'a pattern is within one line'
-    : (/^error: (.*)$/m.exec(said)?.[1] ?? said.split('\n', 1)[0] ?? '')
+    : (/^error: (.*)$/m.exec(said)?.[1] ?? said.replace(/^rg: /, '').split('\n', 1)[0] ?? '')
   const shown = reason.replace(/\p{C}/gu, '').slice(0, 200)
   return new SandwireError('bad_request', `Cannot use parameter "${name}": ${shown}`)
 }
