@@ -203,6 +203,14 @@ describe('what sandboxd says went wrong', () => {
     })
   })
 
+  test('says how long to wait', async () => {
+    const response = error(429, 'rate_limited', 'RAW')
+    response.headers.set('retry-after', '7')
+    expect(await readTold(response, newer)).toMatchObject({
+      error: { code: 'rate_limited', message: 'Cannot take more requests now', retryAfterMs: 7_000 },
+    })
+  })
+
   test('says which version is old when it has no such route', async () => {
     expect(await readTold(error(404, 'not_found', 'x'), newer)).toMatchObject({
       error: { code: 'version_unsupported' },

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { SandwireError } from '@sandwire/protocol'
 import { rejectionOf } from '@sandwire/testing'
 import { Breaker, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
 import { HostProvider } from '../src/providers/host.ts'
@@ -11,8 +13,14 @@ import { StandInHost } from './support/stand-in-host.ts'
 
 const ID = '0'.repeat(32)
 
-/** A host whose sandboxes answer everything with nothing. */
-async function openHost() {
+const SPEC: StartSpec = {
+  ...{ id: ID, name: 'dev', publicKey: 'A'.repeat(43), env: {} },
+  network: { policy: 'none', allow: [] },
+  limits: DEFAULT_SANDBOX_LIMITS,
+}
+
+/** A host whose sandboxes answer everything with nothing, unless a test says otherwise. */
+async function openHost(answer: (request: Request) => Response | Promise<Response> = () => new Response('')) {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-provider-'))
   const servers = new Map<string, ReturnType<typeof Bun.serve>>()
   let starts = 0
@@ -20,7 +28,7 @@ async function openHost() {
     async start({ id }) {
       starts += 1
       const socket = path.join(folder, `${starts}.sock`)
-      servers.set(id, Bun.serve({ unix: socket, fetch: () => new Response('') }))
+      servers.set(id, Bun.serve({ unix: socket, fetch: answer }))
       return socket
     },
     async stop(id) {
@@ -57,7 +65,7 @@ async function openHost() {
   }
 }
 
-providerContract('host', openHost)
+providerContract('host', () => openHost())
 providerContract('in memory', async () => {
   const provider = new MemoryProvider()
   return { provider, starts: () => provider.starts, [Symbol.asyncDispose]: async () => undefined }
@@ -118,6 +126,26 @@ describe('the host provider', () => {
         expect(made.host.calls).toHaveLength(asked + 1)
       }
     expect(made.breaker.state).toEqual({ is: 'closed', failures: 0 })
+  })
+
+  test('streams a body to sandboxd, follows no redirect, and ends a request when it is told to', async () => {
+    await using made = await openHost((request) => {
+      const { pathname } = new URL(request.url)
+      if (pathname === '/moved') return new Response(null, { status: 302, headers: { location: '/x' } })
+      return pathname === '/hangs' ? new Promise<Response>(() => undefined) : new Response(request.body)
+    })
+    const status = await made.provider.start(SPEC, 'r')
+    const address = status.state === 'running' ? status.address : ''
+    const body = new Blob(['hello']).stream()
+    const echo = await made.provider.fetch(address, { method: 'PUT', path: '/echo', headers: {}, body })
+    expect(await echo.text()).toBe('hello')
+    const moved = await made.provider.fetch(address, { method: 'GET', path: '/moved', headers: {} })
+    expect(moved.status).toBe(302)
+    const stopping = new AbortController()
+    const request = { method: 'GET', path: '/hangs', headers: {}, signal: stopping.signal } as const
+    const hanging = rejectionOf(made.provider.fetch(address, request))
+    stopping.abort(new SandwireError('timed_out', 'late'))
+    expect(await hanging).toMatchObject({ code: 'timed_out' })
   })
 
   test('is away when its answers are not understood', async () => {

@@ -27,6 +27,7 @@ const FILE_WORDS: Partial<Record<ErrorCode, string>> = {
   git_failed: 'Cannot do this: git refuses',
   timed_out: 'It took longer than it may',
   conflict: 'Cannot do this: something else is under way',
+  command_not_found: 'Cannot do this: a program is missing in the sandbox',
 }
 
 /** What an error of the contract says without a code. */
@@ -143,5 +144,14 @@ export async function readTold(
   // An answer to HEAD has nothing but its status.
   if (isHead) return { kind: 'error', error: errorOf(CODE_OF_STATUS[status] ?? '', '', status) }
   const value = await readBoundedJson(response, MAX_ERROR_BYTES)
-  return speaks === 'newer' ? readNewer(value, status) : readContract(value, status, headers.get(CODE_HEADER))
+  const told =
+    speaks === 'newer' ? readNewer(value, status) : readContract(value, status, headers.get(CODE_HEADER))
+  return told.kind === 'error' ? { kind: 'error', error: withWait(told.error, headers) } : told
+}
+
+/** The error with how long sandboxd says to wait. */
+function withWait({ code, message, retryAfterMs }: SandwireError, headers: Headers): SandwireError {
+  const seconds = /^[0-9]{1,4}$/.exec(headers.get('retry-after') ?? '')?.[0]
+  const waitMs = seconds === undefined ? retryAfterMs : Number(seconds) * 1000
+  return new SandwireError(code, message, { retryAfterMs: waitMs })
 }
