@@ -20,7 +20,6 @@ const { symbols: libc } = dlopen('libc.so.6', {
   __errno_location: { args: [], returns: 'ptr' },
   close: { args: ['i32'], returns: 'i32' },
   fchmod: { args: ['i32', 'u32'], returns: 'i32' },
-  fsync: { args: ['i32'], returns: 'i32' },
   ftruncate: { args: ['i32', I64], returns: 'i32' },
   futimens: { args: ['i32', 'ptr'], returns: 'i32' },
   linkat: { args: ['i32', 'ptr', 'i32', 'ptr', 'i32'], returns: 'i32' },
@@ -152,10 +151,6 @@ export function chmodFd(fd: number, mode: number): number {
 
 export function truncateFd(fd: number, bytes: number): number {
   return uninterrupted(() => libc.ftruncate(fd, bytes))
-}
-
-export function syncFd(fd: number): number {
-  return uninterrupted(() => libc.fsync(fd))
 }
 
 const UTIME_OMIT = 0x3ffffffen

@@ -16,7 +16,6 @@ export const ETXTBSY = 26
 export const EFBIG = 27
 export const ENOSPC = 28
 export const EROFS = 30
-export const EMLINK = 31
 export const ENAMETOOLONG = 36
 export const ENOSYS = 38
 export const ENOTEMPTY = 39

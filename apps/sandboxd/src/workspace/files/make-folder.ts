@@ -1,11 +1,10 @@
-import { cString, makeFolderAt, openAt, statFd } from '../beneath/calls.ts'
+import { cString, makeFolderAt, openAt } from '../beneath/calls.ts'
 import { Descriptor } from '../beneath/descriptor.ts'
 import { EEXIST, ENOENT } from '../beneath/errno.ts'
 import { fileError } from '../beneath/file-error.ts'
-import { O_DIRECTORY, O_NOFOLLOW, O_PATH, S_IFDIR, S_IFMT } from '../beneath/flags.ts'
+import { O_DIRECTORY, O_NOFOLLOW, O_PATH } from '../beneath/flags.ts'
 import { parsePath } from '../beneath/path.ts'
 import type { Root } from '../beneath/root.ts'
-import { modeOf, STATX_BYTES } from '../beneath/statx.ts'
 import type { Ground } from './job.ts'
 
 /** What folders are made with, less the umask. */
@@ -45,10 +44,4 @@ export function ensureFolder(
   const fd = openAt(parent.fd, cString(last), O_PATH | O_DIRECTORY | O_NOFOLLOW)
   if (fd < 0) throw fileError('make', path, fd)
   return new Descriptor(fd)
-}
-
-/** Whether an open file is a folder. */
-export function isFolder(fd: number): boolean {
-  const stat = new Uint8Array(STATX_BYTES)
-  return statFd(fd, stat) >= 0 && (modeOf(stat) & S_IFMT) === S_IFDIR
 }

@@ -46,7 +46,7 @@ async function startSwapper(scene: Scene): Promise<Swapper> {
   mkdirSync(folder)
   symlinkSync('../outside', path.join(scene.root, 'other'))
   const fd = openSync(folder, 'r')
-  const program = path.join(import.meta.dir, 'swapper.fixture.ts')
+  const program = new URL('./swapper.fixture.ts', import.meta.url).pathname
   const child = Bun.spawn([process.execPath, program, scene.root, 'swap', 'other'], { stdout: 'pipe' })
   await child.stdout.getReader().read()
   const refill = (): void => {
