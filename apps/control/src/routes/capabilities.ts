@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { Config } from '../config.ts'
 
 /** Version of the contract that existing front ends ask for. */
-export const CONTRACT_VERSION = '0.1.0'
+const CONTRACT_VERSION = '0.1.0'
 /**
  * Where files are, as processes in a sandbox see it. Also said where a folder of this machine is served: what is above that
  * folder is nobody's business, and front ends only show it.
