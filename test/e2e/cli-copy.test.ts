@@ -366,6 +366,42 @@ describe('cp', () => {
     expect(output.split('\n').length).toBe(1)
   }, 30_000)
 
+  test('ends as other programs do when nobody reads its output', async () => {
+    writeFileSync(there('large'), randomBytes(20 * MIB))
+    const line = `${argvOf(['cp', `${BOX}:large`, '-']).join(' ')} | head -c 5 | wc -c; echo "\${PIPESTATUS[0]}"`
+    const { stdout, stderr } = await runCli(['bash', '-c', line], { env: ENV })
+    expect([stdout.toString(), stderr]).toEqual(['5\n141\n', ''])
+  })
+
+  // Only root may mount.
+  test.skipIf(process.getuid?.() !== 0)(
+    'says when the disk of the sandbox is full, and leaves nothing half',
+    async () => {
+      mkdirSync(there('small'))
+      expect(Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', there('small')]).success).toBe(
+        true,
+      )
+      try {
+        writeFileSync(join(here, 'large'), randomBytes(20 * MIB))
+        mkdirSync(join(here, 'tree'))
+        for (let at = 0; at < 10; at += 1) writeFileSync(join(here, `tree/${at}`), randomBytes(MIB))
+        for (const name of ['large', 'tree']) {
+          const { stderr, code } = await cli('cp', join(here, name), `${BOX}:small`)
+          expect([stderr.includes('no space is left'), stderr.includes('make room'), code]).toEqual([
+            true,
+            true,
+            255,
+          ])
+          expect(readdirSync(there('small')).filter((each) => each !== 'tree')).toEqual([])
+          for (const file of readdirSync(there('small'))) rmSync(there(`small/${file}`), { recursive: true })
+        }
+      } finally {
+        Bun.spawnSync(['umount', '--lazy', there('small')])
+      }
+    },
+    60_000,
+  )
+
   test('refuses two places of the same kind, and what it does not know', async () => {
     for (const words of [
       ['a', 'b'],

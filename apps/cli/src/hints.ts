@@ -25,6 +25,7 @@ const SAME_VERSION = 'use the same version of sbx-stdio and of the server; --ver
 const OTHER_ADDRESS = 'use the address that the server was started with'
 const TOO_OFTEN = 'wait a moment, then try again'
 const TOO_MUCH = 'end something that is not needed, or try again later'
+const CHECK_PATH = 'check the path; sbx-stdio ls SANDBOX:PATH shows what is there'
 const HELP = 'sbx-stdio --help'
 
 /** Advice that depends on nothing but the error. */
@@ -45,6 +46,19 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   command_blocked: 'the operator of the server does not allow it: ask them, or run something else',
   issuer_unavailable:
     'the issuer, who says who you are, does not answer: try again in a moment, or ask whoever runs it',
+  path_refused: 'a path is relative to the workspace, and stays in it',
+  file_not_found: CHECK_PATH,
+  file_exists: CHECK_PATH,
+  not_a_folder: CHECK_PATH,
+  is_a_folder: CHECK_PATH,
+  folder_not_empty: CHECK_PATH,
+  special_file: 'only files and folders are copied',
+  file_refused: 'look at its owner and mode in the sandbox: ls -l',
+  file_changed: 'something in the sandbox changes it; try again when that is done',
+  file_too_large: 'copy it in parts',
+  disk_full: 'make room in the sandbox, or create one with a larger --disk',
+  timed_out: TOO_OFTEN,
+  workspace_unavailable: TOO_OFTEN,
   no_issuer: 'whoever runs the server has to name an issuer: docs/operations.md says how',
   bad_request: HELP,
   upgrade_required: HELP,

@@ -31,9 +31,13 @@ const MAX_INPUT_BYTES = 64 * 1024
 
 function openInterruption(): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController()
-  const stop = (): void => controller.abort()
-  process.once('SIGINT', stop)
-  return { signal: controller.signal, [Symbol.dispose]: () => void process.off('SIGINT', stop) }
+  const undo = new DisposableStack()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    const stop = (): void => controller.abort(signal)
+    process.once(signal, stop)
+    undo.defer(() => void process.off(signal, stop))
+  }
+  return { signal: controller.signal, [Symbol.dispose]: () => undo.dispose() }
 }
 
 /** Becomes an attach. */

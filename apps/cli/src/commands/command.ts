@@ -25,7 +25,7 @@ export interface CommandIo {
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
   /** The terminal that progress is shown on; undefined where talk goes elsewhere. */
   readonly progress: ProgressCanvas | undefined
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C and signals that end a program, with the name of the signal. */
   readonly openInterruption: () => { readonly signal: AbortSignal } & Disposable
 }
 

@@ -91,7 +91,7 @@ export async function runCommand(
     const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
     return (await task.run({ ...common, api: createApi(found) })) ?? 0
   } catch (caught) {
-    if (caught instanceof Interrupted) return exitCodeOfSignal('SIGINT')
+    if (caught instanceof Interrupted) return exitCodeOfSignal(caught.signal)
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
     const hint = error.code === 'bad_request' ? help : hintOf(error, understood, { doing: name, program })

@@ -1,6 +1,7 @@
 import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { Interrupted } from '../interrupted.ts'
 import { OutputWriter } from '../output-writer.ts'
 import { printable } from '../printable.ts'
 import { downloadFile, downloadFolder, nanoseconds } from './download.ts'
@@ -77,6 +78,8 @@ async function bringToOutput(journey: Journey, path: string, known: RemoteStat):
     sink: {
       write: async (bytes) => {
         await output.write(bytes)
+        // Whoever reads has seen enough.
+        if (broken === 'EPIPE') throw new Interrupted('SIGPIPE')
         if (broken !== undefined)
           throw new SandwireError('spawn_failed', `Cannot write to standard output: ${broken}`)
       },

@@ -33,7 +33,7 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
     if (from.is === 'sandbox' && to.is !== 'sandbox') await bring(journey, from, to)
     else if (to.is === 'sandbox' && from.is !== 'sandbox') await send(journey, from, to)
   } catch (error) {
-    if (signal.aborted) throw new Interrupted()
+    if (signal.aborted) throw new Interrupted(String(signal.reason))
     throw error
   } finally {
     copying[Symbol.dispose]()

@@ -21,7 +21,8 @@ export async function persist<T>(action: () => Promise<T>, options: PersistOptio
     try {
       return await action()
     } catch (caught) {
-      if (signal.aborted) throw new Interrupted()
+      if (signal.aborted) throw new Interrupted(String(signal.reason))
+      if (caught instanceof Interrupted) throw caught
       const error = SandwireError.from(caught)
       if (!error.row.retryable || error.code === 'internal') throw caught
       vain = progress() > before ? 1 : vain + 1
@@ -40,5 +41,5 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await promise
   clearTimeout(timer)
   signal.removeEventListener('abort', stop)
-  if (signal.aborted) throw new Interrupted()
+  if (signal.aborted) throw new Interrupted(String(signal.reason))
 }

@@ -16,7 +16,7 @@ export interface Progress {
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 const MAX_NAME_COLUMNS = 30
 
-export function spellBytes(bytes: number): string {
+function spellBytes(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
   const value = bytes / 1024 ** power
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power] ?? ''}`

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { fstatSync, read } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
+import { Interrupted } from '../interrupted.ts'
 import { BATCH_BYTES } from './batch.ts'
 import { insist, type Journey } from './journey.ts'
 import type { Finish } from './remote-workspace.ts'
@@ -19,7 +20,7 @@ export function uploadId(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
-export function fileSource(fd: number): PieceSource {
+function fileSource(fd: number): PieceSource {
   return {
     read: async (offset, bytes) => {
       const piece = new Uint8Array(bytes)
@@ -42,14 +43,30 @@ export async function sendOpenFile(
 ): Promise<void> {
   const before = fstatSync(fd, { bigint: true })
   const size = Number(before.size)
-  const end = await sendPieces(journey, fileSource(fd), { id, path, sizeBytes: size })
-  const after = fstatSync(fd, { bigint: true })
-  if (end !== size || after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
-    await journey.remote.drop(id, path)
-    throw new SandwireError('file_changed', 'it changed while it was read')
+  await orDrop(journey, { id, path }, async () => {
+    const end = await sendPieces(journey, fileSource(fd), { id, path, sizeBytes: size })
+    const after = fstatSync(fd, { bigint: true })
+    if (end !== size || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
+      throw new SandwireError('file_changed', 'it changed while it was read')
+    const mode = Number(before.mode) & 0o777
+    await finishUpload(journey, id, { path, size, mode, mtimeMs: Number(before.mtimeNs) / 1e6 })
+  })
+}
+
+/** Does not leave there what nobody will go on with: it takes room. What was only cut goes on when it is copied again. */
+export async function orDrop(
+  { remote }: Journey,
+  { id, path }: { readonly id: string; readonly path: string },
+  action: () => Promise<void>,
+): Promise<void> {
+  try {
+    await action()
+  } catch (error) {
+    const isCut = error instanceof Interrupted || SandwireError.from(error).row.retryable
+    // What cannot be removed now, the sandbox forgets after a day.
+    if (!isCut) await remote.drop(id, path).catch(() => undefined)
+    throw error
   }
-  const mode = Number(before.mode) & 0o777
-  await finishUpload(journey, id, { path, size, mode, mtimeMs: Number(before.mtimeNs) / 1e6 })
 }
 
 export async function finishUpload(journey: Journey, id: string, finish: Finish): Promise<void> {

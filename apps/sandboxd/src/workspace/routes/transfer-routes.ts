@@ -38,7 +38,7 @@ export const TRANSFER_ROUTES: WorkspaceRoutes = {
     PUT: { right: 'change', parameters: ['path'], handle: putArchive },
   },
   '/workspace/uploads/:id': {
-    GET: { right: 'change', parameters: ['path'], handle: showUpload },
+    GET: { right: 'read', parameters: ['path'], handle: showUpload },
     PUT: { right: 'change', parameters: ['path', 'offset'], handle: putPiece },
     POST: { right: 'change', parameters: [], handle: finishUpload },
     DELETE: { right: 'change', parameters: ['path'], handle: dropUpload },

@@ -45,7 +45,7 @@ interface Current {
  * they stay in the workspace and are never followed, and devices are not made at all. Of two entries with one name the last one
  * stays. Throws when the archive is broken or the disk is full; what was put before remains.
  */
-export class Unpacker {
+class Unpacker {
   readonly #transfer: TransferFiles
   readonly #folder: string
   /** Real folders of the workspace above this one. */

@@ -1,6 +1,7 @@
-import { close, fsync, ftruncate, write } from 'node:fs'
+import { close, fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
+import { writeBytes } from '../bytes/write-bytes.ts'
 import type { FileStat } from '../files.ts'
 import { systemError } from '../thread/system-error.ts'
 import type { FinishedUpload, OpenUpload, TransferFiles } from './transfer-files.ts'
@@ -8,10 +9,8 @@ import type { FinishedUpload, OpenUpload, TransferFiles } from './transfer-files
 /** Uploads that were finished and are remembered, so that a lost answer can be asked for again. */
 const MAX_REMEMBERED = 1_000
 
-const writeAt = promisify(write)
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)
-const truncateFd = promisify(ftruncate)
 
 /** A piece was meant for another offset. */
 export class WrongOffset extends SandwireError {
@@ -107,21 +106,19 @@ export class Uploads {
   }
 }
 
+/** What arrived before the connection was cut is kept. */
 async function appendAll(file: OpenUpload, bytes: AsyncIterable<Uint8Array>): Promise<number> {
-  let at = file.sizeBytes
-  for await (const chunk of bytes)
-    for (let rest = chunk; rest.length > 0;) {
-      try {
-        const { bytesWritten } = await writeAt(file.fd, rest, 0, rest.length, at)
-        at += bytesWritten
-        rest = rest.subarray(bytesWritten)
-      } catch (error) {
-        // Of a write that failed in its midst nobody knows how much it wrote.
-        await truncateFd(file.fd, at)
-        throw systemError(error, 'Cannot append to the upload')
-      }
+  let failure: unknown
+  async function* untilCut(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* bytes
+    } catch (error) {
+      failure = error
     }
-  return at
+  }
+  const written = await writeBytes(file.fd, untilCut(), file.sizeBytes)
+  if (failure !== undefined) throw SandwireError.from(failure)
+  return file.sizeBytes + written
 }
 
 async function syncAndClose({ fd }: OpenUpload): Promise<void> {
