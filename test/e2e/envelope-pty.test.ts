@@ -217,3 +217,24 @@ describe('the envelope of terminals', () => {
     await large.closed()
   })
 })
+
+test('terminals go with a sandboxd that stops, told so, whether their process runs or has ended', async () => {
+  const other = await startSandboxd({ args: ['--shell', '/bin/sh', '--max-sessions', '2'] })
+  const running = new PtyClient(
+    other,
+    `${PATH}${run('trap "echo bye; exit 6" HUP TERM; echo up; while :; do sleep 0.1; done')}`,
+  )
+  const ended = new PtyClient(other, `${PATH}${run('exit 1')}`)
+  await Promise.all([running.shows('up'), ended.first('exit')])
+  const third = new PtyClient(other, PATH)
+  expect(await third.closed()).toEqual({ code: 4004, reason: 'too_many_sessions' })
+  expect(third.text('error')).toStartWith('Cannot start a process: 2 sessions are running')
+  expect(await other.stop()).toEqual({ code: 0, signal: null })
+  expect(await Promise.all([running.closed(), ended.closed()])).toEqual([
+    { code: 1000, reason: '' },
+    { code: 1000, reason: '' },
+  ])
+  expect(running.messages.at(-1)).toMatchObject({ type: 'exit', code: 6 })
+  expect(running.text('output')).toEndWith('bye\r\n')
+  for (const client of [running, ended]) expect(client.text('error')).toStartWith('The sandbox is stopping')
+}, 30_000)

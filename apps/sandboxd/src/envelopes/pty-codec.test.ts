@@ -80,6 +80,19 @@ describe('what a client is told', () => {
     expect(talk.output(euro.subarray(2))).toEqual([output('€')])
   })
 
+  test('is the same text however the bytes come', () => {
+    const whole = Uint8Array.of(...bytes('aé€😀\u001b[0m'), 0xff, 0xe2, 0x82, ...bytes('z'))
+    const expected = new TextDecoder('utf-8', { ignoreBOM: true }).decode(whole)
+    const textOf = (effects: readonly unknown[]): string =>
+      effects.map((effect) => String(Reflect.get(Object(effect), 'data'))).join('')
+    for (let first = 0; first <= whole.length; first += 1)
+      for (let second = first; second <= whole.length; second += 1) {
+        const talk = admitted()
+        const parts = [whole.subarray(0, first), whole.subarray(first, second), whole.subarray(second)]
+        expect(textOf(parts.flatMap((part) => talk.output(part)))).toBe(expected)
+      }
+  })
+
   test('has a mark for bytes that are no text, also for half a character at the end', () => {
     const talk = admitted()
     expect(talk.output(Uint8Array.of(0xff, 0x61))).toEqual([output('\ufffda')])
@@ -176,6 +189,20 @@ describe('what a client says', () => {
       { type: 'error', data: 'Cannot take input: this connection only watches' },
     ])
     expect(talk.client({ type: 'resize', cols: 1, rows: 1 }, true)).toEqual([])
+  })
+
+  test.each([
+    { type: 'role', role: 'driver' },
+    { type: 'take' },
+    { type: 'hello', role: 'driver' },
+    { type: 'signal', signal: 'SIGKILL' },
+    { type: 'eof' },
+    '{"__proto__":{"type":"input","data":"x"}}',
+    '{"type":"input","data":"x","role":"driver"}',
+    bytes('raw'),
+  ])('a viewer gets nothing through to the session: %p (threat T5)', (message) => {
+    const told = admitted('viewer', 'viewer').client(message, true)
+    expect(told).toEqual([{ type: 'error', data: expect.any(String) }])
   })
 
   test('who may not drive types, and follows the size of others', () => {
