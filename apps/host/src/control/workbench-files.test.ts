@@ -1,0 +1,30 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, test } from 'bun:test'
+import { prepareWorkbench } from './workbench-files.ts'
+
+const ROOT = path.resolve(import.meta.dir, '../../../..')
+
+test('prepareWorkbench builds for production in whatever environment, once', async () => {
+  // The runner of these tests says that this is none.
+  expect(process.env['NODE_ENV']).toBe('test')
+  const cache = mkdtempSync(path.join(tmpdir(), 'workbench-cache-'))
+  try {
+    const told: string[] = []
+    const folder = await prepareWorkbench(ROOT, cache, (line) => told.push(line))
+    const scripts = readdirSync(path.join(folder, 'assets')).filter((name) => name.endsWith('.js'))
+    expect(scripts).not.toEqual([])
+    for (const name of scripts)
+      expect([name, readFileSync(path.join(folder, 'assets', name), 'utf8').includes('jsxDEV')]).toEqual([
+        name,
+        false,
+      ])
+    expect(await prepareWorkbench(ROOT, cache, (line) => told.push(line))).toBe(folder)
+    expect(told).toEqual(['Building the workbench …'])
+  } finally {
+    rmSync(cache, { recursive: true, force: true })
+    // Vite leaves its own word for it.
+    process.env['NODE_ENV'] = 'test'
+  }
+}, 60_000)
