@@ -61,6 +61,13 @@ test(
     expect(factsOf(join(here, 'back')).replaceAll(/\.[0-9]+/g, '')).toBe(
       factsOf(tree).replaceAll(/\.[0-9]+/g, ''),
     )
+    // Once more, into folders that are as they were copied.
+    chmodSync(join(tree, 'sub'), 0o555)
+    expect((await cli('cp', `${tree}/.`, 'box:tree')).code).toBe(0)
+    writeFileSync(join(tree, 'sub/run'), 'other')
+    expect((await cli('cp', `${tree}/.`, 'box:tree')).code).toBe(0)
+    const seen = await runInside('sh', '-c', 'cat tree/sub/run; stat -c %a tree/sub')
+    expect(seen.stdout.toString()).toBe('other555\n')
     const missing = await cli('cp', 'box:nothing', here)
     expect([missing.stderr.split('\n')[0], missing.code]).toEqual([
       'sbx-stdio: Cannot copy "nothing": no such file in the sandbox',

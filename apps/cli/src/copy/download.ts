@@ -30,8 +30,10 @@ export async function downloadFile(
   }
   journey.copying.at(name)
   journey.copying.expect(known.size)
-  const { mode, mtimeMs } = await receiveFile(journey, path, { sink, known, from: 0 })
-  arriving.commit({ mode, mtimeNs: nanoseconds(mtimeMs) })
+  const { kind, mode, mtimeMs } = await receiveFile(journey, path, { sink, known, from: 0 })
+  // What is known of a link is not the file's.
+  const own = kind === 'link' ? 0o666 & ~process.umask() : mode
+  arriving.commit({ mode: own, mtimeNs: nanoseconds(mtimeMs) })
   journey.copying.done()
 }
 

@@ -70,7 +70,10 @@ export class LocalFolder implements Disposable {
 
   /** Makes a folder, and those on the way. Its mode and time come at the end, when everything is in it. */
   makeFolder(parts: readonly string[], attributes: Attributes): void {
-    this.#enter(parts)
+    const at = this.#enter(parts)
+    const { mode } = lstatSync(at)
+    // One of an earlier copy may let nobody put anything into it.
+    if ((mode & WORKABLE) !== WORKABLE) chmodSync(at, (mode & PERMISSIONS) | WORKABLE)
     this.#folders.set(parts.join('/'), { parts, attributes })
   }
 

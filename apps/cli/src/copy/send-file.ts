@@ -54,7 +54,7 @@ export async function sendOpenFile(
 }
 
 /** Does not leave there what nobody will go on with: it takes room. What was only cut goes on when it is copied again. */
-export async function orDrop(
+async function orDrop(
   { remote }: Journey,
   { id, path }: { readonly id: string; readonly path: string },
   action: () => Promise<void>,

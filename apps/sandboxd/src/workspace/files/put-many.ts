@@ -14,7 +14,7 @@ import {
   writeFd,
 } from '../beneath/calls.ts'
 import { Descriptor } from '../beneath/descriptor.ts'
-import { EEXIST, ENOENT, ENOTDIR, ENOTEMPTY, EISDIR, ENOSPC } from '../beneath/errno.ts'
+import { EACCES, EEXIST, ENOENT, ENOTDIR, ENOTEMPTY, EISDIR, ENOSPC } from '../beneath/errno.ts'
 import { fileError } from '../beneath/file-error.ts'
 import {
   AT_FDCWD,
@@ -46,6 +46,9 @@ const PERMISSIONS = 0o777
 /** Items done between two pauses. */
 const BATCH = 16
 const NOTHING = new Uint8Array(0)
+const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
+/** What a folder allows its owner while things are put into it. */
+const WORKABLE = 0o700
 
 /** Goes to where an item belongs. Throws when something is in the way, or the path leads elsewhere. */
 function placeOf(trail: Trail, path: string, makesMissing = true): Place {
@@ -134,9 +137,14 @@ function putFolder(place: Place, path: string): void {
   const made = makeFolderAt(place.folder, place.name, FOLDER_MODE)
   if (made >= 0) return
   if (made !== -EEXIST) throw whyOf(undefined, path, made)
-  const fd = openAt(place.folder, place.name, O_PATH | O_DIRECTORY | O_NOFOLLOW)
+  const fd = openAt(place.folder, place.name, FOLDER_FLAGS)
+  // Nobody may look into it; whether things can be put there is seen then.
+  if (fd === -EACCES) return
   if (fd < 0) throw whyOf('not_a_folder', path, fd)
-  new Descriptor(fd)[Symbol.dispose]()
+  using folder = new Descriptor(fd)
+  const { mode } = statOpen(folder.fd, path)
+  // Somebody else's is left as it is.
+  if ((mode & WORKABLE) !== WORKABLE) chmodFd(folder.fd, (mode & PERMISSIONS) | WORKABLE)
 }
 
 function putFile(place: Place, { bytes, path, mode, mtimeNs }: Extract<Put, { is: 'file' }>): void {
@@ -200,7 +208,7 @@ function putHardLink(trail: Trail, { path, target }: Extract<Put, { is: 'hard-li
 }
 
 function settle(place: Place, { path, mode, mtimeNs }: Extract<Put, { is: 'settled' }>): void {
-  const fd = openAt(place.folder, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK)
+  const fd = openAt(place.folder, place.name, FOLDER_FLAGS)
   if (fd === -ENOENT || fd === -ENOTDIR) return
   using folder = new Descriptor(must(fd, path))
   must(setTimeFd(folder.fd, BigInt(mtimeNs)), path)
