@@ -38,7 +38,8 @@ export const TRANSFER_ROUTES: WorkspaceRoutes = {
     PUT: { right: 'change', parameters: ['path'], handle: putArchive },
   },
   '/workspace/uploads/:id': {
-    GET: { right: 'read', parameters: ['path'], handle: showUpload },
+    // Of who may write alone: it is about what is not there yet.
+    GET: { right: 'change', parameters: ['path'], handle: showUpload },
     PUT: { right: 'change', parameters: ['path', 'offset'], handle: putPiece },
     POST: { right: 'change', parameters: [], handle: finishUpload },
     DELETE: { right: 'change', parameters: ['path'], handle: dropUpload },
