@@ -82,12 +82,20 @@ export function archiveOf(entries: readonly Packed[]): Uint8Array {
 /** The last block is the header of the entry itself. */
 function withType(head: Uint8Array, type: string): Uint8Array {
   const changed = head.slice()
-  const block = changed.subarray(-512)
-  block[156] = type.charCodeAt(0)
-  block.fill(0x20, 148, 156)
-  const sum = block.reduce((total, byte) => total + byte, 0)
-  block.set(new TextEncoder().encode(`${sum.toString(8).padStart(6, '0')}\0 `), 148)
+  changed.subarray(-512)[156] = type.charCodeAt(0)
+  mendChecksums(changed)
   return changed
+}
+
+/** Makes every header right again that says that it is one. */
+export function mendChecksums(archive: Uint8Array): void {
+  for (let from = 0; from + 512 <= archive.length; from += 512) {
+    const block = archive.subarray(from, from + 512)
+    if (Buffer.from(block.subarray(257, 262)).toString() !== 'ustar') continue
+    block.fill(0x20, 148, 156)
+    const sum = block.reduce((total, byte) => total + byte, 0)
+    block.set(new TextEncoder().encode(`${sum.toString(8).padStart(6, '0')}\0 `), 148)
+  }
 }
 
 /** Bytes in slices. */

@@ -13,7 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { archiveOf, type Packed, Scene, slices } from './scene.fixture.ts'
+import { Random } from '@sandwire/testing'
+import { archiveOf, mendChecksums, type Packed, Scene, slices } from './scene.fixture.ts'
 import { unpack, type Unpacked } from './unpack.ts'
 
 let scene: Scene
@@ -210,3 +211,26 @@ test('what is refused is told up to a bound, and counted', async () => {
   const { refused, refusedMore, entries: made } = await put(archiveOf(entries))
   expect([refused.length, refusedMore, made]).toEqual([1_000, 500, 0])
 })
+
+test('mutated archives touch nothing outside and leave nothing unfinished (threat T17)', async () => {
+  const whole = archiveOf([
+    { path: 'd', kind: 'folder' },
+    { path: 'd/../l', kind: 'link', target: '../outside' },
+    { path: `d/${'n'.repeat(120)}/f`, text: 'x'.repeat(700) },
+    { path: 'd/l', kind: 'link', target: '..' },
+    { path: 'd/l/../../outside', text: 'planted' },
+    { path: 'h', kind: 'hard-link', target: '../outside' },
+    { path: 'large', text: LARGE },
+  ])
+  for (let seed = 0; seed < 150; seed += 1) {
+    const random = new Random(seed)
+    const mutated = whole.slice()
+    // In headers, which are at the beginning; most of the rest is one file.
+    for (let count = 1 + Math.floor(random.next() * 6); count > 0; count -= 1)
+      mutated[Math.floor(random.next() * 9_000)] = Math.floor(random.next() * 256)
+    mendChecksums(mutated)
+    const { refused } = await put(mutated).catch(() => ({ refused: [] }))
+    if (!scene.isOutsideUntouched || scene.unfinished.length > 0 || refused.length > 1_000)
+      throw new Error(`Seed ${seed} did something else`)
+  }
+}, 60_000)

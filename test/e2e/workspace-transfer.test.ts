@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tar } from '@sandwire/protocol'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
+
+const ID = '0123456789abcdef'.repeat(2)
+
+let sandboxd: RunningSandboxd
+beforeAll(async () => {
+  sandboxd = await startSandboxd()
+})
+afterAll(() => sandboxd.stop())
+afterEach(() => {
+  for (const name of readdirSync(sandboxd.workspace)) rmSync(at(name), { recursive: true, force: true })
+})
+
+function at(path: string): string {
+  return join(sandboxd.workspace, path)
+}
+
+async function ask(
+  method: string,
+  path: string,
+  body?: string | Uint8Array<ArrayBuffer>,
+): Promise<[number, unknown]> {
+  const answer = await sandboxd.fetch(path, { method, ...(body === undefined ? {} : { body }) })
+  return [answer.status, await answer.json()]
+}
+
+test('a folder is fetched with curl and tar, and put back the same way', () => {
+  mkdirSync(at('tree/sub'), { recursive: true })
+  writeFileSync(at('tree/sub/f'), 'content')
+  const line = `set -o pipefail; curl -sSf -H @- "$URL/workspace/archive?path=tree" <<< "authorization: $AUTH" | tar -tv`
+  const env = { ...process.env, URL: sandboxd.url, AUTH: sandboxd.headers.authorization }
+  const listed = Bun.spawnSync(['bash', '-c', line], { env })
+  expect([listed.stderr.toString(), listed.exitCode]).toEqual(['', 0])
+  expect(listed.stdout.toString()).toMatch(/^drwxr-xr-x .* sub\/\n-rw-r--r-- .* 7 .* sub\/f\n$/)
+  const back = `tar -C "$TREE" -c . | curl -sSf -T - -H @<(echo "authorization: $AUTH") "$URL/workspace/archive?path=copy"`
+  mkdirSync(at('copy'))
+  const put = Bun.spawnSync(['bash', '-c', back], { env: { ...env, TREE: at('tree') } })
+  expect(JSON.parse(put.stdout.toString())).toEqual({ entries: 2, bytes: 7, refused: [], refusedMore: 0 })
+  expect(readFileSync(at('copy/sub/f'), 'utf8')).toBe('content')
+})
+
+test('an archive of what is no folder, or not there, is refused before it begins', async () => {
+  writeFileSync(at('file'), '')
+  expect(await ask('GET', '/workspace/archive?path=file')).toMatchObject([
+    400,
+    { error: { code: 'not_a_folder' } },
+  ])
+  expect(await ask('GET', '/workspace/archive?path=none')).toMatchObject([
+    404,
+    { error: { code: 'file_not_found' } },
+  ])
+  expect(await ask('GET', '/workspace/archive?path=../')).toMatchObject([
+    400,
+    { error: { code: 'path_refused' } },
+  ])
+  expect(await ask('PUT', '/workspace/archive?path=none', 'x')).toMatchObject([404, {}])
+  expect(await ask('PUT', '/workspace/archive?path=.', 'x'.repeat(512))).toMatchObject([
+    400,
+    { error: { code: 'bad_request', message: 'Cannot read the archive: a header is damaged' } },
+  ])
+  expect(await ask('PUT', '/workspace/archive?path=.')).toMatchObject([
+    400,
+    { error: { code: 'bad_request' } },
+  ])
+})
+
+test('a file that becomes shorter on its way breaks the answer off', async () => {
+  mkdirSync(at('tree'))
+  writeFileSync(at('tree/large'), Buffer.alloc(50_000_000))
+  const answer = await sandboxd.fetch('/workspace/archive?path=tree')
+  const reader = new tar.TarReader()
+  let isComplete = false
+  const read = async (): Promise<void> => {
+    for await (const chunk of answer.body ?? []) {
+      truncateSync(at('tree/large'), 0)
+      for (const event of reader.push(chunk)) isComplete ||= event.is === 'complete'
+    }
+    reader.end()
+  }
+  expect(
+    await read().then(
+      () => 'complete',
+      () => 'broken',
+    ),
+  ).toBe('broken')
+  expect(isComplete).toBe(false)
+})
+
+test('a file in pieces', async () => {
+  const upload = `/workspace/uploads/${ID}?path=f`
+  expect(await ask('GET', upload)).toEqual([200, { received: 0 }])
+  expect(await ask('PUT', `${upload}&offset=0`, 'hello ')).toEqual([200, { received: 6 }])
+  expect(await ask('PUT', `${upload}&offset=0`, 'hello ')).toMatchObject([
+    409,
+    {
+      error: { code: 'conflict', message: 'Cannot append to the upload: 6 bytes have arrived' },
+      received: 6,
+    },
+  ])
+  expect(await ask('PUT', `${upload}&offset=6`, 'world')).toEqual([200, { received: 11 }])
+  const body = JSON.stringify({ path: 'f', size: 11, mode: 0o751, mtimeMs: 1_600_000_000_123.5 })
+  const finished = await ask('POST', `/workspace/uploads/${ID}`, body)
+  expect(finished).toMatchObject([200, { path: 'f', size: 11 }])
+  expect(await ask('POST', `/workspace/uploads/${ID}`, body)).toEqual(finished)
+  expect(readFileSync(at('f'), 'utf8')).toBe('hello world')
+  const stat = statSync(at('f'), { bigint: true })
+  expect([Number(stat.mode) & 0o7777, stat.mtimeNs]).toEqual([0o751, 1_600_000_000_123_500_000n])
+  expect(await ask('DELETE', upload)).toEqual([200, { dropped: false }])
+})
+
+test('what is no upload is refused by name', async () => {
+  for (const id of ['x', 'A'.repeat(32), `${ID}0`, `${ID}%2f..`])
+    expect(await ask('GET', `/workspace/uploads/${id}?path=f`)).toMatchObject([
+      400,
+      { error: { code: 'bad_request', message: 'Cannot use the upload: its id is not 32 hex digits' } },
+    ])
+  expect(await ask('PUT', `/workspace/uploads/${ID}?path=f&offset=-1`, 'x')).toMatchObject([400, {}])
+  expect(await ask('PUT', `/workspace/uploads/${ID}?offset=0`, 'x')).toMatchObject([400, {}])
+  const bodies = [
+    '{}',
+    '[]',
+    'x',
+    JSON.stringify({ path: 'f', size: 1, more: 1 }),
+    JSON.stringify({ path: 'f', size: -1 }),
+  ]
+  for (const body of bodies)
+    expect(await ask('POST', `/workspace/uploads/${ID}`, body)).toMatchObject([
+      400,
+      { error: { code: 'bad_request' } },
+    ])
+  expect(await ask('POST', `/workspace/uploads/${ID}`, JSON.stringify({ path: 'f', size: 1 }))).toMatchObject(
+    [404, {}],
+  )
+  expect(readdirSync(sandboxd.workspace)).toEqual([])
+})
