@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { buildWorkbench } from './support/built-workbench.ts'
 
 const CODE = 'c'.repeat(32)
 const COOKIE =
@@ -12,7 +13,7 @@ let sandboxes: StandInSandboxes
 let control: RunningControl
 beforeAll(async () => {
   sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes })
+  control = await startControl({ birthplace: sandboxes, workbench: await buildWorkbench() })
   await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev', start: false } })
 })
 afterAll(async () => {
@@ -156,11 +157,9 @@ describe.skipIf(obstacle !== undefined)(
       control.host.codes.add(CODE)
       const page = await browser.newPage()
       await page.goto(`${control.origin}/signin#${CODE}`)
-      await page.getByText('dev', { exact: true }).waitFor()
+      await page.getByRole('button', { name: /^dev\b/ }).waitFor()
       expect(page.url()).toBe(`${control.origin}/`)
-      expect(await page.locator('#line').textContent()).toBe(
-        `npx sbx-stdio ${control.origin} --sandbox dev --cmd bash`,
-      )
+      await page.getByText('Signed in as owner').waitFor()
       expect(await page.evaluate(() => document.cookie)).toBe('')
       await page.goBack()
       expect(page.url()).not.toContain(CODE)
@@ -195,7 +194,7 @@ describe.skipIf(obstacle !== undefined)(
       const page = await browser.newPage()
       control.host.codes.add(CODE)
       await page.goto(`${control.origin}/signin#${CODE}`)
-      await page.getByText('dev', { exact: true }).waitFor()
+      await page.getByRole('button', { name: /^dev\b/ }).waitFor()
       // The same site, `localhost`, on another port: the browser sends the cookie along.
       await page.goto(`http://localhost:${evil.port}/`)
       const found = await page.evaluate(async (origin) => {

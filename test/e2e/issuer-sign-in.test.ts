@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { buildWorkbench } from './support/built-workbench.ts'
 
 const obstacle = findBrowserObstacle()
 describe.skipIf(obstacle !== undefined)(
@@ -16,7 +17,11 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       sandboxes = new StandInSandboxes()
       issuer = await startIssuer()
-      control = await startControl({ birthplace: sandboxes, config: { issuers: [issuer.configFor()] } })
+      const workbench = await buildWorkbench()
+      control = await startControl({
+        ...{ birthplace: sandboxes, workbench },
+        config: { issuers: [issuer.configFor()] },
+      })
       const headers = { authorization: `Bearer ${await issuer.mintToken('ann')}` }
       const json = { name: 'dev', start: false }
       await control.fetch('/api/sandboxes', { method: 'POST', headers, json })
@@ -58,7 +63,7 @@ describe.skipIf(obstacle !== undefined)(
       await signIn(page, 'ann')
       await page.getByText('Signed in as Ann Archer').waitFor()
       expect(page.url()).toBe(`${control.origin}/`)
-      await page.getByText('dev', { exact: true }).waitFor()
+      await page.getByRole('button', { name: /^dev\b/ }).waitFor()
       expect(await page.evaluate(() => document.cookie)).toBe('')
       const cookies = await page.context().cookies(control.origin)
       expect(
@@ -73,7 +78,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.waitForURL(`${control.origin}/signin`)
       await page.goto(`${control.origin}/`)
-      await page.getByText('Not signed in.').waitFor()
+      await page.getByText('You are not signed in.').waitFor()
       expect(await page.getByText('Ann Archer').isVisible()).toBe(false)
       expect(complaints).toEqual([])
       await page.context().close()
@@ -122,7 +127,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('link', { name: 'finish' }).click()
       await page.getByText('was not started in this browser').waitFor()
       await page.goto(`${control.origin}/`)
-      await page.getByText('Not signed in.').waitFor()
+      await page.getByText('You are not signed in.').waitFor()
       await page.context().close()
       await evil.stop(true)
     })

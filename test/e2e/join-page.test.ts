@@ -6,6 +6,7 @@ import { type RunningControl, startControl, TOKEN } from '../../apps/control/tes
 import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { buildWorkbench } from './support/built-workbench.ts'
 
 const obstacle = findBrowserObstacle()
 
@@ -41,7 +42,9 @@ describe.skipIf(obstacle !== undefined)(
     let sandboxes: StandInSandboxes
     let issuer: TestIssuer
     let browser: Browser
+    let workbench: string
     beforeAll(async () => {
+      workbench = await buildWorkbench()
       sandboxes = new StandInSandboxes()
       issuer = await startIssuer()
       browser = await openBrowser()
@@ -68,7 +71,7 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     test('makes a guest of whoever gives a name, who opens a socket by a ticket', async () => {
-      await using control = await startControl({ birthplace: sandboxes })
+      await using control = await startControl({ birthplace: sandboxes, workbench })
       const { session, link, secret } = await share(control)
       const { page, sent } = await openPage(browser)
       await page.goto(link)
@@ -100,7 +103,7 @@ describe.skipIf(obstacle !== undefined)(
     })
 
     test('keeps its secret until it is used: after a refusal or a failure one tries again', async () => {
-      await using control = await startControl({ birthplace: sandboxes })
+      await using control = await startControl({ birthplace: sandboxes, workbench })
       const { link, secret } = await share(control)
       const { page } = await openPage(browser)
       const kept = () => page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)))
@@ -132,7 +135,7 @@ describe.skipIf(obstacle !== undefined)(
     })
 
     test('leads to a page with all that is shared, for a guest and for who is signed in', async () => {
-      await using control = await startControl({ birthplace: sandboxes })
+      await using control = await startControl({ birthplace: sandboxes, workbench })
       const { session, link } = await share(control)
       const { page } = await openPage(browser)
       await page.goto(link)
@@ -143,15 +146,22 @@ describe.skipIf(obstacle !== undefined)(
       const owner = new Person(control, TOKEN)
       const whole = await owner.post('/api/grants', { sandbox: session.split('.')[0], role: 'collaborator' })
       const name = textIn(await owner.get(`/api/sandboxes/${session.split('.')[0]}`), 'name')
-      const rows = page.locator('#shared tbody tr')
-      expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^one session\s+owner\s+viewer/)])
+      const rows = page.getByRole('region', { name: 'Shared with you' }).getByRole('listitem')
+      await rows.first().waitFor()
+      expect(await rows.allInnerTexts()).toEqual([
+        expect.stringMatching(/^One session\s+by owner, you watch, ends in /),
+      ])
+      // Theirs is nothing, so there is no place for a shell, for files or for a sandbox, and no line to type without a credential.
+      const button = (label: string) => page.getByRole('button', { name: label, exact: true })
+      for (const label of ['New terminal', 'New sandbox', 'Split below', 'Files', 'Search', 'Git'])
+        expect(await button(label).count()).toBe(0)
       await page.goto(textIn(whole, 'link'))
       await page.getByText(`owner shares the sandbox ${name} with you, as collaborator.`).waitFor()
       await page.goto(control.origin)
       await rows.nth(1).waitFor()
-      expect((await rows.allInnerTexts())[1]).toMatch(new RegExp(`^${name}\\s+owner\\s+collaborator`))
-      // Theirs are none, so there is no list of those; and nothing to type without a credential.
-      expect(await page.locator('#sandboxes').isVisible()).toBe(false)
+      expect((await rows.allInnerTexts())[1]).toMatch(new RegExp(`^${name}\\s+by owner, you work, ends in `))
+      for (const label of ['New terminal', 'Files']) await button(label).first().waitFor()
+      expect(await button('New sandbox').count()).toBe(0)
       expect(await page.locator('body').textContent()).not.toContain(`--sandbox ${session.split('.')[0]}`)
       await page.context().close()
     })
@@ -159,6 +169,7 @@ describe.skipIf(obstacle !== undefined)(
     test('says nothing of what is shared before the sign-in, and comes back to it after', async () => {
       await using control = await startControl({
         birthplace: sandboxes,
+        workbench,
         config: { issuers: [issuer.configFor()] },
       })
       const { session, link, secret } = await share(control)
@@ -180,6 +191,7 @@ describe.skipIf(obstacle !== undefined)(
     test('tells who is signed in the line that leads there, as the command line would', async () => {
       await using control = await startControl({
         birthplace: sandboxes,
+        workbench,
         config: { issuers: [issuer.configFor()] },
       })
       const { session, link } = await share(control)
@@ -210,14 +222,19 @@ describe.skipIf(obstacle !== undefined)(
       }
       expect(lines[2]).toContain(`sessions ${sandbox} --url`)
       await page.goto(control.origin)
-      const cells = page.locator('#shared tbody code')
-      await cells.nth(3).waitFor()
-      expect(await cells.allTextContents()).toEqual(lines)
+      const rows = page.getByRole('region', { name: 'Shared with you' }).getByRole('listitem')
+      await rows.nth(3).waitFor()
+      expect((await rows.allInnerTexts()).map((row) => /you (\w+)/.exec(row)?.[1])).toEqual([
+        'watch',
+        'work',
+        'watch',
+        'work',
+      ])
       await page.context().close()
     })
 
     test('without its secret is only an address', async () => {
-      await using control = await startControl({ birthplace: sandboxes })
+      await using control = await startControl({ birthplace: sandboxes, workbench })
       const { page } = await openPage(browser)
       await page.goto(`${control.origin}/join`)
       await page.getByText('This address is only the beginning of a link').waitFor()

@@ -11,14 +11,14 @@ export const JOIN_HTML = `<!doctype html>
 <form id="ask" class="stack" hidden><label id="naming">Your name, as the others see it
 <input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
 <p id="instead" hidden>A link works once, and joins this browser. For a terminal, give it to <code>npx sbx-stdio join</code> there instead.</p>
-<div id="next" hidden><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
+<div id="next" hidden><p><a id="open" class="button main" href="/">Open it</a></p><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
 </main></body></html>
 `
 
 /**
  * Erases the secret from the address bar and the history before anything else. It waits in this tab's storage while its
  * person signs in, and until it has been used or is known to be worth nothing: whatever else goes wrong, one tries again.
- * Texts go in as text, never as markup.
+ * What is to be opened then is left in the same place for the workbench, which takes it from there. Texts go in as text, never as markup.
  */
 export const JOIN_JS = `'use strict'
 const fragment = location.hash.slice(1)
@@ -39,6 +39,9 @@ ${WAY_THERE_JS}const show = ({ sandbox, sandboxName, session, role, owner }) => 
   at('purpose').textContent = leads ? 'In a terminal:' : 'To see in a terminal what runs there:'
   if (!isGuest) at('line').textContent = line
   at('terminal').hidden = isGuest
+  at('open').addEventListener('click', () => {
+    sessionStorage.setItem('sandwire.open', JSON.stringify({ sandbox, session, role }))
+  })
   at('next').hidden = false
 }
 const explain = async (response) => {

@@ -24,6 +24,8 @@ export interface ControlOptions {
     /** The workerd to run; it must know how to close connections to containers. */
     readonly workerd: string
   }
+  /** Folder with the files of the workbench; absent: it is not served. */
+  readonly workbench?: string
   /** Changes the bundle, for what a platform does and this one cannot be made to. */
   readonly alter?: (script: string) => string
   /** Makes a bundle that stands for another build. */
@@ -149,6 +151,7 @@ export async function startControl({
   bindings,
   define,
   containers,
+  workbench,
   alter = (script) => script,
 }: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
@@ -177,6 +180,7 @@ export async function startControl({
       HOST: dial(host.socket),
       // Issuers of tests are on this machine; nothing else is reached.
       ISSUERS: { network: { allow: ['local'], deny: [] } },
+      ...(workbench !== undefined && { ASSETS: { disk: { path: workbench, writable: false } } }),
       ...(containers !== undefined && { OUTSIDE: { network: { allow: ['local', 'private'], deny: [] } } }),
       ...Object.fromEntries(host.slots.map((socket, slot) => [bindingOfSlot(slot), dial(socket)])),
     },

@@ -7,27 +7,32 @@ export interface Panel {
   readonly id: string
   readonly label: string
   readonly icon: IconName
+  /** It is about what is in a sandbox, which not everybody may see. */
+  readonly isForWork: boolean
   readonly Body: ComponentType
 }
 
 export const PANELS: readonly Panel[] = [
-  { id: 'sandboxes', label: 'Sandboxes', icon: 'box', Body: SandboxesPanel },
+  { id: 'sandboxes', label: 'Sandboxes', icon: 'box', isForWork: false, Body: SandboxesPanel },
   {
     id: 'files',
     label: 'Files',
     icon: 'files',
+    isForWork: true,
     Body: lazy(async () => ({ default: (await import('../files/files-panel.tsx')).FilesPanel })),
   },
   {
     id: 'search',
     label: 'Search',
     icon: 'search',
+    isForWork: true,
     Body: lazy(async () => ({ default: (await import('../search/search-panel.tsx')).SearchPanel })),
   },
   {
     id: 'git',
     label: 'Git',
     icon: 'git',
+    isForWork: true,
     Body: lazy(async () => ({ default: (await import('../git/git-panel.tsx')).GitPanel })),
   },
 ]

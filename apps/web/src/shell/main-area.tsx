@@ -2,8 +2,10 @@ import { useStore } from '@sandwire/react'
 import { lazy, type ReactElement, Suspense, useEffect, useRef } from 'react'
 import { closeView, focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { useHasPlace } from '../state/use-rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
-import { openTerminal } from './open-terminal.ts'
+import { takeArrival } from './arrival.ts'
+import { openArrival, openTerminal } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
 import { TabBar } from './tab-bar.tsx'
 
@@ -66,25 +68,26 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
   )
 }
 
-/** Tabs and what is in them. A person who comes with nothing open gets a shell. */
+/** Tabs and what is in them. A person who comes for something gets that, and one who comes with nothing open a shell. */
 export function MainArea(): ReactElement {
   const { workbench } = useParts()
   const { tabs, active } = useStore(workbench.layout)
-  const person = useStore(workbench.person)
-  const isGuest = person.is === 'ready' && person.value?.guest === true
+  const hasPlace = useHasPlace()
   const hasBegun = useRef(false)
   useEffect(() => {
     if (hasBegun.current) return
     hasBegun.current = true
-    if (workbench.layout.get().tabs.length === 0 && !isGuest) openTerminal(workbench)
-  }, [workbench, isGuest])
+    const arrival = takeArrival(sessionStorage)
+    if (arrival !== undefined) openArrival(workbench, arrival)
+    else if (workbench.layout.get().tabs.length === 0 && hasPlace) openTerminal(workbench)
+  }, [workbench, hasPlace])
   return (
     <main className="main-area">
       <TabBar onNew={() => openTerminal(workbench)} />
       {tabs.length === 0 && (
         <div className="empty">
-          <p>Nothing is open.</p>
-          {!isGuest && (
+          <p>Nothing is open.{hasPlace ? '' : ' Choose something that is shared with you.'}</p>
+          {hasPlace && (
             <button type="button" className="primary" onClick={() => openTerminal(workbench)}>
               New terminal
             </button>

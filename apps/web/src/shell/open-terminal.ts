@@ -1,29 +1,51 @@
-import { openTab, splitView, type View } from '../layout/layout.ts'
-import { activeTab } from '../layout/layout.ts'
+import { activeTab, focusView, openTab, splitView, type View } from '../layout/layout.ts'
+import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
-
-/** What a sandbox is called that is made for who has none. */
-const FIRST_SANDBOX = 'dev'
+import type { Arrival } from './arrival.ts'
 
 /** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
 export function sandboxForTerminal(workbench: Workbench): string {
   const layout = workbench.layout.get()
   const focused = layout.views[activeTab(layout)?.focus ?? '']
-  return focused?.sandbox ?? workbench.current.get() ?? FIRST_SANDBOX
+  const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
+  return wished.find((sandbox) => mayWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
+}
+
+/** Whether this person may start a shell anywhere; tells when not, for who asked by keys. */
+function canStart(workbench: Workbench): boolean {
+  if (hasPlaceToWork(workbench.person.get(), workbench.sandboxes.get())) return true
+  workbench.tell('info', 'No sandbox is shared with you in which you could start something.')
+  return false
 }
 
 export function openTerminal(workbench: Workbench, sandbox = sandboxForTerminal(workbench)): void {
+  if (!canStart(workbench)) return
   workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
 }
 
-/** Opens a session that somebody started. */
+/** Opens a session that somebody started, or goes to where it is open. */
 export function joinSession(workbench: Workbench, sandbox: string, session: string): void {
   const view: View = { kind: 'terminal', sandbox, session }
-  workbench.changeLayout((layout) => openTab(layout, view, workbench.mint))
+  workbench.changeLayout((layout) => {
+    const open = Object.entries(layout.views).find(
+      ([, known]) => known.kind === 'terminal' && known.session === session,
+    )
+    return open === undefined ? openTab(layout, view, workbench.mint) : focusView(layout, open[0])
+  })
+}
+
+/** Opens what somebody came for: the session, or a shell where they may start one, or the list of what runs there. */
+export function openArrival(workbench: Workbench, { sandbox, session, role }: Arrival): void {
+  if (session !== null) joinSession(workbench, sandbox, session)
+  else if (role === 'collaborator')
+    workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
+  else workbench.showPanel('sandboxes')
+  workbench.choose(sandbox)
 }
 
 /** Another shell beside or below the pane with the keyboard. */
 export function splitTerminal(workbench: Workbench, direction: 'row' | 'column'): void {
+  if (!canStart(workbench)) return
   const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
   workbench.changeLayout((layout) =>
     splitView(layout, activeTab(layout)?.focus ?? '', { view, direction }, workbench.mint),

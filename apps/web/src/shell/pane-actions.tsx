@@ -4,6 +4,7 @@ import { type ReactElement, useState } from 'react'
 import { activeTab } from '../layout/layout.ts'
 import { ShareDialog } from '../sharing/share-dialog.tsx'
 import { useParts } from '../state/context.ts'
+import { useHasPlace } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 import { splitTerminal } from './open-terminal.ts'
 
@@ -27,6 +28,7 @@ export function PaneActions(): ReactElement {
   const view = layout.views[focus]
   const state = useStore(terminals.find(focus)?.state ?? NO_STATE)
   const owns = useOwns(view?.sandbox)
+  const hasPlace = useHasPlace()
   const session = state?.session
   return (
     <div className="pane-actions">
@@ -43,12 +45,20 @@ export function PaneActions(): ReactElement {
           )}
         </>
       )}
-      <IconButton
-        icon="splitRight"
-        label="Split to the right"
-        onClick={() => splitTerminal(workbench, 'row')}
-      />
-      <IconButton icon="splitDown" label="Split below" onClick={() => splitTerminal(workbench, 'column')} />
+      {hasPlace && (
+        <>
+          <IconButton
+            icon="splitRight"
+            label="Split to the right"
+            onClick={() => splitTerminal(workbench, 'row')}
+          />
+          <IconButton
+            icon="splitDown"
+            label="Split below"
+            onClick={() => splitTerminal(workbench, 'column')}
+          />
+        </>
+      )}
       {shared !== undefined && view !== undefined && (
         <ShareDialog sandbox={view.sandbox} session={shared} onClose={() => setShared(undefined)} />
       )}

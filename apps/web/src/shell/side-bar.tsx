@@ -2,17 +2,20 @@ import { useStore } from '@sandwire/react'
 import { type ReactElement, Suspense } from 'react'
 import { PANELS } from '../panels/panels.ts'
 import { useParts } from '../state/context.ts'
+import { useHasPlace } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 
 /** The row of panels, and the one that is open. */
 export function SideBar(): ReactElement {
   const { workbench } = useParts()
   const open = useStore(workbench.panel)
-  const panel = PANELS.find(({ id }) => id === open)
+  const hasPlace = useHasPlace()
+  const panels = PANELS.filter(({ isForWork }) => hasPlace || !isForWork)
+  const panel = panels.find(({ id }) => id === open)
   return (
     <>
       <nav className="activity-bar" aria-label="Panels">
-        {PANELS.map(({ id, label, icon }) => (
+        {panels.map(({ id, label, icon }) => (
           <IconButton
             key={id}
             icon={icon}

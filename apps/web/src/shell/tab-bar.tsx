@@ -12,6 +12,7 @@ import {
 } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
+import { useHasPlace } from '../state/use-rights.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { IconButton } from './icon-button.tsx'
 import { PaneActions } from './pane-actions.tsx'
@@ -95,6 +96,7 @@ function TabButton({
 /** The row of what is open. */
 export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement {
   const { workbench } = useParts()
+  const hasPlace = useHasPlace()
   const layout = useStore(workbench.layout)
   return (
     <div className="tab-bar">
@@ -103,7 +105,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
           <TabButton key={tab.id} tab={tab} at={at} layout={layout} />
         ))}
       </div>
-      <IconButton icon="plus" label="New terminal" onClick={onNew} />
+      {hasPlace && <IconButton icon="plus" label="New terminal" onClick={onNew} />}
       <PaneActions />
     </div>
   )

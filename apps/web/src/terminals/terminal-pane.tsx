@@ -2,6 +2,7 @@ import { Terminal, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { useMayWorkIn } from '../state/use-rights.ts'
 import { PeopleBar } from '../sharing/people-bar.tsx'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
@@ -35,15 +36,18 @@ function Ended({
   onClose,
 }: {
   readonly banner: Extract<Banner, { kind: 'ended' }>
-  readonly onRestart: () => void
+  /** Absent: this person may start nothing there. */
+  readonly onRestart: (() => void) | undefined
   readonly onClose: () => void
 }): ReactElement {
   return (
     <div className={`banner ended ${banner.isGood ? 'good' : 'bad'}`} role="status">
       <span>{banner.text}</span>
-      <button type="button" onClick={onRestart}>
-        New shell here
-      </button>
+      {onRestart !== undefined && (
+        <button type="button" onClick={onRestart}>
+          New shell here
+        </button>
+      )}
       <button type="button" onClick={onClose}>
         Close
       </button>
@@ -68,6 +72,7 @@ export function TerminalPane({
   const state = useStore(controller.state)
   const finding = useStore(terminals.finding)
   const banner = bannerOf(state)
+  const mayWork = useMayWorkIn(view.sandbox)
   const isReadOnly = state.role === 'viewer'
   useEffect(() => {
     if (isFocused) controller.surface.focus()
@@ -88,7 +93,9 @@ export function TerminalPane({
       {state.notice !== undefined && <div className="banner notice-line">{state.notice}</div>}
       <Terminal controller={controller} url="" className="terminal-surface" />
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
-      {banner?.kind === 'ended' && <Ended banner={banner} onRestart={restart} onClose={onClose} />}
+      {banner?.kind === 'ended' && (
+        <Ended banner={banner} onRestart={mayWork ? restart : undefined} onClose={onClose} />
+      )}
     </div>
   )
 }

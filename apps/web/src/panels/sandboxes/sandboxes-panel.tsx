@@ -31,7 +31,11 @@ export function SandboxesPanel(): ReactElement {
       </header>
       {sandboxes.is === 'loading' && <p className="empty">Loading the sandboxes…</p>}
       {sandboxes.is === 'failed' && <p className="empty">{sandboxes.message}. It is tried again.</p>}
-      {sandboxes.is === 'ready' && sandboxes.value.length === 0 && <p className="empty">No sandboxes yet.</p>}
+      {sandboxes.is === 'ready' && sandboxes.value.length === 0 && (
+        <p className="empty">
+          {isGuest ? 'You are a guest: others share sessions with you.' : 'No sandboxes yet.'}
+        </p>
+      )}
       {sandboxes.is === 'ready' && (
         <ul className="rows">
           {sandboxes.value.map((sandbox) => (

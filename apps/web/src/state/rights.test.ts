@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test'
+import type { Sandbox } from '../api/sandboxes.ts'
+import { hasPlaceToWork, mayWorkIn } from './rights.ts'
+
+function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
+  const value = rows.map(({ id, access }): Sandbox => ({
+    ...{ id, name: `name-${id}`, state: 'running', reason: null, createdMs: 0, startedMs: null },
+    ...{ lastActivityMs: 0, sleepAfterSeconds: null, ephemeral: false, isolation: null },
+    network: { policy: 'none', allow: [] },
+    ...(access === undefined ? {} : { access }),
+  }))
+  return { is: 'ready', value } as const
+}
+const somebody = (guest: boolean) => ({ is: 'ready', value: { name: 'Gus', guest } }) as const
+
+test('a person works in their own sandboxes and those shared as a whole, not where they watch or know one session', () => {
+  const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
+  expect(['a', 'name-b', 'c', 'd'].map((sandbox) => mayWorkIn(known, sandbox))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ])
+})
+
+test('the first sandbox need not exist, and an unknown list keeps nobody from trying', () => {
+  expect(mayWorkIn(listed(), 'dev')).toBe(true)
+  expect(mayWorkIn({ is: 'loading' }, 'a')).toBe(true)
+})
+
+test('a guest has no place for shells of their own until a sandbox is shared with them to work in', () => {
+  expect(hasPlaceToWork(somebody(false), listed())).toBe(true)
+  expect(hasPlaceToWork(somebody(true), listed())).toBe(false)
+  expect(hasPlaceToWork(somebody(true), { is: 'loading' })).toBe(false)
+  expect(hasPlaceToWork(somebody(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
+  expect(hasPlaceToWork(somebody(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
+})

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const TIMEOUT_MS = 120_000
+
+describe.skipIf(obstacle !== undefined)(
+  `a guest in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    let owner: Desk
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+      owner = await scene.openDesk()
+    }, TIMEOUT_MS)
+    afterAll(async () => {
+      await owner[Symbol.asyncDispose]()
+      await scene[Symbol.asyncDispose]()
+    })
+
+    async function share(wish: object): Promise<{ grant: string; link: string }> {
+      const answer = await scene.host.fetch('/api/grants', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(wish),
+      })
+      // The owner's browser and the guest's name the server alike, so that links lead to where cookies are.
+      const { grant, link } = (await answer.json()) as { grant: string; link: string }
+      return { grant, link: scene.origin + link.slice(link.indexOf('/join')) }
+    }
+
+    /** Takes a link as somebody new, and opens what it is for. */
+    async function come(link: string): Promise<Desk> {
+      const guest = await scene.openStranger({ viewport: { width: 900, height: 600 } })
+      await guest.page.goto(link)
+      await guest.page.getByLabel('Your name').fill('Gus')
+      await guest.button('Join').click()
+      await guest.page.getByRole('link', { name: 'Open it' }).click()
+      return guest
+    }
+
+    test(
+      'watches at once what a link leads to, in the size of who drives, and finds nothing that is refused to them',
+      async () => {
+        const session = await owner.first.session()
+        const { grant, link } = await share({ session })
+        await owner.first.run('echo seen by "all"')
+        await owner.first.waitFor('seen by all')
+        await using guest = await come(link)
+        await guest.first.waitFor('seen by all')
+        const { role, cols, rows, drawn } = await guest.first.until(({ status }) => status === 'attached')
+        const driver = await owner.first.until(({ status }) => status === 'attached')
+        expect({ role, size: [cols, rows], drawn: [...drawn] }).toEqual({
+          role: 'viewer',
+          size: [driver.cols, driver.rows],
+          drawn: [driver.cols, driver.rows],
+        })
+        // Plainly so, and keys do nothing.
+        await guest.page.getByText('Watching only').waitFor()
+        await guest.page.getByText('owner drives; you watch').waitFor()
+        await guest.first.type('touch typed\n')
+        await guest.page.keyboard.press('Control+Shift+Backquote')
+        await guest.page.getByText('No sandbox is shared with you in which').waitFor()
+        expect(await guest.page.getByRole('tab').count()).toBe(1)
+        for (const label of [
+          'New terminal',
+          'New sandbox',
+          'Split below',
+          'Share this terminal',
+          'Files',
+          'Git',
+        ])
+          expect(await guest.page.getByRole('button', { name: label, exact: true }).count()).toBe(0)
+
+        // A resize of the driver's is everybody's.
+        await owner.page.setViewportSize({ width: 700, height: 500 })
+        await owner.first.until((facts) => facts.cols !== driver.cols)
+        const smaller = await owner.first.until(
+          ({ cols: width, drawn: [drawnWidth] }) => width === drawnWidth,
+        )
+        await guest.first.until((facts) => facts.drawn[0] === smaller.cols && facts.drawn[1] === smaller.rows)
+        expect(await owner.first.read('ls typed 2>&1')).toContain('No such file')
+
+        // Reloaded, it is all there again; withdrawn, it is over and nothing is offered.
+        await guest.page.reload()
+        await guest.first.waitFor('seen by all')
+        await scene.host.fetch(`/api/grants/${grant}`, { method: 'DELETE' })
+        await guest.page.getByText('It is no longer shared with you').waitFor()
+        expect(await guest.button('New shell here').count()).toBe(0)
+        expect(guest.errors).toEqual([])
+        await owner.page.setViewportSize({ width: 1200, height: 800 })
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'works in a sandbox that is shared as a whole, with shells and files of its own',
+      async () => {
+        const [sandbox = ''] = (await owner.first.session()).split('.')
+        const { link } = await share({ sandbox, role: 'collaborator' })
+        await using guest = await come(link)
+        await guest.first.ready()
+        await guest.first.run('echo by the guest > from-guest')
+        await eventually(async () => (await owner.first.read('cat from-guest')).includes('by the guest'), {
+          what: 'the file of the guest',
+          timeoutMs: 20_000,
+        })
+        await guest.page.getByRole('button', { name: 'Files', exact: true }).click()
+        await guest.page.getByText('from-guest').waitFor()
+        expect(await guest.page.getByRole('button', { name: 'New sandbox' }).count()).toBe(0)
+        expect(guest.errors).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'who watches a whole sandbox gets the list of what runs in it, and joins from there',
+      async () => {
+        const session = await owner.first.session()
+        const { link } = await share({ sandbox: session.split('.')[0], role: 'viewer' })
+        await using guest = await come(link)
+        await guest.page.getByText('Nothing is open. Choose something that is shared with you.').waitFor()
+        const rows = guest.page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
+        await rows.first().waitFor()
+        expect(await guest.page.getByRole('button', { name: /^End / }).count()).toBe(0)
+        await rows.first().getByRole('button').click()
+        await guest.page.getByText('Watching only').waitFor()
+      },
+      TIMEOUT_MS,
+    )
+  },
+)
