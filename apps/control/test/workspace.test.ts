@@ -76,6 +76,19 @@ function endless(chunk: string, onCancel: () => void): ReadableStream<Uint8Array
   })
 }
 
+/** A body of so many parts. Each comes a turn later, or Bun knows all of it beforehand and says how much it is. */
+function slowly(parts: number, part: Uint8Array): ReadableStream<Uint8Array> {
+  let left = parts
+  return new ReadableStream({
+    async pull(controller) {
+      await Bun.sleep(0)
+      if (left === 0) return controller.close()
+      left -= 1
+      controller.enqueue(part)
+    },
+  })
+}
+
 const EVENTS = { headers: { 'content-type': 'text/event-stream' } }
 const BYTES = { 'content-type': 'application/octet-stream' }
 
@@ -134,22 +147,23 @@ describe('a request about files', () => {
     }
   })
 
+  test('is told what the sandbox says of it before all of it is there', async () => {
+    const error = { code: 'disk_full', message: 'Cannot write "a": no space is left' }
+    sandboxes.files = async () => Response.json({ error }, { status: 507 })
+    try {
+      for (const body of [new Uint8Array(64 * MIB), slowly(64, new Uint8Array(MIB))]) {
+        const response = await send('PUT', `${W}/file?path=a`, { body })
+        expect([response.status, Object(await response.json()).error]).toMatchObject([507, error])
+      }
+    } finally {
+      sandboxes.files = serve
+    }
+  })
+
   test('is refused when it is larger than the table says, whether or not it says so itself', async () => {
     const json = { 'content-type': 'application/json' }
     const large = 'x'.repeat(17 * MIB)
-    const stream = (): ReadableStream<Uint8Array> => {
-      const parts = Array.from({ length: 17 }, () => new Uint8Array(MIB))
-      return new ReadableStream({
-        async pull(controller) {
-          // A turn later, or Bun knows all of it beforehand and says how much it is.
-          await Bun.sleep(0)
-          const part = parts.pop()
-          if (part === undefined) controller.close()
-          else controller.enqueue(part)
-        },
-      })
-    }
-    for (const body of [large, stream()]) {
+    for (const body of [large, slowly(17, new Uint8Array(MIB))]) {
       const response = await send('PUT', '/api/file?path=a&sandbox=dev', { body, headers: json })
       expect(response.status).toBe(413)
       expect(response.headers.get('x-sandwire-code')).toBe('frame_too_large')
@@ -252,25 +266,14 @@ describe('an answer about files', () => {
   })
 
   test('of a file has the length that it says somewhere, and is none without', async () => {
-    // Bun says no length of one that is not all there at once.
-    const stream = (): ReadableStream<Uint8Array> => {
-      const parts = ['hel', 'lo']
-      return new ReadableStream({
-        async pull(controller) {
-          await Bun.sleep(5)
-          const part = parts.shift()
-          if (part === undefined) controller.close()
-          else controller.enqueue(new TextEncoder().encode(part))
-        },
-      })
-    }
+    const stream = (): ReadableStream<Uint8Array> => slowly(5, new TextEncoder().encode('x'))
     answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': '5' } })
     const whole = await send('GET', `${W}/file?path=a`)
-    expect([whole.headers.get('content-length'), await whole.text()]).toEqual(['5', 'hello'])
+    expect([whole.headers.get('content-length'), await whole.text()]).toEqual(['5', 'xxxxx'])
     const part = { ...BYTES, 'sandwire-size': '9', 'content-range': 'bytes 2-6/9' }
     answer = () => new Response(stream(), { status: 206, headers: part })
     const some = await send('GET', `${W}/file?path=a`)
-    expect([some.headers.get('content-length'), await some.text()]).toEqual(['5', 'hello'])
+    expect([some.headers.get('content-length'), await some.text()]).toEqual(['5', 'xxxxx'])
     for (const size of ['x', '-1', '9'.repeat(16)]) {
       answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': size } })
       expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('502 sandbox_unreachable')
@@ -318,6 +321,17 @@ describe('an answer about files', () => {
       leaving.abort()
       await eventually(() => isCancelled, { what: 'the sandbox to be told' })
     }
+  })
+
+  test('to HEAD is none but its head, and what would have followed ends at the sandbox', async () => {
+    let isCancelled = false
+    answer = () =>
+      new Response(
+        endless('data: x\n\n', () => (isCancelled = true)),
+        EVENTS,
+      )
+    expect((await send('HEAD', `${W}/watch?path=.`)).status).toBe(200)
+    await eventually(() => isCancelled, { what: 'the sandbox to be told' })
   })
 
   test('that nobody waits for any more is not waited for in the sandbox either', async () => {
@@ -458,6 +472,25 @@ describe('the contract', () => {
       workspace: '/workspace',
       workspace_mode: 'sandbox',
       features,
+    })
+  })
+})
+
+describe('where one folder is served', () => {
+  test('the contract means that one, and says so', async () => {
+    await using places = new StandInSandboxes()
+    places.files = async () => Response.json({ entries: [], path: '.' })
+    await using local = await startControl({ birthplace: places, config: { workspaceMode: 'local' } })
+    expect((await local.fetch('/api/tree')).status).toBe(404)
+    expect((await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'local' } })).status).toBe(
+      201,
+    )
+    expect((await local.fetch('/api/tree')).status).toBe(200)
+    expect((await local.fetch('/api/tree?sandbox=local')).status).toBe(200)
+    expect(await (await local.fetch('/health')).json()).toMatchObject({
+      workspace: '/workspace',
+      workspace_mode: 'local',
+      features: { sandbox: false },
     })
   })
 })

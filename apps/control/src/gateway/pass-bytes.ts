@@ -16,28 +16,28 @@ export interface PassOptions {
   readonly maxBytes: number
   /** Breaks it off, for both ends. */
   readonly signal: AbortSignal
+  /** Told that it is too much before it breaks off, so that whoever sees it break knows why. */
+  readonly onTooMuch: (reason: SandwireError) => void
 }
 
 /**
  * Passes a body on as fast as it is read, and holds next to nothing of it. Where its length is known the runtime moves it by
  * itself, and breaks off when it is not as long as was said. Where it is not, bytes are counted here.
  */
-export function passBytes(
-  source: ReadableStream<Uint8Array>,
-  { length, maxBytes, signal }: PassOptions,
-): Passing {
+export function passBytes(source: ReadableStream<Uint8Array>, { length, ...bounds }: PassOptions): Passing {
+  const { signal } = bounds
   if (length !== undefined) {
     const { readable, writable } = new FixedLengthStream(length)
     return { body: readable, done: source.pipeTo(writable, { signal }) }
   }
   const { readable, writable } = new IdentityTransformStream()
-  return { body: readable, done: passCounted(source, writable, { maxBytes, signal }) }
+  return { body: readable, done: passCounted(source, writable, bounds) }
 }
 
 async function passCounted(
   source: ReadableStream<Uint8Array>,
   target: WritableStream<Uint8Array>,
-  { maxBytes, signal }: Pick<PassOptions, 'maxBytes' | 'signal'>,
+  { maxBytes, signal, onTooMuch }: Omit<PassOptions, 'length'>,
 ): Promise<void> {
   // A transform stream would do the same in pieces of a few KiB, each of them a turn of the event loop.
   const reader = source.getReader({ mode: 'byob' })
@@ -55,8 +55,11 @@ async function passCounted(
       const { done, value } = await reader.read(new Uint8Array(buffer))
       if (done || value === undefined) break
       bytes += value.byteLength
-      if (bytes > maxBytes)
-        throw new SandwireError('frame_too_large', `Cannot pass on more than ${maxBytes} bytes of the body`)
+      if (bytes > maxBytes) {
+        const reason = new SandwireError('frame_too_large', `Cannot pass on more than ${maxBytes} bytes`)
+        onTooMuch(reason)
+        throw reason
+      }
       await writer.write(value)
       buffer = value.buffer
     }

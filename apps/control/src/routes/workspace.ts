@@ -121,13 +121,11 @@ async function pass(
     headers: { [CALL_HEADER]: JSON.stringify(workspaceCall) },
     ...(body.content === null ? {} : { body: body.content }),
   })
-  // The router drops the body of an answer to HEAD, and would leave the sandbox sending it.
-  if (request.method === 'HEAD') await response.body?.cancel()
-  return answer(response, route)
+  return answer(response, route, request.method === 'HEAD')
 }
 
 /** The object's answer as the client gets it. */
-async function answer(response: Response, route: GatewayRoute): Promise<Response> {
+async function answer(response: Response, route: GatewayRoute, isHead: boolean): Promise<Response> {
   const { status, headers, body } = response
   const isWhole = headers.get(WHOLE_HEADER) === '1'
   if (status >= 400 && !isWhole) throw await readError(response)
@@ -135,7 +133,9 @@ async function answer(response: Response, route: GatewayRoute): Promise<Response
   told.delete(WHOLE_HEADER)
   for (const [name, value] of Object.entries(COMMON_HEADERS)) told.set(name, value)
   if (route.answer.isDownload && !isWhole) told.set('content-disposition', 'attachment')
-  return new Response(body, { status, headers: told })
+  // The router would drop the body of an answer to HEAD, and leave the sandbox sending it.
+  if (isHead) await body?.cancel()
+  return new Response(isHead ? null : body, { status, headers: told })
 }
 
 /** Everything that is done with files, by the gateway's table. */

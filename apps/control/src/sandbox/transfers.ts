@@ -10,12 +10,18 @@ const MAX_ALL = 512
 /** What the right to a request hangs on. */
 export type Holder = Pick<Caller, 'identity' | 'login' | 'grant'>
 
+function timedOut(): SandwireError {
+  return new SandwireError('timed_out', 'The sandbox does not answer in time')
+}
+
 /** A request about files that is under way, until its answer has been read or it is ended. */
 export class Transfer {
   readonly holder: Holder
   readonly #controller = new AbortController()
   readonly #onEnd: (transfer: Transfer) => void
   #stopClock: () => void = () => undefined
+  #isAnswered = false
+  #isOver = false
 
   constructor(holder: Holder, onEnd: (transfer: Transfer) => void) {
     this.holder = holder
@@ -33,12 +39,20 @@ export class Transfer {
     else asking.addEventListener('abort', gone, { once: true, signal: this.signal })
   }
 
-  /** Ends it after so long, whatever was said before. */
-  limit(ms: number, late: () => SandwireError): void {
-    this.#stopClock()
-    if (this.signal.aborted) return
-    const timer = setTimeout(() => this.abort(late()), ms)
-    this.#stopClock = () => clearTimeout(timer)
+  /** Ends it unless there is an answer in time; the last time that is said counts. */
+  awaitAnswer(ms: number): void {
+    if (!this.#isAnswered) this.#limit(ms)
+  }
+
+  /** There is one, which has so long to be read. */
+  answered(longestMs: number): void {
+    this.#isAnswered = true
+    this.#limit(longestMs)
+  }
+
+  /** Ends it because of what was sent, unless there is an answer to that already. */
+  refuse(reason: SandwireError): void {
+    if (!this.#isAnswered) this.abort(reason)
   }
 
   /** Ends it: whoever waits for its answer is told why, whoever reads one sees it break off. */
@@ -47,8 +61,16 @@ export class Transfer {
     this.end()
   }
 
+  #limit(ms: number): void {
+    this.#stopClock()
+    if (this.#isOver) return
+    const timer = setTimeout(() => this.abort(timedOut()), ms)
+    this.#stopClock = () => clearTimeout(timer)
+  }
+
   /** It is over. */
   end(): void {
+    this.#isOver = true
     this.#stopClock()
     this.#onEnd(this)
   }

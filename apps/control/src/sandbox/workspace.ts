@@ -45,8 +45,6 @@ interface Answered {
   readonly transfer: Transfer
 }
 
-const timedOut = (): SandwireError => new SandwireError('timed_out', 'The sandbox does not answer in time')
-
 function isUnreachable(error: unknown): boolean {
   return error instanceof SandwireError && error.code === 'sandbox_unreachable'
 }
@@ -140,7 +138,7 @@ export class SandboxWorkspace {
         signal: transfer.signal,
         ...(stream === undefined ? {} : { stream }),
       })
-      transfer.limit(route.longestMs, timedOut)
+      transfer.answered(route.longestMs)
       return { response, transfer }
     } catch (error) {
       transfer.end()
@@ -157,14 +155,14 @@ export class SandboxWorkspace {
       length,
     }: { readonly body: ReadableStream<Uint8Array> | null; readonly length?: number | undefined },
   ): ReadableStream<Uint8Array> | undefined {
-    transfer.limit(body === null ? answerMs : longestMs, timedOut)
+    transfer.awaitAnswer(body === null ? answerMs : longestMs)
     if (body === null) return undefined
-    const passing = passBytes(body, { length, maxBytes, signal: transfer.signal })
-    const sent = passing.done.then(
-      () => transfer.limit(answerMs, timedOut),
-      // Whoever sent it went away, or said too much: nothing of it may be taken for the whole.
-      (reason: unknown) => transfer.abort(SandwireError.from(reason)),
-    )
+    const passing = passBytes(body, {
+      ...{ length, maxBytes, signal: transfer.signal },
+      onTooMuch: (reason) => transfer.refuse(reason),
+    })
+    // When one of the ends is gone, the request itself says which.
+    const sent = passing.done.catch(() => undefined).then(() => transfer.awaitAnswer(answerMs))
     this.#deps.hold(sent)
     return passing.body
   }
@@ -202,7 +200,10 @@ export class SandboxWorkspace {
     }
     passed.set('content-type', answer.type)
     const { maxBytes } = answer
-    const passing = passBytes(body, { length, maxBytes, signal: transfer.signal })
+    const passing = passBytes(body, {
+      ...{ length, maxBytes, signal: transfer.signal },
+      onTooMuch: (reason) => transfer.abort(reason),
+    })
     // Its reader may go away, or sandboxd may: either way there is nobody left to tell.
     this.#deps.hold(passing.done.catch(() => undefined).then(() => transfer.end()))
     return new Response(passing.body, { status, headers: passed })

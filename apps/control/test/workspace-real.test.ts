@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { eventually } from '@sandwire/testing'
+import { type RunningControl, startControl } from './support/control.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
+
+const W = '/api/workspaces/default'
+const MIB = 1024 * 1024
+/** Far more than moving bytes takes, far less than holding them would. */
+const HEADROOM_MIB = 160
+const LARGE_MIB = 512
+const TIMEOUT_MS = 60_000
+
+let sandboxes: RealSandboxes
+let control: RunningControl
+beforeAll(async () => {
+  sandboxes = new RealSandboxes()
+  control = await startControl({ birthplace: sandboxes })
+  expect((await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'default' } })).status).toBe(
+    201,
+  )
+}, TIMEOUT_MS)
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await sandboxes[Symbol.asyncDispose]()
+})
+
+/** The most memory that the workerd of this control has used so far. */
+function peakMib(): number {
+  const found = Bun.spawnSync(['pgrep', '-n', '-P', String(process.pid), 'workerd'])
+    .stdout.toString()
+    .trim()
+  const [, kib = ''] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${found}/status`, 'utf8')) ?? []
+  return Number(kib) / 1024
+}
+
+function pattern(bytes: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes).map((_, at) => (at * 31 + (at >> 8)) & 0xff)
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
+}
+
+describe('a real sandboxd behind control', () => {
+  test('keeps what it is given under any name, whole and in part', async () => {
+    const bytes = pattern(3 * MIB + 7)
+    for (const name of [
+      'plain',
+      'with%20space',
+      'new%0Aline',
+      '%F0%9F%90%88',
+      '-dash',
+      'not%FFutf8',
+      'a%2Bb',
+    ]) {
+      const route = `${W}/file?path=${name}`
+      expect((await control.fetch(route, { method: 'PUT', body: bytes })).status).toBe(200)
+      const whole = await control.fetch(route)
+      expect(whole.headers.get('content-length')).toBe(String(bytes.length))
+      expect(hashOf(new Uint8Array(await whole.arrayBuffer()))).toBe(hashOf(bytes))
+      const part = await control.fetch(route, { headers: { range: 'bytes=1048570-2097200' } })
+      expect(part.status).toBe(206)
+      expect(hashOf(new Uint8Array(await part.arrayBuffer()))).toBe(
+        hashOf(bytes.subarray(1_048_570, 2_097_201)),
+      )
+      expect((await control.fetch(route, { method: 'DELETE' })).status).toBe(200)
+      expect((await control.fetch(route)).status).toBe(404)
+    }
+  })
+
+  test('refuses a lost update, and says what is there', async () => {
+    const route = `${W}/file?path=shared`
+    const first = await control.fetch(route, { method: 'PUT', body: 'one' })
+    const etag = first.headers.get('etag') ?? ''
+    expect(
+      (await control.fetch(route, { method: 'PUT', body: 'two', headers: { 'if-match': etag } })).status,
+    ).toBe(200)
+    const late = await control.fetch(route, { method: 'PUT', body: 'three', headers: { 'if-match': etag } })
+    expect([late.status, await late.json()]).toMatchObject([
+      412,
+      { error: { code: 'file_changed', current: { size: 3 } } },
+    ])
+    expect(await (await control.fetch(route)).text()).toBe('two')
+  })
+
+  test('watches and searches as things happen', async () => {
+    const watch = await control.fetch(`${W}/watch?path=.`)
+    const reader = watch.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let heard = ''
+    const listening = (async () => {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+        if (done || value === undefined) return
+        heard += value
+      }
+    })()
+    await eventually(() => heard.includes('event: ready'), { what: 'the watch to begin' })
+    await control.fetch('/api/file?path=seen.txt', { method: 'PUT', json: { content: 'a needle' } })
+    await eventually(() => heard.includes('seen.txt'), { what: 'the change to be told' })
+    await reader?.cancel()
+    await listening
+    const found = await (await control.fetch(`${W}/search?q=needle&path=.`)).text()
+    expect(found).toContain('"path":"seen.txt"')
+    expect(found.trimEnd().split('\n').at(-1)).toContain('"type":"end"')
+  })
+
+  test(
+    'is sent and sends large files without control holding them',
+    async () => {
+      const before = peakMib()
+      const part = pattern(MIB)
+      let left = LARGE_MIB
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          await Bun.sleep(0)
+          if (left === 0) return controller.close()
+          left -= 1
+          controller.enqueue(part)
+        },
+      })
+      const put = await control.fetch(`${W}/file?path=large`, { method: 'PUT', body })
+      expect(await put.json()).toMatchObject({ size: LARGE_MIB * MIB })
+      let bytes = 0
+      const chunks: ReadableStream<Uint8Array> | null = (await control.fetch(`${W}/file?path=large`)).body
+      for await (const chunk of chunks ?? []) bytes += chunk.byteLength
+      expect(bytes).toBe(LARGE_MIB * MIB)
+      expect(peakMib() - before).toBeLessThan(HEADROOM_MIB)
+    },
+    TIMEOUT_MS,
+  )
+})
