@@ -19,6 +19,7 @@ import { resolveByKernel } from '../beneath/by-kernel.ts'
 import type { Resolve } from '../beneath/resolver.ts'
 import { Root } from '../beneath/root.ts'
 import type { NewFile } from '../files.ts'
+import { TRANSFER_VERBS } from '../transfer/verbs.fixture.ts'
 import { copy } from './copy.ts'
 import type { Ground, Job } from './job.ts'
 import { list } from './list.ts'
@@ -193,5 +194,6 @@ export const VERBS: Readonly<Record<string, (ground: Ground, at: string) => unkn
   'copy away': (ground, at) => finish(copy(ground, at, 'copied', { replaces: true })),
   'copy there': (ground, at) => finish(copy(ground, 'plain', at, { replaces: false })),
   'copy over': (ground, at) => finish(copy(ground, 'inside', at, { replaces: true })),
+  ...TRANSFER_VERBS,
   walk: (ground, at) => finish(walk(ground, at, { maxNodes: 1000, maxDepth: 20, timeMs: 10_000 })),
 }

@@ -1,0 +1,82 @@
+import { closeSync, writeSync } from 'node:fs'
+import { SandwireError } from '@sandwire/protocol'
+import type { Ground, Job } from '../files/job.ts'
+import { openPut, putMany } from '../files/put-many.ts'
+import { readMany } from '../files/read-many.ts'
+import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
+import type { Put } from './transfer-files.ts'
+
+const FACTS = { mode: 0o644, mtimeNs: '1700000000000000000' } as const
+const ID = '0'.repeat(32)
+
+function finish<T>(job: Job<T>): T {
+  for (;;) {
+    const { done, value } = job.next()
+    if (done === true) return value
+  }
+}
+
+function put(ground: Ground, folder: string, item: Put): string {
+  const [refusal] = finish(putMany(ground, folder, [item]))
+  if (refusal !== undefined) throw new SandwireError(refusal.code, refusal.why)
+  return 'put'
+}
+
+function putLarge(ground: Ground, folder: string, path: string): string {
+  const file = openPut(ground, folder, path)
+  try {
+    writeSync(file.fd, 'written')
+    return put(ground, folder, { is: 'written', path, file, ...FACTS })
+  } catch (error) {
+    finish(putMany(ground, folder, [{ is: 'dropped', path, file }]))
+    throw error
+  } finally {
+    closeSync(file.fd)
+  }
+}
+
+function read(ground: Ground, folder: string, path: string): unknown {
+  const [found] = finish(readMany(ground, folder, { paths: [path], maxBytes: 1_000_000 }))
+  switch (found?.is) {
+    case 'refused':
+      throw new SandwireError(found.refusal.code, found.refusal.why)
+    case 'file':
+      return { ...found, bytes: Buffer.from(found.bytes).toString('latin1') }
+    case 'open':
+      closeSync(found.fd)
+      return found
+    case 'folder':
+    case 'link':
+    case undefined:
+      return found
+  }
+}
+
+function upload(ground: Ground, path: string): unknown {
+  const opened = finish(openUpload(ground, { path, id: ID }, { makes: true, staleBeforeNs: '0' }))
+  if (opened === undefined) return undefined
+  try {
+    writeSync(opened.fd, 'written')
+    return finishUpload(ground, { path, id: ID }, { sizeBytes: 7 })
+  } finally {
+    closeSync(opened.fd)
+    dropUpload(ground, { path, id: ID })
+  }
+}
+
+const BYTES = new TextEncoder().encode('written')
+
+/** What copies are made of; returns what it tells. */
+export const TRANSFER_VERBS: Readonly<Record<string, (ground: Ground, at: string) => unknown>> = {
+  'put a file': (ground, at) => put(ground, '.', { is: 'file', path: at, bytes: BYTES, ...FACTS }),
+  'put a file into': (ground, at) => put(ground, at, { is: 'file', path: 'f', bytes: BYTES, ...FACTS }),
+  'put a large file': (ground, at) => putLarge(ground, '.', at),
+  'put a large file into': (ground, at) => putLarge(ground, at, 'deep/f'),
+  'put a folder': (ground, at) => put(ground, '.', { is: 'folder', path: at }),
+  'put a link': (ground, at) => put(ground, '.', { is: 'link', path: at, target: 'inside', mtimeNs: '0' }),
+  'put a second name': (ground, at) => put(ground, '.', { is: 'hard-link', path: 'second', target: at }),
+  'settle a folder': (ground, at) => put(ground, '.', { is: 'settled', path: at, mode: 0o755, mtimeNs: '0' }),
+  'read many': (ground, at) => read(ground, '.', at),
+  'read many in': (ground, at) => read(ground, at, 'f'),
+  'upload in pieces': upload,
+}
