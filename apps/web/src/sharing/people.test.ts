@@ -37,6 +37,18 @@ test('this person comes first, and names are only printable', () => {
   ])
 })
 
+test('what stands in brackets is no initial, and a name of none has some all the same', () => {
+  const attachments = ['Gus (guest)', 'Ann B. Cole', '🦊'].map((name, at) => ({
+    ...{ id: `a${at}`, name, connected: true },
+    role: 'viewer' as const,
+  }))
+  expect(
+    peopleOf({ presence: { ...presence, attachments }, attachment: undefined }).map(
+      ({ initials }) => initials,
+    ),
+  ).toEqual(['GU', 'AC', '🦊'])
+})
+
 test('who may drive asks who does, and takes over from nobody', () => {
   const of = (driver: string | null) => ({ ...presence, driver, attachments: [...presence.attachments] })
   expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a2') })).toBe('ask')

@@ -20,8 +20,9 @@ function firstCharacters(word: string, count: number): string {
 }
 
 function initialsOf(name: string): string {
-  const words = name.split(/\s+/).filter((word) => word !== '')
-  const [first = '', last] = [words[0], words.length > 1 ? words.at(-1) : undefined]
+  // A word in brackets, such as what control says of guests, is no part of a name.
+  const words = name.split(/\s+/).filter((word) => /^[^\p{P}]/u.test(word))
+  const [first = name, last] = [words[0], words.length > 1 ? words.at(-1) : undefined]
   const letters =
     last === undefined ? firstCharacters(first, 2) : firstCharacters(first, 1) + firstCharacters(last, 1)
   return letters.toUpperCase()
