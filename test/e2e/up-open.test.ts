@@ -18,6 +18,7 @@ const LARGEST = {
   limits: {
     attachesPerMinutePerAddress: 1_000_000,
     attachesPerMinutePerUser: 1_000_000,
+    workspaceCostPerMinutePerUser: 1_000_000,
     strangersPerMinutePerAddress: 1_000_000,
     sessionsPerSandbox: 10_000,
     outputBytesPerSecond: 2 ** 40,
