@@ -1,7 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { tar } from '@sandwire/protocol'
+import { eventually } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const ID = '0123456789abcdef'.repeat(2)
@@ -88,6 +98,55 @@ test('a file that becomes shorter on its way breaks the answer off', async () =>
     ),
   ).toBe('broken')
   expect(isComplete).toBe(false)
+})
+
+/** Files of the workspace that sandboxd has open. */
+function openFiles(): readonly string[] {
+  return readdirSync(`/proc/${sandboxd.pid}/fd`).flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/${sandboxd.pid}/fd/${fd}`)
+      return target.startsWith(`${sandboxd.workspace}/`) ? [target] : []
+    } catch {
+      // Closed meanwhile.
+      return []
+    }
+  })
+}
+
+test('whoever leaves in the midst leaves nothing open and nothing half', async () => {
+  mkdirSync(at('tree'))
+  writeFileSync(at('tree/large'), Buffer.alloc(50_000_000))
+  for (let round = 0; round < 10; round += 1) {
+    const answer = await sandboxd.fetch('/workspace/archive?path=tree')
+    const reader = answer.body?.getReader()
+    await reader?.read()
+    await reader?.cancel()
+    const leaving = new AbortController()
+    const archive = tar.writeEntry({
+      path: 'f',
+      kind: 'file',
+      mode: 0o644,
+      mtimeNs: '0',
+      sizeBytes: 10_000_000,
+    })
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(archive)
+        controller.enqueue(new Uint8Array(1_000_000))
+      },
+    })
+    const put = sandboxd.fetch('/workspace/archive?path=.', { method: 'PUT', body, signal: leaving.signal })
+    await eventually(() => openFiles().some((file) => file.endsWith('.part')), { what: 'the file to begin' })
+    leaving.abort()
+    expect(
+      await put.then(
+        () => 'answered',
+        () => 'left',
+      ),
+    ).toBe('left')
+  }
+  await eventually(() => openFiles().length === 0, { what: 'all files to be closed' })
+  expect(readdirSync(sandboxd.workspace)).toEqual(['tree'])
 })
 
 test('a file in pieces', async () => {

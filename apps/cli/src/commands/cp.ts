@@ -17,7 +17,8 @@ output. A local name with a colon needs a slash before it: ./a:b
   sbx-stdio cp box:data.csv - | head
 
 Modes, times and links are kept. Links that lead out of the folder, and what is neither a file nor a folder, are left
-out and told. A copy that is cut goes on by itself where it was. A sandbox that is stopped is started first.
+out and told. A copy that is cut goes on by itself where it was; a large file that was given up on its way to a sandbox
+goes on when it is copied again within a day. A sandbox that is stopped is started first.
 
   --quiet              no progress, and no talk but errors
 

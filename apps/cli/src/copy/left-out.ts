@@ -13,6 +13,11 @@ export class LeftOut {
     if (this.#lines.length < MAX_LINES) this.#lines.push(`left out "${printable(path)}": ${printable(why)}`)
   }
 
+  /** So many further ones, of which nothing is known. */
+  addMore(count: number): void {
+    this.#count += count
+  }
+
   get count(): number {
     return this.#count
   }

@@ -30,6 +30,7 @@ const unpackedShape = atLeast({
   entries: shape.offset,
   bytes: shape.offset,
   refused: shape.list(atLeast({ path: pathText, reason: shape.text(1024) }), 10_000),
+  refusedMore: shape.offset,
 })
 const receivedShape = atLeast({ received: shape.offset })
 

@@ -99,6 +99,7 @@ class Uploader {
     copying.moved(batch.contentBytes)
     copying.done(answer.entries)
     for (const { path, reason } of answer.refused) copying.leftOut.add(path, reason)
+    copying.leftOut.addMore(answer.refusedMore)
   }
 
   async #putLarge(entry: LocalEntry): Promise<void> {
