@@ -43,7 +43,7 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
   const sleeps: { atMs: number; wake: () => void }[] = []
   const provider = new MemoryProvider()
   provider.fetch = async (_, { path, body }) => {
-    asked.push({ path, body: JSON.parse(String(body ?? '{}')) as unknown })
+    asked.push({ path, body: JSON.parse(typeof body === 'string' ? body : '{}') as unknown })
     const answer = hand.answer()
     if (answer instanceof SandwireError) throw answer
     // Where time is virtual, an answer that comes too late is one that says so.
