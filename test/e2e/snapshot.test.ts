@@ -44,6 +44,7 @@ const screens: Record<string, string> = {
   'cursor moves':
     '\x1b[2J\x1b[10;20Hmiddle\x1b[5;5Htop\x1b[30;1Hbottom\x1b[15;50H\x1b[K\x1b[1;1Hx\x1b[12;34H',
   'wide and combining characters': '漢字かな🙂e\u0301 ñ \u{1F468}\u200D\u{1F469}\r\n한국어\r\n',
+  'text at a place behind emoji': 'a 🙂🚀 b\x1b[20Gc\r\n✅ d\x1b[1;3H',
   'lines that wrap': `${'abcdefghij'.repeat(25)}\r\n${'漢'.repeat(120)}\r\nend`,
   'a line that fills the last column': 'x'.repeat(COLS),
   'an alternate screen': `shell\r\n\x1b[?1049h\x1b[2J\x1b[H\x1b[7m title \x1b[0m\x1b[10;10Hbody\x1b[30;1Hstatus`,

@@ -1,11 +1,15 @@
+import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
 import type { Attached } from './attached.ts'
 
 const SCROLLBACK_LINES = 1_000
 
-/** A terminal emulator that a test feeds and looks at. */
+/** A terminal emulator that a test feeds and looks at, with characters as wide as in the workbench. */
 function openScreen(cols: number, rows: number): Terminal {
-  return new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
+  const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
+  terminal.loadAddon(new Unicode11Addon())
+  terminal.unicode.activeVersion = '11'
+  return terminal
 }
 
 async function write(terminal: Terminal, bytes: Uint8Array | string): Promise<void> {
@@ -43,6 +47,22 @@ export async function drawBytes(bytes: Uint8Array, cols: number, rows: number): 
 export async function writeTo(terminal: Terminal, text: string): Promise<Terminal> {
   await write(terminal, text)
   return terminal
+}
+
+/** Everything above and on the screen, without the empty end; or only the last lines above it, and the screen. */
+export function textOf(
+  { buffer: { active }, rows }: Terminal,
+  lastLines = SCROLLBACK_LINES,
+): readonly string[] {
+  const lines = Array.from(
+    { length: active.length },
+    (_, y) => active.getLine(y)?.translateToString(true) ?? '',
+  )
+  return lines
+    .slice(-lastLines - rows)
+    .join('\n')
+    .trimEnd()
+    .split('\n')
 }
 
 function describeRow(terminal: Terminal, row: number): string {

@@ -1,4 +1,5 @@
 import { SerializeAddon } from '@xterm/addon-serialize'
+import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
 import { limits } from '@sandwire/protocol'
 import { ScreenModes } from './screen-modes.ts'
@@ -22,6 +23,9 @@ function open(cols: number, rows: number): Screen {
   const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
   const serializer = new SerializeAddon()
   terminal.loadAddon(serializer)
+  // Characters are as wide here as in the terminals that the screen is drawn in; else what stands behind an emoji would move.
+  terminal.loadAddon(new Unicode11Addon())
+  terminal.unicode.activeVersion = '11'
   return { terminal, serializer, modes: new ScreenModes(terminal) }
 }
 
