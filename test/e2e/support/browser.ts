@@ -9,7 +9,7 @@ export function findBrowserObstacle(): string | undefined {
 }
 
 /** Debian's Chromium, headless and quiet on the network. */
-export function openBrowser(): Promise<Browser> {
+export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -18,6 +18,7 @@ export function openBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...args,
     ],
   })
 }

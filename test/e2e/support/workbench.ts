@@ -1,0 +1,260 @@
+import { resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import type { TerminalController } from '@sandwire/react'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { openBrowser } from './browser.ts'
+import { type RunningHost, startHost } from './control.ts'
+import { findTerminals } from './workbench-page.ts'
+
+const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
+/** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
+const WAIT_MS = 30_000
+
+declare const controllers: () => readonly TerminalController[]
+
+export interface DeskOptions extends BrowserContextOptions {
+  /** Default: that of the scene. */
+  readonly browser?: Browser
+}
+
+/** The whole product with Chromium in front of it. */
+export class WorkbenchScene implements AsyncDisposable {
+  readonly host: RunningHost
+  readonly browser: Browser
+  #cookies: Awaited<ReturnType<BrowserContext['cookies']>> = []
+
+  private constructor(host: RunningHost, browser: Browser) {
+    this.host = host
+    this.browser = browser
+  }
+
+  static async open({ browserArgs = [] as readonly string[] } = {}): Promise<WorkbenchScene> {
+    const [host, browser] = await Promise.all([startHost(), openBrowser(browserArgs)])
+    return new WorkbenchScene(host, browser)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.browser.close()
+    await this.host.stop()
+  }
+
+  /** Where the owner's browser goes; cookies belong to this name. */
+  get origin(): string {
+    return `http://localhost:${this.host.port}`
+  }
+
+  /** A link that signs the owner in. */
+  async link(): Promise<string> {
+    const child = Bun.spawn([process.execPath, MAIN, 'signin', '--data', this.host.data], {
+      stdout: 'pipe',
+      env: { ...process.env, XDG_CONFIG_HOME: `${this.host.data}/config` },
+    })
+    return (await new Response(child.stdout).text()).trim()
+  }
+
+  /** A page of the owner with a storage of its own, and a first shell. */
+  async openDesk(options: DeskOptions = {}): Promise<Desk> {
+    const desk = await this.openStranger(options)
+    const { context } = desk
+    if (this.#cookies.length === 0) {
+      await desk.page.goto(await this.link())
+      await desk.page.locator('.desk').waitFor()
+      this.#cookies = await context.cookies()
+      await desk.page.goto('about:blank')
+    } else await context.addCookies(this.#cookies)
+    await desk.page.goto(this.origin)
+    await desk.first.ready()
+    return desk
+  }
+
+  /** A page of somebody who is not signed in. */
+  async openStranger({ browser = this.browser, ...options }: DeskOptions = {}): Promise<Desk> {
+    const context = await browser.newContext({
+      ...{ viewport: { width: 1200, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] },
+      ...options,
+    })
+    await context.addInitScript(findTerminals)
+    return new Desk(this, context, await context.newPage())
+  }
+
+  /** All that a session has written, as long as the sandbox keeps it from the start. */
+  async readOutput(terminal: TerminalView): Promise<Uint8Array> {
+    const session = await terminal.session()
+    const [sandbox = ''] = session.split('.')
+    const parts: Uint8Array[] = []
+    for (let from = 0; ;) {
+      const answer = await this.host.fetch(
+        `/api/sandboxes/${sandbox}/sessions/${session}/output?from=${from}`,
+      )
+      if (!answer.ok || Number(answer.headers.get('sandwire-from')) !== from)
+        throw new Error(`Cannot read the output from ${from}: ${answer.status} ${await answer.text()}`)
+      parts.push(await answer.bytes())
+      from = Number(answer.headers.get('sandwire-next'))
+      if (from >= Number(answer.headers.get('sandwire-end'))) return Buffer.concat(parts)
+    }
+  }
+}
+
+/** One person's page. */
+export class Desk implements AsyncDisposable {
+  readonly scene: WorkbenchScene
+  readonly context: BrowserContext
+  readonly page: Page
+  readonly errors: string[] = []
+
+  constructor(scene: WorkbenchScene, context: BrowserContext, page: Page) {
+    this.scene = scene
+    this.context = context
+    this.page = page
+    page.on('pageerror', (error) => this.errors.push(String(error)))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close()
+  }
+
+  get first(): TerminalView {
+    return this.terminal(0)
+  }
+
+  /** A terminal by its place among those that are visible. */
+  terminal(index: number): TerminalView {
+    return new TerminalView(this, index)
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole('button', { name })
+  }
+
+  clipboard(): Promise<string> {
+    return this.page.evaluate(() => navigator.clipboard.readText())
+  }
+
+  /** Runs a command by its name, as from the palette. */
+  async command(title: string): Promise<void> {
+    await this.page.keyboard.press('Control+Shift+P')
+    const field = this.page.getByRole('combobox', { name: 'Commands' })
+    await field.fill(title)
+    await field.press('Enter')
+  }
+}
+
+/** What there is to know of a terminal, besides its text. */
+export interface TerminalFacts {
+  readonly status: string
+  readonly role: string | undefined
+  readonly session: string | undefined
+  readonly cols: number
+  readonly rows: number
+  /** What is drawn, which may be waiting for its size to be told. */
+  readonly drawn: readonly [number, number]
+}
+
+/** A terminal in a page: read through the controller that React holds, typed into through its keyboard. */
+export class TerminalView {
+  readonly desk: Desk
+  readonly #index: number
+
+  constructor(desk: Desk, index: number) {
+    this.desk = desk
+    this.#index = index
+  }
+
+  get element(): Locator {
+    return this.desk.page.locator('.terminal-surface:visible').nth(this.#index)
+  }
+
+  /** Everything above and on the screen, without the empty end. */
+  async text(): Promise<string> {
+    const text = await this.desk.page.evaluate(
+      (index) => controllers()[index]?.surface.readText() ?? '',
+      this.#index,
+    )
+    return text.trimEnd()
+  }
+
+  async facts(): Promise<TerminalFacts | undefined> {
+    return this.desk.page.evaluate((index) => {
+      const controller = controllers()[index]
+      if (controller === undefined) return undefined
+      const { status, role, session, cols, rows } = controller.state.get()
+      const { surface } = controller
+      return { status: status.is, role, session, cols, rows, drawn: [surface.cols, surface.rows] as const }
+    }, this.#index)
+  }
+
+  async session(): Promise<string> {
+    return (await this.until(({ session }) => session !== undefined)).session ?? ''
+  }
+
+  /** Waits until what is known of it satisfies. */
+  async until(is: (facts: TerminalFacts) => boolean): Promise<TerminalFacts> {
+    let last: TerminalFacts | undefined
+    return eventually(
+      async () => {
+        last = await this.facts()
+        return last !== undefined && is(last) ? last : undefined
+      },
+      { what: `the terminal to be as ${is.toString()}`, timeoutMs: WAIT_MS },
+    )
+  }
+
+  /** Waits until a text is in it. */
+  async waitFor(wanted: string | RegExp): Promise<string> {
+    let text = ''
+    try {
+      return await eventually(
+        async () => {
+          text = await this.text()
+          return (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) && text
+        },
+        { what: `${String(wanted)} in the terminal`, timeoutMs: WAIT_MS },
+      )
+    } catch (cause) {
+      throw new Error(`${String(wanted)} did not come; there is:\n${text}`, { cause })
+    }
+  }
+
+  /** Waits for the prompt, and makes it short. */
+  async ready(): Promise<void> {
+    await this.until(({ status }) => status === 'attached')
+    await this.waitFor(/[$#] ?$/)
+    await this.run("PS1='> '; clear")
+    await this.waitFor(/^> ?$/)
+  }
+
+  focus(): Promise<void> {
+    return this.element.click()
+  }
+
+  /** Types with the keys of the keyboard. */
+  async type(text: string): Promise<void> {
+    await this.element.locator('textarea').focus()
+    await this.desk.page.keyboard.type(text)
+  }
+
+  /** Types a line and Enter. */
+  async run(command: string): Promise<void> {
+    await this.element.locator('textarea').focus()
+    await this.desk.page.keyboard.insertText(command)
+    await this.desk.page.keyboard.press('Enter')
+  }
+
+  /** Runs a command and answers what it printed; the shell has to be at its prompt. */
+  async read(command: string): Promise<string> {
+    const mark = crypto.randomUUID().slice(0, 8)
+    await this.run(`echo "<${mark}"; ${command}; echo "${mark}"">"`)
+    const text = await this.waitFor(`${mark}>`)
+    return text.slice(text.lastIndexOf(`\n<${mark}`) + mark.length + 2, text.lastIndexOf(`${mark}>`)).trim()
+  }
+
+  /** Pastes as with Ctrl+V. */
+  async paste(text: string): Promise<void> {
+    await this.element.locator('textarea').evaluate((element, pasted) => {
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text/plain', pasted)
+      const bubbles = { bubbles: true, cancelable: true }
+      element.dispatchEvent(new ClipboardEvent('paste', { ...bubbles, clipboardData }))
+    }, text)
+  }
+}

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, openFaultProxy } from '@sandwire/testing'
+import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { workerdOf } from './support/front-door.ts'
+import { drawBytes, textOf } from './support/screen.ts'
+import { type TerminalView, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle()
+const WAIT = { timeoutMs: 30_000 }
+/** As much as a snapshot carries of what is above the screen. */
+const SNAPSHOT_LINES = 1_000
+
+describe.skipIf(obstacle !== undefined)(
+  `what a terminal of the workbench shows${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    /** The screen and what is above it are those of an emulator that was fed every byte. */
+    async function expectExact(terminal: TerminalView, lastLines?: number): Promise<void> {
+      const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
+      const reference = await drawBytes(await scene.readOutput(terminal), cols, rows)
+      const wanted = textOf(reference, lastLines)
+      await eventually(
+        async () =>
+          (await terminal.text()).split('\n').slice(-wanted.length).join('\n') === wanted.join('\n'),
+        { what: 'the last byte to be drawn', ...WAIT },
+      ).catch(() => undefined)
+      expect((await terminal.text()).split('\n').slice(-wanted.length)).toEqual([...wanted])
+    }
+
+    /** Counts with colours, wide characters and moves of the cursor, slowly enough to be interrupted. */
+    const COUNT =
+      'for i in $(seq 1 800); do printf "\\033[3%dmn%d 漢字 🙂 e\\314\\201 \\033[0m|\\033[3D\\033[2P\\r\\033[40C%d\\n" $((i % 8)) $i $i; sleep 0.002; done; echo "fin""ished"'
+
+    test('is exact after workerd was killed in the middle of output', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run(COUNT)
+      const states = new Set<string>()
+      for (const at of ['n1 ', 'n200 ', 'n400 ', 'n600 ']) {
+        await desk.first.waitFor(at)
+        const pid = workerdOf(scene.host)
+        if (pid === undefined) throw new Error('There is no workerd')
+        process.kill(pid, 'SIGKILL')
+        states.add((await desk.first.until(({ status }) => status !== 'attached')).status)
+        await desk.page.locator('.banner.waiting').waitFor()
+        expect(await desk.page.locator('.banner.waiting').innerText()).toMatch(/lost|Connecting/)
+        await desk.first.until(({ status }) => status === 'attached')
+      }
+      await desk.first.waitFor('finished')
+      expect([...states]).toContain('reconnecting')
+      await desk.page.locator('.banner.waiting').waitFor({ state: 'detached' })
+      await expectExact(desk.first)
+      expect(desk.errors).toEqual([])
+    }, 120_000)
+
+    test('is exact after the page was loaded again, in the middle of output and at rest', async () => {
+      await using desk = await scene.openDesk()
+      const session = await desk.first.session()
+      await desk.first.run(COUNT)
+      await desk.first.waitFor('n100 ')
+      await desk.page.reload()
+      await desk.first.until(({ status, role }) => status === 'attached' && role === 'driver')
+      expect(await desk.first.session()).toBe(session)
+      await desk.first.waitFor('finished')
+      await expectExact(desk.first, SNAPSHOT_LINES)
+      await desk.page.reload()
+      await desk.first.waitFor('finished')
+      await expectExact(desk.first, SNAPSHOT_LINES)
+      expect(await desk.first.read('echo still $((40 + 2))')).toBe('still 42')
+      await expectExact(desk.first, SNAPSHOT_LINES)
+    }, 120_000)
+
+    test('is exact after the network was away', async () => {
+      const { port } = scene.host
+      await using proxy = openFaultProxy({ target: { port } })
+      await using browser = await openBrowser([
+        `--host-resolver-rules=MAP localhost:${port} 127.0.0.1:${proxy.port}`,
+      ])
+      await using desk = await scene.openDesk({ browser })
+      expect(proxy.stats.accepted).toBeGreaterThan(0)
+      await desk.first.run(COUNT)
+      await desk.first.waitFor('n100 ')
+      proxy.setFaults({ newConnections: 'refuse' })
+      proxy.cutAll('reset')
+      const banner = desk.page.locator('.banner.waiting')
+      await banner.filter({ hasText: /trying again in \d+ s/ }).waitFor()
+      proxy.setFaults({ newConnections: 'accept' })
+      await banner.waitFor({ state: 'detached' })
+      await desk.first.waitFor('finished')
+      await expectExact(desk.first)
+    }, 120_000)
+  },
+)
