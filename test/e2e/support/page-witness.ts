@@ -1,0 +1,79 @@
+import type { BrowserContext, Page } from 'playwright-core'
+
+/** Runs in every page before its own scripts: keeps what its policy refused. */
+function keepViolations(): void {
+  const violations: string[] = []
+  Object.assign(globalThis, { violations })
+  document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+    violations.push(`${violatedDirective} ${blockedURI} ${sample}`),
+  )
+}
+
+/** A server that nobody has a reason to speak to, and what was asked of it. Its pages are of another origin. */
+export class Stranger implements AsyncDisposable {
+  readonly asked: string[] = []
+  readonly #server: ReturnType<typeof Bun.serve>
+
+  constructor(html = '<!doctype html><title>elsewhere</title>') {
+    this.#server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => {
+        this.asked.push(
+          `${request.headers.get('upgrade') ?? request.method} ${new URL(request.url).pathname}`,
+        )
+        return new Response(html, { headers: { 'content-type': 'text/html' } })
+      },
+    })
+  }
+
+  get port(): number {
+    return this.#server.port ?? 0
+  }
+
+  /** As a page names it: the same site as the workbench, another origin. */
+  get origin(): string {
+    return `http://localhost:${this.port}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true)
+  }
+}
+
+/** What a page did, seen from outside of it. */
+export class PageWitness {
+  readonly #page: Page
+  /** Addresses of requests and sockets. */
+  readonly asked: string[] = []
+  /** Pages that it opened. */
+  readonly opened: Page[] = []
+  readonly complaints: string[] = []
+
+  private constructor(page: Page) {
+    this.#page = page
+    page.on('request', (request) => this.asked.push(request.url()))
+    page.on('websocket', (socket) => this.asked.push(socket.url()))
+    page.on('popup', (popup) => this.opened.push(popup))
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => this.complaints.push(String(error)))
+  }
+
+  /** Before the page goes anywhere. */
+  static async watch(context: BrowserContext, page: Page): Promise<PageWitness> {
+    await context.addInitScript(keepViolations)
+    return new PageWitness(page)
+  }
+
+  /** Hosts that it spoke to, but for data and blobs of its own. */
+  get hosts(): readonly string[] {
+    const addresses = this.asked.filter((address) => /^(?:https?|wss?):/.test(address))
+    return [...new Set(addresses.map((address) => new URL(address).host))]
+  }
+
+  violations(): Promise<readonly string[]> {
+    return this.#page.evaluate(() => Reflect.get(globalThis, 'violations') as string[])
+  }
+}
