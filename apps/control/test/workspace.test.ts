@@ -59,6 +59,8 @@ function send(method: string, route: string, init: RequestInit = {}): Promise<Re
     method,
     headers: { ...headers, ...Object.fromEntries(new Headers(init.headers)) },
     redirect: 'manual',
+    // A server that did not read all of a body closes the connection behind its answer.
+    keepalive: false,
   })
 }
 
@@ -173,6 +175,23 @@ describe('a request about files', () => {
       headers: json,
     })
     expect(response.status).toBe(413)
+  })
+
+  test('is refused while it is still being sent, and none of it is read for that', async () => {
+    const weak = await Person.named(control, 'ann', { scope: 'sandbox:connect' })
+    const ending = Promise.withResolvers<void>()
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(new Uint8Array(1_000))
+        await ending.promise
+        controller.close()
+      },
+    })
+    const headers = { authorization: `Bearer ${weak.bearer}` }
+    const response = await send('PUT', `${W}/file?path=a`, { body, headers })
+    expect(response.status).toBe(403)
+    ending.resolve()
+    expect(seen).toEqual([])
   })
 
   test('never starts a sandbox', async () => {
