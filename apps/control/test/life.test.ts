@@ -94,6 +94,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'sandbox',
         'pins',
         'plain_stays',
+        'aliases',
         'grants',
         'tickets',
         'audit_outbox',
