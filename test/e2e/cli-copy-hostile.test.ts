@@ -53,14 +53,18 @@ function cli(...words: string[]): Promise<CliRun> {
 type Entry = Partial<tar.TarEntry> & { readonly path: string; readonly text?: string; readonly type?: string }
 
 function archiveOf(entries: readonly Entry[]): Uint8Array<ArrayBuffer> {
+  const archive = new tar.TarBuffer()
   const parts = entries.flatMap(({ text = '', type, kind = 'file', ...entry }) => {
     const bytes = new TextEncoder().encode(text)
     const facts = { mode: 0o644, mtimeNs: '1700000000000000000', sizeBytes: bytes.length, ...entry }
-    const head = tar.writeEntry({ ...facts, kind: kind === 'special' ? 'file' : kind }).slice()
+    archive.entry({ ...facts, kind: kind === 'special' ? 'file' : kind })
+    const head = archive.take()
     if (type !== undefined) setType(head.subarray(-512), type)
-    return [head, bytes, new Uint8Array(tar.paddingOf(bytes.length))]
+    archive.content(bytes)
+    return [head, archive.take()]
   })
-  return Uint8Array.from(Buffer.concat([...parts, tar.TAR_END]))
+  archive.end()
+  return Uint8Array.from(Buffer.concat([...parts, archive.take()]))
 }
 
 function setType(block: Uint8Array, type: string): void {

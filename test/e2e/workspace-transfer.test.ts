@@ -122,13 +122,15 @@ test('whoever leaves in the midst leaves nothing open and nothing half', async (
     await reader?.read()
     await reader?.cancel()
     const leaving = new AbortController()
-    const archive = tar.writeEntry({
+    const begun = new tar.TarBuffer()
+    begun.entry({
       path: 'f',
       kind: 'file',
       mode: 0o644,
       mtimeNs: '0',
       sizeBytes: 10_000_000,
     })
+    const archive = begun.take()
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         controller.enqueue(archive)

@@ -5,27 +5,24 @@ export const BATCH_BYTES = 8 * 1024 * 1024
 
 /** Entries that are sent together as one archive. */
 export class Batch {
-  readonly #parts: Uint8Array[] = []
-  #archiveBytes = 0
+  readonly #archive = new tar.TarBuffer()
   #contentBytes = 0
-  #entries = 0
 
-  add(entry: tar.TarEntry, content: Uint8Array = new Uint8Array(0)): void {
-    if (entry.kind === 'special') return
-    const head = tar.writeEntry({ ...entry, kind: entry.kind, sizeBytes: content.length })
-    const padding = new Uint8Array(tar.paddingOf(content.length))
-    this.#parts.push(head, content, padding)
-    this.#archiveBytes += head.length + content.length + padding.length
+  add(entry: tar.TarEntry, content?: Uint8Array): void {
+    const { kind } = entry
+    if (kind === 'special') return
+    this.#archive.entry({ ...entry, kind, sizeBytes: content?.length ?? 0 })
+    if (content === undefined) return
+    this.#archive.content(content)
     this.#contentBytes += content.length
-    this.#entries += 1
   }
 
   get isFull(): boolean {
-    return this.#archiveBytes >= BATCH_BYTES
+    return this.#archive.length >= BATCH_BYTES
   }
 
   get isEmpty(): boolean {
-    return this.#entries === 0
+    return this.#archive.length === 0
   }
 
   get contentBytes(): number {
@@ -34,12 +31,7 @@ export class Batch {
 
   /** A complete archive. */
   pack(): Uint8Array<ArrayBuffer> {
-    const archive = new Uint8Array(this.#archiveBytes + tar.TAR_END.length)
-    let at = 0
-    for (const part of this.#parts) {
-      archive.set(part, at)
-      at += part.length
-    }
-    return archive
+    this.#archive.end()
+    return this.#archive.take()
   }
 }

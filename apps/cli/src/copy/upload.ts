@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { SandwireError, type tar } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
 import { Batch } from './batch.ts'
 import { insist, type Journey } from './journey.ts'
 import type { LocalPath } from './local-path.ts'
@@ -27,25 +27,34 @@ class LocalFile implements Disposable {
   }
 }
 
-/** Reads a small file as it is at one moment. */
-function readWhole({ at, path }: LocalEntry): {
-  entry: Pick<tar.TarEntry, 'mode' | 'mtimeNs'>
-  bytes: Uint8Array
-} {
-  using file = new LocalFile(at)
-  const before = fstatSync(file.fd, { bigint: true })
-  if (!before.isFile()) throw new SandwireError('special_file', 'neither a file nor a folder')
-  const bytes = new Uint8Array(Number(before.size))
+/** Fills an array from the beginning of a file; how much there was. */
+function fill(fd: number, bytes: Uint8Array): number {
   let filled = 0
   while (filled < bytes.length) {
-    const count = readSync(file.fd, bytes, filled, bytes.length - filled, filled)
+    const count = readSync(fd, bytes, filled, bytes.length - filled, filled)
     if (count === 0) break
     filled += count
   }
-  const after = fstatSync(file.fd, { bigint: true })
-  if (filled !== bytes.length || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
-    throw new SandwireError('file_changed', `it changed while it was read: ${path}`)
-  return { entry: { mode: Number(before.mode) & 0o777, mtimeNs: String(before.mtimeNs) }, bytes }
+  return filled
+}
+
+/** Reads a small file as it is at one moment: as it was when it was looked at, or else as it is now. */
+function readWhole(entry: LocalEntry): { entry: LocalEntry; bytes: Uint8Array } {
+  using file = new LocalFile(entry.at)
+  let expected = entry
+  // What changed since it was looked at is read again; what changes all the time is told.
+  for (let round = 0; round < 2; round += 1) {
+    const bytes = new Uint8Array(expected.sizeBytes)
+    const filled = fill(file.fd, bytes)
+    const after = fstatSync(file.fd, { bigint: true })
+    if (!after.isFile()) throw new SandwireError('special_file', 'neither a file nor a folder')
+    const [mtimeNs, sizeBytes] = [String(after.mtimeNs), Number(after.size)]
+    if (filled === sizeBytes && mtimeNs === expected.mtimeNs && sizeBytes === expected.sizeBytes)
+      return { entry: { ...expected, mode: Number(after.mode) & 0o777 }, bytes }
+    if (sizeBytes > MAX_BATCHED_BYTES) break
+    expected = { ...expected, mtimeNs, sizeBytes }
+  }
+  throw new SandwireError('file_changed', 'it changed while it was read')
 }
 
 /** Sends what is put into it to a folder of the sandbox, one batch while the next is read. */
@@ -66,8 +75,8 @@ class Uploader {
     this.#journey.copying.at(entry.path)
     if (entry.kind === 'file' && entry.sizeBytes > MAX_BATCHED_BYTES) await this.#putLarge(entry)
     else if (entry.kind === 'file') {
-      const { entry: facts, bytes } = readWhole(entry)
-      this.#batch.add({ ...entry, ...facts }, bytes)
+      const read = readWhole(entry)
+      this.#batch.add(read.entry, read.bytes)
     } else this.#batch.add(entry)
     if (this.#batch.isFull) await this.flush()
   }

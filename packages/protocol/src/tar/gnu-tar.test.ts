@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { bytesOfPath } from '../path-text.ts'
 import { paddingOf, type TarEntry } from './entry.ts'
 import { TarReader } from './tar-reader.ts'
-import { TAR_END, writeEntry, writeNote } from './write-entry.ts'
+import { TAR_END, writeEntry, writeNote } from './pieces.fixture.ts'
 
 const LONG = `${'long-folder/'.repeat(20)}${'n'.repeat(150)}`
 const INVALID = 'caf\udce9\udcff'

@@ -138,7 +138,7 @@ function splitName(name: Uint8Array): readonly [name: Uint8Array, prefix: Uint8A
 
 /** Whether the header alone can hold it. */
 export function fitsName(name: Uint8Array): boolean {
-  return splitName(name) !== undefined
+  return name.length <= MAX_NAME || splitName(name) !== undefined
 }
 
 export function fitsTarget(target: Uint8Array): boolean {
@@ -163,25 +163,24 @@ function putOctal(
   }
 }
 
-/** A header with its checksum. What does not fit is cut off or 0: a record of its own says it. */
-export function writeHeader({ name, mode, sizeBytes, mtimeSeconds, type, target }: HeaderBlock): Uint8Array {
-  const block = new Uint8Array(BLOCK_BYTES)
+/** Writes a header with its checksum into a block of zeros. What does not fit is cut off or 0: a record of its own says it. */
+export function writeHeader(block: Uint8Array, header: HeaderBlock): void {
+  const { name, mode, sizeBytes, mtimeSeconds, type, target } = header
   const put = (field: Field, bytes: Uint8Array): void => {
     const [at, length] = FIELDS[field]
     block.set(bytes.length > length ? bytes.subarray(0, length) : bytes, at)
   }
-  const [last, prefix] = splitName(name) ?? [name.subarray(0, MAX_NAME), new Uint8Array(0)]
-  put('name', last)
+  const split = name.length <= MAX_NAME ? undefined : splitName(name)
+  put('name', split?.[0] ?? name)
   putOctal(block, 'mode', mode)
   putOctal(block, 'uid', 0)
   putOctal(block, 'gid', 0)
   putOctal(block, 'size', sizeBytes)
   putOctal(block, 'mtime', mtimeSeconds)
   block[FIELDS.type[0]] = type.charCodeAt(0)
-  put('target', target)
+  if (target.length > 0) put('target', target)
   put('magic', POSIX_MAGIC)
-  put('prefix', prefix)
+  if (split !== undefined) put('prefix', split[1])
   putOctal(block, 'checksum', sumOf(block), 6)
   block[FIELDS.checksum[0] + 7] = SPACE
-  return block
 }

@@ -1,4 +1,4 @@
 export { comparePaths, MAX_DEPTH, readArchivePath, staysBeneath } from './archive-path.ts'
 export { paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 export { type TarEvent, TarReader } from './tar-reader.ts'
-export { TAR_END, writeEntry, writeNote } from './write-entry.ts'
+export { TarBuffer, type WritableEntry } from './tar-buffer.ts'

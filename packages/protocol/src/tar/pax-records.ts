@@ -14,26 +14,30 @@ function lengthOf(contentBytes: number): number {
   return length
 }
 
-/** One record: its length, a space, name, `=`, value, newline. */
-function writeRecord(name: string, value: Uint8Array): Uint8Array {
-  const length = lengthOf(1 + name.length + 1 + value.length + 1)
-  const head = new TextEncoder().encode(`${length} ${name}=`)
-  const record = new Uint8Array(length)
-  record.set(head)
-  record.set(value, head.length)
-  record[length - 1] = NEWLINE
-  return record
+/** A record to be written. A value that is text is ASCII. */
+export type PaxRecord = readonly [name: string, value: Uint8Array | string]
+
+/** Bytes that records take. */
+export function sizeOfRecords(records: readonly PaxRecord[]): number {
+  return records.reduce((sum, [name, value]) => sum + lengthOf(1 + name.length + 1 + value.length + 1), 0)
 }
 
-export function writeRecords(records: PaxRecords): Uint8Array {
-  const parts = [...records].map(([name, value]) => writeRecord(name, value))
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
+/** Writes records from an offset on: of each its length, a space, name, `=`, value, newline. */
+export function writeRecords(into: Uint8Array, offset: number, records: readonly PaxRecord[]): void {
+  let at = offset
+  for (const [name, value] of records) {
+    const length = lengthOf(1 + name.length + 1 + value.length + 1)
+    const head = `${length} ${name}=`
+    putAscii(into, at, head)
+    if (typeof value === 'string') putAscii(into, at + head.length, value)
+    else into.set(value, at + head.length)
+    at += length
+    into[at - 1] = NEWLINE
   }
-  return whole
+}
+
+function putAscii(into: Uint8Array, offset: number, text: string): void {
+  for (let at = 0; at < text.length; at += 1) into[offset + at] = text.charCodeAt(at)
 }
 
 /** The length that stands at an offset, or undefined. */

@@ -4,7 +4,7 @@ import { SandwireError } from '../errors.ts'
 import { BLOCK_BYTES, paddingOf, type TarEntry } from './entry.ts'
 import { writeHeader } from './header-block.ts'
 import { MAX_EXTENDED_BYTES, type TarEvent, TarReader } from './tar-reader.ts'
-import { TAR_END, writeEntry, writeNote } from './write-entry.ts'
+import { TAR_END, writeEntry, writeNote } from './pieces.fixture.ts'
 
 const at = { mode: 0o644, mtimeNs: '1700000000000000000' } as const
 
@@ -23,7 +23,9 @@ function readAll(archive: Uint8Array): readonly TarEvent[] {
 /** A header of any kind, with its checksum. */
 function header(type: string, sizeBytes: number, name = 'a'): Uint8Array {
   const text = new TextEncoder().encode(name)
-  return writeHeader({ name: text, mode: 0o644, sizeBytes, mtimeSeconds: 0, type, target: new Uint8Array(0) })
+  const block = new Uint8Array(BLOCK_BYTES)
+  writeHeader(block, { name: text, mode: 0o644, sizeBytes, mtimeSeconds: 0, type, target: new Uint8Array(0) })
+  return block
 }
 
 /** An extended header with this body. */

@@ -4,7 +4,7 @@ import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } fro
 import { type HeaderBlock, readHeader } from './header-block.ts'
 import { nanosecondsOf, readSeconds } from './nanoseconds.ts'
 import { type PaxRecords, readRecords } from './pax-records.ts'
-import { NOTE_MARK } from './write-entry.ts'
+import { NOTE_MARK } from './tar-buffer.ts'
 
 /** Longest extended header: more than two of the longest paths with their names. */
 export const MAX_EXTENDED_BYTES = 64 * 1024
@@ -79,8 +79,9 @@ export class TarReader {
     if (this.#state.is !== 'ended') refuse('it ends too early')
   }
 
-  /** Takes the next bytes. All of its events are to be taken before the next push. */
-  *push(chunk: Uint8Array): Generator<TarEvent, void, undefined> {
+  /** Takes the next bytes and tells what is in them. Views of them are good until the next push. */
+  push(chunk: Uint8Array): readonly TarEvent[] {
+    const events: TarEvent[] = []
     let rest = chunk
     while (rest.length > 0 && this.#state.is !== 'ended') {
       const state = this.#state
@@ -88,8 +89,8 @@ export class TarReader {
         const bytes = rest.subarray(0, state.leftBytes)
         rest = rest.subarray(bytes.length)
         state.leftBytes -= bytes.length
-        yield { is: 'bytes', bytes }
-        if (state.leftBytes === 0) yield* this.#finish(state.paddingBytes)
+        events.push({ is: 'bytes', bytes })
+        if (state.leftBytes === 0) this.#finish(state.paddingBytes, events)
       } else if (state.is === 'padding') {
         const skipped = Math.min(rest.length, state.leftBytes)
         rest = rest.subarray(skipped)
@@ -100,10 +101,11 @@ export class TarReader {
         const { whole, taken } = this.#collect(rest, needBytes)
         rest = rest.subarray(taken)
         if (whole === undefined) continue
-        if (state.is === 'header') yield* this.#header(whole)
-        else yield* this.#extend(state.type, whole.subarray(0, state.sizeBytes))
+        if (state.is === 'header') this.#header(whole, events)
+        else this.#extend(state.type, whole.subarray(0, state.sizeBytes), events)
       }
     }
+    return events
   }
 
   #collect(rest: Uint8Array, needBytes: number): { whole: Uint8Array | undefined; taken: number } {
@@ -118,15 +120,15 @@ export class TarReader {
     return { whole: this.#kept, taken }
   }
 
-  *#finish(paddingBytes: number): Generator<TarEvent, void, undefined> {
+  #finish(paddingBytes: number, events: TarEvent[]): void {
     this.#state = paddingBytes === 0 ? { is: 'header' } : { is: 'padding', leftBytes: paddingBytes }
-    yield { is: 'complete' }
+    events.push({ is: 'complete' })
   }
 
-  *#header(block: Uint8Array): Generator<TarEvent, void, undefined> {
+  #header(block: Uint8Array, events: TarEvent[]): void {
     if (block[0] === 0 && block.every((byte) => byte === 0)) {
       this.#state = { is: 'ended' }
-      yield { is: 'end' }
+      events.push({ is: 'end' })
       return
     }
     const header = readHeader(block) ?? refuse('a header is damaged')
@@ -137,10 +139,10 @@ export class TarReader {
     if (UNREADABLE.has(header.type)) refuse('sparse files and archives in parts are not supported')
     const entry = this.#entryOf(header)
     this.#extended = nothingExtended()
-    yield { is: 'entry', entry }
+    events.push({ is: 'entry', entry })
     const size = entry.kind === 'file' || entry.kind === 'special' ? entry.sizeBytes : 0
     if (size > 0) this.#state = { is: 'bytes', leftBytes: size, paddingBytes: paddingOf(size) }
-    else yield* this.#finish(0)
+    else this.#finish(0, events)
   }
 
   #beginExtended({ type, sizeBytes }: HeaderBlock): void {
@@ -150,7 +152,7 @@ export class TarReader {
     if (sizeBytes > 0) this.#state = { is: 'extended', type, sizeBytes }
   }
 
-  *#extend(type: string, body: Uint8Array): Generator<TarEvent, void, undefined> {
+  #extend(type: string, body: Uint8Array, events: TarEvent[]): void {
     this.#state = { is: 'header' }
     switch (type) {
       case 'L':
@@ -170,7 +172,7 @@ export class TarReader {
         // A note stands between entries, and is not about the next one.
         if (note !== undefined) {
           this.#extended.count = 0
-          yield { is: 'note', note }
+          events.push({ is: 'note', note })
         }
         return
       }

@@ -87,13 +87,13 @@ export function openPut({ root }: Ground, folder: string, path: string): OpenPut
 export function* putMany(
   { root }: Ground,
   folder: string,
-  items: readonly Put[],
+  { items, bytes }: { readonly items: readonly Put[]; readonly bytes: Uint8Array },
 ): Job<(Refusal | undefined)[]> {
   using trail = new Trail(root.openFolder(folder, 'write'))
   const refusals: (Refusal | undefined)[] = []
   for (const [index, item] of items.entries()) {
     if (index % BATCH === BATCH - 1) yield undefined
-    refusals.push(attempt(() => put(trail, item)))
+    refusals.push(attempt(() => put(trail, item, bytes)))
   }
   return refusals
 }
@@ -109,12 +109,12 @@ function attempt(action: () => void): Refusal | undefined {
   }
 }
 
-function put(trail: Trail, item: Put): void {
+function put(trail: Trail, item: Put, bytes: Uint8Array): void {
   switch (item.is) {
     case 'folder':
       return putFolder(placeOf(trail, item.path), item.path)
     case 'file':
-      return putFile(placeOf(trail, item.path), item)
+      return putFile(placeOf(trail, item.path), item, bytes.subarray(item.from, item.to))
     case 'written':
       return putWritten(placeOf(trail, item.path), item)
     case 'dropped':
@@ -147,7 +147,11 @@ function putFolder(place: Place, path: string): void {
   if ((mode & WORKABLE) !== WORKABLE) chmodFd(folder.fd, (mode & PERMISSIONS) | WORKABLE)
 }
 
-function putFile(place: Place, { bytes, path, mode, mtimeNs }: Extract<Put, { is: 'file' }>): void {
+function putFile(
+  place: Place,
+  { path, mode, mtimeNs }: Extract<Put, { is: 'file' }>,
+  bytes: Uint8Array,
+): void {
   const hidden = { folder: place.folder, name: hiddenName() }
   using file = new Descriptor(must(openAt(hidden.folder, hidden.name, NEW_FILE, PENDING_MODE), path))
   replaceWith(hidden, place, path, () => {

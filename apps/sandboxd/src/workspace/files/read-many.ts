@@ -7,7 +7,7 @@ import { isParent, parsePath } from '../beneath/path.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import { Trail } from '../beneath/trail.ts'
 import type { FileStat } from '../files.ts'
-import type { Read } from '../transfer/transfer-files.ts'
+import type { ManyRead, Read } from '../transfer/transfer-files.ts'
 import type { Ground, Job } from './job.ts'
 import { statOpen } from './stat.ts'
 
@@ -16,24 +16,53 @@ const MAX_TARGET_BYTES = 4096
 /** Items read between two pauses. */
 const BATCH = 16
 
-/** Reads many files and links of a folder; behind the first long file, which is left open, nothing more. */
+/** Bytes of files, one behind the other. */
+class Collected {
+  #bytes: Uint8Array
+  #length = 0
+
+  constructor(maxBytes: number) {
+    this.#bytes = new Uint8Array(maxBytes)
+  }
+
+  /** Room for so many bytes; undefined when there is not so much left. */
+  reserve(sizeBytes: number): Uint8Array | undefined {
+    const end = this.#length + sizeBytes
+    return end > this.#bytes.length ? undefined : this.#bytes.subarray(this.#length, end)
+  }
+
+  /** Keeps what was reserved. */
+  keep(sizeBytes: number): { readonly from: number; readonly to: number } {
+    const from = this.#length
+    this.#length += sizeBytes
+    return { from, to: this.#length }
+  }
+
+  take(): Uint8Array {
+    return this.#bytes.slice(0, this.#length)
+  }
+}
+
+/** Reads many files and links of a folder; behind the first long file, which is left open, and behind so many bytes, nothing more. */
 export function* readMany(
   { root }: Ground,
   folder: string,
   { paths, maxBytes }: { readonly paths: readonly string[]; readonly maxBytes: number },
-): Job<Read[]> {
+): Job<ManyRead> {
   using trail = new Trail(root.openFolder(folder, 'read'))
   const reads: Read[] = []
+  const collected = new Collected(maxBytes)
   for (const [index, path] of paths.entries()) {
     if (index % BATCH === BATCH - 1) yield undefined
-    const read = attempt(() => readOne(trail, path, maxBytes))
+    const read = attempt(() => readOne(trail, path, { maxBytes, collected }))
+    if (read === 'full') break
     reads.push(read)
     if (read.is === 'open') break
   }
-  return reads
+  return { reads, bytes: collected.take() }
 }
 
-function attempt(action: () => Read): Read {
+function attempt(action: () => Read | 'full'): Read | 'full' {
   try {
     return action()
   } catch (caught) {
@@ -42,7 +71,12 @@ function attempt(action: () => Read): Read {
   }
 }
 
-function readOne(trail: Trail, path: string, maxBytes: number): Read {
+interface Room {
+  readonly maxBytes: number
+  readonly collected: Collected
+}
+
+function readOne(trail: Trail, path: string, room: Room): Read | 'full' {
   const { names } = parsePath(path)
   const last = names.at(-1)
   if (last === undefined || names.some(isParent))
@@ -53,7 +87,7 @@ function readOne(trail: Trail, path: string, maxBytes: number): Read {
   const stat = statPlace(place, path)
   switch (stat.kind) {
     case 'file':
-      return readFile(place, path, maxBytes)
+      return readFile(place, path, room)
     case 'folder':
       return { is: 'folder', stat }
     case 'link':
@@ -77,7 +111,8 @@ function readTarget({ folder, name }: Place, path: string): string {
   return textOfPath(into.subarray(0, size))
 }
 
-function readFile({ folder, name }: Place, path: string, maxBytes: number): Read {
+/** `full` when it has to wait for the next reading. */
+function readFile({ folder, name }: Place, path: string, { maxBytes, collected }: Room): Read | 'full' {
   const fd = openAt(folder, name, FILE_FLAGS)
   if (fd < 0) throw fileError('read', path, fd)
   using file = new Descriptor(fd)
@@ -85,7 +120,8 @@ function readFile({ folder, name }: Place, path: string, maxBytes: number): Read
   // Something else took its place just now.
   if (stat.kind !== 'file') throw refusal('special_file', 'read', path, 'neither a file nor a folder')
   if (stat.sizeBytes > maxBytes) return { is: 'open', fd: file.release(), stat }
-  const bytes = new Uint8Array(stat.sizeBytes)
+  const bytes = collected.reserve(stat.sizeBytes)
+  if (bytes === undefined) return 'full'
   let filled = 0
   while (filled < bytes.length) {
     const count = readFd(file.fd, bytes.subarray(filled))
@@ -95,5 +131,5 @@ function readFile({ folder, name }: Place, path: string, maxBytes: number): Read
   }
   if (filled < bytes.length || statOpen(file.fd, path).etag !== stat.etag)
     throw refusal('file_changed', 'read', path, 'it changed while it was read')
-  return { is: 'file', bytes, stat }
+  return { is: 'file', stat, ...collected.keep(bytes.length) }
 }

@@ -21,7 +21,7 @@ import type {
   OpenPut,
   OpenUpload,
   Put,
-  Read,
+  ManyRead,
   Refusal,
   TransferFiles,
 } from '../transfer/transfer-files.ts'
@@ -144,8 +144,12 @@ export class FilesThread implements Files, TransferFiles {
     for (const limit of end) reached?.(limit)
   }
 
-  putMany(folder: string, items: readonly Put[]): Promise<readonly (Refusal | undefined)[]> {
-    return this.#link.ask({ verb: 'putMany', folder, items })
+  putMany(
+    folder: string,
+    items: readonly Put[],
+    bytes: Uint8Array,
+  ): Promise<readonly (Refusal | undefined)[]> {
+    return this.#link.ask({ verb: 'putMany', folder, what: { items, bytes } })
   }
 
   async openPut(folder: string, path: string): Promise<OpenPut> {
@@ -154,10 +158,10 @@ export class FilesThread implements Files, TransferFiles {
     return file
   }
 
-  async readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<readonly Read[]> {
-    const reads = await this.#link.ask({ verb: 'readMany', folder, what: { paths, maxBytes } })
-    for (const read of reads) if (read.is === 'open') this.#link.adopt(read.fd)
-    return reads
+  async readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<ManyRead> {
+    const many = await this.#link.ask({ verb: 'readMany', folder, what: { paths, maxBytes } })
+    for (const read of many.reads) if (read.is === 'open') this.#link.adopt(read.fd)
+    return many
   }
 
   async openUpload(path: string, id: string, makes: boolean): Promise<OpenUpload | undefined> {

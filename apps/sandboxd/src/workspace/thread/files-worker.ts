@@ -97,7 +97,7 @@ class Service {
       case 'walk':
         return job(walk(ground, request.path, request.bounds))
       case 'putMany':
-        return job(putMany(ground, request.folder, request.items))
+        return job(putMany(ground, request.folder, request.what))
       case 'openPut':
         return result(openPut(ground, request.folder, request.path))
       case 'readMany':

@@ -8,7 +8,14 @@ import type { RemoveOptions } from '../files/remove.ts'
 import type { RenameOptions } from '../files/rename.ts'
 import type { UploadRequest } from '../files/upload-file.ts'
 import type { WalkBounds, WalkEnd } from '../files/walk.ts'
-import type { FinishedUpload, OpenPut, OpenUpload, Put, Read, Refusal } from '../transfer/transfer-files.ts'
+import type {
+  FinishedUpload,
+  OpenPut,
+  OpenUpload,
+  Put,
+  ManyRead,
+  Refusal,
+} from '../transfer/transfer-files.ts'
 
 /** What the thread needs to know before anything else. */
 export interface SetUp {
@@ -39,7 +46,11 @@ export type FileRequest =
       readonly options: { readonly replaces: boolean }
     }
   | { readonly verb: 'walk'; readonly path: string; readonly bounds: WalkBounds }
-  | { readonly verb: 'putMany'; readonly folder: string; readonly items: readonly Put[] }
+  | {
+      readonly verb: 'putMany'
+      readonly folder: string
+      readonly what: { readonly items: readonly Put[]; readonly bytes: Uint8Array }
+    }
   | { readonly verb: 'openPut'; readonly folder: string; readonly path: string }
   | {
       readonly verb: 'readMany'
@@ -70,7 +81,7 @@ export interface FileResults {
   readonly walk: WalkEnd
   readonly putMany: readonly (Refusal | undefined)[]
   readonly openPut: OpenPut
-  readonly readMany: readonly Read[]
+  readonly readMany: ManyRead
   readonly openUpload: OpenUpload | undefined
   readonly finishUpload: FileStat
   readonly dropUpload: boolean

@@ -7,9 +7,7 @@ import { type Read, type TransferFiles, UPLOAD_PREFIX } from './transfer-files.t
 
 /** More are not packed: whoever has more asks again behind the last one. */
 const LIMITS = { maxNodes: 5_000_000, maxDepth: tar.MAX_DEPTH, timeMs: 24 * 60 * 60 * 1000 } as const
-/** Files up to this size are read many at a time. */
-const SMALL_BYTES = 256 * 1024
-/** Bytes that are read at a time, however many files they are of. */
+/** Bytes that are read at a time, of one file or of many. */
 const READ_BYTES = 1024 * 1024
 
 const readAt = promisify(read)
@@ -28,27 +26,10 @@ function isUnfinished({ name }: Found): boolean {
   return name.startsWith(UPLOAD_PREFIX)
 }
 
-/** Files that fit into one reading, in order. */
-function* inReadings(found: readonly Found[]): Generator<readonly Found[]> {
-  let reading: Found[] = []
-  let bytes = 0
-  for (const each of found) {
-    const size = each.kind === 'file' ? Math.min(each.sizeBytes, SMALL_BYTES) : 0
-    if (bytes + size > READ_BYTES && reading.length > 0) {
-      yield reading
-      reading = []
-      bytes = 0
-    }
-    reading.push(each)
-    bytes += size
-  }
-  if (reading.length > 0) yield reading
-}
-
-function headOf(path: string, stat: FileStat, target?: string): Uint8Array {
+function writeHead(archive: tar.TarBuffer, path: string, stat: FileStat, target?: string): void {
   const { sizeBytes, mode, mtimeNs, kind } = stat
   if (kind === 'special') throw new SandwireError('internal', 'Cannot pack the folder')
-  return tar.writeEntry({ path, kind, sizeBytes, mode, mtimeNs, ...(target === undefined ? {} : { target }) })
+  archive.entry({ path, kind, sizeBytes, mode, mtimeNs, ...(target === undefined ? {} : { target }) })
 }
 
 /**
@@ -65,54 +46,59 @@ export async function* packFolder(
   let limit: string | undefined
   const limits = { ...LIMITS, reached: (which: string) => (limit = which) }
   for await (const part of files.walk(folder, limits, signal))
-    for (const reading of inReadings(part.filter(isWanted))) yield* packReading(folder, reading, transfer)
+    yield* packPart(folder, part.filter(isWanted), transfer)
   // Not an end that could be taken for one.
   if (limit !== undefined) throw new SandwireError('timed_out', `Cannot pack the folder: too many ${limit}`)
-  yield tar.TAR_END
+  const end = new tar.TarBuffer()
+  end.end()
+  yield end.take()
 }
 
-async function* packReading(
+async function* packPart(
   folder: string,
-  reading: readonly Found[],
+  part: readonly Found[],
   transfer: Pick<TransferFiles, 'readMany'>,
 ): AsyncGenerator<Uint8Array, void, void> {
-  let rest = reading
-  while (rest.length > 0) {
-    const paths = rest.map(({ path }) => path)
-    const reads = await transfer.readMany(folder, paths, SMALL_BYTES)
-    const parts: Uint8Array[] = []
+  let paths = part.map(({ path }) => path)
+  const archive = new tar.TarBuffer()
+  while (paths.length > 0) {
+    const { reads, bytes } = await transfer.readMany(folder, paths, READ_BYTES)
     for (const [at, done] of reads.entries()) {
       const path = paths[at] ?? ''
-      if (done.is !== 'open') parts.push(...packRead(path, done))
-      else {
-        yield Buffer.concat(parts.splice(0))
-        yield* packOpen(path, done)
-      }
+      if (done.is === 'open') yield* packOpen(archive, path, done)
+      else packRead(archive, path, { done, bytes })
     }
-    if (parts.length > 0) yield Buffer.concat(parts)
-    rest = rest.slice(Math.max(1, reads.length))
+    if (archive.length > 0) yield archive.take()
+    paths = paths.slice(reads.length)
   }
 }
 
-function packRead(path: string, done: Exclude<Read, { is: 'open' }>): readonly Uint8Array[] {
+function packRead(
+  archive: tar.TarBuffer,
+  path: string,
+  { done, bytes }: { readonly done: Exclude<Read, { is: 'open' }>; readonly bytes: Uint8Array },
+): void {
   switch (done.is) {
     case 'file':
-      return [headOf(path, done.stat), done.bytes, new Uint8Array(tar.paddingOf(done.bytes.length))]
+      writeHead(archive, path, done.stat)
+      return archive.content(bytes.subarray(done.from, done.to))
     case 'folder':
-      return [headOf(path, done.stat)]
+      return writeHead(archive, path, done.stat)
     case 'link':
-      return [headOf(path, done.stat, done.target)]
+      return writeHead(archive, path, done.stat, done.target)
     case 'refused':
-      return [tar.writeNote({ code: done.refusal.code, path })]
+      return archive.note({ code: done.refusal.code, path })
   }
 }
 
 async function* packOpen(
+  archive: tar.TarBuffer,
   path: string,
   { fd, stat }: Extract<Read, { is: 'open' }>,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
-    yield headOf(path, stat)
+    writeHead(archive, path, stat)
+    yield archive.take()
     for (let at = 0; at < stat.sizeBytes;) {
       const wanted = Math.min(READ_BYTES, stat.sizeBytes - at)
       const { bytesRead, buffer } = await readAt(fd, new Uint8Array(wanted), 0, wanted, at)
@@ -124,10 +110,10 @@ async function* packOpen(
       yield buffer.subarray(0, bytesRead)
       at += bytesRead
     }
-    yield new Uint8Array(tar.paddingOf(stat.sizeBytes))
+    archive.padding(stat.sizeBytes)
     const { mtimeNs, size } = await statFd(fd, { bigint: true })
     if (String(mtimeNs) !== stat.mtimeNs || Number(size) !== stat.sizeBytes)
-      yield tar.writeNote({ code: 'file_changed', path })
+      archive.note({ code: 'file_changed', path })
   } catch (error) {
     throw systemError(error, 'Cannot pack the folder')
   } finally {

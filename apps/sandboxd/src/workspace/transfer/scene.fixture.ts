@@ -63,20 +63,16 @@ export function archiveOf(entries: readonly Packed[]): Uint8Array {
   const parts = entries.flatMap(({ text = '', type, ...entry }) => {
     const bytes = new TextEncoder().encode(text)
     const { kind = 'file', ...rest } = entry
-    const head = tar.writeEntry({
-      mode: 0o644,
-      mtimeNs: '1700000000123456000',
-      sizeBytes: bytes.length,
-      ...rest,
-      kind: kind === 'special' ? 'file' : kind,
-    })
-    return [
-      type === undefined ? head : withType(head, type),
-      bytes,
-      new Uint8Array(tar.paddingOf(bytes.length)),
-    ]
+    const facts = { mode: 0o644, mtimeNs: '1700000000123456000', sizeBytes: bytes.length, ...rest }
+    const archive = new tar.TarBuffer()
+    archive.entry({ ...facts, kind: kind === 'special' ? 'file' : kind })
+    const head = archive.take()
+    archive.content(bytes)
+    return [type === undefined ? head : withType(head, type), archive.take()]
   })
-  return Buffer.concat([...parts, tar.TAR_END])
+  const end = new tar.TarBuffer()
+  end.end()
+  return Buffer.concat([...parts, end.take()])
 }
 
 /** The last block is the header of the entry itself. */

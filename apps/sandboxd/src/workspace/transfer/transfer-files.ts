@@ -4,10 +4,16 @@ import type { Condition, FileStat } from '../files.ts'
 /** What the names of uploads that are not finished begin with; they are beside the file that they become. */
 export const UPLOAD_PREFIX = '.sandwire-upload-'
 
+/** Where the bytes of one file are among those of many: one large array crosses to another thread sooner than many small ones. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
 /** Something that is put into a folder. Paths are from that folder. */
 export type Put = { readonly path: string } & (
   | { readonly is: 'folder' }
-  | { readonly is: 'file'; readonly bytes: Uint8Array; readonly mode: number; readonly mtimeNs: string }
+  | ({ readonly is: 'file'; readonly mode: number; readonly mtimeNs: string } & Span)
   /** A file that was opened with `openPut` and is written. */
   | {
       readonly is: 'written'
@@ -39,12 +45,18 @@ export interface Refusal {
 
 /** What was read of one of many. */
 export type Read =
-  | { readonly is: 'file'; readonly bytes: Uint8Array; readonly stat: FileStat }
+  | ({ readonly is: 'file'; readonly stat: FileStat } & Span)
   | { readonly is: 'link'; readonly target: string; readonly stat: FileStat }
   | { readonly is: 'folder'; readonly stat: FileStat }
   /** Longer than what is read at once: it is open, and whoever got it closes it. */
   | { readonly is: 'open'; readonly fd: number; readonly stat: FileStat }
   | { readonly is: 'refused'; readonly refusal: Refusal }
+
+/** What was read of many, and the bytes of all of them. */
+export interface ManyRead {
+  readonly reads: readonly Read[]
+  readonly bytes: Uint8Array
+}
 
 /** An upload in pieces, open to be written further. Whoever got it closes it. */
 export interface OpenUpload {
@@ -64,10 +76,10 @@ export interface FinishedUpload extends Condition {
  */
 export interface TransferFiles {
   /** Does each in order; the answer has as many places. */
-  putMany(folder: string, items: readonly Put[]): Promise<readonly (Refusal | undefined)[]>
+  putMany(folder: string, items: readonly Put[], bytes: Uint8Array): Promise<readonly (Refusal | undefined)[]>
   openPut(folder: string, path: string): Promise<OpenPut>
-  /** Reads in order. Behind the first file that is longer than `maxBytes`, nothing more is read. */
-  readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<readonly Read[]>
+  /** Reads in order. Behind the first file that is longer than `maxBytes`, and behind as many bytes in all, nothing more is read. */
+  readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<ManyRead>
   /** The bytes of an upload to this path that have arrived; `makes` begins one. Undefined when there is none. */
   openUpload(path: string, id: string, makes: boolean): Promise<OpenUpload | undefined>
   /** Puts an upload of exactly this size into its place. */

@@ -2,13 +2,9 @@ import { close, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError, tar } from '@sandwire/protocol'
 import { systemError } from '../thread/system-error.ts'
-import type { OpenPut, Put, Refusal, TransferFiles } from './transfer-files.ts'
+import { HeldPuts, SMALL_BYTES } from './held-puts.ts'
+import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-files.ts'
 
-/** Files up to this size are held until they are put, many at a time. */
-const SMALL_BYTES = 256 * 1024
-/** What is held at most before it is put. */
-const HELD_BYTES = 1024 * 1024
-const HELD_ITEMS = 256
 /** As much as is told of what was refused; the rest is counted. */
 const MAX_TOLD = 1_000
 /** More is no copy of a folder. */
@@ -29,7 +25,8 @@ export interface Unpacked {
 
 /** A file whose bytes are arriving. */
 type Arriving =
-  | { readonly is: 'held'; readonly chunks: Uint8Array[] }
+  /** Its bytes are held from there on. */
+  | { readonly is: 'held'; readonly from: number }
   | { readonly is: 'open'; readonly file: OpenPut; at: number }
   /** It is refused, and its bytes are passed over. */
   | { readonly is: 'passed' }
@@ -50,8 +47,7 @@ class Unpacker {
   readonly #folder: string
   /** Real folders of the workspace above this one. */
   readonly #depth: number
-  #held: Put[] = []
-  #heldBytes = 0
+  readonly #held = new HeldPuts()
   #current: Current | undefined
   readonly #folders = new Map<string, Put>()
   #entries = 0
@@ -67,17 +63,20 @@ class Unpacker {
     this.#depth = depth
   }
 
-  async take(event: tar.TarEvent): Promise<void> {
+  /** Takes the next event; to be awaited when there is something to wait for. */
+  take(event: tar.TarEvent): Promise<void> | undefined {
     switch (event.is) {
       case 'entry':
-        return await this.#begin(event.entry)
+        return this.#begin(event.entry)
       case 'bytes':
-        return await this.#write(event.bytes)
+        return this.#write(event.bytes)
       case 'complete':
-        return await this.#complete()
+        return this.#complete()
       case 'note':
-        return this.#refuse(event.note.path, 'it was left out when it was packed')
+        this.#refuse(event.note.path, 'it was left out when it was packed')
+        return undefined
       case 'end':
+        return undefined
     }
   }
 
@@ -86,7 +85,7 @@ class Unpacker {
     const inwards = [...this.#folders.values()].toSorted(
       (a, b) => b.path.split('/').length - a.path.split('/').length,
     )
-    for (const folder of inwards) await this.#hold(folder, 0)
+    for (const folder of inwards) await this.#hold(folder)
     await this.#flush()
     return {
       entries: this.#entries,
@@ -102,11 +101,15 @@ class Unpacker {
     this.#current = undefined
     if (current?.arriving.is !== 'open') return
     const { file } = current.arriving
-    await this.#transfer.putMany(this.#folder, [{ is: 'dropped', path: current.path, file }])
+    await this.#transfer.putMany(
+      this.#folder,
+      [{ is: 'dropped', path: current.path, file }],
+      new Uint8Array(0),
+    )
     await closeFd(file.fd)
   }
 
-  async #begin(entry: tar.TarEntry): Promise<void> {
+  #begin(entry: tar.TarEntry): Promise<void> | undefined {
     this.#begun += 1
     if (this.#begun > MAX_ENTRIES)
       throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${MAX_ENTRIES} entries`)
@@ -116,7 +119,9 @@ class Unpacker {
     // The folder itself is there, and stays as it is.
     if (why === undefined && path === '') this.#current = { entry, path, arriving: { is: 'passed' } }
     else if (why !== undefined) this.#pass(entry, why)
-    else await this.#open(entry, path)
+    else if (entry.kind === 'file' && entry.sizeBytes > SMALL_BYTES) return this.#open(entry, path)
+    else this.#current = { entry, path, arriving: { is: 'held', from: this.#held.length } }
+    return undefined
   }
 
   #objectionTo({ kind, target = '' }: tar.TarEntry, parts: readonly string[]): string | undefined {
@@ -146,10 +151,6 @@ class Unpacker {
   }
 
   async #open(entry: tar.TarEntry, path: string): Promise<void> {
-    if (entry.kind !== 'file' || entry.sizeBytes <= SMALL_BYTES) {
-      this.#current = { entry, path, arriving: { is: 'held', chunks: [] } }
-      return
-    }
     // What comes before must be there, and a second entry of the same name comes after.
     await this.#flush()
     try {
@@ -162,57 +163,48 @@ class Unpacker {
     }
   }
 
-  async #write(bytes: Uint8Array): Promise<void> {
+  #write(bytes: Uint8Array): Promise<void> | undefined {
     const arriving = this.#current?.arriving
     this.#arrivedBytes += bytes.length
     if (this.#arrivedBytes > MAX_BYTES)
       throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${MAX_BYTES} bytes`)
-    if (arriving?.is === 'held') arriving.chunks.push(bytes.slice())
-    if (arriving?.is !== 'open') return
-    for (let rest = bytes; rest.length > 0;) {
-      const { bytesWritten } = await writeAt(arriving.file.fd, rest, 0, rest.length, arriving.at).catch(
-        (error: unknown) => {
-          throw systemError(error, 'Cannot unpack the archive')
-        },
-      )
-      arriving.at += bytesWritten
-      rest = rest.subarray(bytesWritten)
-    }
+    if (arriving?.is === 'held') this.#held.append(bytes)
+    return arriving?.is === 'open' ? writeLarge(arriving, bytes) : undefined
   }
 
-  async #complete(): Promise<void> {
+  #complete(): Promise<void> | undefined {
     const current = this.#current
-    if (current === undefined) return
+    if (current === undefined) return undefined
     const { entry, path, arriving } = current
-    if (arriving.is === 'open') {
-      const { mode, mtimeNs } = entry
-      this.#bytes += arriving.at
-      await this.#hold({ is: 'written', path, file: arriving.file, mode, mtimeNs }, 0)
-      await this.#flush()
-      this.#current = undefined
-      await closeFd(arriving.file.fd)
-      return
-    }
+    if (arriving.is === 'open') return this.#completeLarge(current, arriving)
     this.#current = undefined
-    if (arriving.is === 'held') await this.#hold(putOf(entry, path, arriving.chunks), entry.sizeBytes)
-    if (arriving.is === 'held' && entry.kind === 'folder')
-      this.#folders.set(path, { is: 'settled', path, mode: entry.mode, mtimeNs: entry.mtimeNs })
+    if (arriving.is === 'passed') return undefined
+    const { kind, mode, mtimeNs } = entry
+    if (kind === 'folder') this.#folders.set(path, { is: 'settled', path, mode, mtimeNs })
+    this.#bytes += this.#held.length - arriving.from
+    return this.#hold(putOf(entry, path, { from: arriving.from, to: this.#held.length }))
   }
 
-  async #hold(item: Put, bytes: number): Promise<void> {
-    this.#held.push(item)
-    this.#heldBytes += bytes
-    this.#bytes += bytes
-    if (this.#held.length >= HELD_ITEMS || this.#heldBytes >= HELD_BYTES) await this.#flush()
+  async #completeLarge(
+    { entry, path }: Current,
+    { file, at }: Extract<Arriving, { is: 'open' }>,
+  ): Promise<void> {
+    this.#bytes += at
+    await this.#hold({ is: 'written', path, file, mode: entry.mode, mtimeNs: entry.mtimeNs })
+    await this.#flush()
+    this.#current = undefined
+    await closeFd(file.fd)
+  }
+
+  #hold(item: Put): Promise<void> | undefined {
+    return this.#held.add(item) ? this.#flush() : undefined
   }
 
   async #flush(): Promise<void> {
-    const held = this.#held
-    this.#held = []
-    this.#heldBytes = 0
-    if (held.length === 0) return
-    const refusals = await this.#transfer.putMany(this.#folder, held)
-    for (const [at, item] of held.entries()) this.#settle(item, refusals[at])
+    const { items, bytes } = this.#held.take()
+    if (items.length === 0) return
+    const refusals = await this.#transfer.putMany(this.#folder, items, bytes)
+    for (const [at, item] of items.entries()) this.#settle(item, refusals[at])
   }
 
   #settle(item: Put, refusal: Refusal | undefined): void {
@@ -221,11 +213,23 @@ class Unpacker {
   }
 }
 
-function putOf(entry: tar.TarEntry, path: string, chunks: readonly Uint8Array[]): Put {
+async function writeLarge(arriving: Extract<Arriving, { is: 'open' }>, bytes: Uint8Array): Promise<void> {
+  for (let rest = bytes; rest.length > 0;) {
+    const { bytesWritten } = await writeAt(arriving.file.fd, rest, 0, rest.length, arriving.at).catch(
+      (error: unknown) => {
+        throw systemError(error, 'Cannot unpack the archive')
+      },
+    )
+    arriving.at += bytesWritten
+    rest = rest.subarray(bytesWritten)
+  }
+}
+
+function putOf(entry: tar.TarEntry, path: string, span: Span): Put {
   const { kind, mode, mtimeNs, target = '' } = entry
   switch (kind) {
     case 'file':
-      return { is: 'file', path, bytes: Buffer.concat(chunks), mode, mtimeNs }
+      return { is: 'file', path, mode, mtimeNs, ...span }
     case 'folder':
       return { is: 'folder', path }
     case 'link':
@@ -248,7 +252,12 @@ export async function unpack(
   const unpacker = new Unpacker(transfer, folder, depth)
   const reader = new tar.TarReader()
   try {
-    for await (const chunk of archive) for (const event of reader.push(chunk)) await unpacker.take(event)
+    for await (const chunk of archive)
+      for (const event of reader.push(chunk)) {
+        const working = unpacker.take(event)
+        // Most are done at once, and there are many.
+        if (working !== undefined) await working
+      }
     reader.end()
     return await unpacker.finish()
   } finally {

@@ -8,6 +8,7 @@ import type { Put } from './transfer-files.ts'
 
 const FACTS = { mode: 0o644, mtimeNs: '1700000000000000000' } as const
 const ID = '0'.repeat(32)
+const BYTES = new TextEncoder().encode('written')
 
 function finish<T>(job: Job<T>): T {
   for (;;) {
@@ -17,7 +18,7 @@ function finish<T>(job: Job<T>): T {
 }
 
 function put(ground: Ground, folder: string, item: Put): string {
-  const [refusal] = finish(putMany(ground, folder, [item]))
+  const [refusal] = finish(putMany(ground, folder, { items: [item], bytes: BYTES }))
   if (refusal !== undefined) throw new SandwireError(refusal.code, refusal.why)
   return 'put'
 }
@@ -28,7 +29,7 @@ function putLarge(ground: Ground, folder: string, path: string): string {
     writeSync(file.fd, 'written')
     return put(ground, folder, { is: 'written', path, file, ...FACTS })
   } catch (error) {
-    finish(putMany(ground, folder, [{ is: 'dropped', path, file }]))
+    finish(putMany(ground, folder, { items: [{ is: 'dropped', path, file }], bytes: BYTES }))
     throw error
   } finally {
     closeSync(file.fd)
@@ -36,12 +37,13 @@ function putLarge(ground: Ground, folder: string, path: string): string {
 }
 
 function read(ground: Ground, folder: string, path: string): unknown {
-  const [found] = finish(readMany(ground, folder, { paths: [path], maxBytes: 1_000_000 }))
+  const { reads, bytes } = finish(readMany(ground, folder, { paths: [path], maxBytes: 1_000_000 }))
+  const [found] = reads
   switch (found?.is) {
     case 'refused':
       throw new SandwireError(found.refusal.code, found.refusal.why)
     case 'file':
-      return { ...found, bytes: Buffer.from(found.bytes).toString('latin1') }
+      return { ...found, bytes: Buffer.from(bytes).toString('latin1') }
     case 'open':
       closeSync(found.fd)
       return found
@@ -64,12 +66,12 @@ function upload(ground: Ground, path: string): unknown {
   }
 }
 
-const BYTES = new TextEncoder().encode('written')
-
 /** What copies are made of; returns what it tells. */
 export const TRANSFER_VERBS: Readonly<Record<string, (ground: Ground, at: string) => unknown>> = {
-  'put a file': (ground, at) => put(ground, '.', { is: 'file', path: at, bytes: BYTES, ...FACTS }),
-  'put a file into': (ground, at) => put(ground, at, { is: 'file', path: 'f', bytes: BYTES, ...FACTS }),
+  'put a file': (ground, at) =>
+    put(ground, '.', { is: 'file', path: at, from: 0, to: BYTES.length, ...FACTS }),
+  'put a file into': (ground, at) =>
+    put(ground, at, { is: 'file', path: 'f', from: 0, to: BYTES.length, ...FACTS }),
   'put a large file': (ground, at) => putLarge(ground, '.', at),
   'put a large file into': (ground, at) => putLarge(ground, at, 'deep/f'),
   'put a folder': (ground, at) => put(ground, '.', { is: 'folder', path: at }),
