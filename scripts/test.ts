@@ -42,7 +42,7 @@ const stages: readonly Stage[] = [
     name: 'unit',
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
   },
-  { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'] },
+  { name: 'e2e', patterns: ['test/e2e/**/*.test.ts', 'test/contract/**/*.test.ts'] },
   { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
   {
     name: 'the wire through containers',

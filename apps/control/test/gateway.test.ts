@@ -248,6 +248,20 @@ describe('what sandboxd says went wrong', () => {
     expect(await readTold(say(500, { detail: 'RAW' }), contract)).toMatchObject({
       error: { code: 'sandbox_unreachable' },
     })
+    for (const status of [415, 500]) {
+      const told = await readTold(say(status, { detail: 'Write failed: a', RAW: 1 }, code), contract)
+      expect(told.kind === 'body' && [told.code, told.body('r')]).toEqual([
+        'is_a_folder',
+        { detail: 'Write failed: a' },
+      ])
+    }
+    for (const [detail, said] of [
+      ['RAW', 'internal'],
+      ['RAW\n', 'is_a_folder'],
+    ])
+      expect(await readTold(say(500, { detail }, { 'x-sandwire-code': said }), contract)).toMatchObject({
+        error: { code: 'sandbox_unreachable' },
+      })
     const detail = [{ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null }]
     const told = await readTold(say(422, { detail: detail.map((one) => ({ ...one, RAW: 1 })) }), contract)
     expect(told.kind === 'body' && told.body('r')).toEqual({ detail })

@@ -44,13 +44,14 @@ function badBody(why: string): SandwireError {
   return new SandwireError('bad_request', `Cannot read the body: ${why}`)
 }
 
-/** JSON that means one thing only. */
-async function readJson(request: Request, maxBytes: number): Promise<string> {
+/** JSON that means one thing only. What is no JSON means nothing, which sandboxd says in the words of the contract. */
+async function readJson(request: Request, { body: { maxBytes }, speaks }: GatewayRoute): Promise<string> {
   const text = await readBounded(new Response(request.body), maxBytes)
   if (text === undefined) throw tooLarge(maxBytes)
   try {
     JSON.parse(text)
   } catch {
+    if (speaks === 'contract') return text
     throw badBody('not JSON')
   }
   if (findDuplicateKey(text) !== undefined) throw badBody('a key is given twice')
@@ -58,7 +59,8 @@ async function readJson(request: Request, maxBytes: number): Promise<string> {
 }
 
 /** Takes the body that the route takes. What is too large is refused before any of it is read, where that is known. */
-async function readBody(request: Request, { body: { kind, maxBytes } }: GatewayRoute): Promise<Body> {
+async function readBody(request: Request, route: GatewayRoute): Promise<Body> {
+  const { kind, maxBytes } = route.body
   const { headers } = request
   const length = lengthOf(headers)
   const isEmpty = request.body === null || length === 0
@@ -74,7 +76,7 @@ async function readBody(request: Request, { body: { kind, maxBytes } }: GatewayR
   if (typeOf(headers) !== JSON_TYPE) throw badBody(`its content-type is not ${JSON_TYPE}`)
   const json = { 'content-type': JSON_TYPE }
   if (kind === 'content') return { content: request.body ?? '', headers: json, length }
-  const text = await readJson(request, maxBytes)
+  const text = await readJson(request, route)
   return { content: text, headers: json, length: new TextEncoder().encode(text).length }
 }
 

@@ -41,6 +41,9 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   507: 'disk_full',
 }
 
+/** Statuses that the contract has where our table has others: a file that is no text, and anything that fails in writing. */
+const CONTRACT_STATUS: ReadonlySet<number> = new Set([415, 500])
+
 /** Whether a text can be shown anywhere: nothing in it moves a cursor, turns the writing around or ends a line. */
 function isPrintable(text: string): boolean {
   return text !== '' && text.length <= MAX_MESSAGE_CHARS && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text)
@@ -126,9 +129,19 @@ function readContract(value: unknown, status: number, code: string | null): Told
   const faults = contractFaults.safeParse(value)
   if (faults.success && status === 422) return { kind: 'body', code: 'bad_request', body: () => faults.data }
   const told = contractError.safeParse(value)
+  if (told.success && code !== null && CONTRACT_STATUS.has(status))
+    return ofContract(told.data.detail, code, status)
   const known = code ?? CODE_OF_STATUS[status]
   if (!told.success || known === undefined) return { kind: 'error', error: statusError(status) }
   return { kind: 'error', error: errorOf(known, told.data.detail, status) }
+}
+
+/** An error with a status of the contract's own, when it is about files. */
+function ofContract(detail: string, code: string, status: number): Told {
+  const isOurs = isErrorCode(code) && FILE_WORDS[code] !== undefined && isPrintable(detail)
+  return isOurs
+    ? { kind: 'body', code, body: () => ({ detail }) }
+    : { kind: 'error', error: statusError(status) }
 }
 
 /** What sandboxd says went wrong. Codes are a closed list, texts are passed on when they are harmless, nothing else is. */

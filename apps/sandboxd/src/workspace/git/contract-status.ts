@@ -19,10 +19,19 @@ function statusOf(entry: StatusEntry): ContractStatus {
   }
 }
 
+/** Git tells conflicts behind all other changes; the contract has them where their paths are among them. */
+function inOrderOfPaths(entries: readonly StatusEntry[]): readonly StatusEntry[] {
+  if (!entries.some(({ kind }) => kind === 'conflict')) return entries
+  const byPath = (left: StatusEntry, right: StatusEntry): number =>
+    Buffer.compare(Buffer.from(left.path), Buffer.from(right.path))
+  const isTracked = ({ kind }: StatusEntry): boolean => kind !== 'untracked'
+  return [...entries.filter(isTracked).toSorted(byPath), ...entries.filter((entry) => !isTracked(entry))]
+}
+
 /** Files by path, as the contract has them. */
 export function toContractFiles(entries: readonly StatusEntry[]): ReadonlyMap<string, ContractStatus> {
   const files = new Map<string, ContractStatus>()
-  for (const entry of entries) {
+  for (const entry of inOrderOfPaths(entries)) {
     const status = statusOf(entry)
     const known = files.get(entry.path)
     if (known === undefined || PRIORITY[status] > PRIORITY[known]) files.set(entry.path, status)

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { readJson } from '../../http/read-json.ts'
-import { respondJson } from '../../http/respond.ts'
+import { respondDetail, respondJson } from '../../http/respond.ts'
 import { readBytes } from '../bytes/read-bytes.ts'
 import type { Entry, Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
@@ -22,6 +22,9 @@ const MAX_BODY_BYTES = MAX_TEXT_BYTES * 2
 /** Names of one folder that are shown; the contract has no word for more. */
 const MAX_ENTRIES = 20_000
 const LIST_MS = 5_000
+const STATUS_NOT_TEXT = 415
+/** Whatever goes wrong when something is written, but for a path that leads out. */
+const STATUS_WRITE_FAILED = 500
 
 /** Files as the contract has them: texts, one level of a folder, and errors with a `detail`. */
 export const CONTRACT_FILES_ROUTES: WorkspaceRoutes = {
@@ -98,7 +101,7 @@ function byKindAndName(left: ContractEntry, right: ContractEntry): number {
 }
 
 /** `GET /api/file`: texts only. */
-async function read({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function read({ url, requestId }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const path = pathOf(url)
   if (path === undefined) return respondFlaws([missing(['query', 'path'])])
   const words = {
@@ -108,7 +111,8 @@ async function read({ url }: WorkspaceCall, { workspace }: Dependencies): Promis
   }
   const content = await inWords(path, words, () => readText(workspace.files, orRoot(path)))
   if (content !== undefined) return respondJson({ content, path })
-  return respondJson({ detail: `File is not text: ${shown(path)}` }, { status: 415 })
+  const error = new SandwireError('bad_request', `File is not text: ${shown(path)}`)
+  return respondDetail(error, requestId, STATUS_NOT_TEXT)
 }
 
 /** For the contract nothing is behind a file. */
@@ -158,7 +162,8 @@ async function readBodyTexts<const Name extends string>(
 }
 
 /** `PUT /api/file`: makes the folders that are missing. */
-async function write({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function write(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { url, request, requestId } = call
   const path = pathOf(url)
   const body = await readBodyTexts(request, ['content'])
   if (path === undefined || 'flaws' in body)
@@ -178,7 +183,8 @@ async function write({ url, request }: WorkspaceCall, { workspace }: Dependencie
   } catch (caught) {
     const error = SandwireError.from(caught)
     if (error.code === 'path_refused') throw error
-    return respondJson({ detail: `Write failed: ${error.message}` }, { status: 500 })
+    const failed = new SandwireError(error.code, `Write failed: ${error.message}`)
+    return respondDetail(failed, requestId, STATUS_WRITE_FAILED)
   }
   return respondJson({ success: true, path })
 }
@@ -212,8 +218,11 @@ async function rename({ request }: WorkspaceCall, { workspace }: Dependencies): 
   if ('flaws' in body) return respondFlaws(body.flaws)
   const { old_path, new_path } = body.texts
   const words = { ...notFound(old_path), file_exists: `Target exists: ${shown(new_path)}` }
-  await inWords(old_path, words, () =>
-    workspace.files.rename(orRoot(old_path), orRoot(new_path), { replaces: false }, request.signal),
+  const { files } = workspace
+  // By itself first: of two paths a refusal does not say which one it is about.
+  await inWords(old_path, words, () => files.stat(orRoot(old_path)))
+  await inWords(new_path, words, () =>
+    files.rename(orRoot(old_path), orRoot(new_path), { replaces: false }, request.signal),
   )
   return respondJson({ success: true, old_path, new_path })
 }
