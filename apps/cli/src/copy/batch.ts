@@ -1,12 +1,25 @@
 import { tar } from '@sandwire/protocol'
 
-/** Bytes after which a batch is sent: large enough to be one of few requests, small enough to be sent again. */
+/** Bytes after which a batch is sent, at most: large enough to be one of few requests, small enough to be sent again. */
 export const BATCH_BYTES = 8 * 1024 * 1024
+
+/** The first one is small, so that the other side has something to do soon. */
+const FIRST_BATCH_BYTES = 1024 * 1024
 
 /** Entries that are sent together as one archive. */
 export class Batch {
   readonly #archive = new tar.TarBuffer()
+  readonly #fullBytes: number
   #contentBytes = 0
+
+  constructor(fullBytes = FIRST_BATCH_BYTES) {
+    this.#fullBytes = fullBytes
+  }
+
+  /** The one behind it is larger. */
+  next(): Batch {
+    return new Batch(Math.min(BATCH_BYTES, this.#fullBytes * 2))
+  }
 
   add(entry: tar.TarEntry, content?: Uint8Array): void {
     const { kind } = entry
@@ -18,7 +31,7 @@ export class Batch {
   }
 
   get isFull(): boolean {
-    return this.#archive.length >= BATCH_BYTES
+    return this.#archive.length >= this.#fullBytes
   }
 
   get isEmpty(): boolean {

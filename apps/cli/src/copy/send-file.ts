@@ -101,11 +101,14 @@ export async function sendPieces(
   while (offset < sizeBytes) {
     const piece = await source.read(offset, Math.min(BATCH_BYTES, sizeBytes - offset))
     if (piece.length === 0) break
-    await insist(
-      journey,
-      async () => arrived(await putPiece(journey, { id, path }, offset, piece)),
-      () => offset,
-    )
+    let isFirst = true
+    const sendOrAsk = async (): Promise<void> => {
+      // What arrived before a cut need not go again.
+      const received = isFirst ? offset : await remote.received(id, path)
+      isFirst = false
+      arrived(received === offset ? await putPiece(journey, { id, path }, offset, piece) : received)
+    }
+    await insist(journey, sendOrAsk, () => offset)
   }
   return offset
 }

@@ -85,7 +85,7 @@ class Uploader {
   async flush(): Promise<void> {
     const batch = this.#batch
     if (batch.isEmpty) return
-    this.#batch = new Batch()
+    this.#batch = batch.next()
     await this.#sending
     this.#sending = this.#send(batch)
     // Whoever awaits it next sees why it failed.
