@@ -8,7 +8,7 @@ import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
-const WAIT_MS = 30_000
+const WAIT_MS = 20_000
 
 declare const controllers: () => readonly TerminalController[]
 
@@ -195,8 +195,10 @@ export class TerminalView {
         last = await this.facts()
         return last !== undefined && is(last) ? last : undefined
       },
-      { what: `the terminal to be as ${is.toString()}`, timeoutMs: WAIT_MS },
-    )
+      { what: 'the terminal', timeoutMs: WAIT_MS },
+    ).catch((cause: unknown) => {
+      throw new Error(`${is.toString()} does not come true of ${JSON.stringify(last)}`, { cause })
+    })
   }
 
   /** Waits until a text is in it. */

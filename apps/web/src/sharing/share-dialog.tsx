@@ -143,7 +143,7 @@ function GrantRows({
             {state === 'open' ? 'A link nobody used yet' : (name ?? 'Somebody')}
             <small>
               {role === 'viewer' ? 'watches' : 'types'}
-              {session === null ? ' in the whole sandbox' : ''}, until {agoOrAhead(expiresMs, Date.now())}
+              {session === null ? ' in the whole sandbox' : ''}, ends {agoOrAhead(expiresMs, Date.now())}
             </small>
           </span>
           <button type="button" className="danger" onClick={() => onRevoke(grant)}>

@@ -10,7 +10,7 @@ const words = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'lon
 export function agoOrAhead(atMs: number, nowMs: number): string {
   const distanceMs = atMs - nowMs
   const unit = UNITS.find(({ ms }) => Math.abs(distanceMs) >= ms)
-  return unit === undefined ? 'now' : words.format(Math.trunc(distanceMs / unit.ms), unit.name)
+  return unit === undefined ? 'now' : words.format(Math.round(distanceMs / unit.ms), unit.name)
 }
 
 /** How long something has been there: "3 h", "2 d". */

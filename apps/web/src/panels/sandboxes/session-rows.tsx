@@ -20,14 +20,18 @@ function useSessions(): readonly [readonly Session[] | undefined, () => Promise<
       // What was known stays; the list of sandboxes tells when the server is away.
     }
   }, [])
-  const layout = useStore(workbench.layout)
+  const { views } = useStore(workbench.layout)
+  // Whoever opens or starts one here does not wait to see it.
+  const open = Object.values(views)
+    .map((view) => (view.kind === 'terminal' ? view.session : undefined))
+    .join()
   useEffect(() => {
     void refresh()
     const timer = setInterval(() => {
       if (!document.hidden) void refresh()
     }, REFRESH_MS)
     return () => clearInterval(timer)
-  }, [refresh, layout.tabs.length])
+  }, [refresh, open])
   return [sessions, refresh]
 }
 

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, type DeskOptions, type TerminalView, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle()
+const WAIT = { timeoutMs: 20_000 }
+/** Whoever lost a right must be out after this. */
+const CUT_MS = 5_000
+
+describe.skipIf(obstacle !== undefined)(
+  `a terminal that is shared from the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    /** A link to the terminal in front, made in the dialog. */
+    async function share(owner: Desk, choice: 'Watch' | 'Type as well'): Promise<string> {
+      await owner.button('Share this terminal').click()
+      await owner.page.getByRole('radio', { name: choice }).check()
+      await owner.button('Make a link').click()
+      const link = await owner.page.getByLabel('The link works once').inputValue()
+      await owner.page.getByRole('button', { name: 'Close', exact: true }).click()
+      return link
+    }
+
+    /** Somebody without an account who follows a link. */
+    async function join(link: string, name: string, options: DeskOptions = {}): Promise<Desk> {
+      const guest = await scene.openStranger(options)
+      await guest.page.goto(link)
+      await guest.page.getByLabel('Your name').fill(name)
+      await guest.button('Join').click()
+      await guest.page.getByText('shares one session with you').waitFor()
+      await guest.page.locator('#open').click()
+      await guest.first.until(({ status }) => status === 'attached')
+      return guest
+    }
+
+    async function expectSame(one: TerminalView, other: TerminalView): Promise<void> {
+      await eventually(async () => (await one.text()) === (await other.text()), {
+        what: 'both to show the same',
+        ...WAIT,
+      }).catch(() => undefined)
+      expect((await one.text()).split('\n')).toEqual((await other.text()).split('\n'))
+    }
+
+    test('is shown to a viewer as it is, who cannot type and follows the size of who drives', async () => {
+      await using owner = await scene.openDesk()
+      await owner.first.run(
+        'for i in $(seq 1 100); do printf "\\033[3%dm$i 漢字 🙂\\033[0m\\n" $((i % 8)); done',
+      )
+      await owner.first.waitFor('100 漢字')
+      const link = await share(owner, 'Watch')
+      await using guest = await join(link, 'Gus Guest', { viewport: { width: 900, height: 600 } })
+      expect((await guest.first.facts())?.role).toBe('viewer')
+      await expectSame(guest.first, owner.first)
+      await guest.page.getByText('Watching only').waitFor()
+      await guest.page.getByText('owner drives; you watch').waitFor()
+      await owner.page.getByText('You drive').first().waitFor()
+
+      await guest.first.type('echo never\n')
+      await guest.first.paste('echo never')
+      await owner.first.run('echo "from the"" owner"')
+      await guest.first.waitFor('from the owner')
+      await expectSame(guest.first, owner.first)
+      expect(await owner.first.text()).not.toContain('never')
+
+      for (const viewport of [
+        { width: 1600, height: 1000 },
+        { width: 640, height: 420 },
+      ]) {
+        const before = await owner.first.facts()
+        await owner.page.setViewportSize(viewport)
+        const { drawn } = await owner.first.until((facts) => facts.drawn[0] !== before?.drawn[0])
+        const size = await owner.first.read('stty size')
+        expect(size.split(' ').map(Number)).toEqual([drawn[1], drawn[0]])
+        await guest.first.until((facts) => facts.drawn.join() === drawn.join())
+        await expectSame(guest.first, owner.first)
+      }
+    }, 120_000)
+
+    test('can be typed into and driven by a collaborator, by asking, giving and taking', async () => {
+      await using owner = await scene.openDesk()
+      await using guest = await join(await share(owner, 'Type as well'), 'Cleo')
+      expect((await guest.first.facts())?.role).toBe('collaborator')
+      await guest.page.locator('.people-text', { hasText: 'owner drives' }).waitFor()
+      await guest.first.run('echo "typed by"" cleo"')
+      await owner.first.waitFor('typed by cleo')
+      await expectSame(guest.first, owner.first)
+
+      await guest.button('Ask to drive').click()
+      await owner.button(/^Let Cleo.* drive$/).click()
+      await guest.first.until(({ role }) => role === 'driver')
+      // Whoever hands over watches from then on, until they take over.
+      await owner.first.until(({ role }) => role === 'viewer')
+      await owner.page.getByText('Watching only').waitFor()
+      await guest.page.locator('.people-text', { hasText: 'You drive' }).waitFor()
+      await owner.page
+        .getByText(/Cleo.* drives/)
+        .first()
+        .waitFor()
+      // Its size is now the guest's.
+      await guest.page.setViewportSize({ width: 1000, height: 640 })
+      await guest.first.until(({ cols, drawn }) => cols === drawn[0] && cols < 110)
+      const { drawn } = await guest.first.until(() => true)
+      await owner.first.until((facts) => facts.drawn.join() === drawn.join())
+
+      await owner.button('Take over').click()
+      await owner.first.until(({ role }) => role === 'driver')
+      await guest.first.until(({ role }) => role === 'viewer')
+      await owner.button(/Cleo.*Let them drive/).click()
+      await guest.first.until(({ role }) => role === 'driver')
+    }, 120_000)
+
+    test('is gone for a guest as soon as it is withdrawn, and stays for its owner', async () => {
+      await using owner = await scene.openDesk()
+      await using guest = await join(await share(owner, 'Watch'), 'Gus')
+      await owner.button('Share this terminal').click()
+      const rows = owner.page.getByRole('list', { name: 'Shared with' })
+      await rows.getByText('Gus').waitFor()
+      await rows.getByRole('listitem').filter({ hasText: 'Gus' }).getByRole('button').click()
+      await guest.page.locator('.banner.ended').waitFor({ timeout: CUT_MS })
+      expect(await guest.page.locator('.banner.ended').innerText()).toContain('no longer shared')
+      await owner.page.getByRole('button', { name: 'Close', exact: true }).click()
+      const before = await guest.first.text()
+      await owner.first.run('echo "a se""cret"')
+      await owner.first.waitFor('a secret')
+      expect(await guest.first.text()).toBe(before)
+    }, 120_000)
+
+    test('shows a full-screen program to who comes late', async () => {
+      await using owner = await scene.openDesk()
+      await owner.first.run('seq 1 300 > numbers; vim -u NONE -c "set number ruler showmode" numbers')
+      await owner.first.waitFor('"numbers"')
+      await owner.first.type('20Gihello ')
+      await owner.first.waitFor('-- INSERT --')
+      await using guest = await join(await share(owner, 'Watch'), 'Lara')
+      await expectSame(guest.first, owner.first)
+      await owner.first.type('again')
+      await guest.first.waitFor('hello again')
+      await expectSame(guest.first, owner.first)
+    }, 120_000)
+  },
+)
