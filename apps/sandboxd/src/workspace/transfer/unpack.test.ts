@@ -212,6 +212,20 @@ test('what is refused is told up to a bound, and counted', async () => {
   expect([refused.length, refusedMore, made]).toEqual([1_000, 500, 0])
 })
 
+test('an archive with too many entries or bytes is given up, and leaves nothing half (threat T17)', async () => {
+  const limits = { maxEntries: 5, maxBytes: 500_000 }
+  const many = archiveOf(Array.from({ length: 6 }, (_, at) => ({ path: `many/${at}` })))
+  const long = archiveOf([
+    { path: 'refused/../..', text: 'x'.repeat(300_000) },
+    { path: 'long', text: LARGE },
+  ])
+  for (const archive of [many, long]) {
+    const unpacked = unpack(slices(archive), scene.files, { folder: '.', depth: 0, limits })
+    expect(await unpacked.catch((error: unknown) => error)).toMatchObject({ code: 'file_too_large' })
+  }
+  expect([scene.has('long'), scene.unfinished.length]).toEqual([false, 0])
+})
+
 test('mutated archives touch nothing outside and leave nothing unfinished (threat T17)', async () => {
   const whole = archiveOf([
     { path: 'd', kind: 'folder' },

@@ -8,11 +8,18 @@ import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-file
 /** As much as is told of what was refused; the rest is counted. */
 const MAX_TOLD = 1_000
 /** More is no copy of a folder. */
-const MAX_ENTRIES = 1_000_000
-const MAX_BYTES = 256 * 1024 ** 3
+const LIMITS = { maxEntries: 1_000_000, maxBytes: 256 * 1024 ** 3 } as const
 
 const writeAt = promisify(write)
 const closeFd = promisify(close)
+
+/** Where an archive goes. */
+export interface Destination {
+  readonly folder: string
+  /** Real folders of the workspace above it and including it. */
+  readonly depth: number
+  readonly limits?: { readonly maxEntries: number; readonly maxBytes: number }
+}
 
 /** What became of an archive. */
 export interface Unpacked {
@@ -45,8 +52,8 @@ interface Current {
 class Unpacker {
   readonly #transfer: TransferFiles
   readonly #folder: string
-  /** Real folders of the workspace above this one. */
   readonly #depth: number
+  readonly #limits: Required<Destination>['limits']
   readonly #held = new HeldPuts()
   #current: Current | undefined
   readonly #folders = new Map<string, Put>()
@@ -57,8 +64,9 @@ class Unpacker {
   #begun = 0
   #arrivedBytes = 0
 
-  constructor(transfer: TransferFiles, folder: string, depth: number) {
+  constructor(transfer: TransferFiles, { folder, depth, limits = LIMITS }: Destination) {
     this.#transfer = transfer
+    this.#limits = limits
     this.#folder = folder
     this.#depth = depth
   }
@@ -111,8 +119,9 @@ class Unpacker {
 
   #begin(entry: tar.TarEntry): Promise<void> | undefined {
     this.#begun += 1
-    if (this.#begun > MAX_ENTRIES)
-      throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${MAX_ENTRIES} entries`)
+    const { maxEntries } = this.#limits
+    if (this.#begun > maxEntries)
+      throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${maxEntries} entries`)
     const parts = tar.readArchivePath(entry.path)
     const path = 'refused' in parts ? '' : parts.join('/')
     const why = 'refused' in parts ? parts.refused : this.#objectionTo(entry, parts)
@@ -166,8 +175,9 @@ class Unpacker {
   #write(bytes: Uint8Array): Promise<void> | undefined {
     const arriving = this.#current?.arriving
     this.#arrivedBytes += bytes.length
-    if (this.#arrivedBytes > MAX_BYTES)
-      throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${MAX_BYTES} bytes`)
+    const { maxBytes } = this.#limits
+    if (this.#arrivedBytes > maxBytes)
+      throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${maxBytes} bytes`)
     if (arriving?.is === 'held') this.#held.append(bytes)
     return arriving?.is === 'open' ? writeLarge(arriving, bytes) : undefined
   }
@@ -247,9 +257,9 @@ function putOf(entry: tar.TarEntry, path: string, span: Span): Put {
 export async function unpack(
   archive: AsyncIterable<Uint8Array>,
   transfer: TransferFiles,
-  { folder, depth }: { readonly folder: string; readonly depth: number },
+  destination: Destination,
 ): Promise<Unpacked> {
-  const unpacker = new Unpacker(transfer, folder, depth)
+  const unpacker = new Unpacker(transfer, destination)
   const reader = new tar.TarReader()
   try {
     for await (const chunk of archive)
