@@ -7,7 +7,7 @@ import { useParts } from '../state/context.ts'
 import type { FileTree } from './file-tree.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { joinPath, parentOf, ROOT } from './paths.ts'
-import { shownName } from './tree-line.tsx'
+import { shownName } from './shown-name.ts'
 import { type Dropped, uploadAll } from './upload.ts'
 
 /** Something about files that needs an answer first. */

@@ -8,6 +8,7 @@ import { messageOf } from '../state/workbench.ts'
 import { ConflictView } from './conflict-view.tsx'
 import { sizeText } from './file-kind.ts'
 import { accessTo, type FileState, OpenFile } from './open-file.ts'
+import { shownName } from './shown-name.ts'
 
 type FileView = Extract<View, { kind: 'file' }>
 
@@ -39,8 +40,12 @@ export function FilePane({
   return (
     <div className="file-pane">
       <div className="file-head">
-        <span className="file-path">{path}</span>
-        <a className="button" href={workspaceUrl(sandbox, 'file', { path })} download={path.split('/').pop()}>
+        <span className="file-path">{shownName(path)}</span>
+        <a
+          className="button"
+          href={workspaceUrl(sandbox, 'file', { path })}
+          download={shownName(path.split('/').pop() ?? path)}
+        >
           Download
         </a>
       </div>
@@ -64,7 +69,7 @@ function FileBody({
 }): ReactElement {
   switch (state.is) {
     case 'loading':
-      return <p className="empty">Loading {view.path}…</p>
+      return <p className="empty">Loading {shownName(view.path)}…</p>
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'binary':
@@ -112,7 +117,7 @@ function Picture({
     setUrl(made)
     return () => URL.revokeObjectURL(made)
   }, [bytes, type])
-  return <div className="picture">{url !== undefined && <img src={url} alt={path} />}</div>
+  return <div className="picture">{url !== undefined && <img src={url} alt={shownName(path)} />}</div>
 }
 
 function TextBody({

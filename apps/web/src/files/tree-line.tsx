@@ -1,13 +1,7 @@
-import { printable } from '@sandwire/react'
 import type { CSSProperties, KeyboardEvent, ReactElement } from 'react'
 import { Icon } from '../shell/icon.tsx'
 import type { TreeLine } from './file-tree.ts'
-
-/** A name as it may be shown: what cannot be printed is left out, and what is nothing then still has a place. */
-export function shownName(name: string): string {
-  const text = printable(name)
-  return text === '' ? '(no printable name)' : text
-}
+import { shownName } from './shown-name.ts'
 
 export function depthStyle(depth: number): CSSProperties {
   return { '--depth': depth } as CSSProperties

@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 import type { GitFile } from '../api/git.ts'
-import { shownName } from '../files/tree-line.tsx'
+import { shownName } from '../files/shown-name.ts'
 import { IconButton } from '../shell/icon-button.tsx'
 import { baseName } from '../shell/view-title.ts'
 import { type GitGroups, markOf } from './git-state.ts'

@@ -1,7 +1,7 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { type GitCommit, readDiff, readLog } from '../api/git.ts'
-import { shownName } from '../files/tree-line.tsx'
+import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'

@@ -1,7 +1,7 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { type SearchEnd, searchFiles, type SearchWish } from '../api/search.ts'
-import { shownName } from '../files/tree-line.tsx'
+import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { useParts } from '../state/context.ts'

@@ -1,7 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import { findFiles } from '../api/search.ts'
-import { shownName } from '../files/tree-line.tsx'
+import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'

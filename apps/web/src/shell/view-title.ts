@@ -1,4 +1,5 @@
 import { useStore } from '@sandwire/react'
+import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 
@@ -27,8 +28,8 @@ export function titleOf(
     case 'terminal':
       return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
     case 'file':
-      return baseName(view.path)
+      return shownName(baseName(view.path))
     case 'diff':
-      return `${baseName(view.path)} (changes)`
+      return `${shownName(baseName(view.path))} (changes)`
   }
 }

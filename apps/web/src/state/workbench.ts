@@ -1,4 +1,5 @@
 import { createStore, type Store } from '@sandwire/client'
+import { printable } from '@sandwire/react'
 import { type Person, whoAmI } from '../api/identity.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, type Layout, type MintId } from '../layout/layout.ts'
@@ -30,6 +31,7 @@ const SETTINGS_KEY = 'sandwire.settings'
 const REFRESH_MS = 10_000
 const NOTICE_MS = 8_000
 const MAX_NOTICES = 5
+const MAX_NOTICE_CHARS = 400
 
 /** Everything the page knows, outside of what draws it. */
 export class Workbench {
@@ -109,7 +111,8 @@ export class Workbench {
   }
 
   tell(kind: Notice['kind'], text: string): void {
-    const notice = { id: this.mint(), kind, text }
+    // A server's words may hold the names of files.
+    const notice = { id: this.mint(), kind, text: printable(text, MAX_NOTICE_CHARS) }
     this.#notices.set([...this.#notices.get(), notice].slice(-MAX_NOTICES))
     setTimeout(() => this.dismiss(notice.id), NOTICE_MS)
   }

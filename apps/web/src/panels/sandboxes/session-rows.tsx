@@ -1,6 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { endSession, listSessions, type Session } from '../../api/sessions.ts'
+import { shownName } from '../../files/shown-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon-button.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
@@ -45,13 +46,13 @@ function SessionRow({
   const { workbench } = useParts()
   const [isAsking, setAsking] = useState(false)
   const { id, sandbox, cmd, attachments, access = 'owner' } = session
-  const name = baseName(cmd)
+  const name = shownName(baseName(cmd))
   return (
     <li className="row">
       <button
         type="button"
         className="row-main"
-        title={cmd}
+        title={shownName(cmd)}
         onClick={() => joinSession(workbench, sandbox, id)}
       >
         <span className="row-text">
