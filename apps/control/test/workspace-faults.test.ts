@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { OPEN_MS } from '../src/providers/breaker.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { RawSandbox } from './support/raw-sandbox.ts'
+import { RealSandboxes } from './support/real-sandboxes.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const W = '/api/workspaces/dev'
@@ -142,6 +145,41 @@ describe('a sandbox whose connections break', () => {
     expect(read).toBe('broken')
   })
 })
+
+test(
+  'a real sandboxd that hangs is late, left alone and used again, and leaves nothing half done',
+  async () => {
+    await using sandboxes = new RealSandboxes()
+    await using control = await startControl({ birthplace: sandboxes, alter: hurry })
+    await makeSandbox(control, 'dev')
+    expect((await control.fetch(`${W}/file?path=kept`, { method: 'PUT', body: 'kept' })).status).toBe(200)
+    sandboxes.signal('SIGSTOP')
+    const asked = [
+      control.fetch(`${W}/stat?path=kept`),
+      control.fetch(`${W}/tree?path=.`),
+      control.fetch(`${W}/file?path=kept`),
+      control.fetch(`${W}/file?path=kept`, { method: 'PUT', body: 'lost' }),
+      control.fetch(`${W}/file?path=new`, { method: 'PUT', body: 'lost' }),
+    ]
+    expect(await Promise.all(asked.map(async (each) => codeOf(await each)))).toEqual(
+      Array(asked.length).fill('504 timed_out'),
+    )
+    expect(await codeOf(await control.fetch(`${W}/stat?path=kept`))).toBe('503 workspace_unavailable')
+    expect(await breakersOf(control)).toEqual({ breaker: 'open', open: 1 })
+    sandboxes.signal('SIGCONT')
+    await eventually(async () => (await control.fetch(`${W}/stat?path=kept`)).status === 200, {
+      what: 'it to be tried again',
+      timeoutMs: 5 * OPEN_MS,
+    })
+    expect(await breakersOf(control)).toEqual({ breaker: 'closed', open: 0 })
+    // What nobody waited for any more may have been done, whole, or not at all.
+    const [folder = ''] = sandboxes.folders
+    const left = readdirSync(folder).filter((name) => !['key', 'sock', 'new'].includes(name))
+    expect(left).toEqual(['kept'])
+    expect(['kept', 'lost']).toContain(readFileSync(path.join(folder, 'kept'), 'utf8'))
+  },
+  TIMEOUT_MS,
+)
 
 test('a sandbox that is gone is stopped for whoever asks about its files, and is not started', async () => {
   await using sandboxes = new StandInSandboxes()

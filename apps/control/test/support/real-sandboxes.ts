@@ -50,6 +50,16 @@ export class RealSandboxes implements Birthplace, AsyncDisposable {
     return socket
   }
 
+  /** Sends a signal to the sandboxd of every sandbox. */
+  signal(signal: NodeJS.Signals): void {
+    for (const { child } of this.#places.values()) child.kill(signal)
+  }
+
+  /** Workspaces, which also hold what sandboxd itself needs. */
+  get folders(): readonly string[] {
+    return [...this.#places.values()].map(({ folder }) => folder)
+  }
+
   async stop(id: string): Promise<void> {
     const place = this.#places.get(id)
     this.#places.delete(id)

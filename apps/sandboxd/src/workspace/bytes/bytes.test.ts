@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -62,6 +63,16 @@ test.each([
     expect(await rejectionOf(rest())).toMatchObject({ code: 'file_changed' })
   },
 )
+
+test('gives a file whole whose place another one took', async () => {
+  writeFileSync(file, pattern(SIZE))
+  const chunks = readBytes(open(), { start: 0, end: SIZE })
+  const first = await chunks.next()
+  writeFileSync(`${file}.new`, 'other')
+  renameSync(`${file}.new`, file)
+  const rest = await Array.fromAsync(chunks)
+  expect(Buffer.concat([first.value ?? Buffer.of(), ...rest]).equals(pattern(SIZE))).toBe(true)
+})
 
 test('closes the file when nobody reads on', async () => {
   writeFileSync(file, pattern(SIZE))

@@ -2,8 +2,8 @@ import { close, read } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
 import { statFd } from '../beneath/calls.ts'
-import { readStat, STATX_BYTES } from '../beneath/statx.ts'
-import type { OpenFile } from '../files.ts'
+import { linksOf, readStat, STATX_BYTES } from '../beneath/statx.ts'
+import type { FileStat, OpenFile } from '../files.ts'
 import { systemError } from '../thread/system-error.ts'
 
 /** Large enough that a gigabyte a second is a few thousand steps, small enough that hundreds of readers fit into memory. */
@@ -41,7 +41,7 @@ export async function* readBytes(
       const count = await readAt(fd, buffer, at)
       if (count === 0) throw changed()
       at += count
-      if (at === end && etagNow(fd) !== stat.etag) throw changed()
+      if (at === end && !isStill(fd, stat)) throw changed()
       yield buffer.subarray(0, count)
     }
   } finally {
@@ -53,9 +53,14 @@ function changed(): SandwireError {
   return new SandwireError('file_changed', 'Cannot read the file: it was changed meanwhile')
 }
 
-function etagNow(fd: number): string {
-  const stat = new Uint8Array(STATX_BYTES)
-  return statFd(fd, stat) < 0 ? '' : readStat(stat).etag
+/** Whether a file has the bytes that it had. One that another took the place of has: it lost its name, and nothing else. */
+function isStill(fd: number, before: FileStat): boolean {
+  const bytes = new Uint8Array(STATX_BYTES)
+  if (statFd(fd, bytes) < 0) return false
+  const now = readStat(bytes)
+  const isNameless =
+    linksOf(bytes) === 0 && now.sizeBytes === before.sizeBytes && now.mtimeNs === before.mtimeNs
+  return now.etag === before.etag || isNameless
 }
 
 /** The same as a stream that reads only as fast as it is taken. */

@@ -1,0 +1,60 @@
+import { openRawTcp, type RawTcp } from '@sandwire/testing'
+import type { RunningHost } from './control.ts'
+
+async function send(host: RunningHost, lines: readonly string[]): Promise<RawTcp> {
+  const tcp = await openRawTcp(host)
+  const head = [...lines, `Host: localhost:${host.port}`, `Authorization: ${host.headers.authorization}`]
+  await tcp.write(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n`)
+  return tcp
+}
+
+/** A download that is read when a test says so, and until then held back. */
+export interface RawDownload {
+  readonly status: number
+  /** As long as it says it is. */
+  readonly length: number
+  /** Reads on to the end; how many bytes there were. */
+  readonly rest: () => Promise<number>
+}
+
+export async function openDownload(host: RunningHost, path: string): Promise<RawDownload> {
+  const tcp = await send(host, [`GET ${path} HTTP/1.1`])
+  let seen = Buffer.alloc(0)
+  while (!seen.includes('\r\n\r\n')) {
+    const more = await tcp.read()
+    if (more === undefined) throw new Error('It ended before it began')
+    seen = Buffer.concat([seen, more])
+  }
+  const end = seen.indexOf('\r\n\r\n') + 4
+  const head = seen.toString('latin1', 0, end)
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]),
+    length: Number(/^content-length: (\d+)/im.exec(head)?.[1]),
+    rest: async () => {
+      let bytes = seen.byteLength - end
+      for (let more = await tcp.read(); more !== undefined; more = await tcp.read()) bytes += more.byteLength
+      return bytes
+    },
+  }
+}
+
+/** An upload of which only the beginning is sent. */
+export interface RawUpload {
+  /** Everything that is answered until the connection ends. */
+  readonly answer: () => Promise<string>
+  readonly cut: () => void
+}
+
+export async function openUpload(host: RunningHost, path: string, bytes: Uint8Array): Promise<RawUpload> {
+  const tcp = await send(host, [`PUT ${path} HTTP/1.1`, `Content-Length: ${bytes.byteLength * 100}`])
+  await tcp.write(bytes)
+  return {
+    answer: async () => {
+      let text = ''
+      for (let more = await tcp.read(); more !== undefined; more = await tcp.read())
+        text += Buffer.from(more).toString('latin1')
+      return text
+    },
+    cut: () => tcp.reset(),
+  }
+}

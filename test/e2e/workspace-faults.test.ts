@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { tar } from '@sandwire/protocol'
+import { eventually } from '@sandwire/testing'
+import { readShell } from './support/attached.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { openDownload, openUpload } from './support/raw-transfer.ts'
+
+const MIB = 1024 ** 2
+const WAIT = { timeoutMs: 20_000 }
+/** More than all buffers on the way hold. */
+const LARGE_BYTES = 200 * MIB
+/** Room for a few megabytes beside what a file system needs for itself. */
+const SMALL_DISK_BYTES = 24 * MIB
+setDefaultTimeout(120_000)
+
+/** Others may not look at what sandboxd has open, and have no disk of their own in a sandbox. */
+const isRoot = process.getuid?.() === 0
+
+let door: FrontDoor
+beforeAll(async () => {
+  door = await FrontDoor.open()
+})
+afterAll(() => door[Symbol.asyncDispose]())
+
+const run = (sandbox: string, script: string): Promise<string> => readShell(door.sandbox(sandbox), script)
+
+/** Everything in a workspace, hidden or not, whatever it is. */
+const namesIn = async (sandbox: string): Promise<string[]> =>
+  (await run(sandbox, 'find . -mindepth 1 -not -path "./lost+found*"'))
+    .split('\n')
+    .filter((name) => name !== '')
+    .toSorted()
+
+async function codeOf(response: Response): Promise<string> {
+  const { error } = Object(await response.json())
+  return `${response.status} ${String(Object(error).code)}`
+}
+
+/** Files without a name that sandboxd writes. */
+function writtenBy(id: string): string[] {
+  const listing = Bun.spawnSync(['ls', '-l', `/proc/${door.sandboxd(id)}/fd`]).stdout.toString()
+  return listing.split('\n').filter((line) => line.includes('/#'))
+}
+
+/** A sandbox with a file that is larger than what fits between two ends. */
+async function makeBox(name: string): Promise<string> {
+  const { id } = await door.create(name)
+  await run(name, `truncate -s ${LARGE_BYTES} large`)
+  return id
+}
+
+/** Begins to send a file, and returns when some of it has arrived. */
+async function beginUpload(sandbox: string, id: string, path: string) {
+  const upload = await openUpload(door.host, `/api/workspaces/${sandbox}/${path}`, new Uint8Array(MIB))
+  await eventually(() => writtenBy(id).length > 0, { what: 'the file to be written', ...WAIT })
+  return upload
+}
+
+describe('a file that is on its way', () => {
+  test.each([
+    ['shrinks', 'truncate -s 1000 large'],
+    ['grows', 'printf x >> large'],
+    ['is changed in its place', 'printf x | dd of=large conv=notrunc status=none'],
+  ])('breaks off when it %s: two contents are never one file', async (how, script) => {
+    const name = `file-${how.split(' ')[0]}`
+    await makeBox(name)
+    const download = await openDownload(door.host, `/api/workspaces/${name}/file?path=large`)
+    expect([download.status, download.length]).toEqual([200, LARGE_BYTES])
+    await run(name, script)
+    expect(await download.rest()).toBeLessThan(LARGE_BYTES)
+    await door.destroy(name)
+  })
+
+  test('comes whole when another one took its place', async () => {
+    await makeBox('replaced')
+    const download = await openDownload(door.host, '/api/workspaces/replaced/file?path=large')
+    await run('replaced', 'echo other > other; mv other large')
+    expect(await download.rest()).toBe(LARGE_BYTES)
+    await door.destroy('replaced')
+  })
+
+  test.if(isRoot).each([
+    ['sandboxd dies', (_: string, id: string) => void process.kill(door.sandboxd(id), 'SIGKILL')],
+    [
+      'the sandbox is stopped',
+      async (name: string) => void (await door.fetch(`/api/sandboxes/${name}/stop`, { method: 'POST' })),
+    ],
+  ] as const)('breaks off when %s, and what was sent leaves nothing', async (how, harm) => {
+    const name = how.endsWith('dies') ? 'killed' : 'stopped'
+    const id = await makeBox(name)
+    const w = `/api/workspaces/${name}`
+    const download = await openDownload(door.host, `${w}/file?path=large`)
+    const upload = await beginUpload(name, id, 'file?path=sent')
+    await harm(name, id)
+    expect(await download.rest()).toBeLessThan(LARGE_BYTES)
+    const answer = await upload.answer()
+    expect(answer === '' || /^HTTP\/1\.1 (409|502|503) /.test(answer)).toBe(true)
+    const codes = /^(409 sandbox_stopped|502 sandbox_\w+|503 workspace_unavailable)$/
+    const refused = await door.fetch(`${w}/stat?path=large`)
+    expect(await codeOf(refused)).toMatch(codes)
+    await eventually(
+      async () => (await door.fetch(`/api/sandboxes/${name}/start`, { method: 'POST' })).status === 200,
+      { what: 'it to be started again', ...WAIT },
+    )
+    expect(await namesIn(name)).toEqual(['./large'])
+    await eventually(async () => (await door.fetch(`${w}/stat?path=large`)).status === 200, {
+      what: 'files to be there again',
+      ...WAIT,
+    })
+    await door.destroy(name)
+  })
+
+  test.if(isRoot)('leaves nothing when its sender goes away', async () => {
+    const id = await makeBox('left')
+    for (const path of ['file?path=sent', 'file?path=made/sent&parents=1']) {
+      const upload = await beginUpload('left', id, path)
+      upload.cut()
+      await eventually(() => writtenBy(id).length === 0, { what: 'it to be dropped', ...WAIT })
+    }
+    // The folder was made before anything came; what was to be in it was not.
+    expect(await namesIn('left')).toEqual(['./large', './made'])
+    await door.destroy('left')
+  })
+})
+
+describe.if(isRoot)('a full disk', () => {
+  const W = '/api/workspaces/full'
+  const large = new Uint8Array(2 * SMALL_DISK_BYTES)
+  const UPLOAD = `uploads/${'0f'.repeat(16)}`
+  beforeAll(async () => {
+    await door.create('full', { limits: { diskBytes: SMALL_DISK_BYTES } })
+    // What is left is less than any of the files below.
+    await run('full', `echo kept > kept; head -c ${SMALL_DISK_BYTES / 2} /dev/urandom > half; sync`)
+  })
+  const send = (method: string, path: string, body: BodyInit): Promise<Response> =>
+    door.fetch(path, {
+      ...{ method, body },
+      ...(typeof body === 'string' ? { headers: { 'content-type': 'application/json' } } : {}),
+    })
+  const free = (): Promise<string> => run('full', 'sync; df --output=avail,iavail . | tail -1')
+
+  test.each([
+    ['a new file', 'PUT', `${W}/file?path=new`, large],
+    ['a file in the place of another', 'PUT', `${W}/file?path=kept`, large],
+    ['a copy', 'POST', `${W}/copy`, '{"from":"half","to":"twice"}'],
+    ['an archive', 'PUT', `${W}/archive?path=.`, 'tar'],
+  ] as const)('refuses %s, and leaves nothing of it', async (_, method, path, body) => {
+    const [names, room] = [await namesIn('full'), await free()]
+    const response = await send(method, path, body === 'tar' ? makeTar('packed', large) : body)
+    expect(await codeOf(response)).toBe('507 disk_full')
+    expect(await namesIn('full')).toEqual(names)
+    expect(await run('full', 'cat kept')).toBe('kept\n')
+    await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
+  })
+
+  test('refuses a text of the contract in its words', async () => {
+    await run('full', 'cp half half2 2>/dev/null; sync')
+    const names = await namesIn('full')
+    const body = JSON.stringify({ content: 'x'.repeat(7 * MIB) })
+    const response = await send('PUT', '/api/file?path=text&sandbox=full', body)
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { detail: expect.stringMatching(/^Write failed: .*space/) },
+    ])
+    expect(await namesIn('full')).toEqual(names)
+    await run('full', 'rm -f half2')
+  })
+
+  test('keeps of an upload what has arrived, until it is dropped', async () => {
+    const [names, room] = [await namesIn('full'), await free()]
+    const piece = await send('PUT', `${W}/${UPLOAD}?path=sent&offset=0`, large)
+    expect(await codeOf(piece)).toBe('507 disk_full')
+    const { received } = Object(await (await door.fetch(`${W}/${UPLOAD}?path=sent`)).json())
+    expect(received).toBeLessThan(SMALL_DISK_BYTES)
+    const finish = await send('POST', `${W}/${UPLOAD}`, `{"path":"sent","size":${large.byteLength}}`)
+    expect(finish.status).toBe(409)
+    expect((await door.fetch(`${W}/${UPLOAD}?path=sent`, { method: 'DELETE' })).status).toBe(200)
+    expect(await namesIn('full')).toEqual(names)
+    await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
+  })
+
+  test('takes what fits again', async () => {
+    expect((await send('PUT', `${W}/file?path=fits`, new Uint8Array(MIB))).status).toBe(200)
+    expect(await run('full', 'wc -c < fits')).toBe(`${MIB}\n`)
+  })
+})
+
+/** An archive of one file. */
+function makeTar(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const archive = new tar.TarBuffer()
+  archive.entry({ path, kind: 'file', sizeBytes: bytes.byteLength, mode: 0o644, mtimeNs: '0' })
+  archive.content(bytes)
+  archive.end()
+  return archive.take()
+}
