@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 
 /** A question or a form over the page. Escape and a click beside it close it. */
 export function Dialog({
@@ -12,9 +12,11 @@ export function Dialog({
 }): ReactElement {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  // Closed while it is still in the page, so that the browser gives the keyboard back to who had it.
+  useLayoutEffect(() => {
     const dialog = element.current
-    if (dialog !== null && !dialog.open) dialog.showModal()
+    dialog?.showModal()
+    return () => dialog?.close()
   }, [])
   return (
     <dialog

@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { type ReactElement, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 
 /** One thing that can be picked. */
 export interface Pick {
@@ -31,8 +31,11 @@ export function Picker({
   const listId = useId()
   const [chosen, setChosen] = useState(0)
   const at = Math.min(chosen, Math.max(0, picks.length - 1))
-  useEffect(() => {
-    if (element.current?.open === false) element.current.showModal()
+  // Closed while it is still in the page, so that the browser gives the keyboard back to who had it.
+  useLayoutEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
   }, [])
   useEffect(() => {
     document

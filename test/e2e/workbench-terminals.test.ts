@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually, Random } from '@sandwire/testing'
+import { findBrowserObstacle } from './support/browser.ts'
+import { drawBytes, textOf } from './support/screen.ts'
+import { type Desk, type TerminalView, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle()
+const WAIT = { timeoutMs: 20_000 }
+const PASTE_CHARS = 1024 * 1024
+
+describe.skipIf(obstacle !== undefined)(
+  `a terminal of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    /** The size that programs are told is the one that is drawn. */
+    async function expectTold(terminal: TerminalView): Promise<void> {
+      // What was moved takes a frame to be measured.
+      await eventually(
+        async () => {
+          const told = await terminal.read('stty size')
+          const { drawn } = await terminal.until(() => true)
+          return told === `${drawn[1]} ${drawn[0]}`
+        },
+        { what: 'the size to be told', ...WAIT },
+      )
+    }
+
+    async function expectExact(terminal: TerminalView): Promise<void> {
+      const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
+      const check = async (): Promise<readonly [string, string]> => [
+        await terminal.text(),
+        textOf(await drawBytes(await scene.readOutput(terminal), cols, rows)).join('\n'),
+      ]
+      await eventually(
+        async () => {
+          const [shown, wanted] = await check()
+          return shown === wanted
+        },
+        { what: 'what was written to be shown', ...WAIT },
+      ).catch(() => undefined)
+      const [shown, wanted] = await check()
+      expect(shown.split('\n')).toEqual(wanted.split('\n'))
+    }
+
+    test('shows what is typed, and what comes of it', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.type("printf '%s-%s\\n' one two")
+      expect(await desk.first.text()).toEndWith("> printf '%s-%s\\n' one two")
+      await desk.page.keyboard.press('Enter')
+      await desk.first.waitFor('\none-two\n')
+      await desk.first.type('abcd')
+      for (const key of ['Home', 'Delete', 'End', 'Backspace', 'ArrowLeft'])
+        await desk.page.keyboard.press(key)
+      await desk.first.type('X')
+      await desk.first.waitFor(/> bXc$/)
+      await desk.page.keyboard.press('Control+c')
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
+    test('tells programs its size, as the window, a split and a border make it', async () => {
+      await using desk = await scene.openDesk()
+      await expectTold(desk.first)
+      const wide = await desk.first.facts()
+      await desk.page.setViewportSize({ width: 900, height: 500 })
+      await desk.first.until(({ cols }) => cols !== wide?.cols)
+      await expectTold(desk.first)
+      await desk.page.setViewportSize({ width: 1200, height: 800 })
+      await desk.first.until(({ cols }) => cols === wide?.cols)
+      await desk.button('Split to the right').click()
+      await desk.terminal(1).ready()
+      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
+      const { cols } = await desk.first.until(() => true)
+      const border = desk.page.getByRole('separator', { name: 'Border between panes' })
+      const box = await border.boundingBox()
+      if (box === null) throw new Error('There is no border')
+      await desk.page.mouse.move(box.x + 2, box.y + 100)
+      await desk.page.mouse.down()
+      await desk.page.mouse.move(box.x + 150, box.y + 100, { steps: 8 })
+      await desk.page.mouse.up()
+      const dragged = await desk.first.until((facts) => facts.cols > cols + 10)
+      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
+      await border.focus()
+      await desk.page.keyboard.press('ArrowLeft')
+      await desk.first.until((facts) => facts.cols < dragged.cols)
+      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
+    }, 60_000)
+
+    test('draws a full-screen program, and leaves it with the screen before', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('seq 1 400 | sed "s/^/漢字 🙂 line /" > text; echo before')
+      await desk.first.run('vim -u NONE -c "set number ruler showmode hlsearch" text')
+      await desk.first.waitFor('"text"')
+      await expectExact(desk.first)
+      await desk.first.type('200G0/7\n')
+      await desk.first.type('dwix🙂y')
+      await desk.page.keyboard.press('Escape')
+      await desk.page.keyboard.press('Control+f')
+      await desk.first.waitFor('line 240')
+      await expectExact(desk.first)
+      await desk.first.type(':q!\n')
+      await desk.first.waitFor('before')
+      expect(await desk.first.text()).not.toContain('line 240')
+      await expectExact(desk.first)
+    }, 60_000)
+
+    test('stays usable in a flood, and Ctrl-C stops it', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('seq 1 20000000')
+      await desk.first.waitFor('2000')
+      // Frames go on being drawn while output pours in.
+      await desk.page.evaluate(
+        () =>
+          new Promise<void>((resolve) => {
+            let left = 5
+            const step = (): void => {
+              left -= 1
+              if (left === 0) resolve()
+              else requestAnimationFrame(step)
+            }
+            requestAnimationFrame(step)
+          }),
+      )
+      await desk.page.keyboard.press('Control+c')
+      await desk.first.waitFor(/\^C\n+> ?$/)
+      expect(await desk.first.text()).not.toContain('20000000\n')
+      expect(await desk.first.read('echo alive')).toBe('alive')
+    }, 60_000)
+
+    test('shows and sends emoji, CJK, combining marks and characters that come in pieces', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run(
+        String.raw`printf '漢字かな 한국어 🙂🚀 e\xcc\x81 ñ\xcc\x83 \xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9|\n'; printf '\xf0\x9f'; sleep 0.1; printf '\x99'; sleep 0.1; printf '\x82 \xe6\xbc'; sleep 0.1; printf '\xa2|\n'; printf '\xff\xfe bad|\n'; echo "al""l"`,
+      )
+      await desk.first.waitFor('\nall')
+      await desk.first.waitFor('\n🙂 漢|')
+      await expectExact(desk.first)
+      const typed = 'é漢字🙂e\u0301'
+      await desk.first.run('cat > typed')
+      await desk.page.keyboard.insertText(typed)
+      await desk.page.keyboard.press('Enter')
+      await desk.page.keyboard.press('Control+d')
+      const sum = createHash('sha256').update(`${typed}\n`).digest('hex')
+      expect(await desk.first.read('sha256sum typed')).toStartWith(sum)
+    }, 60_000)
+
+    test('passes a paste of 1 MiB on whole', async () => {
+      await using desk = await scene.openDesk()
+      const random = new Random(11)
+      const text = Array.from({ length: PASTE_CHARS }, () => String.fromCharCode(random.int(33, 127))).join(
+        '',
+      )
+      await desk.first.run(
+        `stty raw -echo; echo re"ady"; head -c ${PASTE_CHARS} | sha256sum; stty sane; echo`,
+      )
+      await desk.first.waitFor('ready')
+      await desk.first.paste(text)
+      await desk.first.waitFor(createHash('sha256').update(text).digest('hex'))
+    }, 60_000)
+
+    test('asks before several lines are pasted where they would run, and only there', async () => {
+      await using desk = await scene.openDesk()
+      const dialog = desk.page.getByRole('dialog')
+      // The shell says that it tells pastes from typing.
+      await desk.first.paste('echo a1\necho b2')
+      await desk.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
+      expect(await dialog.isVisible()).toBe(false)
+      await desk.page.keyboard.press('Control+c')
+      await desk.first.run('cat > pasted')
+      await desk.first.paste('one\ntwo\nthree\n')
+      await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await desk.first.paste('four\nfive\n')
+      await dialog.getByRole('button', { name: 'Paste', exact: true }).click()
+      await desk.first.waitFor('five')
+      await desk.page.keyboard.press('Control+d')
+      expect(await desk.first.read('cat pasted')).toBe('four\nfive')
+    }, 60_000)
+
+    /** Where a text stands on the screen, in pixels of the page. */
+    async function placeOf(desk: Desk, text: string): Promise<{ readonly x: number; readonly y: number }> {
+      const box = await desk.page.locator('.xterm-screen:visible').boundingBox()
+      const { drawn } = await desk.first.until(() => true)
+      if (box === null) throw new Error('There is no screen')
+      const lines = (await desk.first.text()).split('\n').slice(-drawn[1])
+      const row = lines.findLastIndex((line) => line.includes(text))
+      const column = (lines[row] ?? '').indexOf(text)
+      return {
+        x: box.x + ((column + 2.5) * box.width) / drawn[0],
+        y: box.y + ((row + 0.5) * box.height) / drawn[1],
+      }
+    }
+
+    test('copies what is selected, by keys and on selecting', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('clear; echo first-word second_word')
+      await desk.first.waitFor(/word\n> ?$/)
+      const first = await placeOf(desk, 'first-word')
+      await desk.page.mouse.dblclick(first.x, first.y)
+      await desk.page.keyboard.press('Control+Shift+C')
+      await eventually(async () => (await desk.clipboard()) === 'first-word', { what: 'a copy', ...WAIT })
+      await desk.command('Settings')
+      await desk.page.getByRole('checkbox', { name: /Copy what is selected/ }).check()
+      await desk.button('Done').click()
+      const second = await placeOf(desk, 'second_word')
+      await desk.page.mouse.dblclick(second.x, second.y)
+      await eventually(async () => (await desk.clipboard()) === 'second_word', { what: 'a copy', ...WAIT })
+      // The keyboard went back to the terminal.
+      await desk.page.keyboard.type('echo back')
+      await desk.first.waitFor('> echo back')
+    }, 60_000)
+
+    test('opens addresses and files that it shows', async () => {
+      await using desk = await scene.openDesk()
+      await desk.context.route('http://example.invalid/**', (route) => route.fulfill({ body: 'there' }))
+      await desk.first.run('mkdir -p src; printf "one\\ntwo\\n" > src/sample.txt; clear')
+      await desk.first.run('echo http://example.invalid/page and src/sample.txt:2')
+      await desk.first.waitFor('\nhttp')
+      const address = await placeOf(desk, 'http://')
+      await desk.page.mouse.move(address.x, address.y)
+      const [opened] = await Promise.all([
+        desk.context.waitForEvent('page'),
+        desk.page
+          .locator('.xterm-cursor-pointer')
+          .waitFor()
+          .then(() => desk.page.mouse.click(address.x, address.y)),
+      ])
+      expect(opened.url()).toBe('http://example.invalid/page')
+      await opened.close()
+      const file = await placeOf(desk, 'src/sample.txt')
+      await desk.page.mouse.move(file.x, file.y)
+      await desk.page.locator('.xterm-cursor-pointer').waitFor()
+      await desk.page.keyboard.down('Control')
+      await desk.page.mouse.click(file.x, file.y)
+      await desk.page.keyboard.up('Control')
+      await desk.page.getByRole('tab', { name: 'sample.txt' }).waitFor()
+      await desk.page.locator('.cm-content', { hasText: 'two' }).waitFor()
+    }, 60_000)
+  },
+)
