@@ -1,0 +1,307 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { findBrowserObstacle } from './support/browser.ts'
+import { PageWitness, Stranger } from './support/page-witness.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const TIMEOUT_MS = 120_000
+const ESC = '\u001b'
+const BEL = '\u0007'
+const ST = `${ESC}\\`
+/** What an attacker would have typed into the shell. */
+const MARK = 'touch pwned'
+
+/** Questions whose answers would hold the attacker's words, or the person's. */
+const VECTORS: Readonly<Record<string, string>> = {
+  title: `${ESC}]0;${MARK}${BEL}${ESC}[21t`,
+  iconTitle: `${ESC}]1;${MARK}${BEL}${ESC}[20t`,
+  titleStack: `${ESC}]2;\n${MARK}\n${BEL}${ESC}[22;0t${ESC}[23;0t${ESC}[21t`,
+  setting: `${ESC}P$q;${MARK}${ST}`,
+  capability: `${ESC}P+q666f6f;\n${MARK};aa\n${ST}`,
+  font: `${ESC}]50;${MARK}${BEL}${ESC}]50;?${BEL}`,
+  colour: `${ESC}]4;0;${MARK}${BEL}${ESC}]4;0;?${BEL}`,
+  version: `${ESC}[>q`,
+  answerback: `\u0005`,
+  kind: `${ESC}[c`,
+  checksum: `${ESC}[1;1;1;1;80;1*y`,
+  clipboardRead: `${ESC}]52;c;?${BEL}`,
+  clipboardWrite: `${ESC}]52;c;${btoa(MARK)}${BEL}${ESC}]52;c;?${BEL}`,
+  macro: `${ESC}P1;0;1!z${Buffer.from(MARK).toString('hex')}${ST}${ESC}[1*z`,
+  keys: `${ESC}P1;1|17/${Buffer.from(MARK).toString('hex')}${ST}`,
+}
+
+describe.skipIf(obstacle !== undefined)(
+  `what comes out of a sandbox, in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    let desk: Desk
+    let witness: PageWitness
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+      desk = await scene.openDesk()
+      witness = await PageWitness.watch(desk.context, desk.page)
+      await desk.page.reload()
+      await desk.first.until(({ status }) => status === 'attached')
+    }, TIMEOUT_MS)
+    afterAll(async () => {
+      await desk[Symbol.asyncDispose]()
+      await scene[Symbol.asyncDispose]()
+    })
+
+    /** Puts a file into the sandbox, whatever is in it and whatever it is called. */
+    async function put(name: string, content: string | Uint8Array): Promise<void> {
+      const [encodedName, encoded] = [name, content].map((part) => Buffer.from(part).toString('base64'))
+      await desk.first.run(`base64 -d <<< '${encoded}' > "$(base64 -d <<< '${encodedName}')"; clear`)
+      await desk.first.waitFor(/^> ?$/)
+    }
+
+    const toTerminal = (): Promise<void> => desk.page.getByRole('tab').first().click()
+    const openPanel = async (name: string): Promise<void> => {
+      const button = desk.page
+        .getByRole('navigation', { name: 'Panels' })
+        .getByRole('button', { name, exact: true })
+      if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click()
+    }
+    const pwned = (): Promise<unknown> => desk.page.evaluate(() => Reflect.get(globalThis, 'pwned'))
+
+    test(
+      'no sequence makes the terminal send what the output says (threat T23)',
+      async () => {
+        await put('vectors', Object.values(VECTORS).join(''))
+        // What is sent back is no command while it is read, but kept.
+        await desk.first.run(
+          'stty raw -echo; cat vectors; timeout --foreground 2 cat > answers; stty sane; echo; echo all "kept"',
+        )
+        await desk.first.waitFor('all kept')
+        await put('nothing', '')
+        const answers = await desk.first.read('base64 -w0 answers')
+        const sent = Buffer.from(answers.replaceAll(/\s/g, ''), 'base64').toString('latin1')
+        // Something is answered, so this would see it: what kind of terminal it is.
+        expect(sent).toContain(`${ESC}[?1;2c`)
+        expect(sent).not.toContain('touch')
+        expect(sent).not.toContain('pwned')
+        expect(sent).not.toMatch(new RegExp(`${ESC}\\\\][lL]`))
+        expect(sent).not.toContain(`${ESC}]52`)
+        // At a prompt, nothing runs either.
+        await desk.first.run('cat vectors; echo')
+        await desk.first.run('clear')
+        expect(await desk.first.read('ls pwned 2>&1')).toContain('No such file')
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'a sequence that never ends costs nothing but its bytes (threat T23)',
+      async () => {
+        await desk.first.run(
+          `printf '\\033]0;'; head -c 32M /dev/zero | tr '\\0' a; printf '\\033\\\\'; echo still "here"`,
+        )
+        await desk.first.waitFor('still here')
+        expect((await desk.page.title()).length).toBeLessThan(200)
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'the clipboard changes only by who allowed it (threat T23)',
+      async () => {
+        const write = (text: string): Promise<void> =>
+          desk.page.evaluate((own) => navigator.clipboard.writeText(own), text)
+        const print = async (text: string): Promise<void> => {
+          await desk.first.run(`printf '\\033]52;c;${btoa(text)}\\007'; echo prin"ted" ${text.length}`)
+          await desk.first.waitFor(`printed ${text.length}`)
+        }
+        await write('mine')
+        await print('from the program')
+        expect(await desk.clipboard()).toBe('mine')
+        await desk.page.evaluate(() => {
+          const settings: unknown = JSON.parse(localStorage.getItem('sandwire.settings') ?? '{}')
+          localStorage.setItem(
+            'sandwire.settings',
+            JSON.stringify({ ...Object(settings), allowsClipboardWrite: true }),
+          )
+        })
+        await desk.page.reload()
+        await desk.first.until(({ status }) => status === 'attached')
+        await print('allowed by now')
+        await eventually(async () => (await desk.clipboard()) === 'allowed by now', {
+          what: 'the clipboard to be written',
+        })
+        await desk.page.evaluate(() => localStorage.removeItem('sandwire.settings'))
+        await desk.page.reload()
+        await desk.first.until(({ status }) => status === 'attached')
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'a link is opened only if it is of the web, and without a way back (threat T23)',
+      async () => {
+        await using elsewhere = new Stranger()
+        const links = {
+          'javascript:globalThis.pwned=1': false,
+          'data:text/html,<script>opener.pwned=1</script>': false,
+          'file:///etc/passwd': false,
+          'blob:nothing': false,
+          [`${elsewhere.origin}/good`]: true,
+        }
+        const printed = Object.keys(links)
+          .map(
+            (address, at) => `\\033]8;;${address}\\033\\\\link-${at}${'-'.repeat(20)}\\033]8;;\\033\\\\\\n`,
+          )
+          .join('')
+        await desk.first.run(`clear; printf '${printed}'`)
+        await desk.first.waitFor(`link-${Object.keys(links).length - 1}`)
+        // Chromium refuses some of these by itself; they are not to be asked of it either.
+        await desk.page.evaluate(() => {
+          const wished: unknown[] = []
+          const openWindow = window.open.bind(window)
+          Object.assign(globalThis, { wished })
+          window.open = (...args) => {
+            wished.push(args)
+            return openWindow(...args)
+          }
+        })
+        const screen = desk.first.element.locator('.xterm-screen')
+        const box = await screen.boundingBox()
+        const { rows } = await desk.first.until(() => true)
+        const lines = (await desk.first.text()).split('\n')
+        for (const at of Object.keys(links).keys()) {
+          const row = lines.findIndex((line) => line.startsWith(`link-${at}-`))
+          const y = ((row + 0.5) * (box?.height ?? 0)) / rows
+          await screen.hover({ position: { x: 40, y } })
+          await screen.click({ position: { x: 40, y } })
+          await screen.click({ position: { x: 40, y }, modifiers: ['Control'] })
+        }
+        const popup = await eventually(() => witness.opened[0], { what: 'the good link to open' })
+        await popup.waitForURL(`${elsewhere.origin}/good`)
+        expect(await popup.evaluate(() => [window.opener === null, document.referrer])).toEqual([true, ''])
+        const wished = await desk.page.evaluate(() => Reflect.get(globalThis, 'wished') as unknown[][])
+        for (const wish of wished)
+          expect(wish).toEqual([`${elsewhere.origin}/good`, '_blank', expect.stringContaining('noopener')])
+        for (const opened of witness.opened) expect(opened.url()).toBe(`${elsewhere.origin}/good`)
+        expect(await pwned()).toBeUndefined()
+        for (const opened of witness.opened.splice(0)) await opened.close()
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'names and contents of files run nothing and reach nobody (threat T25)',
+      async () => {
+        await using elsewhere = new Stranger()
+        const other = elsewhere.origin
+        const before = witness.asked.length
+        const run = 'globalThis.pwned=1;parent.pwned=1'
+        const name = `"><img src=x onerror=${run.replaceAll(';', '')}>.md`
+        const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="${run}" width="50" height="50"><script>${run}</script><image href="${other}/i.png"/><rect width="9" height="9"/></svg>`
+        const files: Readonly<Record<string, string | Uint8Array>> = {
+          [name]: `[x](javascript:${run}) <img src=x onerror="${run}"> ![p](${other}/p.png)`,
+          'page.html': `<script>${run}</script><img src="${other}/x.png" onerror="${run}">`,
+          'picture.svg': svg,
+          'picture.png': svg,
+          // Not UTF-8, so it is shown as a picture and not as text.
+          'latin.svg': Buffer.from(
+            `<?xml version="1.0" encoding="ISO-8859-1"?>${svg}<!-- \u00e9 -->`,
+            'latin1',
+          ),
+        }
+        for (const [file, content] of Object.entries(files)) await put(file, content)
+        const { page } = desk
+        await openPanel('Files')
+        for (const file of Object.keys(files)) {
+          await page.getByRole('treeitem', { name: file }).click()
+          await page.locator('.file-pane:visible').waitFor()
+          await page.locator('.cm-content:visible, .picture img:visible').first().waitFor()
+        }
+        const address = await page.locator('.picture img:visible').getAttribute('src')
+        // As somebody opens the picture by itself: a document of our origin, and of our policy.
+        expect(address).toStartWith('blob:')
+        await page.evaluate((url) => void window.open(url ?? ''), address)
+        const alone = await eventually(() => witness.opened[0], { what: 'the picture to open' })
+        await alone.waitForLoadState()
+        expect(
+          await alone.evaluate(() => [document.documentElement.tagName, Reflect.get(globalThis, 'pwned')]),
+        ).toEqual(['svg', undefined])
+        await alone.close()
+        witness.opened.length = 0
+        expect(await pwned()).toBeUndefined()
+        expect(elsewhere.asked).toEqual([])
+        const hosts = witness.asked.slice(before).filter((url) => url.startsWith('http'))
+        expect(new Set(hosts.map((url) => new URL(url).origin))).toEqual(new Set([scene.origin]))
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'a file that is opened by its address is a download and no page (threat T25)',
+      async () => {
+        await toTerminal()
+        const [sandbox = ''] = (await desk.first.session()).split('.')
+        for (const file of ['page.html', 'picture.svg']) {
+          const answer = await scene.host.fetch(`/api/workspaces/${sandbox}/file?path=${file}`)
+          expect(answer.status).toBe(200)
+          expect(answer.headers.get('content-type')).toBe('application/octet-stream')
+          expect(answer.headers.get('content-disposition')).toStartWith('attachment')
+          expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+          await answer.body?.cancel()
+        }
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
+      'nothing but what can be printed stands outside the terminal (threat T24)',
+      async () => {
+        const { page } = desk
+        const bent = '\u202egpj.exe'
+        const escape = `${ESC}]0;x${BEL}\u009b31m`
+        await toTerminal()
+        await desk.first.run('clear')
+        await put(`a${bent}`, 'bent')
+        await put(`b${escape}`, 'escaped')
+        await desk.first.run(
+          `git init -q . 2>/dev/null; git config user.email a@b.c; git config user.name "$(printf 'A\\342\\200\\256B')"; ` +
+            `git checkout -qb "$(printf 'br\\342\\200\\256anch')"; git commit -qm "$(printf 'm\\342\\200\\256essage')" --allow-empty; ` +
+            `printf '\\033]0;t\\342\\200\\256itle\\007'; echo all "set"`,
+        )
+        await desk.first.waitFor('all set')
+        const strays = (): Promise<readonly string[]> =>
+          page.evaluate(() => {
+            const isStray = (text: string): boolean => /[^\P{C}\n\t]|[\u2028\u2029]/u.test(text)
+            const found = [document.title].filter(isStray)
+            const walker = document.createTreeWalker(document.body)
+            for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+              const element = node instanceof Element ? node : node.parentElement
+              // What a program prints, and what is in a file, is shown as it is.
+              if (element?.closest('.xterm, .cm-editor') !== null) continue
+              if (node instanceof Text && isStray(node.data)) found.push(node.data)
+              if (node instanceof Element)
+                for (const { name, value } of Array.from(node.attributes))
+                  if (isStray(value)) found.push(`${name}=${value}`)
+            }
+            return found
+          })
+        await openPanel('Files')
+        for (const file of ['agpj.exe', 'b]0;x31m']) {
+          await page.getByRole('treeitem', { name: file }).click()
+          await page.locator('.cm-content:visible').waitFor()
+          expect(await strays()).toEqual([])
+        }
+        await openPanel('Search')
+        await page.getByLabel('Search in files').fill('bent')
+        await page.locator('.found-line').first().waitFor()
+        expect(await strays()).toEqual([])
+        await openPanel('Git')
+        await page.getByText('branch').first().waitFor()
+        expect(await strays()).toEqual([])
+        await desk.command('Open a file')
+        await page.getByRole('combobox').fill('gpj')
+        await page.getByRole('option').first().waitFor()
+        expect(await strays()).toEqual([])
+      },
+      TIMEOUT_MS,
+    )
+  },
+)
