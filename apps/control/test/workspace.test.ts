@@ -301,6 +301,20 @@ describe('an answer about files', () => {
     expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('502 sandbox_unreachable')
   })
 
+  test('of a file that is larger than what is passed on at once says so, and a part of it comes (threat T15)', async () => {
+    const size = String(8 * 1024 ** 4)
+    answer = ({ headers }) =>
+      headers.has('range')
+        ? new Response('ab', { status: 206, headers: { ...BYTES, 'content-range': `bytes 0-1/${size}` } })
+        : new Response(
+            endless('x', () => undefined),
+            { headers: { ...BYTES, 'sandwire-size': size } },
+          )
+    expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('413 file_too_large')
+    const part = await send('GET', `${W}/file?path=a`, { headers: { range: 'bytes=0-1' } })
+    expect([part.status, await part.text()]).toEqual([206, 'ab'])
+  })
+
   test('that leads elsewhere, is of another type, packed or too large is a broken sandbox (threat T22)', async () => {
     for (const bad of [
       () => Response.json({}, { status: 302, headers: { location: 'http://evil.example' } }),

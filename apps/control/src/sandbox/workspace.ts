@@ -45,6 +45,13 @@ interface Answered {
   readonly transfer: Transfer
 }
 
+function tooLarge(maxBytes: number): SandwireError {
+  return new SandwireError(
+    'file_too_large',
+    `Cannot read the file at once: it has more than ${maxBytes} bytes; ask for a range`,
+  )
+}
+
 function isUnreachable(error: unknown): boolean {
   return error instanceof SandwireError && error.code === 'sandbox_unreachable'
 }
@@ -187,7 +194,8 @@ export class SandboxWorkspace {
     const isPlain = typeOf(headers) === answer.type && !headers.has('content-encoding')
     if (hasBody && !(isWhole && isPlain)) {
       await body?.cancel()
-      throw broken()
+      const isLarge = !answer.hasEnd && isPlain && length !== undefined && length > answer.maxBytes
+      throw isLarge ? tooLarge(answer.maxBytes) : broken()
     }
     const passed = new Headers(answerHeaders(headers))
     if (!hasBody) {

@@ -1,0 +1,116 @@
+/** A request that carries something hostile. */
+export interface Ask {
+  readonly method: string
+  readonly path: string
+  readonly body?: string | Uint8Array<ArrayBuffer>
+}
+
+const W = '/api/workspaces/local'
+const ID = 'ab'.repeat(16)
+
+/** One way to put an input into a request. */
+export interface Verb {
+  /** As the OpenAPI document calls it. */
+  readonly route: string
+  /** A path, or a word that means something to git or ripgrep. */
+  readonly takes: 'path' | 'word' | 'nothing'
+  /** Percent-encoded. */
+  readonly query?: (encoded: string) => Ask
+  readonly json?: (text: string) => Ask
+}
+
+const NEWER = '/api/workspaces/{sandbox}'
+
+function inQuery(method: string, tail: string, name: string, more = '', body?: string): Verb {
+  const takes = ['path', 'after', 'repo'].includes(name) ? 'path' : 'word'
+  const base = tail.startsWith('/') ? tail : `${W}/${tail}`
+  return {
+    route: `${method} ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
+    takes,
+    query: (encoded) => ({
+      ...{ method, path: `${base}?${more}${name}=${encoded}` },
+      ...(body === undefined ? {} : { body }),
+    }),
+  }
+}
+
+function inJson(tail: string, takes: Verb['takes'], toBody: (text: string) => object): Verb {
+  const path = tail.startsWith('/') ? tail : `${W}/${tail}`
+  return {
+    route: `POST ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
+    takes,
+    json: (text) => ({ method: 'POST', path, body: JSON.stringify(toBody(text)) }),
+  }
+}
+
+let made = 0
+/** A name that nothing has yet. */
+const fresh = (): string => `made-${(made += 1)}`
+
+const FILES: readonly Verb[] = [
+  ...['tree', 'stat', 'file', 'archive', 'watch'].map((tail) => inQuery('GET', tail, 'path')),
+  inQuery('GET', 'tree', 'after'),
+  inQuery('GET', 'archive', 'after', 'path=plain&'),
+  inQuery('PUT', 'file', 'path', '', 'x'),
+  inQuery('PUT', 'file', 'path', 'parents=1&', 'x'),
+  inQuery('DELETE', 'file', 'path'),
+  inQuery('DELETE', 'file', 'path', 'recursive=1&'),
+  inJson('mkdir', 'path', (path) => ({ path, parents: true })),
+  inJson('rename', 'path', (from) => ({ from, to: fresh() })),
+  inJson('rename', 'path', (to) => ({ from: 'plain/f', to, replace: true })),
+  inJson('copy', 'path', (from) => ({ from, to: fresh() })),
+  inJson('copy', 'path', (to) => ({ from: 'plain/f', to, replace: true })),
+  inQuery('PUT', `uploads/${ID}`, 'path', 'offset=0&', 'x'),
+  inQuery('GET', `uploads/${ID}`, 'path'),
+  inJson(`uploads/${ID}`, 'path', (path) => ({ path, size: 1 })),
+  inQuery('DELETE', `uploads/${ID}`, 'path'),
+  inQuery('PUT', 'archive', 'path', '', ''),
+]
+
+const SEARCHES: readonly Verb[] = [
+  inQuery('GET', 'find', 'path', 'q=secret&'),
+  inQuery('GET', 'find', 'q'),
+  inQuery('GET', 'search', 'path', 'q=needle&hidden=1&ignored=1&'),
+  inQuery('GET', 'search', 'q', 'hidden=1&ignored=1&'),
+  inQuery('GET', 'search', 'q', 'regex=1&'),
+  inQuery('GET', 'search', 'glob', 'q=needle&'),
+]
+
+const GIT: readonly Verb[] = [
+  ...['status', 'diff', 'log', 'branches'].map((tail) => inQuery('GET', `git/${tail}`, 'repo')),
+  ...['diff', 'show', 'log'].map((tail) => inQuery('GET', `git/${tail}`, 'path')),
+  inQuery('GET', 'git/diff', 'from'),
+  inQuery('GET', 'git/diff', 'to', 'from=HEAD&'),
+  inQuery('GET', 'git/show', 'ref', 'path=plain/f&'),
+  inQuery('GET', 'git/log', 'ref'),
+  ...['stage', 'unstage', 'discard'].flatMap((tail) => [
+    inJson(`git/${tail}`, 'path', (path) => ({ paths: [path] })),
+    inJson(`git/${tail}`, 'word', (word) => ({ paths: [word] })),
+    inJson(`git/${tail}`, 'path', (repo) => ({ repo, paths: ['plain/f'] })),
+  ]),
+  inJson('git/commit', 'word', (message) => ({ message, amend: true })),
+  inJson('git/commit', 'word', (name) => ({ message: 'm', author: { name, email: name }, amend: true })),
+]
+
+const CONTRACT: readonly Verb[] = [
+  // What is planted in the repository is hostile enough.
+  {
+    route: 'GET /api/git/status',
+    takes: 'nothing',
+    query: () => ({ method: 'GET', path: '/api/git/status' }),
+  },
+  ...['/api/tree', '/api/file', '/api/git/diff', '/api/git/show'].map((route) =>
+    inQuery('GET', route, 'path'),
+  ),
+  inQuery('GET', '/api/search', 'path', 'q=*&'),
+  inQuery('GET', '/api/search', 'q'),
+  inQuery('PUT', '/api/file', 'path', '', '{"content":"x"}'),
+  inQuery('DELETE', '/api/file', 'path'),
+  inJson('/api/file/rename', 'path', (old_path) => ({ old_path, new_path: fresh() })),
+  inJson('/api/file/rename', 'path', (new_path) => ({ old_path: 'plain/f', new_path })),
+  inJson('/api/file/move', 'path', (src_path) => ({ src_path, dest_dir: 'plain' })),
+  inJson('/api/file/move', 'path', (dest_dir) => ({ src_path: 'plain/f', dest_dir })),
+]
+
+/** Every way into a workspace that takes something. */
+export const VERBS: readonly Verb[] = [...FILES, ...SEARCHES, ...GIT, ...CONTRACT]
