@@ -12,6 +12,7 @@ import {
   openTab,
   renameTab,
   reveal,
+  shiftTab,
   splitView,
   stepPane,
   stepTab,
@@ -95,6 +96,19 @@ test('a tab is moved', () => {
   expect(order(1)).toEqual([1, 0, 2])
   expect(order(99)).toEqual([1, 2, 0])
   expect(order(-1)).toEqual([0, 1, 2])
+})
+
+test('the active tab is moved by places, not beyond the ends', () => {
+  const { layout, ids } = withTabs(3)
+  const order = (by: number) =>
+    shiftTab({ ...layout, active: ids[1] }, by).tabs.map(({ id }) => ids.indexOf(id))
+  expect([order(-1), order(1), order(-5), order(5)]).toEqual([
+    [1, 0, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [0, 2, 1],
+  ])
+  expect(shiftTab({ ...layout, active: undefined }, 1).tabs).toEqual(layout.tabs)
 })
 
 test('what is not there changes nothing', () => {

@@ -164,6 +164,13 @@ export function moveTab(layout: Layout, id: string, to: number): Layout {
   return { ...layout, tabs: [...rest.slice(0, at), tab, ...rest.slice(at)] }
 }
 
+/** Moves the active tab by so many places. */
+export function shiftTab(layout: Layout, by: number): Layout {
+  const { tabs, active } = layout
+  const at = tabs.findIndex(({ id }) => id === active)
+  return active === undefined ? layout : moveTab(layout, active, at + by)
+}
+
 export function resizePanes(layout: Layout, tab: string, split: string, share: number): Layout {
   return changeTab(layout, tab, (old) => ({ ...old, panes: resizeSplit(old.panes, split, share) }))
 }

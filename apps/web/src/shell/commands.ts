@@ -1,4 +1,4 @@
-import { activeTab, closeView, stepPane, stepTab } from '../layout/layout.ts'
+import { activeTab, closeView, shiftTab, stepPane, stepTab } from '../layout/layout.ts'
 import type { Parts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
@@ -76,6 +76,21 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
       title: 'Previous tab',
       keys: 'Ctrl+Shift+ArrowUp',
       run: () => workbench.changeLayout((layout) => stepTab(layout, -1)),
+    },
+    {
+      id: 'tab.rename',
+      title: 'Rename this tab',
+      run: () => workbench.startRename(workbench.layout.get().active),
+    },
+    {
+      id: 'tab.left',
+      title: 'Move this tab to the left',
+      run: () => workbench.changeLayout((layout) => shiftTab(layout, -1)),
+    },
+    {
+      id: 'tab.right',
+      title: 'Move this tab to the right',
+      run: () => workbench.changeLayout((layout) => shiftTab(layout, 1)),
     },
     {
       id: 'terminal.copy',

@@ -8,12 +8,15 @@ export function IconButton({
   onClick,
   isPressed,
   isDisabled = false,
+  isMouseOnly = false,
 }: {
   readonly icon: IconName
   readonly label: string
   readonly onClick: () => void
   readonly isPressed?: boolean
   readonly isDisabled?: boolean
+  /** The keyboard has another way to it. */
+  readonly isMouseOnly?: boolean
 }): ReactElement {
   return (
     <button
@@ -23,6 +26,7 @@ export function IconButton({
       aria-label={label}
       aria-pressed={isPressed}
       disabled={isDisabled}
+      tabIndex={isMouseOnly ? -1 : undefined}
       onClick={(event) => {
         event.stopPropagation()
         onClick()

@@ -1,6 +1,6 @@
 import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useState } from 'react'
+import { type KeyboardEvent as ReactKeyboardEvent, type ReactElement } from 'react'
 import {
   activateTab,
   closeTab,
@@ -28,6 +28,37 @@ function TabName({ tab, view }: { readonly tab: Tab; readonly view: View | undef
   return <span className="tab-name">{tab.name ?? titleOf(view, state?.title, sandboxName)}</span>
 }
 
+/** Goes to a tab by keys; it opens with Enter, as opening gives the keyboard to what is in it. */
+function focusTab(from: HTMLElement, at: number): void {
+  from.closest('[role=tablist]')?.querySelectorAll<HTMLElement>('[role=tab]').item(at)?.focus()
+}
+
+function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
+  const { workbench, terminals } = useParts()
+  const rename = (name: string): void => workbench.changeLayout((layout) => renameTab(layout, tab.id, name))
+  const end = (): void => {
+    workbench.startRename(undefined)
+    terminals.focusActive()
+  }
+  return (
+    <input
+      className="tab-rename"
+      aria-label="Name of the tab"
+      defaultValue={tab.name ?? ''}
+      autoFocus
+      onBlur={(event) => {
+        if (workbench.renaming.get() !== tab.id) return
+        rename(event.target.value)
+        workbench.startRename(undefined)
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') rename(event.currentTarget.value)
+        if (event.key === 'Enter' || event.key === 'Escape') end()
+      }}
+    />
+  )
+}
+
 function TabButton({
   tab,
   at,
@@ -38,17 +69,21 @@ function TabButton({
   readonly layout: Layout
 }): ReactElement {
   const { workbench } = useParts()
-  const [isRenaming, setRenaming] = useState(false)
+  const isRenaming = useStore(workbench.renaming) === tab.id
   const view = layout.views[tab.focus]
   const panes = leavesOf(tab.panes).length
+  const isActive = layout.active === tab.id
   const change = workbench.changeLayout.bind(workbench)
-  const rename = (name: string): void => {
-    setRenaming(false)
-    change((old) => renameTab(old, tab.id, name))
+  const close = (): void => change((old) => closeTab(old, tab.id))
+  const onKey = ({ key, currentTarget }: ReactKeyboardEvent<HTMLElement>): void => {
+    if (key === 'Delete') close()
+    if (key === 'F2') workbench.startRename(tab.id)
+    if (key === 'ArrowLeft') focusTab(currentTarget, at - 1)
+    if (key === 'ArrowRight') focusTab(currentTarget, at + 1)
   }
   return (
     <div
-      className={`tab ${layout.active === tab.id ? 'active' : ''}`}
+      className={`tab ${isActive ? 'active' : ''}`}
       draggable={!isRenaming}
       onDragStart={(event) => event.dataTransfer.setData('application/x-sandwire-tab', tab.id)}
       onDragOver={(event) => {
@@ -59,36 +94,31 @@ function TabButton({
         if (moved !== '') change((old) => moveTab(old, moved, at))
       }}
       onAuxClick={(event) => {
-        if (event.button === 1) change((old) => closeTab(old, tab.id))
+        if (event.button === 1) close()
       }}
     >
       {isRenaming ? (
-        <input
-          className="tab-rename"
-          aria-label="Name of the tab"
-          defaultValue={tab.name ?? ''}
-          autoFocus
-          onBlur={(event) => rename(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter') rename(event.currentTarget.value)
-            if (event.key === 'Escape') setRenaming(false)
-          }}
-        />
+        <TabRename tab={tab} />
       ) : (
         <button
           type="button"
           role="tab"
-          aria-selected={layout.active === tab.id}
+          aria-selected={isActive}
+          tabIndex={isActive ? 0 : -1}
           className="tab-label"
           onClick={() => change((old) => activateTab(old, tab.id))}
-          onDoubleClick={() => setRenaming(true)}
+          onDoubleClick={() => workbench.startRename(tab.id)}
+          onKeyDown={onKey}
         >
           <Icon name={view === undefined ? 'terminal' : ICONS[view.kind]} />
           <TabName tab={tab} view={view} />
           {panes > 1 && <span className="tab-count">{panes}</span>}
         </button>
       )}
-      <IconButton icon="close" label="Close tab" onClick={() => change((old) => closeTab(old, tab.id))} />
+      {/* In a list of tabs only tabs may be named: by keys it is Delete on the tab. */}
+      <span aria-hidden="true">
+        <IconButton icon="close" label="Close tab" isMouseOnly onClick={close} />
+      </span>
     </div>
   )
 }

@@ -42,6 +42,7 @@ export class Workbench {
   readonly #settings
   readonly #panel = createStore<string | undefined>('sandboxes')
   readonly #overlay = createStore<Overlay | undefined>(undefined)
+  readonly #renaming = createStore<string | undefined>(undefined)
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
 
@@ -77,6 +78,11 @@ export class Workbench {
     return this.#overlay
   }
 
+  /** The tab that is being given a name. */
+  get renaming(): Store<string | undefined> {
+    return this.#renaming
+  }
+
   /** Id of the sandbox whose files, git and search are shown. */
   get current(): Store<string | undefined> {
     return this.#current
@@ -104,6 +110,10 @@ export class Workbench {
 
   showOverlay(overlay: Overlay | undefined): void {
     this.#overlay.set(overlay)
+  }
+
+  startRename(tab: string | undefined): void {
+    this.#renaming.set(tab)
   }
 
   choose(sandbox: string | undefined): void {

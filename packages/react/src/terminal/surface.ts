@@ -104,6 +104,7 @@ export class Surface implements Canvas {
     terminal.onTitleChange(events.onTitle)
     terminal.onBell(events.onBell)
     terminal.onSelectionChange(events.onSelect)
+    this.#onFit = events.onFit
     this.#observer = new ResizeObserver(events.onFit)
     this.#onPaste = (event) => {
       event.preventDefault()
@@ -113,6 +114,7 @@ export class Surface implements Canvas {
   }
 
   readonly #onPaste: (event: ClipboardEvent) => void
+  readonly #onFit: () => void
 
   mount(element: HTMLElement): void {
     this.#element?.removeEventListener('paste', this.#onPaste, true)
@@ -174,6 +176,8 @@ export class Surface implements Canvas {
 
   setLook(look: Partial<Look>): void {
     Object.assign(this.#terminal.options, toOptions(look))
+    // Another font fills the same element with another number of cells.
+    this.#onFit()
   }
 
   /** Decides first about keys; true: the terminal does not see them. */
