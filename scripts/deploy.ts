@@ -76,8 +76,9 @@ function checkBuild(engine: string | undefined): void {
 
 /** wrangler looks for the files even when it uploads nothing. */
 async function buildWorkbench({ configuration }: Deployment): Promise<void> {
-  const { files, bytes } = await fillAssets(root, configuration.assets.directory)
-  console.log(`ok  workbench, ${files} files of ${Math.ceil(bytes / 1024)} KiB`)
+  const { files, bytes, firstBytes } = await fillAssets(root, configuration.assets.directory)
+  const [all, first] = [bytes, firstBytes].map((count) => `${Math.ceil(count / 1024)} KiB`)
+  console.log(`ok  workbench, ${files} files of ${all}, ${first} compressed before there is a prompt`)
 }
 
 async function rehearse(): Promise<void> {

@@ -292,6 +292,28 @@ describe.skipIf(obstacle !== undefined)(
       TIMEOUT_MS,
     )
 
+    test(
+      'is at a prompt after less than 300 KiB, compressed, and loads the editor when there is a file to edit',
+      async () => {
+        const { desk, witness } = await openWatched()
+        await using _ = desk
+        const loaded = async (): Promise<number> => {
+          const files = new Set(witness.asked.filter((url) => new URL(url).pathname.startsWith('/assets/')))
+          const bodies = await Promise.all([...files].map(async (url) => (await fetch(url)).bytes()))
+          return bodies.reduce((sum, body) => sum + Bun.gzipSync(body).byteLength, 0)
+        }
+        const atPrompt = await loaded()
+        expect(atPrompt).toBeGreaterThan(50 * 1024)
+        expect(atPrompt).toBeLessThanOrEqual(300 * 1024)
+        await desk.first.run('echo text > some.txt')
+        await desk.page.getByRole('button', { name: 'Files', exact: true }).first().click()
+        await desk.page.getByRole('treeitem', { name: 'some.txt' }).click()
+        await desk.page.locator('.cm-content').waitFor()
+        expect(await loaded()).toBeGreaterThan(atPrompt + 50 * 1024)
+      },
+      TIMEOUT_MS,
+    )
+
     test('is never kept by a browser, and its files for ever; what is not one is not found', async () => {
       const ask = (path: string, method = 'GET') => fetch(`${scene.host.url}${path}`, { method })
       const page = await ask('/')
