@@ -7,6 +7,7 @@ import { TerminalPane } from '../terminals/terminal-pane.tsx'
 import { takeArrival } from './arrival.ts'
 import { openArrival, openTerminal } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
+import { PartBoundary } from './part-boundary.tsx'
 import { TabBar } from './tab-bar.tsx'
 
 const FilePane = lazy(async () => ({ default: (await import('../files/file-pane.tsx')).FilePane }))
@@ -57,9 +58,11 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
                 if (!isFocused) workbench.changeLayout((layout) => focusView(layout, id))
               }}
             >
-              <Suspense fallback={<p className="empty">Loading the editor…</p>}>
-                <ViewPane viewId={id} view={view} isFocused={isFocused} />
-              </Suspense>
+              <PartBoundary>
+                <Suspense fallback={<p className="empty">Loading the editor…</p>}>
+                  <ViewPane viewId={id} view={view} isFocused={isFocused} />
+                </Suspense>
+              </PartBoundary>
             </section>
           )
         }}

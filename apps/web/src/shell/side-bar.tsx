@@ -4,6 +4,7 @@ import { PANELS } from '../panels/panels.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
+import { PartBoundary } from './part-boundary.tsx'
 
 /** The row of panels, and the one that is open. */
 export function SideBar(): ReactElement {
@@ -34,9 +35,11 @@ export function SideBar(): ReactElement {
       </nav>
       {panel !== undefined && (
         <aside className="panel" aria-label={panel.label}>
-          <Suspense fallback={<p className="empty">Loading…</p>}>
-            <panel.Body />
-          </Suspense>
+          <PartBoundary key={panel.id}>
+            <Suspense fallback={<p className="empty">Loading…</p>}>
+              <panel.Body />
+            </Suspense>
+          </PartBoundary>
         </aside>
       )}
     </>
