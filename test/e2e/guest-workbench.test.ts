@@ -74,6 +74,12 @@ describe.skipIf(obstacle !== undefined)(
         ])
           expect(await guest.page.getByRole('button', { name: label, exact: true }).count()).toBe(0)
 
+        await guest.page.keyboard.press('Control+Shift+P')
+        await guest.page.getByRole('option', { name: 'Settings' }).waitFor()
+        for (const title of ['New terminal', 'Files', 'Open a file'])
+          expect(await guest.page.getByRole('option', { name: title }).count()).toBe(0)
+        await guest.page.keyboard.press('Escape')
+
         // A resize of the driver's is everybody's.
         await owner.page.setViewportSize({ width: 700, height: 500 })
         await owner.first.until((facts) => facts.cols !== driver.cols)

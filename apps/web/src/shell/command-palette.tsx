@@ -1,14 +1,13 @@
 import { type ReactElement, useState } from 'react'
-import { useParts } from '../state/context.ts'
-import { commandsOf, keysText } from './commands.ts'
+import { keysText } from './commands.ts'
 import { fuzzyFilter } from './fuzzy.ts'
 import { Picker } from './picker.tsx'
+import { useCommands } from './use-commands.ts'
 
 /** Everything that can be done, by its name. */
 export function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactElement {
-  const parts = useParts()
   const [typed, setTyped] = useState('')
-  const commands = fuzzyFilter(commandsOf(parts), typed, ({ title }) => title)
+  const commands = fuzzyFilter(useCommands(), typed, ({ title }) => title)
   return (
     <Picker
       title="Commands"

@@ -9,6 +9,8 @@ export interface Command {
   readonly title: string
   /** As `Ctrl+Shift+P`; Ctrl is Cmd on a Mac. Shown as it is, and what is listened for. */
   readonly keys?: string
+  /** It takes a sandbox to work in, which a guest may not have. */
+  readonly isForWork?: boolean
   readonly run: () => void
 }
 
@@ -30,19 +32,28 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
     },
     {
       id: 'files.quickOpen',
+      isForWork: true,
       title: 'Open a file',
       keys: 'Ctrl+Shift+O',
       run: () => workbench.showOverlay('files'),
     },
-    { id: 'terminal.new', title: 'New terminal', keys: 'Ctrl+Shift+`', run: () => openTerminal(workbench) },
+    {
+      id: 'terminal.new',
+      isForWork: true,
+      title: 'New terminal',
+      keys: 'Ctrl+Shift+`',
+      run: () => openTerminal(workbench),
+    },
     {
       id: 'pane.splitRight',
+      isForWork: true,
       title: 'Split to the right',
       keys: 'Ctrl+Shift+\\',
       run: () => splitTerminal(workbench, 'row'),
     },
     {
       id: 'pane.splitDown',
+      isForWork: true,
       title: 'Split below',
       keys: 'Ctrl+Shift+-',
       run: () => splitTerminal(workbench, 'column'),
@@ -108,9 +119,15 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
     { id: 'view.zoomOut', title: 'Smaller text', keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
     { id: 'view.zoomReset', title: 'Usual text size', run: () => zoom(0) },
     { id: 'panel.sandboxes', title: 'Sandboxes', keys: 'Ctrl+Shift+B', run: panel('sandboxes') },
-    { id: 'panel.files', title: 'Files', keys: 'Ctrl+Shift+E', run: panel('files') },
-    { id: 'panel.search', title: 'Search in files', keys: 'Ctrl+Shift+F', run: panel('search') },
-    { id: 'panel.git', title: 'Git', keys: 'Ctrl+Shift+L', run: panel('git') },
+    { id: 'panel.files', isForWork: true, title: 'Files', keys: 'Ctrl+Shift+E', run: panel('files') },
+    {
+      id: 'panel.search',
+      isForWork: true,
+      title: 'Search in files',
+      keys: 'Ctrl+Shift+F',
+      run: panel('search'),
+    },
+    { id: 'panel.git', isForWork: true, title: 'Git', keys: 'Ctrl+Shift+L', run: panel('git') },
     { id: 'settings', title: 'Settings', run: () => workbench.showOverlay('settings') },
     { id: 'keys', title: 'Keys', keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
   ]

@@ -1,11 +1,11 @@
 import type { ReactElement } from 'react'
-import { useParts } from '../state/context.ts'
-import { commandsOf, keysText } from './commands.ts'
+import { keysText } from './commands.ts'
 import { Dialog } from './dialog.tsx'
+import { useCommands } from './use-commands.ts'
 
 /** All keys that do something. */
 export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElement {
-  const commands = commandsOf(useParts()).filter(({ keys }) => keys !== undefined)
+  const commands = useCommands().filter(({ keys }) => keys !== undefined)
   return (
     <Dialog title="Keys" onClose={onClose}>
       <dl className="shortcuts">
