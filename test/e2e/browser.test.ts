@@ -3,20 +3,13 @@ import { type FaultProxy, openFaultProxy } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
 import type { PageApi } from './browser-page.ts'
 import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findFreePort } from './support/free-port.ts'
 import { readLines } from './support/lines.ts'
 
 declare const api: PageApi
 
 const obstacle = findBrowserObstacle()
 const MAIN = new URL('../../apps/sandboxd/src/main.ts', import.meta.url).pathname
-
-/** A port that was free a moment ago. */
-function findFreePort(): number {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  const { port } = server
-  void server.stop(true)
-  return port ?? 0
-}
 
 describe.skipIf(obstacle !== undefined)(
   `the client library in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,

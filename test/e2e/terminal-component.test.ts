@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import type { Browser, Page } from 'playwright-core'
+import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { type PageServer, servePage } from './support/page-server.ts'
+import type { TerminalPage } from './terminal-page.tsx'
+
+declare const page: TerminalPage
+
+const obstacle = findBrowserObstacle()
+const WAIT = { timeoutMs: 20_000 }
+
+describe.skipIf(obstacle !== undefined)(
+  `the terminal alone, in a page of somebody else${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let browser: Browser
+    let server: PageServer
+    let tab: Page
+    /** How many connections the page opened. */
+    let sockets = 0
+    beforeAll(async () => {
+      server = await servePage(new URL('./terminal-page.tsx', import.meta.url).pathname)
+      browser = await openBrowser()
+    }, 60_000)
+    afterAll(async () => {
+      await browser?.close()
+      await server?.[Symbol.asyncDispose]()
+    })
+
+    async function open(): Promise<void> {
+      tab = await browser.newPage()
+      sockets = 0
+      tab.on('websocket', () => {
+        sockets += 1
+      })
+      await tab.goto(server.pageUrl)
+    }
+
+    const told = () => tab.evaluate(() => page.told)
+    const text = () => tab.evaluate(() => page.text())
+
+    test('starts one process in strict mode, and tells how it ended', async () => {
+      await open()
+      const before = await server.countCreated()
+      await tab.evaluate((url) => page.showOwn(url, 'sh', ['-c', 'echo hello; exit 3']), server.url)
+      await eventually(async () => (await told()).includes('exit 3 null'), { what: 'the exit', ...WAIT })
+      expect(await server.countCreated()).toBe(before + 1)
+      expect(sockets).toBe(1)
+      expect((await told()).filter((word) => word === 'ticket')).toHaveLength(1)
+      expect((await told()).filter((word) => word.startsWith('exit '))).toEqual(['exit 3 null'])
+    }, 30_000)
+
+    test('takes its terminal along when it goes', async () => {
+      await open()
+      await tab.evaluate((url) => page.showOwn(url, 'cat', []), server.url)
+      await eventually(async () => (await told()).includes('attached'), { what: 'the attachment', ...WAIT })
+      await tab.evaluate(() => page.hide())
+      await eventually(async () => (await server.countEnded()) === (await server.countCreated()), {
+        what: 'the end',
+        ...WAIT,
+      })
+      expect(await tab.locator('.xterm').count()).toBe(0)
+    }, 30_000)
+
+    test('leaves a given terminal as it is, to be shown again with and without React', async () => {
+      await open()
+      const before = await server.countCreated()
+      await tab.evaluate((url) => page.showGiven(url), server.url)
+      await eventually(async () => (await text()) !== '', { what: 'the prompt', ...WAIT })
+      await tab.evaluate(() => page.type('x=kept; echo on"e"\r'))
+      await eventually(async () => (await text()).includes('\none'), { what: 'the output', ...WAIT })
+      await tab.evaluate(() => page.hide())
+      await tab.evaluate((url) => page.showGiven(url), server.url)
+      await tab.locator('.xterm').waitFor()
+      await tab.evaluate(() => page.hide())
+      await tab.evaluate((url) => page.showBare(url), server.url)
+      await tab.locator('.xterm-screen').click()
+      await tab.keyboard.type('echo $x\n')
+      await eventually(async () => (await text()).includes('\nkept'), { what: 'the same shell', ...WAIT })
+      expect(await text()).toContain('\none')
+      expect(await server.countCreated()).toBe(before + 1)
+      expect(sockets).toBe(1)
+    }, 30_000)
+  },
+)
