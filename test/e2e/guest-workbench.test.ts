@@ -102,6 +102,30 @@ describe.skipIf(obstacle !== undefined)(
     )
 
     test(
+      'finds nothing of what the person before had open in this browser',
+      async () => {
+        const session = await owner.first.session()
+        await owner.first.run('echo text > secret.txt; echo writ"ten"')
+        await owner.first.waitFor('written')
+        await using shared = await scene.openDesk()
+        await shared.page.getByRole('button', { name: 'Files', exact: true }).click()
+        await shared.page.getByRole('treeitem', { name: 'secret.txt' }).click()
+        await shared.page.getByRole('tab', { name: 'secret.txt' }).waitFor()
+        // Not signed out on the server, which the other pages of the owner still need.
+        await shared.context.clearCookies()
+        const { link } = await share({ session })
+        await shared.page.goto(link)
+        await shared.page.getByLabel('Your name').fill('Eve')
+        await shared.button('Join').click()
+        await shared.page.getByRole('link', { name: 'Open it' }).click()
+        await shared.page.getByText('Watching only').waitFor()
+        expect(await shared.page.getByRole('tab').count()).toBe(1)
+        expect(await shared.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('secret')
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
       'works in a sandbox that is shared as a whole, with shells and files of its own',
       async () => {
         const [sandbox = ''] = (await owner.first.session()).split('.')

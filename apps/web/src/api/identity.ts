@@ -1,6 +1,7 @@
 import { ApiError, request, requestJson } from './request.ts'
 
 export interface Person {
+  readonly account: string
   readonly name: string
   readonly guest: boolean
 }

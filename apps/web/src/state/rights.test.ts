@@ -11,7 +11,7 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
   }))
   return { is: 'ready', value } as const
 }
-const somebody = (guest: boolean) => ({ is: 'ready', value: { name: 'Gus', guest } }) as const
+const somebody = (guest: boolean) => ({ is: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
 
 test('a person works in their own sandboxes and those shared as a whole, not where they watch or know one session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })

@@ -27,6 +27,8 @@ export type Shelf = Pick<Storage, 'getItem' | 'setItem'>
 
 const LAYOUT_KEY = 'sandwire.layout'
 const SETTINGS_KEY = 'sandwire.settings'
+/** Whose layout is kept. */
+const ACCOUNT_KEY = 'sandwire.account'
 /** How often the list of sandboxes is asked for while somebody looks. */
 const REFRESH_MS = 10_000
 const NOTICE_MS = 8_000
@@ -144,7 +146,9 @@ export class Workbench {
   /** Learns who is here and what is theirs, and goes on asking until aborted. */
   async open(signal: AbortSignal): Promise<void> {
     try {
-      this.#person.set({ is: 'ready', value: await whoAmI() })
+      const value = await whoAmI()
+      if (value !== undefined) this.#welcome(value)
+      this.#person.set({ is: 'ready', value })
     } catch (caught) {
       this.#person.set({ is: 'failed', message: messageOf(caught) })
       return
@@ -175,6 +179,12 @@ export class Workbench {
       if (this.#sandboxes.get().is !== 'ready')
         this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
     }
+  }
+
+  /** What somebody else had open in this browser is neither shown nor kept. */
+  #welcome({ account }: Person): void {
+    if (this.#shelf.getItem(ACCOUNT_KEY) !== account) this.changeLayout(() => EMPTY)
+    this.#keep(ACCOUNT_KEY, account)
   }
 
   #keep(key: string, text: string): void {
