@@ -3,7 +3,7 @@ import { Icon } from '../shell/icon.tsx'
 import type { TreeLine } from './file-tree.ts'
 import { shownName } from './shown-name.ts'
 
-export function depthStyle(depth: number): CSSProperties {
+function depthStyle(depth: number): CSSProperties {
   return { '--depth': depth } as CSSProperties
 }
 

@@ -4,7 +4,7 @@ import type { Workbench } from '../state/workbench.ts'
 import type { Arrival } from './arrival.ts'
 
 /** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
-export function sandboxForTerminal(workbench: Workbench): string {
+function sandboxForTerminal(workbench: Workbench): string {
   const layout = workbench.layout.get()
   const focused = layout.views[activeTab(layout)?.focus ?? '']
   const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
