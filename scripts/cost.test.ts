@@ -27,8 +27,8 @@ describe('the cost model', () => {
     expect(capacityOf(basic)).toEqual({ by: 'vCPU', sandboxes: 6_000 })
   })
 
-  test('is what docs/operations.md says', () => {
-    const document = readFileSync(path.resolve(import.meta.dir, '../docs/operations.md'), 'utf8')
+  test('is what docs/cloudflare.md says', () => {
+    const document = readFileSync(path.resolve(import.meta.dir, '../docs/cloudflare.md'), 'utf8')
     expect(replaceCosts(document, describeCosts())).toBe(document)
   })
 })

@@ -1,4 +1,4 @@
-// Computes what sandboxes on Cloudflare cost: `npm run cost`, or `npm run cost -- --write` to put it into docs/operations.md.
+// Computes what sandboxes on Cloudflare cost: `npm run cost`, or `npm run cost -- --write` to put it into docs/cloudflare.md.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import { replaceCosts } from './cost/document.ts'
 import { describeCosts } from './cost/table.ts'
 import { readOptions } from './read-options.ts'
 
-const document = path.resolve(import.meta.dir, '../docs/operations.md')
+const document = path.resolve(import.meta.dir, '../docs/cloudflare.md')
 
 const { write } = readOptions({ write: { type: 'boolean', default: false } }, 'npm run cost -- [--write]')
 
