@@ -108,6 +108,28 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
   const inspect = async (name: string, format: string): Promise<string> =>
     (await containers.engine.docker('inspect', name, '--format', format)).trim()
 
+  test('files, search and git work in them as anywhere', async () => {
+    await server.post('/api/sandboxes', { name: 'desk' })
+    const at = (tail: string): string => `/api/workspaces/desk/${tail}`
+    const bytes = new Uint8Array(3 * 1024 * 1024).map((_, index) => index % 251)
+    const written = await server.host.fetch(at('file?path=deep/data.bin&parents=1'), {
+      method: 'PUT',
+      body: bytes,
+    })
+    expect(written.status).toBe(200)
+    const read = await server.host.fetch(at('file?path=deep/data.bin'))
+    expect(new Uint8Array(await read.arrayBuffer())).toEqual(bytes)
+    expect(await server.run('desk', 'stat -c %U deep/data.bin')).toBe('user\n')
+    await server.run('desk', 'git init -q . && echo needle > hay.txt')
+    const found = await (await server.host.fetch(at('search?q=needle'))).text()
+    expect(found).toContain('"path":"hay.txt"')
+    const status = (await (await server.host.fetch(at('git/status'))).json()) as { files: { path: string }[] }
+    expect(status.files.map(({ path }) => path)).toEqual(['deep/', 'hay.txt'])
+    const refused = await server.host.fetch(at('file?path=../../../etc/passwd'))
+    expect(refused.status).toBe(400)
+    await server.host.fetch('/api/sandboxes/desk', { method: 'DELETE' })
+  }, 60_000)
+
   /** The container that a new sandbox gets. */
   const create = async (name: string, options: object = {}): Promise<string> => {
     const before = new Set(await server.list())

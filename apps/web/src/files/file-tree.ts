@@ -38,7 +38,7 @@ function inOrder(entries: readonly FileEntry[]): readonly FileEntry[] {
   })
 }
 
-export function isFolder({ kind, target }: FileEntry): boolean {
+function isFolder({ kind, target }: FileEntry): boolean {
   return kind === 'folder' || target === 'folder'
 }
 
