@@ -238,6 +238,8 @@ export class TerminalView {
   /** Types a line and Enter. */
   async run(command: string): Promise<void> {
     await this.element.locator('textarea').focus()
+    // xterm.js takes text without keys only when no key is down, and a shortcut that moved the focus left one down for it.
+    await this.desk.page.keyboard.press('Shift')
     await this.desk.page.keyboard.insertText(command)
     await this.desk.page.keyboard.press('Enter')
   }

@@ -124,7 +124,7 @@ function Search({ sandbox }: { readonly sandbox: string }): ReactElement {
         <div className="search-options">
           <Toggle label="Regular expression" short=".*" isOn={isRegex} onToggle={setRegex} />
           <Toggle label="Match case" short="Aa" isOn={isCased} onToggle={setCased} />
-          <Toggle label="Hidden and ignored files too" short="all" isOn={isAll} onToggle={setAll} />
+          <Toggle label="All files: hidden and ignored ones too" short="all" isOn={isAll} onToggle={setAll} />
           <span role="status" className={outcome.is === 'failed' ? 'trouble' : 'dim'}>
             {outcomeText(outcome, groups)}
           </span>

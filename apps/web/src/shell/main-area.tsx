@@ -1,6 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { lazy, type ReactElement, Suspense, useEffect, useRef } from 'react'
 import { closeView, focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
+import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
@@ -53,7 +54,7 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
           return (
             <section
               className={`view ${isFocused ? 'focused' : ''}`}
-              aria-label={view.kind}
+              aria-label={`${view.kind} ${leavesOf(tab.panes).indexOf(id) + 1}`}
               onFocusCapture={() => {
                 if (!isFocused) workbench.changeLayout((layout) => focusView(layout, id))
               }}
@@ -86,6 +87,7 @@ export function MainArea(): ReactElement {
   }, [workbench, hasPlace])
   return (
     <main className="main-area">
+      <h1 className="visually-hidden">Sandwire</h1>
       <TabBar onNew={() => openTerminal(workbench)} />
       {tabs.length === 0 && (
         <div className="empty">

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AxeResults } from 'axe-core'
+import axe from 'axe-core'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle()
+
+declare const window: { readonly axe: { run(): Promise<AxeResults> } }
+
+/** What is wrong with a page as it is now, a line each. */
+async function findFaults(desk: Desk): Promise<readonly string[]> {
+  const { violations } = await desk.page.evaluate(() => window.axe.run())
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary ?? ''}`),
+  )
+}
+
+describe.skipIf(obstacle !== undefined)(
+  `the workbench for everybody${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    /** Leads to each view, one after the other. */
+    const views: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
+      'a terminal': async ({ first }) => {
+        await first.run('printf "\\033[31mred\\033[0m text\\n"')
+        await first.waitFor('\nred text')
+      },
+      'a split': async (desk) => {
+        await desk.page.keyboard.press('Control+Shift+Backslash')
+        await desk.terminal(1).ready()
+      },
+      files: async (desk) => {
+        await desk.first.run(
+          'mkdir -p src; printf "# Words\\n\\nconst a = 1\\n" > src/notes.md; echo x > src/b.ts',
+        )
+        await desk.page.keyboard.press('Control+Shift+E')
+        await desk.page.getByRole('treeitem', { name: 'src' }).click()
+        await desk.page.getByRole('treeitem', { name: 'notes.md' }).click()
+        await desk.page.locator('.cm-content', { hasText: 'Words' }).waitFor()
+      },
+      git: async (desk) => {
+        await desk.command('New terminal')
+        await desk.first.ready()
+        await desk.first.read(
+          'git init -q . 2>/dev/null; git config user.email a@b.c; git config user.name A; git add src/notes.md; git commit -qm First; echo more >> src/notes.md; echo new > new.txt',
+        )
+        await desk.page.keyboard.press('Control+Shift+L')
+        await desk.page.getByText('new.txt').first().waitFor()
+      },
+      'a difference': async (desk) => {
+        await desk.page.getByRole('complementary').getByText('notes.md').first().click()
+        await desk.page.locator('.cm-content:visible', { hasText: 'more' }).first().waitFor()
+      },
+      search: async (desk) => {
+        await desk.page.keyboard.press('Control+Shift+F')
+        await desk.page.getByRole('complementary').getByRole('textbox').first().fill('Words')
+        await desk.page.keyboard.press('Enter')
+        await desk.page.getByRole('complementary').getByText('notes.md').first().waitFor()
+      },
+      'the palette': async (desk) => {
+        await desk.page.keyboard.press('Control+Shift+P')
+        await desk.page.getByRole('option', { name: 'Split below' }).waitFor()
+      },
+      'the way to a file by its name': async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.page.keyboard.press('Control+Shift+O')
+        await desk.page.getByRole('combobox').fill('notes')
+        await desk.page.getByRole('option', { name: /notes/ }).waitFor()
+      },
+      settings: async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.button('Settings').click()
+      },
+      keys: async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.page.keyboard.press('Control+Shift+Slash')
+        await desk.page.getByRole('dialog', { name: 'Keys' }).waitFor()
+      },
+      'a new sandbox': async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.page.keyboard.press('Control+Shift+B')
+        await desk.button('New sandbox').click()
+        await desk.page.getByRole('dialog').waitFor()
+      },
+      sharing: async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.page.getByRole('tab').first().click()
+        await desk.button('Share this terminal').click()
+        await desk.button('Make a link').click()
+        await desk.page.getByLabel('The link works once').waitFor()
+      },
+      'a question': async (desk) => {
+        await desk.page.keyboard.press('Escape')
+        await desk.button(/^End /).first().click()
+        await desk.page.getByRole('dialog').waitFor()
+      },
+      'a session that ended': async (desk) => {
+        await desk.button('Cancel').click()
+        await desk.page.keyboard.press('Control+Shift+Backquote')
+        await desk.first.ready()
+        await desk.first.run('exit 3')
+        await desk.button('New shell here').waitFor()
+      },
+    }
+
+    test.each(['dark', 'light'] as const)(
+      'passes the checks of axe in all its views, %s',
+      async (colorScheme) => {
+        await using desk = await scene.openDesk({ colorScheme })
+        await desk.context.addInitScript({ content: axe.source })
+        await desk.page.reload()
+        await desk.first.waitFor('>')
+        const faults: Record<string, readonly string[]> = {}
+        for (const [name, lead] of Object.entries(views)) {
+          await lead(desk)
+          const found = await findFaults(desk)
+          if (found.length > 0) faults[name] = found
+        }
+        expect(faults).toEqual({})
+      },
+      120_000,
+    )
+  },
+)
