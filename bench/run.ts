@@ -10,7 +10,9 @@ import { type Contestant, isAbsent, type Row } from './row.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
+import { copyIn, copyOut } from './rows/copy-files.ts'
 import { echoPipe, echoPty } from './rows/echo.ts'
+import { downloadFile, transferMemory, uploadFile } from './rows/file-transfer.ts'
 import { frozenViewer } from './rows/frozen-viewer.ts'
 import { interruptFast, interruptSlow } from './rows/interrupt.ts'
 import { manySessions } from './rows/many-sessions.ts'
@@ -19,7 +21,9 @@ import { outputPipe, outputPty } from './rows/output.ts'
 import { prompt } from './rows/prompt.ts'
 import { reattach } from './rows/reattach.ts'
 import { resume } from './rows/resume.ts'
+import { search } from './rows/search.ts'
 import { stalledControl } from './rows/stalled-control.ts'
+import { tree } from './rows/tree.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 
 const PAGE = join(import.meta.dir, 'README.md')
@@ -28,6 +32,7 @@ const ROWS: readonly Row[] = [
   ...[echoPipe, echoPty, outputPipe, outputPty, connect, interruptFast, interruptSlow],
   ...[completePipe, completePty, stalledReader, frozenViewer, idlePipe, idlePty, resume],
   ...[prompt, command, stalledControl, manySessions, reattach],
+  ...[tree, search, downloadFile, uploadFile, transferMemory, copyIn, copyOut],
 ]
 
 /** Fewest rounds that give a range worth showing. */

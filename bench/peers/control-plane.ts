@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readProcessTable } from '@sandwire/testing'
-import { type RunningHost, startHost } from '../../test/e2e/support/control.ts'
+import { readDescendants, readProcessTable } from '@sandwire/testing'
+import { type HostOptions, type RunningHost, startHost } from '../../test/e2e/support/control.ts'
 
 /** What an answer or file has under a name; throws when it has nothing. */
 function readField(value: unknown, name: string): unknown {
@@ -43,9 +43,9 @@ async function destroyAll(host: RunningHost): Promise<void> {
   for (const sandbox of sandboxes) await destroySandbox(host, String(readField(sandbox, 'id')))
 }
 
-async function startBenchedHost(): Promise<RunningHost> {
+async function startBenchedHost(options: HostOptions): Promise<RunningHost> {
   // A session of its own: Ctrl-C reaches the bench alone, which ends everything in order.
-  const host = await startHost({ prefix: ['setsid'] })
+  const host = await startHost({ ...options, prefix: ['setsid'] })
   const stop = async (): Promise<void> => {
     try {
       await destroyAll(host)
@@ -60,8 +60,11 @@ async function startBenchedHost(): Promise<RunningHost> {
  * Starts the real `sandwire up`, workerd and all, for whatever `setUp` makes of it, which has to stop it; when that fails it is
  * stopped here. Its end destroys every sandbox, so that nothing of them stays on the machine.
  */
-export async function openHost<T>(setUp: (host: RunningHost) => Promise<T>): Promise<T> {
-  const host = await startBenchedHost()
+export async function openHost<T>(
+  setUp: (host: RunningHost) => Promise<T>,
+  options: HostOptions = {},
+): Promise<T> {
+  const host = await startBenchedHost(options)
   try {
     return await setUp(host)
   } catch (error) {
@@ -81,4 +84,19 @@ export function findWorkerd(host: RunningHost): number {
 export function findSupervisor(host: RunningHost, sandboxId: string): number {
   const file = join(host.data, 'sandboxes', sandboxId, 'state.json')
   return Number(readField(JSON.parse(readFileSync(file, 'utf8')), 'pid'))
+}
+
+/** The sandboxd of a sandbox: the innermost process that has its arguments. */
+export function findSandboxd(host: RunningHost, sandboxId: string): number {
+  const isIt = (pid: number): boolean => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(`--sandbox\0${sandboxId}`)
+    } catch {
+      // It ended meanwhile.
+      return false
+    }
+  }
+  const found = readDescendants(findSupervisor(host, sandboxId)).findLast(({ pid }) => isIt(pid))
+  if (found === undefined) throw new Error('Cannot find the sandboxd of the sandbox')
+  return found.pid
 }

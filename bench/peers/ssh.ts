@@ -52,6 +52,41 @@ function quote(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`
 }
 
+/** A private sshd, and the command that logs in there. */
+export interface SshServer extends AsyncDisposable {
+  readonly pid: number
+  readonly port: number
+  /** Everything before the command to run there. */
+  readonly argv: (port?: number) => readonly string[]
+}
+
+export async function openSshServer(): Promise<SshServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'sandwire-sshd-'))
+  await chmod(directory, 0o700)
+  const port = findFreePort()
+  const server = await startSshd(directory, port)
+  const options = [
+    'BatchMode=yes',
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'IdentitiesOnly=yes',
+    'LogLevel=ERROR',
+    'Compression=no',
+  ].flatMap((option) => ['-o', option])
+  return {
+    pid: server.pid,
+    port,
+    argv: (through = port) => [
+      ...['ssh', '-F', 'none', '-i', join(directory, 'user'), ...options],
+      ...['-e', 'none', '-p', String(through), `${findUserName()}@127.0.0.1`],
+    ],
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
 /** OpenSSH against a private sshd; a pipe is `ssh -T`, a terminal `ssh -tt`. */
 export const ssh: Peer = {
   name: 'ssh',
@@ -60,32 +95,17 @@ export const ssh: Peer = {
   },
   modes: ['pipe', 'pty'],
   serve: async (argv, mode): Promise<Service> => {
-    const directory = await mkdtemp(join(tmpdir(), 'sandwire-sshd-'))
-    await chmod(directory, 0o700)
-    const port = findFreePort()
-    const server = await startSshd(directory, port)
-    const options = [
-      'BatchMode=yes',
-      'StrictHostKeyChecking=no',
-      'UserKnownHostsFile=/dev/null',
-      'IdentitiesOnly=yes',
-      'LogLevel=ERROR',
-      'Compression=no',
-    ].flatMap((option) => ['-o', option])
-    const connectVia = async (through: number) =>
-      openProgramStream([
-        ...['ssh', '-F', 'none', '-i', join(directory, 'user'), ...options, mode === 'pty' ? '-tt' : '-T'],
-        ...['-e', 'none', '-p', String(through), `${findUserName()}@127.0.0.1`, argv.map(quote).join(' ')],
-      ])
+    const server = await openSshServer()
+    const connectVia = async (through: number) => {
+      const [program = 'ssh', ...args] = server.argv(through)
+      return openProgramStream([program, mode === 'pty' ? '-tt' : '-T', ...args, argv.map(quote).join(' ')])
+    }
     return {
       pid: server.pid,
-      port,
-      connect: () => connectVia(port),
+      port: server.port,
+      connect: () => connectVia(server.port),
       connectVia,
-      [Symbol.asyncDispose]: async () => {
-        await server[Symbol.asyncDispose]()
-        await rm(directory, { recursive: true, force: true })
-      },
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     }
   },
 }

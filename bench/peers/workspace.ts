@@ -1,0 +1,61 @@
+import type { RunningHost } from '../../test/e2e/support/control.ts'
+import { type RunningSandboxd, startSandboxd } from '../../test/e2e/support/sandboxd.ts'
+import { createSandbox, findIsolationObstacle, findSandboxd, findWorkerd, openHost } from './control-plane.ts'
+
+/** Files that can be asked for over HTTP, with or without control before them. */
+export interface FilesPlace extends AsyncDisposable {
+  /** Fetches a route of the workspace by its tail, such as `file?path=a`, or `contract/tree`. */
+  readonly fetch: (tail: string, init?: RequestInit) => Promise<Response>
+}
+
+/** The same in a sandbox behind control. */
+export interface ControlledPlace extends FilesPlace {
+  readonly host: RunningHost
+  readonly sandbox: string
+  readonly workerd: number
+  readonly sandboxd: number
+}
+
+const SANDBOX = 'bench'
+
+export { findIsolationObstacle }
+
+/** sandboxd by itself, on a folder of this machine or an empty one. */
+export async function openSandboxdFiles(workspace?: string): Promise<FilesPlace> {
+  const sandboxd: RunningSandboxd = await startSandboxd(workspace === undefined ? {} : { workspace })
+  return {
+    fetch: (tail, init) => sandboxd.fetch(`/workspace/${tail}`, init),
+    [Symbol.asyncDispose]: async () => void (await sandboxd.stop()),
+  }
+}
+
+async function place(host: RunningHost, sandbox: string): Promise<ControlledPlace> {
+  const id = await createSandbox(host, sandbox)
+  return {
+    ...{ host, sandbox, workerd: findWorkerd(host), sandboxd: findSandboxd(host, id) },
+    fetch: (tail, init) => {
+      const [path = '', query = ''] = tail.split('?')
+      const isContract = path.startsWith('contract/')
+      const route = isContract ? path.replace('contract/', '/api/') : `/api/workspaces/${sandbox}/${path}`
+      return host.fetch(`${route}?${query}${isContract ? `&sandbox=${sandbox}` : ''}`, init)
+    },
+    [Symbol.asyncDispose]: host.stop,
+  }
+}
+
+/** A sandbox with the limits everybody gets, behind control. */
+export function openControlledFiles(): Promise<ControlledPlace> {
+  return openHost((host) => place(host, SANDBOX))
+}
+
+/** `WORKSPACE_MODE=local`: a folder of this machine, behind control. */
+export function openLocalFiles(folder: string): Promise<ControlledPlace> {
+  return openHost((host) => place(host, 'local'), { args: ['--workspace', folder] })
+}
+
+/** The answer, read to its end; throws when it is no success. */
+export async function expectGood(answer: Promise<Response>): Promise<Response> {
+  const response = await answer
+  if (!response.ok) throw new Error(`Got status ${response.status}: ${await response.text()}`)
+  return response
+}
