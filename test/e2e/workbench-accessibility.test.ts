@@ -126,5 +126,63 @@ describe.skipIf(obstacle !== undefined)(
       },
       120_000,
     )
+
+    /** What has the keyboard, by its name. */
+    const focused = (desk: Desk): Promise<string> =>
+      desk.page.evaluate(() => {
+        const element = document.activeElement
+        return element?.getAttribute('aria-label') ?? element?.textContent ?? ''
+      })
+
+    /** Presses Tab until something has the keyboard, and answers what was passed. */
+    async function tabTo(desk: Desk, name: string): Promise<readonly string[]> {
+      const passed: string[] = []
+      while (passed.length < 60) {
+        await desk.page.keyboard.press('Tab')
+        passed.push(await focused(desk))
+        if (passed.at(-1) === name) return passed
+      }
+      throw new Error(`${name} is not among ${passed.join(', ')}`)
+    }
+
+    test('is used with the keyboard alone', async () => {
+      await using desk = await scene.openDesk()
+      const { keyboard } = desk.page
+      await keyboard.press('Control+Shift+E')
+      await keyboard.press('Control+Shift+B')
+      expect(await focused(desk)).toBe('Sandboxes')
+      expect(await tabTo(desk, 'New terminal')).toEqual(
+        expect.arrayContaining(['New sandbox', 'Look again', 'New terminal in dev', 'Stop dev', 'dev']),
+      )
+      await tabTo(desk, 'Split below')
+      await keyboard.press('Enter')
+      await desk.terminal(1).ready()
+      await keyboard.type('x')
+      await desk.terminal(1).waitFor('> x')
+      await keyboard.press('Control+Shift+B')
+      await keyboard.type('y')
+      await desk.terminal(1).waitFor('> xy')
+      await keyboard.press('Control+Shift+B')
+      await tabTo(desk, 'New sandbox')
+      await keyboard.press('Enter')
+      await desk.page.getByRole('dialog', { name: 'New sandbox' }).waitFor()
+      await keyboard.press('Escape')
+      expect(await focused(desk)).toBe('New sandbox')
+      await keyboard.press('Escape')
+      await keyboard.type('z')
+      await desk.terminal(1).waitFor('> xyz')
+      // A tab by its keys: a name, and the end.
+      await keyboard.press('Control+Shift+Backquote')
+      await desk.first.ready()
+      await keyboard.press('Control+Shift+E')
+      await desk.page.getByRole('tab').nth(1).focus()
+      await keyboard.press('ArrowLeft')
+      await keyboard.press('F2')
+      await keyboard.type('named')
+      await keyboard.press('Enter')
+      await desk.page.getByRole('tab', { name: 'named' }).focus()
+      await keyboard.press('Delete')
+      await desk.page.getByRole('tab', { name: 'named' }).waitFor({ state: 'detached' })
+    }, 60_000)
   },
 )

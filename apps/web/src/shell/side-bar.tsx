@@ -1,15 +1,30 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, Suspense } from 'react'
+import { type ReactElement, type RefObject, Suspense, useEffect, useRef } from 'react'
 import { PANELS } from '../panels/panels.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 import { PartBoundary } from './part-boundary.tsx'
 
+/** Gives the keyboard to a panel that is opened, and back to the terminal when it goes: keys alone lead there and back. */
+function useKeyboard(open: string | undefined): RefObject<HTMLElement | null> {
+  const { terminals } = useParts()
+  const element = useRef<HTMLElement>(null)
+  const last = useRef(open)
+  useEffect(() => {
+    if (last.current === open) return
+    last.current = open
+    if (open === undefined) terminals.focusActive()
+    else if (element.current?.contains(document.activeElement) === false) element.current.focus()
+  }, [terminals, open])
+  return element
+}
+
 /** The row of panels, and the one that is open. */
 export function SideBar(): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, terminals } = useParts()
   const open = useStore(workbench.panel)
+  const element = useKeyboard(open)
   const hasPlace = useHasPlace()
   const panels = PANELS.filter(({ isForWork }) => hasPlace || !isForWork)
   const panel = panels.find(({ id }) => id === open)
@@ -34,7 +49,15 @@ export function SideBar(): ReactElement {
         <IconButton icon="settings" label="Settings" onClick={() => workbench.showOverlay('settings')} />
       </nav>
       {panel !== undefined && (
-        <aside className="panel" aria-label={panel.label}>
+        <aside
+          ref={element}
+          className="panel"
+          aria-label={panel.label}
+          tabIndex={-1}
+          onKeyDown={(event) => {
+            if (event.key === 'Escape' && !event.defaultPrevented) terminals.focusActive()
+          }}
+        >
           <PartBoundary key={panel.id}>
             <Suspense fallback={<p className="empty">Loading…</p>}>
               <panel.Body />
