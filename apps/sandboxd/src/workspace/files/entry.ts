@@ -6,9 +6,11 @@ import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import type { Entry } from '../files.ts'
 import { type ByteName, bytesOfName, cName } from './names.ts'
 
-/** What is known of a name in an open folder; undefined when it is gone, or nobody may know. */
-export function readEntry(folder: number, name: ByteName): Entry | undefined {
-  const stat = new Uint8Array(STATX_BYTES)
+/**
+ * What is known of a name in an open folder; undefined when it is gone, or nobody may know. `stat` is room for one, used again
+ * for each name: to give new memory to the kernel costs more than the call.
+ */
+export function readEntry(folder: number, name: ByteName, stat: Uint8Array): Entry | undefined {
   if (statAt(folder, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) return undefined
   return { name: textOfPath(bytesOfName(name)), ...readStat(stat) }
 }

@@ -1,5 +1,6 @@
 import { bytesOfPath } from '@sandwire/protocol'
 import { parsePath } from '../beneath/path.ts'
+import { STATX_BYTES } from '../beneath/statx.ts'
 import type { Entry, Listing } from '../files.ts'
 import { readEntry, readTarget } from './entry.ts'
 import type { Ground, Job } from './job.ts'
@@ -32,13 +33,14 @@ export function* list(ground: Ground, path: string, limits: ListLimits): Job<Lis
   yield* eachName(folder.fd, visit, { doing: 'list', path })
   const { names, hasMore } = smallest.take()
   const entries: Entry[] = []
+  const stat = new Uint8Array(STATX_BYTES)
   const { names: above } = parsePath(path)
   for (const [index, name] of names.entries()) {
     if (index % BATCH === 0) yield undefined
     isLate ||= now() > endMs
     // One at least, so that whoever asks for what comes after gets on.
     if (isLate && entries.length > 0) return { entries, truncated: true }
-    const entry = readEntry(folder.fd, name)
+    const entry = readEntry(folder.fd, name, stat)
     if (entry === undefined) continue
     entries.push(
       entry.kind === 'link' ? { ...entry, ...readTarget(root, [...above, bytesOfName(name)]) } : entry,

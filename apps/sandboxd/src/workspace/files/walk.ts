@@ -2,6 +2,7 @@ import { openAt } from '../beneath/calls.ts'
 import { Descriptor } from '../beneath/descriptor.ts'
 import { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/flags.ts'
 import { parsePath } from '../beneath/path.ts'
+import { STATX_BYTES } from '../beneath/statx.ts'
 import type { Found } from '../files.ts'
 import { readEntry, readTarget } from './entry.ts'
 import type { Ground, Job } from './job.ts'
@@ -44,6 +45,7 @@ class Tour {
   readonly #above: readonly Uint8Array[]
   readonly #bounds: WalkBounds
   readonly #endMs: number
+  readonly #stat = new Uint8Array(STATX_BYTES)
   #nodes = 0
   #batch: Found[] = []
 
@@ -64,7 +66,7 @@ class Tour {
     const names = yield* sortedNames(folder, { doing: 'list', path: place.text })
     for (const name of names) {
       if (this.#isOver()) return
-      const entry = readEntry(folder, name)
+      const entry = readEntry(folder, name, this.#stat)
       if (entry === undefined) continue
       const inner = [...place.names, bytesOfName(name)]
       const path = place.text + entry.name

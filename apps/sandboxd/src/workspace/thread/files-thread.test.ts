@@ -108,7 +108,8 @@ describe('FilesThread', () => {
       order.push('short')
     }
     await long
-    expect(order.at(-1)).toBe('long')
+    // Without slices it would be the first that is done.
+    expect(order.indexOf('long')).toBeGreaterThan(2)
   })
 
   test('stops a walk that nobody takes from, and closes it when nobody wants it', async () => {
