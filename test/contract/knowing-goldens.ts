@@ -55,6 +55,10 @@ export const OF_CONTROL: Chapter = {
       'GET /api/config',
       '{"workspace_root":"/workspace","workspace_mode":"$MODE","pty_providers":["shell"],"paths":{"files":"."}}',
     ),
+    ok(
+      'GET /api/config?config_path=app.config.json',
+      '{"workspace_root":"/workspace","workspace_mode":"$MODE","pty_providers":["shell"],"paths":{"files":"."}}',
+    ),
     ok('GET /api/project', '{"root":"/workspace"}'),
     ok(
       'GET /health',

@@ -31,6 +31,13 @@ const entries = z.object({ sessions: z.array(entry) }).openapi('ContractSessions
 const sessionsQuery = z.strictObject({
   sandbox: z.string().optional().openapi({ description: 'Id or name; the usual one when absent.' }),
 })
+const settingsQuery = z.strictObject({
+  config_path: z
+    .string()
+    .max(4_096)
+    .optional()
+    .openapi({ description: 'Where a front end keeps its own; not used.' }),
+})
 const settings = z
   .object({
     workspace_root: z.string(),
@@ -115,6 +122,7 @@ export function addContractRoutes(
     endpoint(guardOf, {
       method: 'get',
       path: '/api/config',
+      request: { query: settingsQuery },
       responses: { 200: json(settings, 'How the workspace is set up'), ...fault },
     }),
     (context) =>
