@@ -21,6 +21,7 @@ import type { Settings } from './settings.ts'
 import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
+import { TextRoom } from './workspace/text-room.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
@@ -165,7 +166,10 @@ async function main(): Promise<void> {
   const server = await open(address, {
     settings,
     registry,
-    workspace: { root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
+    workspace: {
+      ...{ root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
+      texts: new TextRoom(),
+    },
     log,
     mintRequestId: () => randomText(8),
     mintIdentity: () => randomText(16),

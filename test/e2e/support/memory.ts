@@ -31,3 +31,9 @@ export async function traceMemory(pid: number, forMs: number): Promise<MemoryTra
     lateGrowth: Math.max(...late) - (late[0] ?? 0),
   }
 }
+
+/** The most that a process ever had. */
+export function readPeakBytes(pid: number): number {
+  const kib = /^VmHWM:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+  return Number(kib) * 1024
+}

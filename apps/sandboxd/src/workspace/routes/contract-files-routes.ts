@@ -1,10 +1,9 @@
-import { closeSync } from 'node:fs'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { readJson } from '../../http/read-json.ts'
 import { respondDetail, respondJson } from '../../http/respond.ts'
-import { readBytes } from '../bytes/read-bytes.ts'
 import type { Entry, Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
+import { holdText, MAX_BODY_BYTES, MAX_TEXT_BYTES, readText, respondText } from './contract-text.ts'
 import { inWords, shown } from './contract-words.ts'
 import { store } from './file-content.ts'
 import { Query } from './query.ts'
@@ -15,10 +14,6 @@ interface Dependencies {
   readonly workspace: Workspace
 }
 
-/** Largest file that is given, and taken, as a text in JSON. Larger ones have the routes for bytes. */
-const MAX_TEXT_BYTES = 8 * 1024 * 1024
-/** Characters of a text may stand escaped in JSON; more than half of them hardly do. */
-const MAX_BODY_BYTES = MAX_TEXT_BYTES * 2
 /** Names of one folder that are shown; the contract has no word for more. */
 const MAX_ENTRIES = 20_000
 const LIST_MS = 5_000
@@ -101,7 +96,8 @@ function byKindAndName(left: ContractEntry, right: ContractEntry): number {
 }
 
 /** `GET /api/file`: texts only. */
-async function read({ url, requestId }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function read(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+  const { url, request, requestId } = call
   const path = pathOf(url)
   if (path === undefined) return respondFlaws([missing(['query', 'path'])])
   const words = {
@@ -109,34 +105,11 @@ async function read({ url, requestId }: WorkspaceCall, { workspace }: Dependenci
     is_a_folder: `Path is a directory: ${shown(path)}`,
     file_too_large: `File is too large to show: ${shown(path)} (more than ${MAX_TEXT_BYTES} bytes)`,
   }
-  const content = await inWords(path, words, () => readText(workspace.files, orRoot(path)))
-  if (content !== undefined) return respondJson({ content, path })
+  const holding = { texts: workspace.texts, signal: request.signal }
+  const held = await inWords(path, words, () => readText(workspace.files, orRoot(path), holding))
+  if (held !== undefined) return respondText(held, path, request.signal)
   const error = new SandwireError('bad_request', `File is not text: ${shown(path)}`)
   return respondDetail(error, requestId, STATUS_NOT_TEXT)
-}
-
-/** For the contract nothing is behind a file. */
-function throughNoFolder(caught: unknown): never {
-  const error = SandwireError.from(caught)
-  if (error.code === 'not_a_folder') throw new SandwireError('file_not_found', error.message)
-  throw error
-}
-
-/** The text of a file; undefined when it is none. */
-async function readText(files: Files, path: string): Promise<string | undefined> {
-  const file = await files.open(path).catch(throughNoFolder)
-  if (file.stat.sizeBytes > MAX_TEXT_BYTES) {
-    closeSync(file.fd)
-    throw new SandwireError('file_too_large', 'Cannot show the file: too large')
-  }
-  const bytes = Buffer.concat(await Array.fromAsync(readBytes(file, { start: 0, end: file.stat.sizeBytes })))
-  if (bytes.includes(0)) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    // Not UTF-8, so not a text that JSON can hold.
-    return undefined
-  }
 }
 
 /** The JSON of a body; undefined when there is none, or what is wrong with it. */
@@ -162,7 +135,18 @@ async function readBodyTexts<const Name extends string>(
 }
 
 /** `PUT /api/file`: makes the folders that are missing. */
-async function write(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function write(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
+  const { request } = call
+  const length = Number(request.headers.get('content-length') ?? MAX_BODY_BYTES)
+  const giveBack = await holdText(length, { texts: deps.workspace.texts, signal: request.signal })
+  try {
+    return await writeHeld(call, deps)
+  } finally {
+    giveBack()
+  }
+}
+
+async function writeHeld(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const { url, request, requestId } = call
   const path = pathOf(url)
   const body = await readBodyTexts(request, ['content'])

@@ -1,5 +1,6 @@
 import type { Caller } from '../../http/caller.ts'
 import type { Files } from '../files.ts'
+import type { TextRoom } from '../text-room.ts'
 import type { RunTool } from '../tool.ts'
 import type { TransferFiles } from '../transfer/transfer-files.ts'
 import type { Uploads } from '../transfer/uploads.ts'
@@ -12,6 +13,8 @@ export interface Workspace {
   readonly watches: WatchService
   readonly transfer: TransferFiles
   readonly uploads: Uploads
+  /** For texts that are held as a whole. */
+  readonly texts: TextRoom
   /** Absolute path of the workspace, to name it; never to reach into it. */
   readonly root: string
 }

@@ -1,0 +1,111 @@
+import { closeSync } from 'node:fs'
+import { SandwireError } from '@sandwire/protocol'
+import { readBytes } from '../bytes/read-bytes.ts'
+import type { Files, OpenFile } from '../files.ts'
+import type { GiveBack, TextRoom } from '../text-room.ts'
+
+/** Largest file that is given, and taken, as a text in JSON. Larger ones have the routes for bytes. */
+export const MAX_TEXT_BYTES = 8 * 1024 * 1024
+/** Characters of a text may stand escaped in JSON; more than half of them hardly do. */
+export const MAX_BODY_BYTES = MAX_TEXT_BYTES * 2
+/** Texts that take no room worth counting. */
+const SMALL_BYTES = 64 * 1024
+/** A text is there as bytes, as characters, and the same of the JSON around it, for a while all at once. */
+const FORMS = 4
+/** Bytes of an answer that are handed over at a time. */
+const PART_BYTES = 256 * 1024
+
+const NOTHING: GiveBack = () => undefined
+
+/** A text, and the room that it takes until it is sent. */
+export interface HeldText {
+  readonly content: string
+  readonly giveBack: GiveBack
+}
+
+interface Holding {
+  readonly texts: TextRoom
+  /** Says that nobody waits for it any more. */
+  readonly signal: AbortSignal
+}
+
+/** Takes the room that so many bytes of text need. */
+export async function holdText(sizeBytes: number, { texts, signal }: Holding): Promise<GiveBack> {
+  return sizeBytes <= SMALL_BYTES ? NOTHING : texts.take(sizeBytes * FORMS, signal)
+}
+
+/** The text of a file; undefined when it is none. */
+export async function readText(files: Files, path: string, holding: Holding): Promise<HeldText | undefined> {
+  const file = await files.open(path).catch(throughNoFolder)
+  const giveBack = await holdOpen(file, holding)
+  try {
+    const content = await decode(file)
+    if (content !== undefined) return { content, giveBack }
+  } catch (error) {
+    giveBack()
+    throw error
+  }
+  giveBack()
+  return undefined
+}
+
+/** For the contract nothing is behind a file. */
+function throughNoFolder(caught: unknown): never {
+  const error = SandwireError.from(caught)
+  if (error.code === 'not_a_folder') throw new SandwireError('file_not_found', error.message)
+  throw error
+}
+
+async function holdOpen({ fd, stat }: OpenFile, holding: Holding): Promise<GiveBack> {
+  try {
+    if (stat.sizeBytes > MAX_TEXT_BYTES)
+      throw new SandwireError('file_too_large', 'Cannot show the file: too large')
+    return await holdText(stat.sizeBytes, holding)
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+async function decode(file: OpenFile): Promise<string | undefined> {
+  const bytes = Buffer.concat(await Array.fromAsync(readBytes(file, { start: 0, end: file.stat.sizeBytes })))
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    // Not UTF-8, so not a text that JSON can hold.
+    return undefined
+  }
+}
+
+/** A text in JSON. It takes its room until the last of it is handed over, or nobody is there any more to hand it to. */
+export function respondText({ content, giveBack }: HeldText, path: string, signal: AbortSignal): Response {
+  const bytes = new TextEncoder().encode(JSON.stringify({ content, path }))
+  if (signal.aborted) giveBack()
+  else signal.addEventListener('abort', giveBack, { once: true })
+  return new Response(inParts(bytes, giveBack), {
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'sandwire-size': String(bytes.byteLength),
+    },
+  })
+}
+
+function inParts(bytes: Uint8Array, onEnd: () => void): ReadableStream<Uint8Array> {
+  let at = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.subarray(at, at + PART_BYTES))
+        at += PART_BYTES
+        if (at < bytes.byteLength) return
+        controller.close()
+        onEnd()
+      },
+      cancel: onEnd,
+    },
+    { highWaterMark: 0 },
+  )
+}

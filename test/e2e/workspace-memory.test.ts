@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually, openRawTcp } from '@sandwire/testing'
+import { readPeakBytes } from './support/memory.ts'
+import { startSandboxd } from './support/sandboxd.ts'
+
+/** As large as a text may be, of what takes twice its size in JSON. */
+const TEXT = '\n'.repeat(7_900_000)
+const AT_ONCE = 32
+/** Half of what a sandbox has that nobody said anything about. */
+const MAX_BYTES = 512 * 1024 * 1024
+
+describe('large texts, all at once', () => {
+  test('are read one after the other, and terminals live on', async () => {
+    await using sandboxd = await startSandboxd()
+    writeFileSync(join(sandboxd.workspace, 'large'), TEXT)
+    const read = async (): Promise<number> => {
+      const response = await sandboxd.fetch('/workspace/contract/file?path=large')
+      const { content } = (await response.json()) as { content: string }
+      return content.length
+    }
+    const lengths = await Promise.all(Array.from({ length: AT_ONCE }, read))
+    expect(new Set(lengths)).toEqual(new Set([TEXT.length]))
+    expect(readPeakBytes(sandboxd.pid)).toBeLessThan(MAX_BYTES)
+  }, 60_000)
+
+  test('are written one after the other', async () => {
+    await using sandboxd = await startSandboxd()
+    const body = JSON.stringify({ content: TEXT })
+    const write = async (at: number): Promise<number> => {
+      const response = await sandboxd.fetch(`/workspace/contract/file?path=f${at}`, { method: 'PUT', body })
+      await response.body?.cancel()
+      return response.status
+    }
+    const statuses = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => write(at)))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(readPeakBytes(sandboxd.pid)).toBeLessThan(MAX_BYTES)
+  }, 60_000)
+
+  test('wait for those who read nothing, whose leaving makes room', async () => {
+    await using sandboxd = await startSandboxd()
+    writeFileSync(join(sandboxd.workspace, 'large'), TEXT)
+    const path = '/workspace/contract/file?path=large'
+    const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${sandboxd.port}\r\nAuthorization: ${sandboxd.headers.authorization}\r\n\r\n`
+    const idle = await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        const tcp = await openRawTcp({ port: sandboxd.port })
+        await tcp.write(head)
+        return tcp
+      }),
+    )
+    await Promise.race(idle.map((tcp) => tcp.read()))
+    // All room is taken, and the others wait: so does this one, which is refused in the end.
+    const late = await sandboxd.fetch(path)
+    expect([late.status, await late.json()]).toEqual([
+      429,
+      { detail: 'Cannot hold more large texts at once' },
+    ])
+    expect(readPeakBytes(sandboxd.pid)).toBeLessThan(MAX_BYTES)
+    for (const tcp of idle) tcp.reset()
+    const isThere = async (): Promise<boolean> => (await sandboxd.fetch(path)).status === 200
+    await eventually(isThere, { what: 'room for a text' })
+  }, 60_000)
+})
