@@ -91,7 +91,8 @@ describe.skipIf(obstacle !== undefined)(
       await desk.page.keyboard.press('Enter')
       await expectTabs(desk, ['one', 'two'])
       await desk.page.keyboard.type('x')
-      await desk.first.waitFor('> x')
+      // The Enter of the name is not one for the shell.
+      await desk.first.waitFor(/^> x$/)
       await desk.command('Move this tab to the left')
       await expectTabs(desk, ['two', 'one'])
     }, 60_000)

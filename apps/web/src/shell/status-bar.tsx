@@ -39,7 +39,9 @@ export function StatusBar(): ReactElement {
       {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
       {controller !== undefined && <RoundTrip key={focus} controller={controller} />}
       <span className="status-space" />
-      {person.is === 'ready' && person.value !== undefined && <span>Signed in as {person.value.name}</span>}
+      {person.is === 'ready' && person.value !== undefined && (
+        <span className="status-person">Signed in as {person.value.name}</span>
+      )}
       <button type="button" className="link" onClick={() => void leave()}>
         Sign out
       </button>

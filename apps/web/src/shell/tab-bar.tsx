@@ -52,8 +52,11 @@ function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
         workbench.startRename(undefined)
       }}
       onKeyDown={(event) => {
+        if (event.key !== 'Enter' && event.key !== 'Escape') return
         if (event.key === 'Enter') rename(event.currentTarget.value)
-        if (event.key === 'Enter' || event.key === 'Escape') end()
+        // The terminal, which has the keyboard next, is not to get this key as well.
+        event.preventDefault()
+        end()
       }}
     />
   )

@@ -33,7 +33,10 @@ export function FindBar({
         }}
         onKeyDown={(event) => {
           if (event.key === 'Enter') find(text, !event.shiftKey)
-          if (event.key === 'Escape') close()
+          if (event.key === 'Escape') {
+            event.preventDefault()
+            close()
+          }
         }}
       />
       <span role="status">{isMissing ? 'Not found' : ''}</span>
