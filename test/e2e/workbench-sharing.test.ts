@@ -47,6 +47,14 @@ describe.skipIf(obstacle !== undefined)(
       expect((await one.text()).split('\n')).toEqual((await other.text()).split('\n'))
     }
 
+    /** Whether nothing of a terminal is outside of its place. */
+    const isWhole = (desk: Desk): Promise<boolean> =>
+      desk.first.element.evaluate((place) => {
+        const screen = place.querySelector('.xterm-screen')?.getBoundingClientRect()
+        const { right, bottom } = place.getBoundingClientRect()
+        return screen !== undefined && screen.right <= right && screen.bottom <= bottom
+      })
+
     test('is shown to a viewer as it is, who cannot type and follows the size of who drives', async () => {
       await using owner = await scene.openDesk()
       await owner.first.run(
@@ -79,6 +87,8 @@ describe.skipIf(obstacle !== undefined)(
         expect(size.split(' ').map(Number)).toEqual([drawn[1], drawn[0]])
         await guest.first.until((facts) => facts.drawn.join() === drawn.join())
         await expectSame(guest.first, owner.first)
+        // Smaller letters show what would not fit.
+        await eventually(() => isWhole(guest), { what: 'all of it to be in sight', ...WAIT })
       }
     }, 120_000)
 

@@ -83,7 +83,7 @@ export function TerminalPane({
     controller.surface.focus()
   }
   return (
-    <div className={`terminal-pane ${isReadOnly ? 'read-only' : ''}`}>
+    <div className={`terminal-pane ${state.role === 'driver' ? '' : 'follows'}`}>
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}
       <PeopleBar controller={controller} />
       {isReadOnly && <div className="badge-read-only">Watching only</div>}

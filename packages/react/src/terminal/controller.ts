@@ -200,6 +200,7 @@ export class TerminalController {
       onResized: (newCols, newRows) => {
         if (this.#state.get().role !== 'driver') this.#screen.resize(newCols, newRows)
         this.#update({ cols: newCols, rows: newRows })
+        this.#fit()
       },
       onPresence: (presence) => this.#update({ presence }),
       onAsked: (askedBy) => this.#update({ askedBy }),
@@ -226,7 +227,10 @@ export class TerminalController {
 
   /** The driver's terminal has the size of its element; everybody else's has the driver's. */
   #fit(): void {
-    if (this.#state.get().role !== 'driver') return
+    const { role, cols: toldCols, rows: toldRows } = this.#state.get()
+    if (role === undefined) return
+    if (role !== 'driver') return this.#surface.showWhole(toldCols, toldRows)
+    this.#surface.endShowWhole()
     const { cols, rows } = this.#surface.proposedSize
     if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isTold(cols, rows)) return
     this.#screen.resize(cols, rows)

@@ -33,6 +33,8 @@ const DEFAULT_LOOK: Look = {
 /** Longest text that a program may put into the clipboard, in base64. */
 const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
+/** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
+const MIN_FONT_SIZE = 6
 
 export interface SurfaceEvents {
   readonly look: Partial<Look>
@@ -77,6 +79,10 @@ export class Surface implements Canvas {
   readonly #search = new SearchAddon()
   readonly #observer: ResizeObserver
   #element: HTMLElement | undefined
+  /** As it was asked for; what is drawn may be smaller. */
+  #fontSize: number
+  /** What the letters were last made smaller for. */
+  #shownWhole = ''
 
   constructor(events: SurfaceEvents) {
     const terminal = new Terminal({
@@ -105,6 +111,7 @@ export class Surface implements Canvas {
     terminal.onBell(events.onBell)
     terminal.onSelectionChange(events.onSelect)
     this.#onFit = events.onFit
+    this.#fontSize = events.look.fontSize ?? DEFAULT_LOOK.fontSize
     this.#observer = new ResizeObserver(events.onFit)
     this.#onPaste = (event) => {
       event.preventDefault()
@@ -160,6 +167,24 @@ export class Surface implements Canvas {
       : { cols: this.cols, rows: this.rows }
   }
 
+  /** Shows a size that somebody else chose as a whole: with smaller letters where it does not fit, never with larger ones. */
+  showWhole(cols: number, rows: number): void {
+    const { clientWidth, clientHeight } = this.#element ?? { clientWidth: 0, clientHeight: 0 }
+    const shown = [clientWidth, clientHeight, cols, rows].join()
+    if (shown === this.#shownWhole || clientWidth === 0) return
+    this.#shownWhole = shown
+    this.#setFontSize(this.#fontSize)
+    const fitting = this.proposedSize
+    const factor = Math.min(1, fitting.cols / cols, fitting.rows / rows)
+    this.#setFontSize(Math.max(MIN_FONT_SIZE, Math.floor(this.#fontSize * factor)))
+  }
+
+  /** Has letters of their own size again. */
+  endShowWhole(): void {
+    this.#shownWhole = ''
+    this.#setFontSize(this.#fontSize)
+  }
+
   /** Whether the program tells pastes from typing. */
   get isPasteBracketed(): boolean {
     return this.#terminal.modes.bracketedPasteMode
@@ -176,6 +201,8 @@ export class Surface implements Canvas {
 
   setLook(look: Partial<Look>): void {
     Object.assign(this.#terminal.options, toOptions(look))
+    this.#fontSize = look.fontSize ?? DEFAULT_LOOK.fontSize
+    this.#shownWhole = ''
     // Another font fills the same element with another number of cells.
     this.#onFit()
   }
@@ -225,6 +252,10 @@ export class Surface implements Canvas {
     this.#observer.disconnect()
     this.#element?.removeEventListener('paste', this.#onPaste, true)
     this.#terminal.dispose()
+  }
+
+  #setFontSize(px: number): void {
+    if (this.#terminal.options.fontSize !== px) this.#terminal.options.fontSize = px
   }
 
   /** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
