@@ -18,6 +18,7 @@ const NOTES: Readonly<Record<string, string>> = {
   file_refused: 'its user may not read it',
   file_changed: 'it changed while it was read, so look at it again',
   file_not_found: 'it was removed meanwhile',
+  path_refused: 'it is too deep, or its path too long',
 }
 
 /** Puts the entries of an archive into a local folder, and remembers how far that is. */

@@ -2,16 +2,25 @@ import { SandwireError, textOfPath } from '@sandwire/protocol'
 import { cString, openAt, type Place, readFd, readLinkAt, statAt } from '../beneath/calls.ts'
 import { Descriptor } from '../beneath/descriptor.ts'
 import { fileError, refusal } from '../beneath/file-error.ts'
-import { AT_SYMLINK_NOFOLLOW, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/flags.ts'
+import {
+  AT_SYMLINK_NOFOLLOW,
+  O_DIRECTORY,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+} from '../beneath/flags.ts'
 import { isParent, parsePath } from '../beneath/path.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import { Trail } from '../beneath/trail.ts'
 import type { FileStat } from '../files.ts'
-import type { ManyRead, Read } from '../transfer/transfer-files.ts'
+import type { ManyRead, Read, Refusal } from '../transfer/transfer-files.ts'
 import type { Ground, Job } from './job.ts'
 import { statOpen } from './stat.ts'
 
 const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
+const HERE = cString(new TextEncoder().encode('.'))
 const MAX_TARGET_BYTES = 4096
 /** Items read between two pauses. */
 const BATCH = 16
@@ -66,9 +75,13 @@ function attempt(action: () => Read | 'full'): Read | 'full' {
   try {
     return action()
   } catch (caught) {
-    const { code, message } = SandwireError.from(caught)
-    return { is: 'refused', refusal: { code, why: message } }
+    return { is: 'refused', refusal: toRefusal(caught) }
   }
+}
+
+function toRefusal(caught: unknown): Refusal {
+  const { code, message } = SandwireError.from(caught)
+  return { code, why: message }
 }
 
 interface Room {
@@ -89,7 +102,7 @@ function readOne(trail: Trail, path: string, room: Room): Read | 'full' {
     case 'file':
       return readFile(place, path, room)
     case 'folder':
-      return { is: 'folder', stat }
+      return { is: 'folder', stat, ...closedTo(place, path) }
     case 'link':
       return { is: 'link', target: readTarget(place, path), stat }
     case 'special':
@@ -102,6 +115,15 @@ function statPlace({ folder, name }: Place, path: string): FileStat {
   const result = statAt(folder, name, AT_SYMLINK_NOFOLLOW, into)
   if (result < 0) throw fileError('read', path, result)
   return readStat(into)
+}
+
+/** Why the names in a folder, or what they stand for, may not be read. */
+function closedTo({ folder, name }: Place, path: string): { readonly refusal?: Refusal } {
+  const fd = openAt(folder, name, FOLDER_FLAGS)
+  if (fd < 0) return { refusal: toRefusal(fileError('read', path, fd)) }
+  using inner = new Descriptor(fd)
+  const result = statAt(inner.fd, HERE, AT_SYMLINK_NOFOLLOW, new Uint8Array(STATX_BYTES))
+  return result < 0 ? { refusal: toRefusal(fileError('read', path, result)) } : {}
 }
 
 function readTarget({ folder, name }: Place, path: string): string {
@@ -129,7 +151,9 @@ function readFile({ folder, name }: Place, path: string, { maxBytes, collected }
     if (count === 0) break
     filled += count
   }
-  if (filled < bytes.length || statOpen(file.fd, path).etag !== stat.etag)
-    throw refusal('file_changed', 'read', path, 'it changed while it was read')
-  return { is: 'file', stat, ...collected.keep(bytes.length) }
+  if (filled < bytes.length)
+    throw refusal('file_changed', 'read', path, 'it became shorter while it was read')
+  const now = statOpen(file.fd, path)
+  const isChanged = now.mtimeNs !== stat.mtimeNs || now.sizeBytes !== stat.sizeBytes
+  return { is: 'file', stat, isChanged, ...collected.keep(bytes.length) }
 }

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tar } from '@sandwire/protocol'
+import { eventually } from '@sandwire/testing'
 import { packFolder } from './pack.ts'
 import { Scene } from './scene.fixture.ts'
 import { unpack } from './unpack.ts'
@@ -19,8 +20,8 @@ beforeEach(() => {
 })
 afterEach(() => scene[Symbol.dispose]())
 
-function pack(folder: string, after?: string): AsyncGenerator<Uint8Array, void, void> {
-  return packFolder(folder, { files: scene.files, transfer: scene.files, after })
+function pack(folder: string, after?: string, { files } = scene): AsyncGenerator<Uint8Array, void, void> {
+  return packFolder(folder, { files, transfer: files, after })
 }
 
 async function collect(archive: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
@@ -31,6 +32,10 @@ async function collect(archive: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
 
 function eventsOf(archive: Uint8Array): readonly tar.TarEvent[] {
   return [...new tar.TarReader().push(archive)]
+}
+
+function notesOf(archive: Uint8Array): readonly tar.TarNote[] {
+  return eventsOf(archive).flatMap((event) => (event.is === 'note' ? [event.note] : []))
 }
 
 function pathsOf(archive: Uint8Array): readonly string[] {
@@ -126,6 +131,60 @@ test('a file that changes while it is packed is told', async () => {
     if (parts.length === 1) writeFileSync(scene.at('tree/large'), 'x', { flag: 'a' })
     parts.push(part)
   }
-  const notes = eventsOf(Buffer.concat(parts)).flatMap((event) => (event.is === 'note' ? [event.note] : []))
-  expect(notes).toEqual([{ code: 'file_changed', path: 'large' }])
+  expect(notesOf(Buffer.concat(parts))).toEqual([{ code: 'file_changed', path: 'large' }])
+})
+
+test('a folder that may not be read is there, and that nothing in it is, is told', async () => {
+  // Root may read everything.
+  using common = new Scene(process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined)
+  for (const [name, mode] of [
+    ['blind', 0o444],
+    ['closed', 0o000],
+    ['open', 0o755],
+  ] as const) {
+    mkdirSync(common.at(`tree/${name}`), { recursive: true })
+    writeFileSync(common.at(`tree/${name}/file`), '')
+    chmodSync(common.at(`tree/${name}`), mode)
+  }
+  const archive = await collect(pack('tree', undefined, common))
+  expect(pathsOf(archive)).toEqual(['blind/', 'closed/', 'open/', 'open/file'])
+  expect(notesOf(archive)).toEqual([
+    { code: 'file_refused', path: 'blind' },
+    { code: 'file_refused', path: 'closed' },
+  ])
+  for (const name of ['blind', 'closed']) chmodSync(common.at(`tree/${name}`), 0o755)
+})
+
+test('a small file that somebody keeps writing to is there', async () => {
+  mkdirSync(scene.at('tree'))
+  const script = 'while :; do printf "line\\n" >> grown; done'
+  const writer = Bun.spawn(['sh', '-c', script], { cwd: scene.at('tree') })
+  try {
+    await eventually(() => scene.has('tree/grown'), { what: 'the file' })
+    for (let round = 0; round < 20; round += 1) {
+      const archive = await collect(pack('tree'))
+      expect(pathsOf(archive)).toEqual(['grown'])
+      expect(eventsOf(archive).at(-1)?.is).toBe('end')
+    }
+  } finally {
+    writer.kill('SIGKILL')
+    await writer.exited
+  }
+})
+
+test('what is too deep, or has too long a path, is told and does not end the archive', async () => {
+  const makeDeep = `
+import os
+for name, times in (('d', 300), ('n' * 200, 30)):
+    os.chdir(os.environ['TOP'])
+    for _ in range(times):
+        os.mkdir(name)
+        os.chdir(name)
+`
+  mkdirSync(scene.at('tree'))
+  Bun.spawnSync(['python3', '-c', makeDeep], { env: { ...process.env, TOP: scene.at('tree') } })
+  writeFileSync(scene.at('tree/z'), '')
+  const archive = await collect(pack('tree'))
+  expect(pathsOf(archive).at(-1)).toBe('z')
+  expect(notesOf(archive).map(({ code }) => code)).toEqual(['path_refused', 'path_refused'])
 })

@@ -1,12 +1,14 @@
 import { close, fstat, read } from 'node:fs'
 import { promisify } from 'node:util'
-import { SandwireError, tar } from '@sandwire/protocol'
+import { bytesOfPath, SandwireError, tar } from '@sandwire/protocol'
 import type { Files, FileStat, Found } from '../files.ts'
 import { systemError } from '../thread/system-error.ts'
 import { type Read, type TransferFiles, UPLOAD_PREFIX } from './transfer-files.ts'
 
 /** More are not packed: whoever has more asks again behind the last one. */
 const LIMITS = { maxNodes: 5_000_000, maxDepth: tar.MAX_DEPTH, timeMs: 24 * 60 * 60 * 1000 } as const
+/** Longest path that can be asked for. */
+const MAX_PATH_BYTES = 4095
 /** Bytes that are read at a time, of one file or of many. */
 const READ_BYTES = 1024 * 1024
 
@@ -26,6 +28,16 @@ function isUnfinished({ name }: Found): boolean {
   return name.startsWith(UPLOAD_PREFIX)
 }
 
+/** Whether it is in a folder that is told to have too long a path: what is in that needs no word of its own. */
+function isBeyond(path: string): boolean {
+  const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+  return folder.length * 3 > MAX_PATH_BYTES && (bytesOfPath(folder)?.length ?? 0) > MAX_PATH_BYTES
+}
+
+function isDeepest(path: string): boolean {
+  return path.split('/').length >= LIMITS.maxDepth
+}
+
 function writeHead(archive: tar.TarBuffer, path: string, stat: FileStat, target?: string): void {
   const { sizeBytes, mode, mtimeNs, kind } = stat
   if (kind === 'special') throw new SandwireError('internal', 'Cannot pack the folder')
@@ -34,17 +46,23 @@ function writeHead(archive: tar.TarBuffer, path: string, stat: FileStat, target?
 
 /**
  * Everything below a folder as an archive, in the order of the bytes of each path's components. What is left out, because it is
- * neither a file nor a folder or may not be read, is told in a note in its place. A file that becomes shorter while it is read
- * breaks the archive off: its length was told already.
+ * neither a file nor a folder, may not be read or is too deep, is told in a note in its place. A file that becomes shorter while
+ * it is read breaks the archive off: its length was told already.
  */
 export async function* packFolder(
   folder: string,
   { files, transfer, after, signal }: PackOptions,
 ): AsyncGenerator<Uint8Array, void, void> {
   const isWanted = (found: Found): boolean =>
-    !isUnfinished(found) && (after === undefined || tar.comparePaths(found.path, after) > 0)
+    !isUnfinished(found) &&
+    !isBeyond(found.path) &&
+    (after === undefined || tar.comparePaths(found.path, after) > 0)
   let limit: string | undefined
-  const limits = { ...LIMITS, reached: (which: string) => (limit = which) }
+  const reached = (which: string): void => {
+    // What is too deep is told where it is.
+    if (which !== 'depth') limit = which
+  }
+  const limits = { ...LIMITS, reached }
   for await (const part of files.walk(folder, limits, signal))
     yield* packPart(folder, part.filter(isWanted), transfer)
   // Not an end that could be taken for one.
@@ -81,9 +99,14 @@ function packRead(
   switch (done.is) {
     case 'file':
       writeHead(archive, path, done.stat)
-      return archive.content(bytes.subarray(done.from, done.to))
+      archive.content(bytes.subarray(done.from, done.to))
+      if (done.isChanged) archive.note({ code: 'file_changed', path })
+      return
     case 'folder':
-      return writeHead(archive, path, done.stat)
+      writeHead(archive, path, done.stat)
+      if (done.refusal !== undefined) archive.note({ code: done.refusal.code, path })
+      else if (isDeepest(path)) archive.note({ code: 'path_refused', path })
+      return
     case 'link':
       return writeHead(archive, path, done.stat, done.target)
     case 'refused':

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tar } from '@sandwire/protocol'
@@ -10,14 +19,16 @@ export class Scene implements Disposable {
   readonly root: string
   readonly #outer: string
 
-  constructor() {
+  /** `user` is who acts in it; otherwise who runs the test. */
+  constructor(user?: { readonly uid: number; readonly gid: number }) {
     this.#outer = mkdtempSync(join(tmpdir(), 'sandwire-transfer-'))
     this.root = join(this.#outer, 'workspace')
     mkdirSync(this.root)
+    if (user !== undefined) chmodSync(this.#outer, 0o755)
     writeFileSync(join(this.#outer, 'outside'), 'untouched')
     this.files = new FilesThread({
       createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
-      setUp: { root: this.root, umask: 0o022, user: undefined },
+      setUp: { root: this.root, umask: 0o022, user },
     })
   }
 

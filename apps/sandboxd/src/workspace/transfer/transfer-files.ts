@@ -45,9 +45,11 @@ export interface Refusal {
 
 /** What was read of one of many. */
 export type Read =
-  | ({ readonly is: 'file'; readonly stat: FileStat } & Span)
+  /** With `isChanged` when somebody wrote to it meanwhile. */
+  | ({ readonly is: 'file'; readonly stat: FileStat; readonly isChanged: boolean } & Span)
   | { readonly is: 'link'; readonly target: string; readonly stat: FileStat }
-  | { readonly is: 'folder'; readonly stat: FileStat }
+  /** With a refusal when what is in it may not be read. */
+  | { readonly is: 'folder'; readonly stat: FileStat; readonly refusal?: Refusal }
   /** Longer than what is read at once: it is open, and whoever got it closes it. */
   | { readonly is: 'open'; readonly fd: number; readonly stat: FileStat }
   | { readonly is: 'refused'; readonly refusal: Refusal }
