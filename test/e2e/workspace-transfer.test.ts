@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import {
+  chmodSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -9,6 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tar } from '@sandwire/protocol'
 import { eventually } from '@sandwire/testing'
@@ -198,3 +201,20 @@ test('what is no upload is refused by name', async () => {
   )
   expect(readdirSync(sandboxd.workspace)).toEqual([])
 })
+
+test.if(process.getuid?.() === 0)(
+  'an archive of a folder that may not be read is refused before it begins',
+  async () => {
+    const workspace = mkdtempSync(join(tmpdir(), 'closed-'))
+    mkdirSync(join(workspace, 'closed'), { mode: 0o700 })
+    chmodSync(workspace, 0o755)
+    const args = ['--run-as', '65534:65534', '--shell', '/bin/sh']
+    try {
+      await using common = await startSandboxd({ workspace, args })
+      const answer = await common.fetch('/workspace/archive?path=closed')
+      expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'file_refused' } }])
+    } finally {
+      rmSync(workspace, { recursive: true })
+    }
+  },
+)

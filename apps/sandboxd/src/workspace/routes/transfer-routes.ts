@@ -54,7 +54,10 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   const stat = await workspace.files.stat(path, { followsLink: true })
   if (stat.kind !== 'folder') throw new SandwireError('not_a_folder', 'Cannot pack the path: not a folder')
   const archive = packFolder(path, { ...workspace, after, signal: request.signal })
-  return new Response(streamOf(archive), {
+  request.signal.addEventListener('abort', () => void archive.return(), { once: true })
+  // What goes wrong before anything is packed is said by the status; afterwards only the connection is left to break.
+  const first = await archive.next()
+  return new Response(streamOf(first, archive), {
     headers: {
       'content-type': 'application/x-tar',
       'cache-control': 'no-store',
@@ -63,12 +66,17 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   })
 }
 
-/** Pulled by whoever reads: nothing is packed ahead. */
-function streamOf(archive: AsyncGenerator<Uint8Array, void, void>): ReadableStream<Uint8Array> {
+/** Pulled by whoever reads: nothing is packed ahead but its first part. */
+function streamOf(
+  first: IteratorResult<Uint8Array, void>,
+  archive: AsyncGenerator<Uint8Array, void, void>,
+): ReadableStream<Uint8Array> {
+  let waiting: IteratorResult<Uint8Array, void> | undefined = first
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        const { done, value } = await archive.next()
+        const { done, value } = waiting ?? (await archive.next())
+        waiting = undefined
         if (done === true) controller.close()
         else controller.enqueue(value)
       },
