@@ -284,6 +284,14 @@ describe('an answer about files', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, '1234'])
   })
 
+  test('to HEAD is the status that GET has, also when there is no file or no sandbox', async () => {
+    answer = () => new Response(null, { status: 404 })
+    expect((await send('HEAD', `${W}/file?path=a`)).status).toBe(404)
+    answer = () => new Response(null, { status: 403 })
+    expect((await send('HEAD', `${W}/file?path=a`)).status).toBe(403)
+    expect((await send('HEAD', '/api/workspaces/nowhere/file?path=a')).status).toBe(404)
+  })
+
   test('of a file has the length that it says somewhere, and is none without', async () => {
     const stream = (): ReadableStream<Uint8Array> => slowly(5, new TextEncoder().encode('x'))
     answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': '5' } })

@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { ErrorCode } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
-import { respondError } from '../http/respond.ts'
+import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
@@ -233,7 +233,10 @@ export class SandboxObject extends DurableObject<Env> {
       (answer) => ({ hasChanged: answer === undefined || answer.ok }),
       ({ workspace }) => workspace.pass(call, request),
     )
-    return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
+    if (outcome.ok) return outcome.value
+    // An answer to HEAD has no body that could say it.
+    const error = errorOf(outcome)
+    return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
   }
 
   async wsConnect(request: Request): Promise<Response> {
