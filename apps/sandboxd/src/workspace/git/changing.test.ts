@@ -149,6 +149,36 @@ test('discards changes of tracked files and brings back what is gone', async () 
   expect(read(scene, 'folder/untracked')).toBe('kept')
 })
 
+test.each([
+  ['tracked attributes', '.gitattributes', true],
+  ['attributes of the work tree alone', '.gitattributes', false],
+  ['attributes of the repository itself', '.git/info/attributes', false],
+] as const)('what a filter would have to bring back stays as it is, by %s', async (_, place, isTracked) => {
+  using scene = createCommitted('a', 'b.bin')
+  scene.write(place, '*.bin filter=z\n')
+  if (isTracked) {
+    scene.git('add', place)
+    scene.git('commit', '--quiet', '--message', 'attributes')
+    // What is in the index counts when files are brought back.
+    rmSync(join(scene.root, place))
+  }
+  scene.git('config', 'filter.z.smudge', 'cat')
+  for (const name of ['a', 'b.bin']) scene.write(name, 'two\n')
+  expect(await scene.post('git/discard', { paths: ['.'] })).toEqual({
+    status: 409,
+    body: {
+      error: {
+        code: 'git_failed',
+        message: 'Cannot discard "b.bin": a filter would have to bring it back, and none is run',
+        request_id: expect.any(String),
+      },
+    },
+  })
+  expect([read(scene, 'a'), read(scene, 'b.bin')]).toEqual(['two\n', 'two\n'])
+  expect(await scene.post('git/discard', { paths: ['a'] })).toMatchObject(DONE)
+  expect(read(scene, 'a')).toBe('one\n')
+})
+
 test('discards to what is staged', async () => {
   using scene = createCommitted('a')
   scene.write('a', 'staged\n')

@@ -1,9 +1,14 @@
-import { SandwireError } from '@sandwire/protocol'
+import { SandwireError, textOfPath } from '@sandwire/protocol'
 import { showPath } from '../beneath/show-path.ts'
 import { pathIn } from '../path-in.ts'
+import { callGit } from './call.ts'
+import { expectSuccess, readTokens } from './output.ts'
 import type { Repository } from './repository.ts'
 import { scan, type Scanned } from './scan.ts'
 import { change } from './stage.ts'
+
+/** Enough to look up an attribute of many files. */
+const LOOK_MS = 30_000
 
 export interface DiscardRequest {
   readonly paths: readonly string[]
@@ -24,6 +29,7 @@ export async function discard(repository: Repository, request: DiscardRequest): 
   const removed = new Set(
     paths.filter((path) => !tracked.includes(path)).flatMap((path) => found.get(path)?.untracked ?? []),
   )
+  await checkFilters(repository, [...new Set(tracked.flatMap((path) => found.get(path)?.changed ?? []))])
   const args = ['restore', '--worktree'] as const
   if (tracked.length > 0)
     await change(repository, { args, paths: tracked, filtered: 'refused' }, 'Cannot discard')
@@ -38,6 +44,33 @@ function check(path: string, found: Scanned | undefined, { untracked }: DiscardR
   // A repository in the folder is somebody's work, of which there may be no other copy; so is all that there is.
   if (found === undefined || found.isRepository || path === '.') throw refuse('git knows no such file')
   if (!untracked) throw refuse('it is untracked, and the request did not ask for those')
+}
+
+/**
+ * Throws `git_failed` when a filter would have to bring a file back. Git notices that only when it has removed the file. Attributes
+ * are read in both places that git takes them from: the index, and the work tree where that has none.
+ */
+async function checkFilters(repository: Repository, files: readonly string[]): Promise<void> {
+  const { filters } = repository.config
+  if (files.length === 0 || filters.length === 0) return
+  for (const where of [['--cached'], []] as const) {
+    const args = ['check-attr', ...where, '-z', '--stdin', 'filter'] as const
+    const tool = await callGit(repository, { args, stdinPaths: files, timeMs: LOOK_MS })
+    // A path, the name of the attribute and its value, one after the other.
+    const said: string[] = []
+    for await (const token of readTokens(tool)) {
+      said.push(textOfPath(token))
+      const [path, , filter] = said
+      if (filter === undefined) continue
+      if (filters.includes(filter))
+        throw new SandwireError(
+          'git_failed',
+          `Cannot discard ${showPath(path ?? '')}: a filter would have to bring it back, and none is run`,
+        )
+      said.length = 0
+    }
+    await expectSuccess(tool, 'Cannot discard')
+  }
 }
 
 /** Removes a file, and folders that held nothing else, as git does: it knows no empty ones. */

@@ -102,7 +102,12 @@ function plantSubmodule(scene: Scene, setting: 'clean' | 'smudge', program: stri
   scene.gitIn('module', 'config', `filter.z.${setting}`, program)
 }
 
-const FILTERS = withoutSettings((key) => key.startsWith('filter.'))
+/** Neither overridden, nor asked for before files are brought back. */
+const FILTERS: Spoil = (plan) => {
+  const [program, ...args] = plan.argv
+  const unasked = args.map((arg) => (arg === 'filter' ? 'nothing' : arg))
+  return withoutSettings((key) => key.startsWith('filter.'))({ ...plan, argv: [program, ...unasked] })
+}
 
 const PLANTED: readonly Planted[] = [
   {
@@ -312,10 +317,13 @@ test('what git never starts here is not started either (threat T19)', async () =
 
 test('a file that a filter changes is neither staged nor put back as it is', async () => {
   using scene = createPlantedScene((planted, program) => plantFilter(planted, 'z', 'clean', program))
-  for (const route of ['git/stage', 'git/discard'])
+  for (const [route, message] of [
+    ['git/stage', /filter '?z'? failed/],
+    ['git/discard', /a filter would have to/],
+  ] as const)
     expect(await scene.post(route, { paths: ['file'] })).toMatchObject({
       status: 409,
-      body: { error: { code: 'git_failed', message: expect.stringMatching(/filter '?z'? failed/) } },
+      body: { error: { code: 'git_failed', message: expect.stringMatching(message) } },
     })
 })
 
