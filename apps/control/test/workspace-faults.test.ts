@@ -13,7 +13,9 @@ const TIMEOUT_MS = 30_000
 
 /** Nobody waits here as long as people do. */
 function hurry(script: string): string {
-  return script.replace('FILE_ANSWER_MS = 20000', 'FILE_ANSWER_MS = 400')
+  return script
+    .replace('FILE_ANSWER_MS = 20000', 'FILE_ANSWER_MS = 400')
+    .replace('GREETING_MS = 10000', 'GREETING_MS = 400')
 }
 
 async function codeOf(response: Response): Promise<string> {
@@ -177,6 +179,30 @@ test(
     const left = readdirSync(folder).filter((name) => !['key', 'sock', 'new'].includes(name))
     expect(left).toEqual(['kept'])
     expect(['kept', 'lost']).toContain(readFileSync(path.join(folder, 'kept'), 'utf8'))
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'a real sandboxd that hangs while it is sent a file is late, however much of it is left',
+  async () => {
+    await using sandboxes = new RealSandboxes()
+    await using control = await startControl({ birthplace: sandboxes, alter: hurry })
+    await makeSandbox(control, 'dev')
+    const large = new Uint8Array(64 * 1024 ** 2)
+    for (const known of [false, true]) {
+      sandboxes.signal('SIGSTOP')
+      const put = control.fetch(`${W}/file?path=large`, { method: 'PUT', body: large })
+      expect([known, await codeOf(await put)]).toEqual([known, '504 timed_out'])
+      sandboxes.signal('SIGCONT')
+      expect((await control.fetch(`${W}/stat?path=.`)).status).toBe(200)
+    }
+    const [folder = ''] = sandboxes.folders
+    await eventually(async () => (await control.fetch(`${W}/file?path=x`, { method: 'PUT', body: 'x' })).ok, {
+      what: 'it to answer again',
+      timeoutMs: 5 * OPEN_MS,
+    })
+    expect(readdirSync(folder).toSorted()).toEqual(['key', 'sock', 'x'])
   },
   TIMEOUT_MS,
 )

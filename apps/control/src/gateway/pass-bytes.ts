@@ -18,26 +18,43 @@ export interface PassOptions {
   readonly signal: AbortSignal
   /** Told that it is too much before it breaks off, so that whoever sees it break knows why. */
   readonly onTooMuch: (reason: SandwireError) => void
+  /** Where the other end has to take each piece in time; without it, whoever reads may take as long as they like. */
+  readonly patience?: Patience
+}
+
+export interface Patience {
+  readonly ms: number
+  /** Told when time is up; ends it all. */
+  readonly onLate: () => void
 }
 
 /**
- * Passes a body on as fast as it is read, and holds next to nothing of it. Where its length is known the runtime moves it by
- * itself, and breaks off when it is not as long as was said. Where it is not, bytes are counted here.
+ * Passes a body on as fast as it is read, and holds next to nothing of it. Where its length is known it breaks off when it is
+ * not as long as was said, and the runtime moves it by itself unless there is something to look at on the way.
  */
 export function passBytes(source: ReadableStream<Uint8Array>, { length, ...bounds }: PassOptions): Passing {
-  const { signal } = bounds
-  if (length !== undefined) {
-    const { readable, writable } = new FixedLengthStream(length)
+  const { signal, patience } = bounds
+  const { readable, writable } =
+    length === undefined ? new IdentityTransformStream() : new FixedLengthStream(length)
+  if (length !== undefined && patience === undefined)
     return { body: readable, done: source.pipeTo(writable, { signal }) }
-  }
-  const { readable, writable } = new IdentityTransformStream()
   return { body: readable, done: passCounted(source, writable, bounds) }
+}
+
+/** Waits until a piece is taken. */
+async function taken(written: Promise<void>, patience: Patience | undefined): Promise<void> {
+  const timer = patience === undefined ? null : setTimeout(patience.onLate, patience.ms)
+  try {
+    await written
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function passCounted(
   source: ReadableStream<Uint8Array>,
   target: WritableStream<Uint8Array>,
-  { maxBytes, signal, onTooMuch }: Omit<PassOptions, 'length'>,
+  { maxBytes, signal, onTooMuch, patience }: Omit<PassOptions, 'length'>,
 ): Promise<void> {
   // A transform stream would do the same in pieces of a few KiB, each of them a turn of the event loop.
   const reader = source.getReader({ mode: 'byob' })
@@ -60,7 +77,7 @@ async function passCounted(
         onTooMuch(reason)
         throw reason
       }
-      await writer.write(value)
+      await taken(writer.write(value), patience)
       buffer = value.buffer
     }
     signal.throwIfAborted()

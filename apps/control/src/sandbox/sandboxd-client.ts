@@ -1,6 +1,7 @@
 import type { AUTHORITIES } from '@sandwire/internal'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, type Role, SandwireError } from '@sandwire/protocol'
 import { readBoundedJson } from '../http/read-bounded.ts'
+import { within } from '../http/within.ts'
 import type { Provider, UpstreamRequest } from '../providers/provider.ts'
 import type { Signer } from '../signer.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
@@ -8,6 +9,8 @@ import { checkVersions, decodeVersions } from './versions.ts'
 
 /** Largest JSON that sandboxd is listened to for; its lists are bounded well below. */
 const MAX_JSON_BYTES = 1024 * 1024
+/** One that says its version later than this hangs. */
+const GREETING_MS = 10_000
 
 /** On whose behalf sandboxd is asked. */
 export interface Caller {
@@ -113,11 +116,16 @@ export class SandboxdClient {
   /** Asks for its version and refuses one that cannot work; returns the protocol it speaks. */
   async greet(address: string, requestId: string): Promise<number> {
     const path = '/__meta/version'
-    const theirs = decodeVersions(await this.ask(address, controlItself(requestId), { method: 'GET', path }))
+    const asked = this.ask(address, controlItself(requestId), { method: 'GET', path })
+    const theirs = decodeVersions(await within(asked, GREETING_MS, late))
     if (theirs === undefined) throw notUnderstood()
     checkVersions({ protocol: PROTOCOL_VERSION, compatibleFrom: COMPATIBLE_FROM }, theirs)
     return theirs.protocol
   }
+}
+
+function late(): SandwireError {
+  return new SandwireError('timed_out', 'The sandbox does not answer in time')
 }
 
 export function notUnderstood(): SandwireError {

@@ -55,6 +55,11 @@ export class Transfer {
     if (!this.#isAnswered) this.abort(reason)
   }
 
+  /** Ends it because the sandbox does not take what is sent, unless there is an answer already. */
+  late(): void {
+    this.refuse(timedOut())
+  }
+
   /** Ends it: whoever waits for its answer is told why, whoever reads one sees it break off. */
   abort(reason: SandwireError): void {
     this.#controller.abort(reason)

@@ -167,6 +167,8 @@ export class SandboxWorkspace {
     const passing = passBytes(body, {
       ...{ length, maxBytes, signal: transfer.signal },
       onTooMuch: (reason) => transfer.refuse(reason),
+      // A sandbox that hangs takes nothing, and its answer would be waited for until all is sent.
+      patience: { ms: answerMs, onLate: () => transfer.late() },
     })
     // When one of the ends is gone, the request itself says which.
     const sent = passing.done.catch(() => undefined).then(() => transfer.awaitAnswer(answerMs))
