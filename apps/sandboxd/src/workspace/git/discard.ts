@@ -31,8 +31,8 @@ export async function discard(repository: Repository, request: DiscardRequest): 
   )
   await checkFilters(repository, [...new Set(tracked.flatMap((path) => found.get(path)?.changed ?? []))])
   const args = ['restore', '--worktree'] as const
-  if (tracked.length > 0)
-    await change(repository, { args, paths: tracked, filtered: 'refused' }, 'Cannot discard')
+  // None of them takes a filter; for others, which git only looks at, none is needed.
+  if (tracked.length > 0) await change(repository, { args, paths: tracked }, 'Cannot discard')
   for (const path of removed) await removeFile(repository, path)
   return removed.size
 }
