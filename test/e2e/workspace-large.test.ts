@@ -10,13 +10,16 @@ const REFS = 5_000
 const GIT =
   'GIT_CONFIG_GLOBAL=/dev/null git -c user.name=n -c user.email=e@x -c core.compression=0 -c gc.auto=0'
 
+/** So much takes long on a busy machine. */
+const PATIENCE_MS = 100_000
+
 type Fields = Record<string, unknown>
 
 let door: FrontDoor
 beforeAll(async () => {
   door = await FrontDoor.open()
   await door.create('large')
-  const put = await door.fetch(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles() })
+  const put = await ask(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles() })
   expect([put.status, await put.json()]).toMatchObject([200, { entries: MANY.files, refused: [] }])
   const script = [
     `export HOME=/nonexistent; git init -q -b main; ${GIT} add -A; ${GIT} commit -q -m first`,
@@ -27,8 +30,12 @@ beforeAll(async () => {
 })
 afterAll(() => door[Symbol.asyncDispose]())
 
+function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  return door.fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS), ...init })
+}
+
 async function get(path: string): Promise<Fields> {
-  const response = await door.fetch(path)
+  const response = await ask(path)
   const body: Fields = Object(await response.json())
   expect([response.status, body]).toEqual([200, body])
   return body
@@ -36,7 +43,7 @@ async function get(path: string): Promise<Fields> {
 
 async function post(path: string, body: object): Promise<Fields> {
   const headers = { 'content-type': 'application/json' }
-  const response = await door.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })
+  const response = await ask(path, { method: 'POST', headers, body: JSON.stringify(body) })
   const answer: Fields = Object(await response.json())
   expect([path, response.status, answer]).toEqual([path, 200, answer])
   return answer
@@ -55,7 +62,7 @@ const sorted = (each: readonly Fields[], field: string): string[] =>
     .toSorted()
 
 async function linesOf(path: string): Promise<Fields[]> {
-  const text = await (await door.fetch(path)).text()
+  const text = await (await ask(path)).text()
   return text
     .trimEnd()
     .split('\n')
@@ -65,7 +72,7 @@ async function linesOf(path: string): Promise<Fields[]> {
 /** Paths of the files in an archive. */
 async function entriesOf(path: string): Promise<string[]> {
   const reader = new tar.TarReader()
-  const body: ReadableStream<Uint8Array> | null = (await door.fetch(path)).body
+  const body: ReadableStream<Uint8Array> | null = (await ask(path)).body
   const found: string[] = []
   for await (const chunk of body ?? [])
     for (const event of reader.push(chunk)) if (event.is === 'entry') found.push(event.entry.path)
@@ -110,8 +117,8 @@ describe(`a tree of ${MANY.files} files`, () => {
       files: [],
       truncated: false,
     })
-    await door.fetch(`${W}/file?path=d17/f0500.txt`, { method: 'PUT', body: 'changed\n' })
-    await door.fetch(`${W}/file?path=d18&recursive=1`, { method: 'DELETE' })
+    await ask(`${W}/file?path=d17/f0500.txt`, { method: 'PUT', body: 'changed\n' })
+    await ask(`${W}/file?path=d18&recursive=1`, { method: 'DELETE' })
     const files = list(await get(`${W}/git/status`), 'files')
     expect(files).toHaveLength(1_001)
     const contract = await get('/api/git/status?sandbox=large')
@@ -149,7 +156,7 @@ describe(`a tree of ${MANY.files} files`, () => {
     await post(`${W}/copy`, { from: 'flat', to: 'copied' })
     await post('/api/file/move?sandbox=large', { src_path: 'copied', dest_dir: 'd00' })
     expect(list(await get(`${W}/tree?path=d00/copied&limit=10000`), 'entries')).toHaveLength(10_000)
-    const removed = await door.fetch(`/api/file?path=d00/copied&sandbox=large`, { method: 'DELETE' })
+    const removed = await ask(`/api/file?path=d00/copied&sandbox=large`, { method: 'DELETE' })
     expect(removed.status).toBe(200)
     expect(await get('/api/tree?path=d00/copied&sandbox=large')).toEqual({ entries: [], path: 'd00/copied' })
   })
@@ -191,7 +198,7 @@ describe('names', () => {
   test('of every kind are written, listed, found, searched, packed, committed, moved and removed', async () => {
     const at = (name: string): string => encodePath(`names/${name}`) ?? ''
     for (const name of NAMES) {
-      const put = await door.fetch(`${W}/file?path=${at(name)}`, { method: 'PUT', body: 'odd one\n' })
+      const put = await ask(`${W}/file?path=${at(name)}`, { method: 'PUT', body: 'odd one\n' })
       expect([name, put.status]).toEqual([name, 200])
     }
     const names = NAMES.toSorted()
@@ -210,7 +217,7 @@ describe('names', () => {
     await post(`${W}/git/commit`, { repo: 'names', message: 'odd', author: { name: 'n', email: 'e@x' } })
     expect(await get(`${W}/git/status?repo=names`)).toMatchObject({ files: [] })
     for (const name of NAMES) {
-      expect(await (await door.fetch(`${W}/file?path=${at(name)}`)).text()).toBe('odd one\n')
+      expect(await (await ask(`${W}/file?path=${at(name)}`)).text()).toBe('odd one\n')
       expect(await get(`${W}/stat?path=${at(name)}`)).toMatchObject({ kind: 'file', size: 8 })
       expect(await get(`/api/file?path=${at(name)}&sandbox=large`)).toMatchObject({ content: 'odd one\n' })
       const inRepository = `repo=names&path=${encodePath(name) ?? ''}`
@@ -220,7 +227,7 @@ describe('names', () => {
     for (const name of NAMES) {
       await post(`${W}/copy`, { from: `names/${name}`, to: 'copied' })
       await post(`${W}/rename`, { from: 'copied', to: `names/${name}`, replace: true })
-      const removed = await door.fetch(`${W}/file?path=${at(name)}`, { method: 'DELETE' })
+      const removed = await ask(`${W}/file?path=${at(name)}`, { method: 'DELETE' })
       expect([name, removed.status]).toEqual([name, 200])
     }
     const left = await get(`${W}/git/status?repo=names`)
