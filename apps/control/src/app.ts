@@ -166,6 +166,7 @@ export function createApp({
   addWorkspaceRoutes(app, guardOf, {
     directory,
     defaultName: config.defaultName,
+    isFolder: config.workspaceMode === 'local',
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
     nowMs,
   })

@@ -25,6 +25,22 @@ test('a served folder is nobody’s but the machine’s user’s, whoever signs 
   const attach = await upgrade(control, '/attach?sandbox=local&cmd=cat', { headers: ann.headers })
   expect(refusalOf(attach)).toBe('403 forbidden')
   expect(sandboxes.starts).toBe(0)
+  expect((await ann.get('/api/tree')).status).toBe(404)
+  expect(sandboxes.starts).toBe(0)
+})
+
+test('a served folder is there for existing front ends from the beginning, and again when it was stopped', async () => {
   const owner = new Person(control, TOKEN)
-  expect((await owner.post('/api/sandboxes', { name: 'local' })).status).toBe(201)
+  sandboxes.files = () => Promise.resolve(Response.json({ entries: [], path: '.' }))
+  expect((await owner.get('/api/tree')).status).toBe(200)
+  expect((await owner.post('/api/sandboxes/local/stop', {})).status).toBe(200)
+  // Who knows of sandboxes decides when one runs.
+  expect(codeIn(await owner.get('/api/workspaces/local/tree'))).toBe('409 sandbox_stopped')
+  expect((await owner.get('/api/tree')).status).toBe(200)
+  expect((await owner.get('/api/workspaces/local/tree')).status).toBe(200)
+})
+
+test('no other sandbox is made by asking for its files', async () => {
+  const owner = new Person(control, TOKEN)
+  expect((await owner.get('/api/tree?sandbox=other')).status).toBe(404)
 })

@@ -522,10 +522,6 @@ describe('where one folder is served', () => {
     await using places = new StandInSandboxes()
     places.files = async () => Response.json({ entries: [], path: '.' })
     await using local = await startControl({ birthplace: places, config: { workspaceMode: 'local' } })
-    expect((await local.fetch('/api/tree')).status).toBe(404)
-    expect((await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'local' } })).status).toBe(
-      201,
-    )
     expect((await local.fetch('/api/tree')).status).toBe(200)
     expect((await local.fetch('/api/tree?sandbox=local')).status).toBe(200)
     expect(await (await local.fetch('/health')).json()).toMatchObject({

@@ -1,6 +1,7 @@
 import type { RouteConfig } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
+import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
 import { lengthOf, requestHeaders, typeOf } from '../gateway/headers.ts'
 import { splitQuery } from '../gateway/query.ts'
 import { GATEWAY, type GatewayRoute, nameOfRoute } from '../gateway/table.ts'
@@ -8,20 +9,23 @@ import { findDuplicateKey } from '../http/duplicate-key.ts'
 import { readBounded } from '../http/read-bounded.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { WorkspaceBudget } from '../http/workspace-budget.ts'
-import { CALL_HEADER } from '../sandbox/call.ts'
+import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
 import { WHOLE_HEADER } from '../sandbox/workspace.ts'
 import { WORKSPACE_URL, type WorkspaceCall } from '../sandbox/workspace-call.ts'
 import { type App, type AppEnv, callOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { readError } from './object-error.ts'
+import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { describeRoute } from './workspace-document.ts'
 
 export interface WorkspaceRouteDependencies {
   readonly directory: Directory
   /** Name of the sandbox of a request that names none. */
   readonly defaultName: string
+  /** The only sandbox there is serves a folder of this machine. */
+  readonly isFolder: boolean
   readonly budget: WorkspaceBudget
   readonly nowMs: () => number
 }
@@ -97,12 +101,33 @@ function readId({ path }: GatewayRoute, id: string | undefined): { readonly id?:
   return { id }
 }
 
+/**
+ * The sandbox that is meant. A folder of this machine is there before anything was run in it, for whom it belongs to; other
+ * sandboxes are not made by asking for their files.
+ */
+async function findPlace(
+  call: SandboxCall,
+  ref: SandboxRef,
+  { directory, defaultName, isFolder }: WorkspaceRouteDependencies,
+): Promise<string> {
+  try {
+    return await directory.resolve(call.identity, ref)
+  } catch (error) {
+    const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
+    const isMeant = ref.by === 'name' && ref.name === defaultName
+    const isOwners = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
+    if (!(isMissing && isFolder && isMeant && isOwners)) throw error
+    return (await directory.create(call, defaultName, DEFAULT_SETTINGS, true)).id
+  }
+}
+
 /** Asks a sandbox for something about its files. */
 async function pass(
   context: Context<AppEnv>,
   route: GatewayRoute,
-  { directory, defaultName, budget, nowMs }: WorkspaceRouteDependencies,
+  deps: WorkspaceRouteDependencies,
 ): Promise<Response> {
+  const { directory, defaultName, budget, nowMs } = deps
   const request = context.req.raw
   const call = callOf(context)
   const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
@@ -110,11 +135,13 @@ async function pass(
   const upload = readId(route, context.req.param('id'))
   const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)
   budget.take(call.identity, route.cost, nowMs())
-  const id = await directory.resolve(call.identity, ref)
+  const id = await findPlace(call, ref, deps)
   const body = await readBody(request, route)
   const isHead = request.method === 'HEAD' && route.hasHead
   const workspaceCall: WorkspaceCall = {
     ...{ ...call, ...upload, route: nameOfRoute(route), isHead, query: rest },
+    // Existing front ends know of no sandboxes: for them a folder is there, or it is not.
+    mayStart: deps.isFolder && route.speaks === 'contract' && call.scopes.includes('exec'),
     headers: { ...forwarded, ...body.headers },
     ...(body.length === undefined ? {} : { length: body.length }),
   }

@@ -7,6 +7,8 @@ export interface WorkspaceCall extends SandboxCall {
   /** By its name in the gateway's table. */
   readonly route: string
   readonly isHead: boolean
+  /** Whether a sandbox that does not run is started for it. */
+  readonly mayStart: boolean
   /** What stands for `:id`. */
   readonly id?: string
   /** Query for sandboxd, as it was sent. */
@@ -24,6 +26,7 @@ const callSchema = z.object({
   ...callFields,
   route: z.string(),
   isHead: z.boolean(),
+  mayStart: z.boolean(),
   id: z.string().exactOptional(),
   query: z.string(),
   headers: z.record(z.string(), z.string()),

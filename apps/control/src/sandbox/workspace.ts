@@ -63,7 +63,7 @@ function pathOf({ upstream }: GatewayRoute, { id, query }: WorkspaceCall): strin
 
 /**
  * Requests about files, on their way through a sandbox's object. Bodies stream both ways and are never held here; the sandbox
- * is never started for one.
+ * is started for one only where it is a folder of this machine.
  */
 export class SandboxWorkspace {
   readonly #deps: WorkspaceDependencies
@@ -109,7 +109,7 @@ export class SandboxWorkspace {
     const { sessions, sleep, random } = this.#deps
     const isIdempotent = route.isIdempotent && asking.body === null
     let isSpent = false
-    const entry = { need: 'work', mayStart: false, isIdempotent } as const
+    const entry = { need: 'work', mayStart: call.mayStart, isIdempotent } as const
     return sessions.reach(call, entry, ({ address }, sandboxd, caller) => {
       const send = (): Promise<Answered> => {
         // Whatever of it was sent is not there any more to be sent again.
