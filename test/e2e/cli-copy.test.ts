@@ -336,6 +336,29 @@ describe('cp', () => {
     expect(up.stderr).toContain('left out "far": the link leads outside')
   })
 
+  test('says what is in the way on this machine, and does not blame the server', async () => {
+    mkdirSync(there('tree'))
+    writeFileSync(there('file'), 'x')
+    writeFileSync(join(here, 'tree'), 'a file')
+    mkdirSync(join(here, 'file'))
+    symlinkSync('/proc', join(here, 'away'))
+    for (const [source, target, why] of [
+      ['tree', '.', 'something that is no folder is in its way'],
+      ['file', '.', 'a folder is in its place'],
+      ['file', 'away/new', 'no such file'],
+    ] as const) {
+      const { stderr, code } = await cli('cp', `${BOX}:${source}`, join(here, target))
+      expect([stderr.split('\n')[0], code]).toEqual([
+        `sbx-stdio: Cannot copy to "${join(here, target)}": ${why}`,
+        2,
+      ])
+    }
+    rmSync(join(here, 'tree'))
+    symlinkSync('file', join(here, 'tree'))
+    const through = await cli('cp', `${BOX}:tree`, here)
+    expect(through.stderr).toContain('something that is no folder is in its way')
+  })
+
   test('leaves nothing under the final name when it is interrupted', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
     writeFileSync(join(here, 'large'), 'older')

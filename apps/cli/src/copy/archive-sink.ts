@@ -1,6 +1,6 @@
 import { isErrorCode, SandwireError, tar } from '@sandwire/protocol'
-import { AdvisedError } from '../advised-error.ts'
 import type { Copying } from './copying.ts'
+import { noSpace } from './local-fault.ts'
 import { type Arriving, type LocalFolder, Refused } from './local-folder.ts'
 import { whyOf } from './local-tree.ts'
 
@@ -142,12 +142,7 @@ export class ArchiveSink {
       pending?.arriving.discard()
       this.#pending = undefined
       const why = error instanceof Refused ? error.message : whyOf(error)
-      if (why === 'no space is left')
-        throw new AdvisedError(
-          'disk_full',
-          'Cannot copy: no space is left on this machine',
-          'make room, then copy again',
-        )
+      if (why === 'no space is left') throw noSpace()
       this.#leaveOut(path, why)
     }
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { Interrupted } from '../interrupted.ts'
@@ -41,8 +41,11 @@ async function bringFile(journey: Journey, found: Found, { path, existing }: Tar
   const isInto = existing?.isDirectory() === true
   if (endsAsFolder(path) && !isInto) fail(`to "${printable(path)}"`, 'no such folder')
   const base = localPath(realFolder(isInto ? path : dirname(path)))
-  const name = isInto ? lastName(found.path) : basename(path)
-  await downloadFile(journey, found, { base, name: name ?? 'file' })
+  const name = (isInto ? lastName(found.path) : basename(path)) ?? 'file'
+  // Said before anything is copied.
+  if (lstatSync(inside(base, name), { throwIfNoEntry: false })?.isDirectory() === true)
+    fail(`to "${printable(path)}"`, 'a folder is in its place')
+  await downloadFile(journey, found, { base, name })
 }
 
 async function bringFolder(journey: Journey, { path, known }: Found, target: Target): Promise<void> {

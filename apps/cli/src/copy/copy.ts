@@ -3,6 +3,7 @@ import { Interrupted } from '../interrupted.ts'
 import { bring } from './bring.ts'
 import { Copying } from './copying.ts'
 import type { Journey } from './journey.ts'
+import { blame } from './local-fault.ts'
 import type { Place } from './place.ts'
 import { RemoteWorkspace } from './remote-workspace.ts'
 import { send } from './send.ts'
@@ -30,8 +31,10 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
   try {
     const target = to.is === 'sandbox' ? to.path : from.is === 'sandbox' ? from.path : '.'
     await wakeSandbox(journey, target, { api, sandbox, say: (line) => (isQuiet ? undefined : io.say(line)) })
-    if (from.is === 'sandbox' && to.is !== 'sandbox') await bring(journey, from, to)
-    else if (to.is === 'sandbox' && from.is !== 'sandbox') await send(journey, from, to)
+    if (from.is === 'sandbox' && to.is !== 'sandbox')
+      await bring(journey, from, to).catch((error: unknown) => blame(error, to, 'to'))
+    else if (to.is === 'sandbox' && from.is !== 'sandbox')
+      await send(journey, from, to).catch((error: unknown) => blame(error, from, 'from'))
   } catch (error) {
     if (signal.aborted) throw new Interrupted(String(signal.reason))
     throw error
