@@ -104,8 +104,8 @@ const FILES: readonly GatewayRoute[] = [
     action: 'file.write',
     parameters: {
       ...PATH,
-      mode: 'Permissions, octal',
-      mtimeMs: 'Time of change',
+      mode: 'Permissions as a decimal number, as `stat` tells them: 420 is rw-r--r--',
+      mtimeMs: 'Time of change, in milliseconds since 1970',
       parents: '1: make its folders',
     },
     body: BYTES_BODY,
