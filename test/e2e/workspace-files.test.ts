@@ -337,6 +337,24 @@ describe('the contract', () => {
   })
 })
 
+describe('texts of the contract', () => {
+  test('have an etag, and are not changed by who saw another state of them', async () => {
+    const route = '/workspace/contract/file?path=f'
+    const put = (content: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
+      ask(route, { method: 'PUT', headers, body: JSON.stringify({ content }) })
+    expect(await put('mine', { 'if-none-match': '*' })).toMatchObject({ status: 200 })
+    expect(await put('lost', { 'if-none-match': '*' })).toMatchObject({ status: 412 })
+    const seen = (await sandboxd.fetch(route)).headers.get('etag') ?? ''
+    expect(await put('theirs', { 'if-match': seen })).toMatchObject({ status: 200 })
+    expect(await put('lost', { 'if-match': seen })).toEqual({
+      status: 412,
+      body: { detail: 'Cannot write "f": it was changed meanwhile' },
+    })
+    const removed = await ask(route, { method: 'DELETE', headers: { 'if-match': seen } })
+    expect([removed.status, readFileSync(at('f'), 'utf8')]).toEqual([412, 'theirs'])
+  })
+})
+
 describe.if(isRoot)('files of another user', () => {
   test('are what that user makes and may read, and no more', async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'sandwire-files-as-'))

@@ -5,6 +5,7 @@ import type { Entry, Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'
 import { holdText, MAX_BODY_BYTES, MAX_TEXT_BYTES, readText, respondText } from './contract-text.ts'
 import { inWords, shown } from './contract-words.ts'
+import { readCondition } from './etags.ts'
 import { store } from './file-content.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
@@ -160,13 +161,14 @@ async function writeHeld(call: WorkspaceCall, { workspace }: Dependencies): Prom
   const bytes = Buffer.from(content)
   if (bytes.byteLength > MAX_TEXT_BYTES)
     throw new SandwireError('file_too_large', `Write failed: more than ${MAX_TEXT_BYTES} bytes`)
+  const condition = readCondition(request.headers)
   try {
     await inWords(path, {}, () =>
-      store(workspace.files, orRoot(path), { makesParents: true, followsLink: true }, [bytes]),
+      store(workspace.files, orRoot(path), { ...condition, makesParents: true, followsLink: true }, [bytes]),
     )
   } catch (caught) {
     const error = SandwireError.from(caught)
-    if (error.code === 'path_refused') throw error
+    if (error.code === 'path_refused' || error.code === 'file_changed') throw error
     const failed = new SandwireError(error.code, `Write failed: ${error.message}`)
     return respondDetail(failed, requestId, STATUS_WRITE_FAILED)
   }
@@ -188,7 +190,8 @@ async function remove({ url, request }: WorkspaceCall, { workspace }: Dependenci
   const path = pathOf(url)
   if (path === undefined) return respondFlaws([missing(['query', 'path'])])
   const words = notFound(path)
-  await inWords(path, words, () => workspace.files.remove(orRoot(path), { recursive: true }, request.signal))
+  const removal = { ...readCondition(request.headers), recursive: true }
+  await inWords(path, words, () => workspace.files.remove(orRoot(path), removal, request.signal))
   return respondJson({ success: true, path })
 }
 

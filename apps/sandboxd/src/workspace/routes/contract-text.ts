@@ -20,6 +20,7 @@ const NOTHING: GiveBack = () => undefined
 /** A text, and the room that it takes until it is sent. */
 export interface HeldText {
   readonly content: string
+  readonly etag: string
   readonly giveBack: GiveBack
 }
 
@@ -40,7 +41,7 @@ export async function readText(files: Files, path: string, holding: Holding): Pr
   const giveBack = await holdOpen(file, holding)
   try {
     const content = await decode(file)
-    if (content !== undefined) return { content, giveBack }
+    if (content !== undefined) return { content, etag: file.stat.etag, giveBack }
   } catch (error) {
     giveBack()
     throw error
@@ -79,7 +80,11 @@ async function decode(file: OpenFile): Promise<string | undefined> {
 }
 
 /** A text in JSON. It takes its room until the last of it is handed over, or nobody is there any more to hand it to. */
-export function respondText({ content, giveBack }: HeldText, path: string, signal: AbortSignal): Response {
+export function respondText(
+  { content, etag, giveBack }: HeldText,
+  path: string,
+  signal: AbortSignal,
+): Response {
   const bytes = new TextEncoder().encode(JSON.stringify({ content, path }))
   if (signal.aborted) giveBack()
   else signal.addEventListener('abort', giveBack, { once: true })
@@ -89,6 +94,7 @@ export function respondText({ content, giveBack }: HeldText, path: string, signa
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       'sandwire-size': String(bytes.byteLength),
+      etag: `"${etag}"`,
     },
   })
 }
