@@ -336,6 +336,35 @@ describe('cp', () => {
     expect(up.stderr).toContain('left out "far": the link leads outside')
   })
 
+  test('tells a program what was copied, and of everything once', async () => {
+    mkdirSync(there('tree'))
+    writeFileSync(there('tree/file'), 'four')
+    Bun.spawnSync(['mkfifo', there('tree/in-between')])
+    writeFileSync(there('tree/large'), randomBytes(3 * MIB))
+    // Comes again from behind what is known to be there, or known not to be.
+    proxy.cutAfterBytes('toClient', 500_000)
+    const { stdout, stderr, code } = await cliOverProxy('cp', '--json', `${BOX}:tree`, join(here, 'tree'))
+    expect(JSON.parse(stdout.toString())).toEqual({ entries: 2, bytes: 4 + 3 * MIB, leftOut: 1 })
+    expect([stderr, code]).toEqual(['sbx-stdio: left out "in-between": neither a file nor a folder\n', 1])
+  })
+
+  test('copies a file that grows meanwhile, and says that it did', async () => {
+    mkdirSync(there('tree'))
+    const script = 'while :; do printf "line\\n" >> log; done'
+    const writer = Bun.spawn(['sh', '-c', script], { cwd: there('tree') })
+    try {
+      await eventually(() => existsSync(there('tree/log')), { what: 'the file' })
+      const { stderr } = await cli('cp', `${BOX}:tree`, join(here, 'tree'))
+      expect(stderr.replace('"log" changed while it was copied, so look at it again\n', '')).toMatch(
+        /^(sbx-stdio: )?$/,
+      )
+      expect(readFileSync(join(here, 'tree/log'), 'utf8')).toMatch(/^(line\n)+/)
+    } finally {
+      writer.kill('SIGKILL')
+      await writer.exited
+    }
+  })
+
   test('says what is in the way on this machine, and does not blame the server', async () => {
     mkdirSync(there('tree'))
     writeFileSync(there('file'), 'x')

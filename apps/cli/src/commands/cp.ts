@@ -23,7 +23,8 @@ goes on when it is copied again within a day. A sandbox that is stopped is start
   --quiet              no progress, and no talk but errors
 
 Exit status
-  0 when everything was copied, 1 when something was left out, 2 for wrong usage, 255 when it failed
+  0 when everything was copied, 1 when something was left out or changed meanwhile, 2 for wrong usage, 255 when it
+  failed
 `,
   options: { quiet: 'flag', recursive: 'flag' },
   read: (words) => {

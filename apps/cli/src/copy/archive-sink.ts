@@ -16,10 +16,12 @@ interface Pending {
 const NOTES: Readonly<Record<string, string>> = {
   special_file: 'neither a file nor a folder',
   file_refused: 'its user may not read it',
-  file_changed: 'it changed while it was read, so look at it again',
+  file_changed: 'it changed while it was read, so copy it again',
   file_not_found: 'it was removed meanwhile',
   path_refused: 'it is too deep, or its path too long',
 }
+
+const MAX_ASKED_CHARS = 4000
 
 /** Puts the entries of an archive into a local folder, and remembers how far that is. */
 export class ArchiveSink {
@@ -36,7 +38,7 @@ export class ArchiveSink {
     this.#copying = copying
   }
 
-  /** The last entry that is complete, as the archive names it. */
+  /** The last entry that is complete, or was told to be left out, as the archive names it. */
   get last(): string | undefined {
     return this.#last
   }
@@ -63,7 +65,9 @@ export class ArchiveSink {
         this.complete()
         return
       case 'note':
-        this.#leaveOut(event.note.path, noteOf(event.note.code))
+        this.#note(event.note)
+        // A path that is too long to be there is too long to be asked for as well.
+        if (event.note.path.length <= MAX_ASKED_CHARS) this.#last = event.note.path
         return
       case 'end':
         return
@@ -145,6 +149,12 @@ export class ArchiveSink {
       if (why === 'no space is left') throw noSpace()
       this.#leaveOut(path, why)
     }
+  }
+
+  #note({ code, path }: tar.TarNote): void {
+    // Of the entry before it, it says what became of that.
+    if (code === 'file_changed' && path === this.#last) this.#copying.leftOut.addDoubtful(path)
+    else this.#leaveOut(path, noteOf(code))
   }
 
   #leaveOut(path: string, why: string): void {

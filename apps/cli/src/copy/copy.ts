@@ -1,5 +1,6 @@
 import type { CommandContext } from '../commands/command.ts'
 import { Interrupted } from '../interrupted.ts'
+import { spellJson } from '../table.ts'
 import { bring } from './bring.ts'
 import { Copying } from './copying.ts'
 import type { Journey } from './journey.ts'
@@ -21,7 +22,7 @@ export interface CopyRequest {
 
 /** Does what `cp` was asked for; returns the exit code. */
 export async function copy(request: CopyRequest, context: CommandContext): Promise<number> {
-  const { io, api } = context
+  const { io, api, isJson } = context
   using interruption = io.openInterruption()
   const { signal } = interruption
   const { from, to, sandbox, isQuiet } = request
@@ -42,5 +43,7 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
     copying[Symbol.dispose]()
   }
   for (const line of copying.leftOut.lines) io.say(line)
+  // What goes to standard output is the file alone.
+  if (isJson && to.is !== 'stream') io.print(spellJson(copying.sum))
   return copying.leftOut.count === 0 ? 0 : EXIT_INCOMPLETE
 }

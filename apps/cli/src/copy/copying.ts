@@ -36,6 +36,11 @@ export class Copying implements Disposable {
     return this.#canvas !== undefined
   }
 
+  /** What it came to. */
+  get sum(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
+    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.leftOut.count }
+  }
+
   expect(totalBytes: number | undefined): void {
     this.#totalBytes = totalBytes
   }

@@ -3,14 +3,23 @@ import { printable } from '../printable.ts'
 /** Lines about what was left out; more would hide everything else. */
 const MAX_LINES = 10
 
-/** What was not copied, and why. */
+/** What was not copied, or not for sure, and why. */
 export class LeftOut {
   readonly #lines: string[] = []
   #count = 0
 
   add(path: string, why: string): void {
+    this.#tell(`left out "${printable(path)}": ${printable(why)}`)
+  }
+
+  /** It is there, and may be a mixture of two states. */
+  addDoubtful(path: string): void {
+    this.#tell(`"${printable(path)}" changed while it was copied, so look at it again`)
+  }
+
+  #tell(line: string): void {
     this.#count += 1
-    if (this.#lines.length < MAX_LINES) this.#lines.push(`left out "${printable(path)}": ${printable(why)}`)
+    if (this.#lines.length < MAX_LINES) this.#lines.push(line)
   }
 
   /** So many further ones, of which nothing is known. */
