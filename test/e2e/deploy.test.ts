@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import { configure, readWranglerFile } from '../../deploy/cloudflare/configuration.ts'
@@ -134,7 +134,7 @@ describe('npm run deploy', () => {
       expect(await prepare('typo.json')).toMatchObject({ message: expect.stringContaining('typo.json') })
       await writeFile(join(folder, 'text.json'), 'url: here')
       expect(await prepare('text.json')).toMatchObject({ message: expect.stringContaining('text.json') })
-      expect(await prepare('.')).toMatchObject({ message: expect.stringContaining(folder) })
+      expect(await prepare('.')).toMatchObject({ message: expect.stringContaining(basename(folder)) })
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
