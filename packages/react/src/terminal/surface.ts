@@ -72,6 +72,18 @@ function clipboardText(data: string): string | undefined {
   }
 }
 
+/** Whether WebGL is more than an imitation by the processor, which takes so long for a frame that output waits for it. */
+function hasFastWebgl(): boolean {
+  const context = document
+    .createElement('canvas')
+    .getContext('webgl2', { failIfMajorPerformanceCaveat: true })
+  if (context === null) return false
+  const names = context.getExtension('WEBGL_debug_renderer_info')
+  const name = String(context.getParameter(names?.UNMASKED_RENDERER_WEBGL ?? context.RENDERER))
+  context.getExtension('WEBGL_lose_context')?.loseContext()
+  return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name)
+}
+
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
@@ -260,6 +272,7 @@ export class Surface implements Canvas {
 
   /** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
   #useWebgl(): void {
+    if (!hasFastWebgl()) return
     try {
       const webgl = new WebglAddon()
       webgl.onContextLoss(() => webgl.dispose())
