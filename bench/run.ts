@@ -24,6 +24,7 @@ import { resume } from './rows/resume.ts'
 import { search } from './rows/search.ts'
 import { stalledControl } from './rows/stalled-control.ts'
 import { tree } from './rows/tree.ts'
+import { browserBundle, browserFlood, browserKeys, browserPrompt } from './rows/workbench.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 
 const PAGE = join(import.meta.dir, 'README.md')
@@ -33,6 +34,7 @@ const ROWS: readonly Row[] = [
   ...[completePipe, completePty, stalledReader, frozenViewer, idlePipe, idlePty, resume],
   ...[prompt, command, stalledControl, manySessions, reattach],
   ...[tree, search, downloadFile, uploadFile, transferMemory, copyIn, copyOut],
+  ...[browserKeys, browserFlood, browserPrompt, browserBundle],
 ]
 
 /** Fewest rounds that give a range worth showing. */
