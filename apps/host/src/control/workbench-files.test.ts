@@ -7,8 +7,8 @@ import { prepareWorkbench } from './workbench-files.ts'
 const ROOT = path.resolve(import.meta.dir, '../../../..')
 
 test('prepareWorkbench builds for production in whatever environment, once', async () => {
-  // The runner of these tests says that this is none.
-  expect(process.env['NODE_ENV']).toBe('test')
+  const environment = process.env['NODE_ENV']
+  process.env['NODE_ENV'] = 'test'
   const cache = mkdtempSync(path.join(tmpdir(), 'workbench-cache-'))
   try {
     const told: string[] = []
@@ -22,9 +22,10 @@ test('prepareWorkbench builds for production in whatever environment, once', asy
       ])
     expect(await prepareWorkbench(ROOT, cache, (line) => told.push(line))).toBe(folder)
     expect(told).toEqual(['Building the workbench …'])
+    expect(process.env['NODE_ENV']).toBe('test')
   } finally {
     rmSync(cache, { recursive: true, force: true })
-    // Vite leaves its own word for it.
-    process.env['NODE_ENV'] = 'test'
+    if (environment === undefined) delete process.env['NODE_ENV']
+    else process.env['NODE_ENV'] = environment
   }
 }, 60_000)

@@ -40,6 +40,7 @@ async function build(root: string, folder: string): Promise<void> {
   // Slow to load, and not needed when nothing has changed.
   const { build: buildPage } = await import('vite')
   const site = path.join(root, 'apps/web')
+  const before = process.env['NODE_ENV']
   try {
     await buildPage({
       root: site,
@@ -49,6 +50,10 @@ async function build(root: string, folder: string): Promise<void> {
     })
   } catch (cause) {
     throw new SandwireError('internal', 'Cannot build the workbench', { cause })
+  } finally {
+    // The page's configuration says what it is built for, and that is true of the page alone.
+    if (before === undefined) delete process.env['NODE_ENV']
+    else process.env['NODE_ENV'] = before
   }
 }
 
