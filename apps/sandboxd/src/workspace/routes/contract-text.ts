@@ -12,8 +12,8 @@ export const MAX_BODY_BYTES = MAX_TEXT_BYTES * 2
 const SMALL_BYTES = 64 * 1024
 /** A text is there as bytes, as characters, and the same of the JSON around it, for a while all at once. */
 const FORMS = 4
-/** Bytes of an answer that are handed over at a time. */
-const PART_BYTES = 256 * 1024
+/** Characters of a text that are written at a time. */
+const PART_CHARS = 64 * 1024
 
 const NOTHING: GiveBack = () => undefined
 
@@ -79,34 +79,53 @@ async function decode(file: OpenFile): Promise<string | undefined> {
   }
 }
 
-/** A text in JSON. It takes its room until the last of it is handed over, or nobody is there any more to hand it to. */
+/**
+ * A text in JSON, written as it is sent: there it may be six times as long. It takes its room until the last of it is handed over,
+ * or nobody is there any more to hand it to.
+ */
 export function respondText(
   { content, etag, giveBack }: HeldText,
   path: string,
   signal: AbortSignal,
 ): Response {
-  const bytes = new TextEncoder().encode(JSON.stringify({ content, path }))
   if (signal.aborted) giveBack()
   else signal.addEventListener('abort', giveBack, { once: true })
-  return new Response(inParts(bytes, giveBack), {
+  let sizeBytes = 0
+  for (const part of writeJson(content, path)) sizeBytes += Buffer.byteLength(part)
+  return new Response(streamOf(writeJson(content, path), giveBack), {
     headers: {
       'content-type': 'application/json',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      'sandwire-size': String(bytes.byteLength),
+      'sandwire-size': String(sizeBytes),
       etag: `"${etag}"`,
     },
   })
 }
 
-function inParts(bytes: Uint8Array, onEnd: () => void): ReadableStream<Uint8Array> {
-  let at = 0
+/** The parts of `{"content", "path"}`. */
+function* writeJson(content: string, path: string): Generator<string, void, void> {
+  yield '{"content":"'
+  for (let at = 0; at < content.length;) {
+    const end = at + PART_CHARS
+    // The two halves of a character stay together: alone, each would be written another way.
+    const isSplit = /^[\ud800-\udbff]$/.test(content.charAt(end - 1))
+    const part = content.slice(at, isSplit ? end + 1 : end)
+    yield JSON.stringify(part).slice(1, -1)
+    at += part.length
+  }
+  yield `","path":${JSON.stringify(path)}}`
+}
+
+function streamOf(parts: Generator<string, void, void>, onEnd: () => void): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        controller.enqueue(bytes.subarray(at, at + PART_BYTES))
-        at += PART_BYTES
-        if (at < bytes.byteLength) return
+        const { done, value } = parts.next()
+        if (done !== true) {
+          controller.enqueue(Buffer.from(value))
+          return
+        }
         controller.close()
         onEnd()
       },
