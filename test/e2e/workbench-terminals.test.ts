@@ -51,7 +51,7 @@ describe.skipIf(obstacle !== undefined)(
     test('shows what is typed, and what comes of it', async () => {
       await using desk = await scene.openDesk()
       await desk.first.type("printf '%s-%s\\n' one two")
-      expect(await desk.first.text()).toEndWith("> printf '%s-%s\\n' one two")
+      await desk.first.waitFor("> printf '%s-%s\\n' one two")
       await desk.page.keyboard.press('Enter')
       await desk.first.waitFor('\none-two\n')
       await desk.first.type('abcd')
@@ -141,7 +141,8 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('\n🙂 漢|')
       await expectExact(desk.first)
       const typed = 'é漢字🙂e\u0301'
-      await desk.first.run('cat > typed')
+      await desk.first.run('echo "for"" cat"; cat > typed')
+      await desk.first.waitFor('\nfor cat')
       await desk.page.keyboard.insertText(typed)
       await desk.page.keyboard.press('Enter')
       await desk.page.keyboard.press('Control+d')
@@ -171,7 +172,8 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
       expect(await dialog.isVisible()).toBe(false)
       await desk.page.keyboard.press('Control+c')
-      await desk.first.run('cat > pasted')
+      await desk.first.run('echo "for"" cat"; cat > pasted')
+      await desk.first.waitFor('\nfor cat')
       await desk.first.paste('one\ntwo\nthree\n')
       await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
