@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { eventually, openRawTcp } from '@sandwire/testing'
+import { eventually, openRawTcp, type RawTcp } from '@sandwire/testing'
 import { readPeakBytes } from './support/memory.ts'
-import { startSandboxd } from './support/sandboxd.ts'
+import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 /** As large as a text may be, of what takes twice its size in JSON. */
 const TEXT = '\n'.repeat(7_900_000)
@@ -12,6 +12,19 @@ const LONG_IN_JSON = '\u0001'.repeat(7_900_000)
 const AT_ONCE = 32
 /** Half of what a sandbox has that nobody said anything about. */
 const MAX_BYTES = 512 * 1024 * 1024
+
+/** Asks, and reads nothing of the answer. */
+async function openIdle(sandboxd: RunningSandboxd, route: string): Promise<RawTcp> {
+  const tcp = await openRawTcp({ port: sandboxd.port })
+  const { authorization } = sandboxd.headers
+  const head = [
+    `GET ${route} HTTP/1.1`,
+    `Host: 127.0.0.1:${sandboxd.port}`,
+    `Authorization: ${authorization}`,
+  ]
+  await tcp.write(`${head.join('\r\n')}\r\n\r\n`)
+  return tcp
+}
 
 /** Asks until it is one's turn, which on a busy machine may take longer than anybody is kept waiting. */
 async function patiently(ask: () => Promise<Response>): Promise<Response> {
@@ -72,14 +85,7 @@ describe('large texts, all at once', () => {
     await using sandboxd = await startSandboxd()
     writeFileSync(join(sandboxd.workspace, 'large'), TEXT)
     const path = '/workspace/contract/file?path=large'
-    const head = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${sandboxd.port}\r\nAuthorization: ${sandboxd.headers.authorization}\r\n\r\n`
-    const idle = await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        const tcp = await openRawTcp({ port: sandboxd.port })
-        await tcp.write(head)
-        return tcp
-      }),
-    )
+    const idle = await Promise.all(Array.from({ length: AT_ONCE }, () => openIdle(sandboxd, path)))
     await Promise.race(idle.map((tcp) => tcp.read()))
     // All room is taken, and the others wait: so does this one, which is refused in the end.
     const late = await sandboxd.fetch(path)
@@ -92,4 +98,28 @@ describe('large texts, all at once', () => {
     const isThere = async (): Promise<boolean> => (await sandboxd.fetch(path)).status === 200
     await eventually(isThere, { what: 'room for a text' })
   }, 60_000)
+})
+
+describe('long listings, all at once', () => {
+  test.each(['tree', 'contract/tree'])(
+    'take a bounded part of the memory, also when nobody reads them: %s',
+    async (name) => {
+      await using sandboxd = await startSandboxd()
+      const long = 'a'.repeat(200)
+      for (let at = 0; at < 10_000; at += 1) writeFileSync(join(sandboxd.workspace, `${long}${at}`), '')
+      const before = readPeakBytes(sandboxd.pid)
+      const route = `/workspace/${name}`
+      const idle = await Promise.all(Array.from({ length: 64 }, () => openIdle(sandboxd, route)))
+      await Promise.race(idle.map((tcp) => tcp.read()))
+      // Answered behind all of them, or refused when it has waited long enough.
+      await (await sandboxd.fetch(route)).body?.cancel()
+      for (const tcp of idle) tcp.reset()
+      const { entries } = (await (await patiently(() => sandboxd.fetch(route))).json()) as {
+        entries: unknown[]
+      }
+      expect(entries.length).toBe(10_000)
+      expect(readPeakBytes(sandboxd.pid) - before).toBeLessThan(MAX_BYTES)
+    },
+    60_000,
+  )
 })

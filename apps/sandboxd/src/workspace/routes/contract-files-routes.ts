@@ -7,6 +7,7 @@ import { holdText, MAX_BODY_BYTES, MAX_TEXT_BYTES, readText, respondText } from 
 import { inWords, shown } from './contract-words.ts'
 import { readCondition } from './etags.ts'
 import { store } from './file-content.ts'
+import { respondListing } from './held-answer.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
 import { type Flaw, missing, readTexts, respondFlaws } from './unprocessable.ts'
@@ -44,13 +45,16 @@ function orRoot(path: string): string {
 }
 
 /** `GET /api/tree` */
-async function tree({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function tree({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const path = pathOf(url) ?? '.'
   const words = { not_a_folder: `Path is not a directory: ${shown(path)}` }
-  const listed = await inWords(path, words, () => listOrNothing(workspace.files, orRoot(path)))
-  const entries = await Promise.all(listed.map((entry) => viewEntry(workspace.files, path, entry)))
-  entries.sort(byKindAndName)
-  return respondJson({ entries: entries.map(({ view }) => view), path })
+  const list = async (): Promise<object> => {
+    const listed = await inWords(path, words, () => listOrNothing(workspace.files, orRoot(path)))
+    const entries = await Promise.all(listed.map((entry) => viewEntry(workspace.files, path, entry)))
+    entries.sort(byKindAndName)
+    return { entries: entries.map(({ view }) => view), path }
+  }
+  return respondListing(list, { texts: workspace.texts, signal: request.signal })
 }
 
 async function listOrNothing(files: Files, path: string): Promise<readonly Entry[]> {

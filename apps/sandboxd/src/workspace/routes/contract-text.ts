@@ -2,7 +2,8 @@ import { closeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
 import { readBytes } from '../bytes/read-bytes.ts'
 import type { Files, OpenFile } from '../files.ts'
-import type { GiveBack, TextRoom } from '../text-room.ts'
+import type { GiveBack } from '../text-room.ts'
+import { type Holding, respondParts } from './held-answer.ts'
 
 /** Largest file that is given, and taken, as a text in JSON. Larger ones have the routes for bytes. */
 export const MAX_TEXT_BYTES = 8 * 1024 * 1024
@@ -22,12 +23,6 @@ export interface HeldText {
   readonly content: string
   readonly etag: string
   readonly giveBack: GiveBack
-}
-
-interface Holding {
-  readonly texts: TextRoom
-  /** Says that nobody waits for it any more. */
-  readonly signal: AbortSignal
 }
 
 /** Takes the room that so many bytes of text need. */
@@ -88,49 +83,22 @@ export function respondText(
   path: string,
   signal: AbortSignal,
 ): Response {
-  if (signal.aborted) giveBack()
-  else signal.addEventListener('abort', giveBack, { once: true })
   let sizeBytes = 0
-  for (const part of writeJson(content, path)) sizeBytes += Buffer.byteLength(part)
-  return new Response(streamOf(writeJson(content, path), giveBack), {
-    headers: {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      'sandwire-size': String(sizeBytes),
-      etag: `"${etag}"`,
-    },
-  })
+  for (const part of writeJson(content, path)) sizeBytes += part.byteLength
+  const headers = { etag: `"${etag}"` }
+  return respondParts(writeJson(content, path), { sizeBytes, headers }, { giveBack, signal })
 }
 
 /** The parts of `{"content", "path"}`. */
-function* writeJson(content: string, path: string): Generator<string, void, void> {
-  yield '{"content":"'
+function* writeJson(content: string, path: string): Generator<Uint8Array, void, void> {
+  yield Buffer.from('{"content":"')
   for (let at = 0; at < content.length;) {
     const end = at + PART_CHARS
     // The two halves of a character stay together: alone, each would be written another way.
     const isSplit = /^[\ud800-\udbff]$/.test(content.charAt(end - 1))
     const part = content.slice(at, isSplit ? end + 1 : end)
-    yield JSON.stringify(part).slice(1, -1)
+    yield Buffer.from(JSON.stringify(part).slice(1, -1))
     at += part.length
   }
-  yield `","path":${JSON.stringify(path)}}`
-}
-
-function streamOf(parts: Generator<string, void, void>, onEnd: () => void): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const { done, value } = parts.next()
-        if (done !== true) {
-          controller.enqueue(Buffer.from(value))
-          return
-        }
-        controller.close()
-        onEnd()
-      },
-      cancel: onEnd,
-    },
-    { highWaterMark: 0 },
-  )
+  yield Buffer.from(`","path":${JSON.stringify(path)}}`)
 }

@@ -2,6 +2,7 @@ import { respondJson } from '../../http/respond.ts'
 import { readCondition } from './etags.ts'
 import { describeFile, orChanged, readFile, writeFile } from './file-content.ts'
 import { viewStat } from './file-view.ts'
+import { respondListing } from './held-answer.ts'
 import { JsonFields } from './json-fields.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
@@ -30,17 +31,18 @@ export const FILES_ROUTES: WorkspaceRoutes = {
 }
 
 /** `GET /workspace/tree`: one level. */
-async function listFolder({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
+async function listFolder({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const query = new Query(url)
   const path = query.text('path', '.')
   const after = query.optional('after')
-  const { entries, truncated } = await workspace.files.list(path, {
-    maxEntries: query.whole('limit', { min: 1, max: MAX_ENTRIES }) ?? MAX_ENTRIES,
-    timeMs: LIST_MS,
-    ...(after === undefined ? {} : { after }),
-  })
-  const shown = entries.map((entry) => ({ name: entry.name, ...viewStat(entry) }))
-  return respondJson({ path, entries: shown, truncated })
+  const maxEntries = query.whole('limit', { min: 1, max: MAX_ENTRIES }) ?? MAX_ENTRIES
+  const list = async (): Promise<object> => {
+    const bounds = { maxEntries, timeMs: LIST_MS, ...(after === undefined ? {} : { after }) }
+    const { entries, truncated } = await workspace.files.list(path, bounds)
+    const shown = entries.map((entry) => ({ name: entry.name, ...viewStat(entry) }))
+    return { path, entries: shown, truncated }
+  }
+  return respondListing(list, { texts: workspace.texts, signal: request.signal })
 }
 
 /** `GET /workspace/stat`: of a link itself, with what it leads to. */
