@@ -101,9 +101,14 @@ describe('large texts, all at once', () => {
 })
 
 describe('long listings, all at once', () => {
-  test.each(['tree', 'contract/tree'])(
+  test.each([
+    ['tree', 'entries'],
+    ['contract/tree', 'entries'],
+    ['find?q=a&limit=5000', 'results'],
+    ['contract/search?q=*', 'results'],
+  ])(
     'take a bounded part of the memory, also when nobody reads them: %s',
-    async (name) => {
+    async (name, what) => {
       await using sandboxd = await startSandboxd()
       const long = 'a'.repeat(200)
       for (let at = 0; at < 10_000; at += 1) writeFileSync(join(sandboxd.workspace, `${long}${at}`), '')
@@ -114,10 +119,9 @@ describe('long listings, all at once', () => {
       // Answered behind all of them, or refused when it has waited long enough.
       await (await sandboxd.fetch(route)).body?.cancel()
       for (const tcp of idle) tcp.reset()
-      const { entries } = (await (await patiently(() => sandboxd.fetch(route))).json()) as {
-        entries: unknown[]
-      }
-      expect(entries.length).toBe(10_000)
+      const last = await patiently(() => sandboxd.fetch(route))
+      const found = ((await last.json()) as Record<string, unknown[]>)[what]
+      expect(found?.length).toBeGreaterThanOrEqual(5_000)
       expect(readPeakBytes(sandboxd.pid) - before).toBeLessThan(MAX_BYTES)
     },
     60_000,

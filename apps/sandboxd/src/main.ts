@@ -169,6 +169,7 @@ async function main(): Promise<void> {
     workspace: {
       ...{ root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
       texts: new TextRoom(),
+      searches: new TextRoom(),
     },
     log,
     mintRequestId: () => randomText(8),

@@ -13,8 +13,10 @@ export interface Workspace {
   readonly watches: WatchService
   readonly transfer: TransferFiles
   readonly uploads: Uploads
-  /** For texts that are held as a whole. */
+  /** For texts and listings that are held as a whole. */
   readonly texts: TextRoom
+  /** For what is found by name. */
+  readonly searches: TextRoom
   /** Absolute path of the workspace, to name it; never to reach into it. */
   readonly root: string
 }

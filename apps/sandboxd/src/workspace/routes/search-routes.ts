@@ -1,5 +1,4 @@
 import { SandwireError } from '@sandwire/protocol'
-import { respondJson } from '../../http/respond.ts'
 import { pathIn } from '../path-in.ts'
 import { searchContent } from '../search/content-search.ts'
 import { byContractOrder } from '../search/contract-order.ts'
@@ -7,6 +6,7 @@ import { type FindLimits, findNames, type FindResult } from '../search/find-name
 import { namePattern, nameSearch, type NameTest } from '../search/name-pattern.ts'
 import { parseSearch, SEARCH_PARAMETERS } from '../search/search-request.ts'
 import { inWords, shown } from './contract-words.ts'
+import { type Holding, respondListing } from './held-answer.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
 import { type Flaw, missing, respondFlaws } from './unprocessable.ts'
@@ -55,19 +55,14 @@ async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Respo
   if (text === '') throw new SandwireError('bad_request', 'Cannot use parameter "q": empty')
   const path = query.text('path', '.')
   const maxResults = query.whole('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
-  const { found, isTruncated } = await find(
-    path,
-    nameSearch(checkLength(text)),
-    { ...FIND_LIMITS, maxResults },
-    {
-      call,
-      deps,
-    },
-  )
-  return respondJson({
-    results: found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind })),
-    truncated: isTruncated,
-  })
+  const isMeant = nameSearch(checkLength(text))
+  const search = async (): Promise<object> => {
+    const limits = { ...FIND_LIMITS, maxResults }
+    const { found, isTruncated } = await find(path, isMeant, limits, { call, deps })
+    const results = found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind }))
+    return { results, truncated: isTruncated }
+  }
+  return respondListing(search, holdingOf(call, deps))
 }
 
 /** `GET /workspace/contract/search`. Of a parameter that is given twice the last one counts, and others are ignored. */
@@ -79,12 +74,20 @@ async function findByContract(call: WorkspaceCall, deps: Dependencies): Promise<
   if (text === '') return respondFlaws([tooShort(text)])
   const isMeant = namePattern(checkLength(text))
   const words = { not_a_folder: `Path is not a directory: ${shown(path)}` }
-  const { found } = await inWords(path, words, () => findOrNothing(path, isMeant, { call, deps }))
-  const results = found.toSorted(byContractOrder).map((entry) => {
-    const whole = pathIn(path, entry.path)
-    return { name: entry.name, path: whole, dir: whole.slice(0, Math.max(0, whole.lastIndexOf('/'))) }
-  })
-  return respondJson({ results, pattern: text, path })
+  const search = async (): Promise<object> => {
+    const { found } = await inWords(path, words, () => findOrNothing(path, isMeant, { call, deps }))
+    const results = found.toSorted(byContractOrder).map((entry) => {
+      const whole = pathIn(path, entry.path)
+      return { name: entry.name, path: whole, dir: whole.slice(0, Math.max(0, whole.lastIndexOf('/'))) }
+    })
+    return { results, pattern: text, path }
+  }
+  return respondListing(search, holdingOf(call, deps))
+}
+
+/** Not that of listings, which nobody waits for as long. */
+function holdingOf({ request }: WorkspaceCall, { workspace }: Dependencies): Holding {
+  return { texts: workspace.searches, signal: request.signal }
 }
 
 interface Context {
