@@ -94,6 +94,23 @@ describe('a window', () => {
     expect(window.sizeBytes).toBe(START_WINDOW_BYTES / 2)
   })
 
+  test('[W4] takes a delay that the least window does not shorten for that of the path, and grows again', () => {
+    const window = new AckWindow(DEFAULT_WINDOW)
+    let [sent, nowMs] = [0, 0]
+    const sizes: number[] = []
+    // A page that draws for 150 ms at a time acknowledges no sooner, however little it is sent.
+    for (const delayMs of [5, ...Array<number>(40).fill(150)]) {
+      const before = window.sizeBytes
+      sent = full(window, sent, nowMs)
+      nowMs += delayMs
+      window.acked(sent, before, nowMs, true)
+      sizes.push(window.sizeBytes)
+    }
+    expect(Math.min(...sizes)).toBe(MIN_WINDOW_BYTES)
+    expect(sizes.at(-1)).toBe(MAX_WINDOW_BYTES)
+    expect(nowMs).toBeLessThan(30_000)
+  })
+
   test('[W1] never passes what the client wants, not even when it shrinks', () => {
     const window = new AckWindow({ startBytes: 100, minBytes: 50, maxBytes: 1_000 }, 10)
     let sent = 0

@@ -78,6 +78,13 @@ export class AckWindow {
     }
     if (delayMs <= this.#minimumMs) this.#believe(delayMs, nowMs)
     else if (nowMs - this.#minimumAtMs > MINIMUM_LIFE_MS) this.#renew(delayMs, limited, nowMs)
+    // The least window holds nothing that could wait for itself: what is left is the path's, or a consumer's own.
+    if (
+      this.#sizeBytes <= this.#minBytes &&
+      delayMs - this.#minimumMs > SHRINK_ABOVE_MS &&
+      offset > this.#shrinkAfter
+    )
+      this.#believe(delayMs, nowMs)
     this.#adapt(delayMs - this.#minimumMs, { offset, ackedBytes, limited })
   }
 
