@@ -29,18 +29,27 @@ const tailChars = 64 * 1024
 /** Tests of the wire that know nothing of what stands between the two ends. */
 const wireTests = ['streams', 'terminal-input', 'sharing', 'cuts'].map((name) => `test/e2e/${name}.test.ts`)
 
+interface RunOptions {
+  readonly env?: Stage['env']
+  /** Takes what is said; absent: it is passed on. */
+  readonly tell?: (chunk: Uint8Array) => void
+}
+
 interface Stage {
   readonly name: string
   readonly patterns: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /** Runs only where there can be a container engine. */
   readonly needsEngine?: true
+  /** Waits for nobody, so it runs beside the others, which mostly wait; what it says comes at its end. */
+  readonly isBeside?: true
 }
 
 const stages: readonly Stage[] = [
   {
     name: 'unit',
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
+    isBeside: true,
   },
   { name: 'e2e', patterns: ['test/e2e/**/*.test.ts', 'test/contract/**/*.test.ts'] },
   { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
@@ -53,7 +62,8 @@ const stages: readonly Stage[] = [
 ]
 
 const root = path.dirname(import.meta.dir)
-const failureList = new FailureList()
+/** Failed tests of all runs. */
+const failures: string[] = []
 
 function listFiles(patterns: readonly string[]): string[] {
   const files = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
@@ -64,8 +74,11 @@ function listFiles(patterns: readonly string[]): string[] {
     .map((file) => `./${file}`)
 }
 
-/** Runs `bun test` with its output passed on, and reads the counts from the end of it. */
-async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}): Promise<TestCounts> {
+/** Runs `bun test`, tells what it says as it comes, and reads the counts from the end of it. */
+async function runBunTest(
+  args: readonly string[],
+  { env: stageEnv = {}, tell = (chunk) => process.stderr.write(chunk) }: RunOptions = {},
+): Promise<TestCounts> {
   const color = process.stderr.isTTY ? { FORCE_COLOR: '1' } : {}
   const child = Bun.spawn([process.execPath, 'test', `--timeout=${testTimeoutMs}`, ...args], {
     cwd: root,
@@ -73,18 +86,19 @@ async function runBunTest(args: readonly string[], stageEnv: Stage['env'] = {}):
     stdio: ['inherit', 'inherit', 'pipe'],
   })
   const decoder = new TextDecoder()
+  const failureList = new FailureList()
   let tail = ''
   for await (const chunk of child.stderr) {
-    process.stderr.write(chunk)
+    tell(chunk)
     const text = decoder.decode(chunk, { stream: true })
     failureList.push(text)
     tail = (tail + text).slice(-tailChars)
   }
   const status = await child.exited
   const counts = parseTestSummary(tail)
+  failures.push(...failureList.failures)
   // A run that crashed, failed to load a file or lost its voice has no failed test to show for it.
-  if (counts === undefined)
-    failureList.failures.push(`${args[0] ?? 'the tests'} …: the run ended without a summary`)
+  if (counts === undefined) failures.push(`${args[0] ?? 'the tests'} …: the run ended without a summary`)
   const isSilent = counts === undefined || (status !== 0 && counts.failed === 0)
   return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
 }
@@ -108,19 +122,28 @@ async function openEngine(): Promise<Engine | undefined> {
 async function runStages(): Promise<TestCounts> {
   await using engine = await openEngine()
   const shared: Record<string, string> = engine === undefined ? {} : { DOCKER_HOST: engine.host }
-  let total = noTests
-  for (const stage of stages) {
+  const run = async (stage: Stage, tell?: RunOptions['tell']): Promise<TestCounts> => {
     const files = listFiles(stage.patterns)
-    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) continue
+    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) return noTests
     console.error(`\n${stage.name}: ${files.length} files`)
-    total = addCounts(total, await runBunTest(files, { ...shared, ...stage.env }))
+    return runBunTest(files, { env: { ...shared, ...stage.env }, ...(tell === undefined ? {} : { tell }) })
   }
-  return total
+  const runBeside = async (stage: Stage): Promise<TestCounts> => {
+    const said: Uint8Array[] = []
+    const counted = await run(stage, (chunk) => said.push(chunk))
+    process.stderr.write(Buffer.concat([Buffer.from(`\n${stage.name}:\n`), ...said]))
+    return counted
+  }
+  const beside = Promise.all(stages.filter(({ isBeside }) => isBeside === true).map(runBeside))
+  let total = noTests
+  for (const stage of stages.filter(({ isBeside }) => isBeside !== true))
+    total = addCounts(total, await run(stage))
+  return (await beside).reduce(addCounts, total)
 }
 
 ensureSystemPackages((line) => console.error(line))
 const extra = process.argv.slice(2)
 const counts = extra.length > 0 ? await runBunTest(extra) : await runStages()
-for (const failure of failureList.failures) console.log(`failed: ${failure}`)
+for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(formatCounts(counts))
 process.exitCode = isGreen(counts) ? 0 : 1
