@@ -127,3 +127,31 @@ describe('long listings, all at once', () => {
     60_000,
   )
 })
+
+test('folders are packed for a few at a time, and for the next when one of them leaves', async () => {
+  await using sandboxd = await startSandboxd()
+  writeFileSync(join(sandboxd.workspace, 'large'), Buffer.alloc(64 * 1024 * 1024))
+  const idle = await Promise.all(Array.from({ length: 8 }, () => openIdle(sandboxd, '/workspace/archive')))
+  await Promise.all(idle.map((tcp) => tcp.read()))
+  const late = await sandboxd.fetch('/workspace/archive')
+  expect([late.status, ((await late.json()) as { error: { code: string } }).error.code]).toEqual([
+    429,
+    'rate_limited',
+  ])
+  idle[0]?.reset()
+  const isThere = async (): Promise<boolean> => {
+    const response = await sandboxd.fetch('/workspace/archive')
+    await response.body?.cancel()
+    return response.status === 200
+  }
+  await eventually(isThere, { what: 'a turn for an archive' })
+  for (const tcp of idle) tcp.reset()
+  // Whoever reads to the end gives its turn back as well.
+  for (let at = 0; at < 10; at += 1)
+    await eventually(
+      async () => (await sandboxd.fetch('/workspace/archive?path=.&after=large')).status === 200,
+      {
+        what: 'a turn after others ended',
+      },
+    )
+}, 60_000)

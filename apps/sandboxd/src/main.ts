@@ -22,6 +22,8 @@ import { planStop } from './stop-plan.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
 import { TextRoom } from './workspace/text-room.ts'
+import { ToolSlots } from './workspace/tool-slots.ts'
+import { ARCHIVE_SLOTS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
@@ -170,6 +172,7 @@ async function main(): Promise<void> {
       ...{ root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
       texts: new TextRoom(),
       searches: new TextRoom(),
+      archives: new ToolSlots(ARCHIVE_SLOTS),
     },
     log,
     mintRequestId: () => randomText(8),

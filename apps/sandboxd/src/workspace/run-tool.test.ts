@@ -174,7 +174,7 @@ test('the end of what a tool says on stderr is kept', async () => {
 })
 
 test('some tools run at a time, some wait, and more are refused', async () => {
-  const few = createRunTool({ ...deps, slots: { maxRunning: 1, maxWaiting: 1 } })
+  const few = createRunTool({ ...deps, slots: { maxRunning: 1, maxWaiting: 1, refusal: 'Cannot run more' } })
   const plan: ToolPlan = { argv: ['cat', '/dev/zero'], folder, timeMs: SECONDS_60 }
   const first = await few(plan)
   const leaver = new AbortController()

@@ -10,7 +10,11 @@ import { type SlotLimits, ToolSlots } from './tool-slots.ts'
 import { CANNOT_ENTER, type RunTool, type ToolPlan } from './tool.ts'
 
 /** A handful keeps a small machine busy; a page that asks for everything at once waits a little. */
-const TOOL_SLOTS: SlotLimits = { maxRunning: 8, maxWaiting: 64 }
+const TOOL_SLOTS: SlotLimits = {
+  maxRunning: 8,
+  maxWaiting: 64,
+  refusal: 'Cannot run more programs on the workspace now',
+}
 
 /** From HUP to TERM, and from there to KILL: git removes its lock files when it is told to end. */
 const HANGUP_MS = 200

@@ -1,10 +1,12 @@
 import { SandwireError } from '@sandwire/protocol'
 
 export interface SlotLimits {
-  /** Programs that run at a time. */
+  /** How many go on at a time. */
   readonly maxRunning: number
   /** Requests that wait for one of them to end; more are refused. */
   readonly maxWaiting: number
+  /** What they are refused with. */
+  readonly refusal: string
 }
 
 /** Ends a turn; more than once does nothing. */
@@ -14,7 +16,7 @@ interface Waiter {
   readonly admit: () => void
 }
 
-/** Lets a bounded number of programs run at a time, in the order in which they were asked for. */
+/** Lets a bounded number of something go on at a time, in the order in which they were asked for. */
 export class ToolSlots {
   readonly #limits: SlotLimits
   readonly #waiting = new Set<Waiter>()
@@ -38,7 +40,7 @@ export class ToolSlots {
 
   #wait(signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.size >= this.#limits.maxWaiting)
-      throw new SandwireError('rate_limited', 'Cannot run more programs on the workspace now')
+      throw new SandwireError('rate_limited', this.#limits.refusal)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter: Waiter = {
       admit: () => {

@@ -1,6 +1,7 @@
 import type { Caller } from '../../http/caller.ts'
 import type { Files } from '../files.ts'
 import type { TextRoom } from '../text-room.ts'
+import type { ToolSlots } from '../tool-slots.ts'
 import type { RunTool } from '../tool.ts'
 import type { TransferFiles } from '../transfer/transfer-files.ts'
 import type { Uploads } from '../transfer/uploads.ts'
@@ -15,6 +16,8 @@ export interface Workspace {
   readonly uploads: Uploads
   /** For texts and listings that are held as a whole. */
   readonly texts: TextRoom
+  /** For folders that are packed: each holds some MiB for as long as it is read. */
+  readonly archives: ToolSlots
   /** For what is found by name. */
   readonly searches: TextRoom
   /** Absolute path of the workspace, to name it; never to reach into it. */

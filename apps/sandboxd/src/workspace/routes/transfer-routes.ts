@@ -2,6 +2,7 @@ import { SandwireError, shape } from '@sandwire/protocol'
 import { readJson } from '../../http/read-json.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Files } from '../files.ts'
+import type { EndTurn, SlotLimits } from '../tool-slots.ts'
 import { packFolder } from '../transfer/pack.ts'
 import { unpack } from '../transfer/unpack.ts'
 import { type UploadName, WrongOffset } from '../transfer/uploads.ts'
@@ -10,6 +11,13 @@ import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
 
 interface Dependencies {
   readonly workspace: Workspace
+}
+
+/** Nobody waits for a turn: an archive may take an hour. */
+export const ARCHIVE_SLOTS: SlotLimits = {
+  maxRunning: 8,
+  maxWaiting: 0,
+  refusal: 'Cannot pack more folders at once',
 }
 
 const UPLOAD_ID = /^[0-9a-f]{32}$/
@@ -53,7 +61,8 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   const after = query.optional('after')
   const stat = await workspace.files.stat(path, { followsLink: true })
   if (stat.kind !== 'folder') throw new SandwireError('not_a_folder', 'Cannot pack the path: not a folder')
-  const archive = packFolder(path, { ...workspace, after, signal: request.signal })
+  const endTurn = await workspace.archives.take(request.signal)
+  const archive = packInTurn(packFolder(path, { ...workspace, after, signal: request.signal }), endTurn)
   request.signal.addEventListener('abort', () => void archive.return(), { once: true })
   // What goes wrong before anything is packed is said by the status; afterwards only the connection is left to break.
   const first = await archive.next()
@@ -64,6 +73,18 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
       'x-content-type-options': 'nosniff',
     },
   })
+}
+
+/** Ends the turn when the archive ends, however that is. It must be begun: what was never begun does not end. */
+async function* packInTurn(
+  archive: AsyncGenerator<Uint8Array, void, void>,
+  endTurn: EndTurn,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* archive
+  } finally {
+    endTurn()
+  }
 }
 
 /** Pulled by whoever reads: nothing is packed ahead but its first part. */
