@@ -14,7 +14,7 @@ import { SettingsRefusal } from './probe.ts'
 import { nameServer, type ServerNames } from './server-names.ts'
 import { Workerd } from './workerd.ts'
 import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
-import { prepareWorkbench } from './workbench-files.ts'
+import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
 import { findWorkerd } from './workerd-program.ts'
 
 /** Idle time after which control stops a sandbox. */
@@ -38,13 +38,15 @@ export interface PreparedControl {
   readonly workbench: string
 }
 
-/** Where builds are kept for every data folder; in the data folder where the project cannot be written. */
-function findCache(root: string, fallback: string): string {
+/** Where builds are kept for every data folder. */
+const SHARED_CACHE = path.join(ROOT, '.cache')
+
+/** Where something can be built: in the data folder where the project cannot be written. */
+function chooseCache(fallback: string): string {
   try {
-    const shared = path.join(root, '.cache')
-    mkdirSync(shared, { recursive: true })
-    accessSync(shared, constants.W_OK)
-    return shared
+    mkdirSync(SHARED_CACHE, { recursive: true })
+    accessSync(SHARED_CACHE, constants.W_OK)
+    return SHARED_CACHE
   } catch {
     // Installed by somebody else.
     return fallback
@@ -61,7 +63,7 @@ export async function prepareControl(
   const [script, { serializeConfig }, workbench] = await Promise.all([
     bundleControl(entry, cache),
     import('miniflare'),
-    prepareWorkbench(ROOT, findCache(ROOT, cache), tell),
+    findWorkbench(ROOT, SHARED_CACHE) ?? prepareWorkbench(ROOT, chooseCache(cache), tell),
   ])
   return { script, encode: serializeConfig, workbench }
 }

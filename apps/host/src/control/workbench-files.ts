@@ -45,6 +45,8 @@ async function build(root: string, folder: string): Promise<void> {
     await buildPage({
       root: site,
       configFile: path.join(site, 'vite.config.ts'),
+      // Imported as it is: otherwise Vite writes a copy of it among the packages, which may be somebody else's.
+      configLoader: 'native',
       logLevel: 'silent',
       build: { outDir: folder, emptyOutDir: true },
     })
@@ -64,6 +66,12 @@ function removeOld(cache: string, current: string): void {
     if (!name.startsWith(PREFIX) || name === current) continue
     if (Date.now() - statSync(place).mtimeMs > KEEP_MS) rmSync(place, { recursive: true, force: true })
   }
+}
+
+/** Folder with the files of the workbench as the sources are now; undefined: it is not built. */
+export function findWorkbench(root: string, cache: string): string | undefined {
+  const folder = path.join(cache, `${PREFIX}${hashSources(root)}`)
+  return existsSync(path.join(folder, 'index.html')) ? folder : undefined
 }
 
 /** Folder with the files of the workbench, built when its sources have changed. Several may ask at once. */
