@@ -1,4 +1,4 @@
-// Runs the tests: units first, then end to end. Arguments go to `bun test` and replace the stages:
+// Runs the tests, in lanes beside each other. Arguments go to `bun test` and replace them:
 // `npm test -- packages/protocol -t resumes`.
 
 import path from 'node:path'
@@ -41,36 +41,48 @@ interface Stage {
   readonly env?: Readonly<Record<string, string>>
   /** Runs only where there can be a container engine. */
   readonly needsEngine?: true
-  /** Waits for nobody, so it runs beside the others, which mostly wait; what it says comes at its end. */
-  readonly isBeside?: true
+  /** Files of these patterns are of another stage. */
+  readonly without?: readonly string[]
 }
 
-const stages: readonly Stage[] = [
-  {
-    name: 'unit',
-    patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
-    isBeside: true,
-  },
-  { name: 'e2e', patterns: ['test/e2e/**/*.test.ts', 'test/contract/**/*.test.ts'] },
-  { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
-  {
-    name: 'the wire through containers',
-    patterns: wireTests,
-    env: { SANDWIRE_E2E: 'container' },
-    needsEngine: true,
-  },
+/** End-to-end tests of the command line, of containers, of files and of pages. */
+const otherEnds = ['cli-*', 'container-*', 'workspace-*', 'workbench-*'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+)
+
+/** They run beside each other, since most tests wait most of the time, and those of one lane one after the other. */
+const lanes: readonly (readonly Stage[])[] = [
+  [{ name: 'e2e', patterns: ['test/e2e/**/*.test.ts'], without: otherEnds }],
+  [
+    {
+      name: 'unit',
+      patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
+    },
+    { name: 'e2e from other ends', patterns: [...otherEnds, 'test/contract/**/*.test.ts'] },
+    { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
+    {
+      name: 'the wire through containers',
+      patterns: wireTests,
+      env: { SANDWIRE_E2E: 'container' },
+      needsEngine: true,
+    },
+  ],
 ]
 
 const root = path.dirname(import.meta.dir)
 /** Failed tests of all runs. */
 const failures: string[] = []
 
-function listFiles(patterns: readonly string[]): string[] {
-  const files = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
+function scan(patterns: readonly string[]): readonly string[] {
+  return patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
+}
+
+function listFiles({ patterns, without = [] }: Stage): string[] {
+  const others = new Set(scan(without))
   // A leading ./ makes bun take the argument as a file, not as a filter on names.
-  return files
-    .filter((file) => !file.includes('node_modules/'))
-    .sort()
+  return scan(patterns)
+    .filter((file) => !file.includes('node_modules/') && !others.has(file))
+    .toSorted()
     .map((file) => `./${file}`)
 }
 
@@ -119,31 +131,36 @@ async function openEngine(): Promise<Engine | undefined> {
   return undefined
 }
 
-async function runStages(): Promise<TestCounts> {
-  await using engine = await openEngine()
+/** What a lane says that is not the first comes at the end of each of its stages, so that lines of two do not mix. */
+async function runLane(
+  lane: readonly Stage[],
+  engine: Engine | undefined,
+  isFirst: boolean,
+): Promise<TestCounts> {
   const shared: Record<string, string> = engine === undefined ? {} : { DOCKER_HOST: engine.host }
-  const run = async (stage: Stage, tell?: RunOptions['tell']): Promise<TestCounts> => {
-    const files = listFiles(stage.patterns)
-    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) return noTests
-    console.error(`\n${stage.name}: ${files.length} files`)
-    return runBunTest(files, { env: { ...shared, ...stage.env }, ...(tell === undefined ? {} : { tell }) })
-  }
-  const runBeside = async (stage: Stage): Promise<TestCounts> => {
-    const said: Uint8Array[] = []
-    const counted = await run(stage, (chunk) => said.push(chunk))
-    process.stderr.write(Buffer.concat([Buffer.from(`\n${stage.name}:\n`), ...said]))
-    return counted
-  }
-  const beside = Promise.all(stages.filter(({ isBeside }) => isBeside === true).map(runBeside))
   let total = noTests
-  for (const stage of stages.filter(({ isBeside }) => isBeside !== true))
-    total = addCounts(total, await run(stage))
-  return (await beside).reduce(addCounts, total)
+  for (const stage of lane) {
+    const files = listFiles(stage)
+    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) continue
+    const title = `\n${stage.name}: ${files.length} files\n`
+    const said: Uint8Array[] = [Buffer.from(title)]
+    console.error(isFirst ? title : `${title.trim()}, told at their end`)
+    const tell = isFirst ? {} : { tell: (chunk: Uint8Array) => void said.push(chunk) }
+    total = addCounts(total, await runBunTest(files, { env: { ...shared, ...stage.env }, ...tell }))
+    if (!isFirst) process.stderr.write(Buffer.concat(said))
+  }
+  return total
+}
+
+async function runLanes(): Promise<TestCounts> {
+  await using engine = await openEngine()
+  const counted = await Promise.all(lanes.map((lane, at) => runLane(lane, engine, at === 0)))
+  return counted.reduce(addCounts)
 }
 
 ensureSystemPackages((line) => console.error(line))
 const extra = process.argv.slice(2)
-const counts = extra.length > 0 ? await runBunTest(extra) : await runStages()
+const counts = extra.length > 0 ? await runBunTest(extra) : await runLanes()
 for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(formatCounts(counts))
 process.exitCode = isGreen(counts) ? 0 : 1
