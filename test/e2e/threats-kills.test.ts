@@ -49,7 +49,22 @@ async function fill(name: string): Promise<{ readonly id: string; readonly pids:
   const sleepers = (): number =>
     readDescendants(door.supervisor(id)).filter(({ pid }) => commandOf(pid) === `sleep\0${mark}\0`).length
   await eventually(() => sleepers() >= STUBBORN.length, { what: 'the stubborn processes', ...WAIT })
-  return { id, pids: readDescendants(door.supervisor(id)).map(({ pid }) => pid) }
+  return { id, pids: await settled(door.supervisor(id)) }
+}
+
+/** Everything below a process, once nothing has come or gone there for a while: what only starts others ends by itself. */
+async function settled(supervisor: number): Promise<readonly number[]> {
+  let last = ''
+  let same = 0
+  return eventually(
+    () => {
+      const pids = readDescendants(supervisor).map(({ pid }) => pid)
+      same = pids.join() === last ? same + 1 : 0
+      last = pids.join()
+      return same >= 20 ? pids : undefined
+    },
+    { what: 'processes that stay', ...WAIT },
+  )
 }
 
 /** A client that counts aloud what it is told, so that a byte lost or doubled shows. */
