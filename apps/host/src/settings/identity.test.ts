@@ -79,6 +79,15 @@ describe('judgeIdentity', () => {
     ])
   })
 
+  test('names the variable that is missing, where variables name the issuer', () => {
+    expect(judge({ SANDWIRE_ISSUER: 'https://id.example/x' }).problems).toEqual([
+      'Cannot use issuer "oidc": "audience" is missing (SANDWIRE_ISSUER_AUDIENCE)',
+    ])
+    expect(judge({}, { issuers: [{ issuer: 'https://id.example/x' }] }).problems).toEqual([
+      'Cannot use issuer "oidc": "audience" is missing',
+    ])
+  })
+
   test('refuses an audience of nothing but spaces', () => {
     expect(judge({ ...KEYCLOAK, SANDWIRE_ISSUER_AUDIENCE: ' ' }).problems).toEqual([
       expect.stringContaining('"audience" is missing'),

@@ -1,6 +1,6 @@
 import type { IssuerConfig } from '@sandwire/internal'
 import type { Environment } from './environment.ts'
-import { grantWish, type IssuerWish, wishFromEnvironment } from './issuer-wish.ts'
+import { grantWish, type IssuerWish, nameVariable, wishFromEnvironment } from './issuer-wish.ts'
 import { judgeSecrets, type Secrets } from './secrets.ts'
 
 /** Who says who people are. */
@@ -61,7 +61,10 @@ export function judgeIdentity(
   problems: string[],
 ): Identity {
   const own = wishFromEnvironment(around.env, problems)
-  const issuers = grantAll(own === undefined ? wishes : [own, ...wishes], problems)
+  const ownProblems: string[] = []
+  const ownIssuers = grantAll(own === undefined ? [] : [own], ownProblems)
+  problems.push(...ownProblems.map(nameVariable))
+  const issuers = [...ownIssuers, ...grantAll(wishes, problems)]
   refuseTwins(issuers, problems)
   const secrets = judgeSecrets(around.env, around.readSecretFile, problems)
   const issuerAuthorities = judgeAuthorities(around, problems)

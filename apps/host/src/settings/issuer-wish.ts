@@ -83,6 +83,12 @@ const VARIABLES = {
   SANDWIRE_ISSUER_NAME: 'name',
 } as const
 
+/** What is wrong with the issuer that variables name, with the variable to set or change. */
+export function nameVariable(problem: string): string {
+  const found = Object.entries(VARIABLES).find(([, key]) => problem.includes(`: "${key}" `))
+  return found === undefined ? problem : `${problem} (${found[0]})`
+}
+
 /** The issuer that variables name, if they do. */
 export function wishFromEnvironment(env: Environment, problems: string[]): IssuerWish | undefined {
   const issuer = read(env, 'SANDWIRE_ISSUER')
