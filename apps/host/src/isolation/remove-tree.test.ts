@@ -10,9 +10,16 @@ const AS_NOBODY = process.getuid?.() === 0 ? NOBODY : []
 /** Path names are limited, so a deep tree is made by walking into it. */
 const NEST = 'import os,sys\nos.chdir(sys.argv[1])\nfor _ in range(20000):\n os.mkdir("d"); os.chdir("d")\n'
 
+/** From a copy beside the tree: nobody may be kept out of where this project is. */
 async function removeAsNobody(tree: string): Promise<number> {
-  const code = `const { removeTree } = await import(${JSON.stringify(path.join(import.meta.dir, 'remove-tree.ts'))}); await removeTree(${JSON.stringify(tree)})`
+  const place = path.dirname(tree)
+  const source = path.join(import.meta.dir, 'remove-tree.ts')
+  const built = await Bun.build({ entrypoints: [source], target: 'bun' })
+  const copy = path.join(place, 'remove-tree.mjs')
+  writeFileSync(copy, (await built.outputs[0]?.text()) ?? '', { mode: 0o644 })
+  const code = `const { removeTree } = await import(${JSON.stringify(copy)}); await removeTree(${JSON.stringify(tree)})`
   const child = Bun.spawn([...AS_NOBODY, process.execPath, '-e', code], {
+    cwd: place,
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   return child.exited

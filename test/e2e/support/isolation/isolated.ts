@@ -25,7 +25,9 @@ export async function whyNot(starter: Starter): Promise<string | undefined> {
   if (obstacle !== undefined) return obstacle
   if (starter === 'root') return process.getuid?.() === 0 ? undefined : 'not started as root'
   if (process.getuid?.() !== 0) return undefined
-  const sees = Bun.spawnSync([...asStarter('nobody'), process.execPath, '--version'], {
+  // Read, not executed: setpriv still has root's rights when it executes something.
+  const sees = Bun.spawnSync([...asStarter('nobody'), 'cat', KEEPER], {
+    stdout: 'ignore',
     stderr: 'ignore',
   }).success
   return sees ? undefined : 'nobody cannot read this folder'
