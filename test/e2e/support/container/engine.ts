@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { type DockerResult, hasDocker, readGateway, runDocker } from './docker.ts'
 import { OwnEngine } from './own-engine.ts'
+import { commandsRunning } from './processes.ts'
 
 /** A Docker engine that tests may use. */
 export interface Engine extends AsyncDisposable {
@@ -66,17 +67,9 @@ function obstacleToOwn(): string | undefined {
   for (const name of ['bridge', 'overlay'])
     if (!existsSync(`/sys/module/${name}`) && !Bun.spawnSync(['modprobe', name]).success)
       return `the kernel has no ${name}`
-  const isTaken = readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && commandOf(pid) === 'dockerd')
-  return isTaken ? 'another dockerd has the bridge: give its socket as DOCKER_HOST' : undefined
-}
-
-function commandOf(pid: string): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
-  } catch {
-    // It has ended meanwhile.
-    return undefined
-  }
+  return commandsRunning().includes('dockerd')
+    ? 'another dockerd has the bridge: give its socket as DOCKER_HOST'
+    : undefined
 }
 
 /**

@@ -1,14 +1,16 @@
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { runDocker } from './docker.ts'
+import { commandsRunning } from './processes.ts'
 
 /** Images survive here; git ignores it. */
 const DATA_FOLDER = resolve(import.meta.dir, '../../../../.cache/docker')
 const BRIDGE = 'docker0'
 /** Said aloud, because the engine names no gateway to workerd otherwise. */
 const BRIDGE_ADDRESS = '172.17.0.1/16'
+const FOLDER_PREFIX = 'sandwire-engine-'
 const START_MS = 60_000
 const STOP_MS = 30_000
 
@@ -38,7 +40,8 @@ export class OwnEngine {
   }
 
   static async start(): Promise<OwnEngine> {
-    const folder = mkdtempSync(join(tmpdir(), 'sandwire-engine-'))
+    removeLeftovers()
+    const folder = mkdtempSync(join(tmpdir(), FOLDER_PREFIX))
     mkdirSync(DATA_FOLDER, { recursive: true })
     const log = openSync(join(folder, 'log'), 'w')
     const madeBridge = !hasBridge()
@@ -97,6 +100,29 @@ export class OwnEngine {
     const { stdout } = await runDocker(this.host, ['ps', '--all', '--quiet'])
     const ids = stdout.split('\n').filter((id) => id !== '')
     if (ids.length > 0) await runDocker(this.host, ['rm', '--force', ...ids])
+  }
+}
+
+/**
+ * What is left of an engine that was killed. Its networks would answer for addresses that are given out again, so that
+ * containers could be reached some of the time. Asked only while no engine runs; containers that outlive theirs are spared.
+ */
+function removeLeftovers(): void {
+  if (commandsRunning().some((command) => command.startsWith('containerd-shim'))) return
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(FOLDER_PREFIX))) {
+    unmountUnder(join(tmpdir(), name))
+    rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+  unmountUnder(DATA_FOLDER)
+  for (const port of bridgePorts()) Bun.spawnSync(['ip', 'link', 'delete', port])
+  if (hasBridge()) Bun.spawnSync(['ip', 'link', 'delete', BRIDGE])
+}
+
+function bridgePorts(): readonly string[] {
+  try {
+    return readdirSync(`/sys/class/net/${BRIDGE}/brif`)
+  } catch {
+    return []
   }
 }
 
