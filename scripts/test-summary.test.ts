@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 
-import { addCounts, FailureList, formatCounts, isGreen, parseTestSummary } from './test-summary.ts'
+import {
+  addCounts,
+  FailureList,
+  formatCounts,
+  formatFailures,
+  isGreen,
+  parseTestSummary,
+} from './test-summary.ts'
 
 const summary =
   '\n 12 pass\n 1 skip\n 2 todo\n 3 fail\n 40 expect() calls\nRan 18 tests across 2 files. [29.00ms]\n'
@@ -51,10 +58,36 @@ describe('counts', () => {
   })
 })
 
-test('a list of failures names the file of each, however the output was cut', () => {
-  const list = new FailureList()
-  const output =
-    'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n\n1 test failed:\n(fail) two > b [2ms]\n'
-  for (const character of output) list.push(character)
-  expect(list.failures).toEqual(['a.test.ts: two > b [2ms]', 'c.test.ts: three'])
+describe('a list of failures', () => {
+  function listOf(output: string): FailureList {
+    const list = new FailureList()
+    for (const character of output) list.push(character)
+    return list
+  }
+
+  test('names the file of each, however the output was cut', () => {
+    const { failures } = listOf(
+      'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n\n1 test failed:\n(fail) two > b [2ms]\n',
+    )
+    expect(failures).toEqual([
+      { title: 'a.test.ts: two > b [2ms]', reason: '' },
+      { title: 'c.test.ts: three', reason: '' },
+    ])
+  })
+
+  test('gives the first error of each in one line', () => {
+    const { failures } = listOf(
+      'a.test.ts:\nError: of a test that passed\n(pass) one\n1 | code\nerror: expect(received).toBe(expected)\n\nExpected: 2\nReceived: 1\n\n      at <anonymous> (a.test.ts:3:4)\nTypeError: later\n(fail) two\n(fail) three\n',
+    )
+    expect(failures.map(({ reason }) => reason)).toEqual([
+      'error: expect(received).toBe(expected) Expected: 2 Received: 1',
+      '',
+    ])
+  })
+
+  test('shows the first ones and counts the rest', () => {
+    const failures = ['a', 'b', 'c'].map((title) => ({ title, reason: title === 'a' ? 'why' : '' }))
+    expect(formatFailures(failures, 2)).toEqual(['failed: a\n  why', 'failed: b', 'and 1 more'])
+    expect(formatFailures(failures, 3)).toHaveLength(3)
+  })
 })

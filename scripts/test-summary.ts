@@ -41,11 +41,24 @@ export function formatCounts(counts: TestCounts): string {
   return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
 }
 
-/** Picks the failed tests out of the output of `bun test` as it comes, each behind its file. */
+/** A failed test, and the first thing that it said about it. */
+export interface Failure {
+  /** Behind its file. */
+  readonly title: string
+  /** In one line; empty when nothing was said. */
+  readonly reason: string
+}
+
+const reasonChars = 200
+
+/** Picks the failed tests out of the output of `bun test` as it comes. */
 export class FailureList {
-  readonly failures: string[] = []
+  readonly failures: Failure[] = []
   #file = ''
   #partial = ''
+  /** Lines of the first error since the last test ended; undefined before one. */
+  #reason: string[] | undefined
+  #isComplete = false
   readonly #titles = new Set<string>()
 
   push(text: string): void {
@@ -57,10 +70,32 @@ export class FailureList {
   #take(line: string): void {
     const file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1]
     if (file !== undefined) this.#file = file
-    const title = /^\(fail\) (.+)$/.exec(line)?.[1]
-    // At the end of a run every failure is printed once more, behind the last file.
-    if (title === undefined || this.#titles.has(title)) return
-    this.#titles.add(title)
-    this.failures.push(`${this.#file}: ${title}`)
+    const [, verdict, title] = /^\((pass|fail|skip|todo)\) (.+)$/.exec(line) ?? []
+    if (verdict === undefined || title === undefined) this.#takeReason(line)
+    else this.#end(verdict, title)
   }
+
+  #takeReason(line: string): void {
+    if (/^\s+at /.test(line)) this.#isComplete = this.#reason !== undefined
+    else if (this.#reason === undefined && /^(error|[A-Z]\w*): /.test(line)) this.#reason = [line]
+    else if (this.#reason !== undefined && !this.#isComplete) this.#reason.push(line)
+  }
+
+  #end(verdict: string, title: string): void {
+    const reason = (this.#reason ?? []).join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, reasonChars)
+    this.#reason = undefined
+    this.#isComplete = false
+    // At the end of a run every failure is printed once more, behind the last file.
+    if (verdict !== 'fail' || this.#titles.has(title)) return
+    this.#titles.add(title)
+    this.failures.push({ title: `${this.#file}: ${title}`, reason })
+  }
+}
+
+/** The first failures with what they said, since later ones often follow from them. */
+export function formatFailures(failures: readonly Failure[], limit: number): string[] {
+  const lines = failures
+    .slice(0, limit)
+    .map(({ title, reason }) => `failed: ${title}${reason === '' ? '' : `\n  ${reason}`}`)
+  return failures.length > limit ? [...lines, `and ${failures.length - limit} more`] : lines
 }

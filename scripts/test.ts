@@ -12,8 +12,10 @@ import {
 import { ensureSystemPackages } from './system-packages.ts'
 import {
   addCounts,
+  type Failure,
   FailureList,
   formatCounts,
+  formatFailures,
   isGreen,
   noTests,
   parseTestSummary,
@@ -25,6 +27,9 @@ const testTimeoutMs = 60_000
 
 /** The summary of `bun test` fits many times over. */
 const tailChars = 64 * 1024
+
+/** Failures that the end of a run shows. */
+const shownFailures = 40
 
 /** Tests of the wire that know nothing of what stands between the two ends. */
 const wireTests = ['streams', 'terminal-input', 'sharing', 'cuts'].map((name) => `test/e2e/${name}.test.ts`)
@@ -71,7 +76,7 @@ const lanes: readonly (readonly Stage[])[] = [
 
 const root = path.dirname(import.meta.dir)
 /** Failed tests of all runs. */
-const failures: string[] = []
+const failures: Failure[] = []
 
 function scan(patterns: readonly string[]): readonly string[] {
   return patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
@@ -110,7 +115,8 @@ async function runBunTest(
   const counts = parseTestSummary(tail)
   failures.push(...failureList.failures)
   // A run that crashed, failed to load a file or lost its voice has no failed test to show for it.
-  if (counts === undefined) failures.push(`${args[0] ?? 'the tests'} …: the run ended without a summary`)
+  if (counts === undefined)
+    failures.push({ title: `${args[0] ?? 'the tests'} …`, reason: 'the run ended without a summary' })
   const isSilent = counts === undefined || (status !== 0 && counts.failed === 0)
   return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
 }
@@ -161,6 +167,6 @@ async function runLanes(): Promise<TestCounts> {
 ensureSystemPackages((line) => console.error(line))
 const extra = process.argv.slice(2)
 const counts = extra.length > 0 ? await runBunTest(extra) : await runLanes()
-for (const failure of failures) console.log(`failed: ${failure}`)
+for (const line of formatFailures(failures, shownFailures)) console.log(line)
 console.log(formatCounts(counts))
 process.exitCode = isGreen(counts) ? 0 : 1

@@ -6,6 +6,7 @@ import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { Attached, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbour } from './support/neighbour.ts'
+import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 /** Small, so that a bomb that is not bounded does no harm to the machine either. */
@@ -46,7 +47,7 @@ function processesOf(uids: readonly number[]): number[] {
   })
 }
 
-describe.skipIf(obstacle !== undefined).each(isRoot ? [false, true] : [false])(
+describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [false])(
   'a bomb in one sandbox (unprivileged host: %p)',
   (isNobody) => {
     let door: FrontDoor

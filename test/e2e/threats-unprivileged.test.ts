@@ -4,7 +4,8 @@ import { eventually, readDescendants } from '@sandwire/testing'
 import { runCli } from './cli-runner.ts'
 import { runShell } from './support/attached.ts'
 import { whyNot } from './support/isolation/isolated.ts'
-import { AS_NOBODY, FrontDoor } from './support/front-door.ts'
+import { FrontDoor } from './support/front-door.ts'
+import { AS_NOBODY } from './support/nobody.ts'
 import { openTerminal } from './support/terminal.ts'
 
 const HOST = resolve(import.meta.dir, '../../apps/host/src/main.ts')

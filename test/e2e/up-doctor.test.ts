@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
-const NOBODY = 65_534
 const hasBubblewrap = Bun.which('bwrap') !== null
 
 async function examine(
@@ -13,7 +13,7 @@ async function examine(
 ): Promise<{ code: number; stdout: string; left: string[] }> {
   const folder = mkdtempSync('/tmp/up-doctor-')
   if (isNobody) chownSync(folder, NOBODY, NOBODY)
-  const prefix = isNobody ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+  const prefix = isNobody ? AS_NOBODY : []
   const child = Bun.spawn([...prefix, process.execPath, MAIN, 'doctor', '--data', join(folder, 'data')], {
     env: {
       ...process.env,
@@ -33,7 +33,7 @@ async function examine(
   return { code, stdout, left }
 }
 
-const users = process.getuid?.() === 0 ? [false, true] : [false]
+const users = canBecomeNobody ? [false, true] : [false]
 
 test.skipIf(!hasBubblewrap).each(users)(
   'doctor says what this machine can do, tries every way out and leaves nothing (unprivileged: %p) (threat T39)',

@@ -13,16 +13,15 @@ import { join, resolve } from 'node:path'
 import { eventually, isAlive, readProcessTable } from '@sandwire/testing'
 import { readShell, runShell } from './support/attached.ts'
 import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
+import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 import type { WireServer } from './support/wire-server.ts'
 
 const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
-const NOBODY = 65_534
-const isRoot = process.getuid?.() === 0
 
 /** Who starts the host: everything holds for both. */
 const USERS = [
   { who: 'the user who runs the tests', isNobody: false },
-  ...(isRoot ? [{ who: 'an unprivileged user', isNobody: true }] : []),
+  ...(canBecomeNobody ? [{ who: 'an unprivileged user', isNobody: true }] : []),
 ]
 
 let folder = ''
@@ -41,7 +40,7 @@ function optionsFor(isNobody: boolean, args: readonly string[] = []): HostOption
   return {
     data,
     args,
-    prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
+    prefix: AS_NOBODY,
     env: { HOME: folder, XDG_RUNTIME_DIR: undefined },
   }
 }

@@ -15,9 +15,9 @@ import { join, resolve } from 'node:path'
 import { eventually, isAlive, openRawTcp, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
 import { listListening } from './support/listening.ts'
+import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
-const NOBODY = 65_534
 /** A user whom no other test uses. */
 const SOMEBODY = 54_321
 /** Names under which the public port answers on this machine. */
@@ -331,26 +331,23 @@ test('sandwire up works where the path of its folder is too long for a socket, a
   for (const folder of [top, short]) rmSync(folder, { recursive: true })
 })
 
-test.skipIf(process.getuid?.() !== 0)(
-  'sandwire up runs for an unprivileged user without a home',
-  async () => {
-    const data = mkdtempSync('/tmp/sandwire-nobody-')
-    chmodSync(data, 0o700)
-    chownSync(data, NOBODY, NOBODY)
-    await using host = await startHost({
-      data,
-      prefix: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
-      env: { HOME: '/nonexistent', XDG_CONFIG_HOME: undefined, XDG_RUNTIME_DIR: undefined },
-    })
-    expect((await host.fetch('/readyz')).status).toBe(200)
-    expect(statSync(join(data, 'local-token')).uid).toBe(NOBODY)
-    expect(host.output()).toContain(`--token-file ${join(data, 'local-token')}`)
-    await host.stop()
-    rmSync(data, { recursive: true })
-  },
-)
+test.skipIf(!canBecomeNobody)('sandwire up runs for an unprivileged user without a home', async () => {
+  const data = mkdtempSync('/tmp/sandwire-nobody-')
+  chmodSync(data, 0o700)
+  chownSync(data, NOBODY, NOBODY)
+  await using host = await startHost({
+    data,
+    prefix: AS_NOBODY,
+    env: { HOME: '/nonexistent', XDG_CONFIG_HOME: undefined, XDG_RUNTIME_DIR: undefined },
+  })
+  expect((await host.fetch('/readyz')).status).toBe(200)
+  expect(statSync(join(data, 'local-token')).uid).toBe(NOBODY)
+  expect(host.output()).toContain(`--token-file ${join(data, 'local-token')}`)
+  await host.stop()
+  rmSync(data, { recursive: true })
+})
 
-test.if(process.getuid?.() === 0)(
+test.if(canBecomeNobody)(
   'sandwire up refuses a folder for sockets that somebody else made, and names it',
   async () => {
     const squatted = `/tmp/sandwire-${SOMEBODY}`

@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path'
 import { eventually, type ProcessEntry, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from './control.ts'
 import { findMachineTraces } from './machine-traces.ts'
+import { AS_NOBODY, NOBODY } from './nobody.ts'
 import type { WireServer } from './wire-server.ts'
 
 const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
-const NOBODY = 65_534
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
 const WAIT_MS = 20_000
 /** Nothing of a sandbox may outlive it for longer. */
@@ -24,9 +24,6 @@ export interface FrontDoorOptions extends Pick<HostOptions, 'args' | 'env'> {
   /** Started by an unprivileged user with a home of its own. */
   readonly isNobody?: boolean
 }
-
-/** Start of a command that runs as nobody. */
-export const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
 
 /** The whole product as its user meets it, on a data folder of its own, which is left as if it had never been. */
 export class FrontDoor implements AsyncDisposable {

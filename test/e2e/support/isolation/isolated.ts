@@ -4,8 +4,8 @@ import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwi
 import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+import { AS_NOBODY, NOBODY, nobodyObstacle } from '../nobody.ts'
 
-const NOBODY = 65_534
 const KEEPER = new URL('./keeper.ts', import.meta.url).pathname
 const STAND_IN = new URL('./stand-in.ts', import.meta.url).pathname
 
@@ -24,19 +24,13 @@ export async function whyNot(starter: Starter): Promise<string | undefined> {
   const obstacle = await findObstacle()
   if (obstacle !== undefined) return obstacle
   if (starter === 'root') return process.getuid?.() === 0 ? undefined : 'not started as root'
-  if (process.getuid?.() !== 0) return undefined
-  // Read, not executed: setpriv still has root's rights when it executes something.
-  const sees = Bun.spawnSync([...asStarter('nobody'), 'cat', KEEPER], {
-    stdout: 'ignore',
-    stderr: 'ignore',
-  }).success
-  return sees ? undefined : 'nobody cannot read this folder'
+  return nobodyObstacle
 }
 
 /** Start of a command that runs as somebody. */
 export function asStarter(starter: Starter): string[] {
   if (starter === 'root' || process.getuid?.() !== 0) return []
-  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--']
+  return [...AS_NOBODY, '--']
 }
 
 /** A data folder for tests, below one that everybody can enter. */
