@@ -6,7 +6,7 @@ import { hostEtcBindings, ownSystemFolders, usrLinks, writeEtcFolder } from './e
 import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
 import { Launched } from './launched.ts'
-import { isAttached } from './loop-devices.ts'
+import { bypassCache, isAttached } from './loop-devices.ts'
 import { pollUntil } from './poll.ts'
 import { procSwitches } from './proc-switches.ts'
 import { findDaemon, findInit } from './sandbox-processes.ts'
@@ -46,6 +46,8 @@ const INFO_FD = 4
 const USERNS_FD = 5
 /** How long an earlier life of the sandbox may take to let go of its files. */
 const RELEASE_MS = 5_000
+/** After this a sandbox has started, and what is only about speed no longer delays that. */
+const SETTLED_MS = 1_000
 
 /** Environment of sandboxd; processes get theirs from it. */
 const DAEMON_ENV = {
@@ -173,7 +175,14 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
   })
   keepWatch(request, launched)
+  if (machine.hasImages) settleDisk(folders.image, launched)
   return launched
+}
+
+function settleDisk(image: string, launched: Launched): void {
+  // It is as good without, so nobody waits for it or hears of it.
+  const timer = setTimeout(() => void bypassCache(image).catch(() => undefined), SETTLED_MS)
+  void launched.ended.finally(() => clearTimeout(timer))
 }
 
 /** Watches over what the kernel does not limit on this machine. */
