@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { limits } from '@sandwire/protocol'
 import { eventually, openFaultProxy } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
-import { describeScreen, drawBytes, drawEvents, writeTo } from './support/screen.ts'
+import { describeScreen, drawBytes, drawEvents, textOf, writeTo } from './support/screen.ts'
 
 const WAIT = { timeoutMs: 20_000 }
 const COLS = 100
@@ -73,6 +74,26 @@ describe('a screen for a late attachment', () => {
     // What comes next must land in the same place, in the same style.
     const next = 'next\r\nlines\r\n\x1b[Hhome\x1b[31mred'
     expect(describeScreen(await writeTo(drawn, next))).toEqual(describeScreen(await writeTo(wanted, next)))
+  })
+
+  test('[S7] carries the lines above it', async () => {
+    await using driver = await play(text(0, 9_000))
+    await using late = await joinScreen(driver)
+    const lines = textOf(await drawEvents(late, COLS, ROWS))
+    expect(lines).toHaveLength(limits.SCROLLBACK_LINES + ROWS - 1)
+    expect(lines).toEqual(textOf(await drawBytes(driver.stdout.bytes, COLS, ROWS)))
+  })
+
+  test('[S7] leaves out the oldest lines above it that are too much', async () => {
+    const colourful = Array.from({ length: 40 }, (_, at) => `\x1b[3${at % 7};4${(at + 3) % 7}mx`).join('')
+    await using driver = await play(`${colourful}\r\n`.repeat(3_000))
+    await using late = await joinScreen(driver)
+    const bytes = late.screens[0]?.bytes.byteLength ?? 0
+    expect(bytes).toBeLessThanOrEqual(limits.MAX_SNAPSHOT_BYTES)
+    expect(bytes).toBeGreaterThan(limits.MAX_SNAPSHOT_BYTES / 2)
+    const lines = textOf(await drawEvents(late, COLS, ROWS))
+    const wanted = textOf(await drawBytes(driver.stdout.bytes, COLS, ROWS))
+    expect(lines).toEqual(wanted.slice(-lines.length))
   })
 
   test('[S2] continues with the live bytes behind it', async () => {

@@ -1,8 +1,9 @@
+import { limits } from '@sandwire/protocol'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
 import type { Attached } from './attached.ts'
 
-const SCROLLBACK_LINES = 1_000
+const { SCROLLBACK_LINES } = limits
 
 /** A terminal emulator that a test feeds and looks at, with characters as wide as in the workbench. */
 function openScreen(cols: number, rows: number): Terminal {
@@ -63,6 +64,41 @@ export function textOf(
     .join('\n')
     .trimEnd()
     .split('\n')
+}
+
+/** The rows of the screen as runs of text of one colour of the palette, `-` for the usual one; blanks are left out. */
+export function coloursOf({ buffer: { active }, rows }: Terminal): readonly string[] {
+  return Array.from({ length: rows }, (_, row) => {
+    const line = active.getLine(active.baseY + row)
+    const runs: ColourRun[] = []
+    for (let column = 0; column < (line?.length ?? 0); column++) {
+      const cell = line?.getCell(column)
+      if (cell === undefined || cell.getWidth() === 0) continue
+      runs.push({
+        colour: cell.isFgPalette() ? String(cell.getFgColor()) : '-',
+        text: cell.getChars() || ' ',
+      })
+    }
+    return showRuns(runs)
+  })
+}
+
+export interface ColourRun {
+  readonly colour: string
+  readonly text: string
+}
+
+/** Neighbours of one colour joined, without blanks. */
+export function showRuns(runs: readonly ColourRun[]): string {
+  let shown = ''
+  let colour = ''
+  for (const run of runs) {
+    const text = run.text.replaceAll(/\s/g, '')
+    if (text === '') continue
+    shown += run.colour === colour ? text : ` ${run.colour}:${text}`
+    colour = run.colour
+  }
+  return shown.trim()
 }
 
 function describeRow(terminal: Terminal, row: number): string {

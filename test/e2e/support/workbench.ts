@@ -4,6 +4,7 @@ import type { TerminalController } from '@sandwire/react'
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { openBrowser } from './browser.ts'
 import { type RunningHost, startHost } from './control.ts'
+import { showRuns } from './screen.ts'
 import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
@@ -171,6 +172,20 @@ export class TerminalView {
       this.#index,
     )
     return text.trimEnd()
+  }
+
+  /** The rows of the screen as the page draws them, in the words of `coloursOf`. */
+  async colours(): Promise<readonly string[]> {
+    const rows = await this.desk.page.evaluate((index) => {
+      const element = document.querySelectorAll('.xterm-rows')[index]
+      return Array.from(element?.children ?? [], (row) =>
+        Array.from(row.querySelectorAll('span'), (span) => ({
+          colour: /xterm-fg-(\d+)/.exec(span.className)?.[1] ?? '-',
+          text: span.textContent,
+        })),
+      )
+    }, this.#index)
+    return rows.map(showRuns)
   }
 
   async facts(): Promise<TerminalFacts | undefined> {

@@ -7,9 +7,6 @@ import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
 
 declare const self: Worker
 
-/** Lines above the screen that a snapshot carries. */
-const SCROLLBACK_LINES = 1_000
-
 interface Screen {
   readonly terminal: Terminal
   readonly serializer: SerializeAddon
@@ -20,7 +17,7 @@ const screens = new Map<string, Screen>()
 const encoder = new TextEncoder()
 
 function open(cols: number, rows: number): Screen {
-  const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
+  const terminal = new Terminal({ cols, rows, scrollback: limits.SCROLLBACK_LINES, allowProposedApi: true })
   const serializer = new SerializeAddon()
   terminal.loadAddon(serializer)
   // Characters are as wide here as in the terminals that the screen is drawn in; else what stands behind an emoji would move.
@@ -29,13 +26,16 @@ function open(cols: number, rows: number): Screen {
   return { terminal, serializer, modes: new ScreenModes(terminal) }
 }
 
-/** The bytes that draw the screen; without its scrollback when that would be too much. */
-function serialize({ serializer, modes }: Screen): Uint8Array {
-  const draw = (scrollback: number): Uint8Array =>
-    encoder.encode(serializer.serialize({ scrollback }) + modes.serialize())
-  const full = draw(SCROLLBACK_LINES)
-  const fitting = full.byteLength <= limits.MAX_SNAPSHOT_BYTES ? full : draw(0)
-  return fitting.byteLength <= limits.MAX_SNAPSHOT_BYTES ? fitting : new Uint8Array(0)
+/** The bytes that draw the screen, with as much of its scrollback as fits. */
+function serialize({ terminal, serializer, modes }: Screen): Uint8Array {
+  let scrollback = terminal.buffer.normal.baseY
+  for (;;) {
+    const bytes = encoder.encode(serializer.serialize({ scrollback }) + modes.serialize())
+    if (bytes.byteLength <= limits.MAX_SNAPSHOT_BYTES) return bytes
+    if (scrollback === 0) return new Uint8Array(0)
+    // Lines differ in length, so that a share of them is a guess, and one below it soon holds.
+    scrollback = Math.floor((scrollback * limits.MAX_SNAPSHOT_BYTES * 0.9) / bytes.byteLength)
+  }
 }
 
 function reply(message: ScreenReply): void {

@@ -4,6 +4,7 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
+import { limits } from '@sandwire/protocol'
 import { type FilePlace, fileLinks } from './file-links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
@@ -25,7 +26,7 @@ const DEFAULT_LOOK: Look = {
   fontFamily: '"JetBrains Mono", "Cascadia Code", "DejaVu Sans Mono", Menlo, Consolas, monospace',
   fontSize: 14,
   lineHeight: 1.15,
-  scrollback: 10_000,
+  scrollback: limits.SCROLLBACK_LINES,
   cursorBlink: true,
   screenReader: false,
 }
