@@ -12,8 +12,17 @@ export type View =
       readonly drove?: boolean
       /** Folder in the workspace that a new shell starts in. */
       readonly cwd?: string
+      /** What it had when the page was last open; it keeps that for as long as it is not in front. */
+      readonly size?: { readonly cols: number; readonly rows: number }
     }
-  | { readonly kind: 'file'; readonly sandbox: string; readonly path: string; readonly line?: number }
+  | {
+      readonly kind: 'file'
+      readonly sandbox: string
+      readonly path: string
+      /** Where to look, counted from 1. */
+      readonly line?: number
+      readonly column?: number
+    }
   | {
       readonly kind: 'diff'
       readonly sandbox: string
@@ -68,8 +77,10 @@ export function openTab(layout: Layout, view: View, mint: MintId): Layout {
 }
 
 function isSame(left: View, right: View): boolean {
+  const anywhere = { line: 0, column: 0 }
   return (
-    left.kind !== 'terminal' && JSON.stringify({ ...left, line: 0 }) === JSON.stringify({ ...right, line: 0 })
+    left.kind !== 'terminal' &&
+    JSON.stringify({ ...left, ...anywhere }) === JSON.stringify({ ...right, ...anywhere })
   )
 }
 

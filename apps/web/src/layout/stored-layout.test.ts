@@ -6,8 +6,8 @@ let minted = 0
 const mint = () => `i${(minted += 1)}`
 
 const views: readonly View[] = [
-  { kind: 'terminal', sandbox: 'dev', session: 's.1', cwd: 'src' },
-  { kind: 'file', sandbox: 'dev', path: 'ä\u{dcff}.ts', line: 3 },
+  { kind: 'terminal', sandbox: 'dev', session: 's.1', cwd: 'src', size: { cols: 103, rows: 40 } },
+  { kind: 'file', sandbox: 'dev', path: 'ä\u{dcff}.ts', line: 3, column: 7 },
   { kind: 'diff', sandbox: 'dev', path: 'a', of: 'staged' },
   { kind: 'diff', sandbox: 'dev', path: 'a', of: { commit: 'abc123' } },
 ]

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { limits, shape } from '@sandwire/protocol'
 import { EMPTY, type Layout, type View } from './layout.ts'
 import { leavesOf, type PaneTree } from './pane-tree.ts'
 
@@ -13,6 +13,7 @@ const path: shape.Shape<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
   describe: 'path',
 }
+const cells = shape.whole(1, limits.MAX_CELLS)
 const viewShapes = {
   terminal: shape.record({
     kind: shape.literal('terminal'),
@@ -20,11 +21,13 @@ const viewShapes = {
     session: shape.optional(shape.text(256)),
     drove: shape.optional(shape.bool),
     cwd: shape.optional(path),
+    size: shape.optional(shape.record({ cols: cells, rows: cells })),
   }),
   file: shape.record({
     kind: shape.literal('file'),
     ...{ sandbox, path },
     line: shape.optional(shape.whole(1, 10_000_000)),
+    column: shape.optional(shape.whole(1, 10_000_000)),
   }),
   unstaged: shape.record({
     kind: shape.literal('diff'),

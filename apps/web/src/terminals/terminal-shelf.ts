@@ -106,7 +106,7 @@ export class TerminalShelf {
     })
   }
 
-  #create({ sandbox, session, cwd }: TerminalPlace): TerminalController {
+  #create({ sandbox, session, cwd, size }: TerminalPlace): TerminalController {
     const settings = this.#workbench.settings
     const start = { keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }) }
     const controller: TerminalController = new TerminalController({
@@ -114,6 +114,7 @@ export class TerminalShelf {
       request: { sandbox, ...(session === undefined ? start : { session }) },
       getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mayExist(name)),
       look: this.#look(),
+      ...(size === undefined ? {} : { size }),
       get allowsClipboardWrite() {
         return settings.get().allowsClipboardWrite
       },
@@ -151,13 +152,14 @@ export class TerminalShelf {
     }
   }
 
-  #remember(viewId: string, { session, role }: TerminalState): void {
+  #remember(viewId: string, { session, role, cols, rows }: TerminalState): void {
     const view = this.#workbench.layout.get().views[viewId]
     if (view?.kind !== 'terminal' || session === undefined || role === undefined) return
     const drove = role === 'driver'
-    if (view.session === session && view.drove === drove) return
+    const isSameSize = view.size?.cols === cols && view.size.rows === rows
+    if (view.session === session && view.drove === drove && isSameSize) return
     this.#workbench.changeLayout((layout) =>
-      changeView(layout, viewId, (old) => ({ ...old, session, drove })),
+      changeView(layout, viewId, (old) => ({ ...old, session, drove, size: { cols, rows } })),
     )
     // A shell that was started may have made or woken its sandbox.
     if (view.session !== session) void this.#workbench.refreshSandboxes()

@@ -3,7 +3,7 @@ import type { ClientStatus, Role, ServerMessage } from '@sandwire/protocol'
 import { judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
 import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
-import { type Look, Surface } from './surface.ts'
+import { type Look, type Size, Surface } from './surface.ts'
 import type { FilePlace } from './file-links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
@@ -23,6 +23,8 @@ export interface TerminalOptions {
   /** A fresh ticket for each connection; without it the server must let the page in without. */
   readonly getTicket?: (wish: TicketWish) => Promise<string>
   readonly look?: Partial<Look>
+  /** The size it has until its element has one: that of before, for a terminal that comes back behind something else. */
+  readonly size?: Size
   /** Programs may put text into the clipboard (OSC 52). They can never read it. */
   readonly allowsClipboardWrite?: boolean
   readonly copiesOnSelect?: boolean
@@ -69,7 +71,7 @@ export class TerminalController {
   readonly #options: TerminalOptions
   readonly #surface: Surface
   readonly #screen: OrderedScreen
-  readonly #state = createStore<TerminalState>(NOTHING)
+  readonly #state
   readonly #undo: (() => void)[] = []
   readonly #encoder = new TextEncoder()
   #handle: AttachHandle | undefined
@@ -79,8 +81,10 @@ export class TerminalController {
 
   constructor(options: TerminalOptions) {
     this.#options = options
+    this.#state = createStore<TerminalState>({ ...NOTHING, ...options.size })
     this.#surface = new Surface({
       look: options.look ?? {},
+      size: options.size ?? { cols: NOTHING.cols, rows: NOTHING.rows },
       allowsClipboardWrite: () => this.#options.allowsClipboardWrite === true,
       onInput: (bytes) => this.send(bytes),
       onText: (text) => this.type(text),
@@ -192,6 +196,7 @@ export class TerminalController {
           }),
       onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
       onScreen: (screen, done) => {
+        this.#update({ cols: screen.cols, rows: screen.rows })
         this.#screen.redraw(screen, () => {
           this.#fit()
           done()
@@ -230,6 +235,8 @@ export class TerminalController {
     const { role, cols: toldCols, rows: toldRows } = this.#state.get()
     if (role === undefined) return
     if (role !== 'driver') return this.#surface.showWhole(toldCols, toldRows)
+    // What cannot be seen keeps its size, for what runs in it.
+    if (!this.#surface.hasPlace) return
     this.#surface.endShowWhole()
     const { cols, rows } = this.#surface.proposedSize
     if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isTold(cols, rows)) return

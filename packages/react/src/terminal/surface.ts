@@ -10,6 +10,12 @@ import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
 import { webAddress } from './web-address.ts'
 
+/** Of a terminal, in cells. */
+export interface Size {
+  readonly cols: number
+  readonly rows: number
+}
+
 /** How a terminal looks and feels. */
 export interface Look {
   readonly palette: Palette
@@ -39,6 +45,8 @@ const MIN_FONT_SIZE = 6
 
 export interface SurfaceEvents {
   readonly look: Partial<Look>
+  /** Its size until it has a place to draw in. */
+  readonly size: Size
   readonly allowsClipboardWrite: () => boolean
   readonly onText: (text: string) => void
   readonly onInput: (bytes: Uint8Array) => void
@@ -100,6 +108,7 @@ export class Surface implements Canvas {
   constructor(events: SurfaceEvents) {
     const terminal = new Terminal({
       ...toOptions(events.look),
+      ...events.size,
       allowProposedApi: true,
       macOptionIsMeta: true,
       // Reports of title, size and position would type a program's own text into the shell.
@@ -171,9 +180,16 @@ export class Surface implements Canvas {
     return this.#terminal.rows
   }
 
+  /** Whether there is a place to draw in; what lies behind something else has none. */
+  get hasPlace(): boolean {
+    const { clientWidth, clientHeight } = this.#element ?? { clientWidth: 0, clientHeight: 0 }
+    return clientWidth > 0 && clientHeight > 0
+  }
+
   /** The size that fits into the element; the present one where that is not known. */
-  get proposedSize(): { readonly cols: number; readonly rows: number } {
-    const { cols, rows } = this.#fit.proposeDimensions() ?? {}
+  get proposedSize(): Size {
+    // Of an element without a place the addon reads the size as it is written in the style: 100 of something.
+    const { cols, rows } = (this.hasPlace ? this.#fit.proposeDimensions() : undefined) ?? {}
     const isKnown = Number.isInteger(cols) && Number.isInteger(rows)
     return isKnown
       ? { cols: cols ?? this.cols, rows: rows ?? this.rows }
