@@ -8,6 +8,8 @@ import './style/search.css'
 import './style/terminal.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { onSignInElsewhere } from './api/identity.ts'
+import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
@@ -33,6 +35,17 @@ window.addEventListener('beforeunload', (event) => {
   if (parts.dirty.views.get().size > 0) event.preventDefault()
 })
 makeRoom(workbench)
+const isSignedOut = (): boolean => {
+  const person = workbench.person.get()
+  return person.is === 'ready' && person.value === undefined
+}
+window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.checkPerson())
+onSignInElsewhere(async () => {
+  const wasOut = isSignedOut()
+  await workbench.checkPerson()
+  // Terminals that were cut begin anew with the page; text that is not saved would not.
+  if (wasOut && !isSignedOut() && parts.dirty.views.get().size === 0) location.reload()
+})
 const root = document.querySelector('#root')
 if (root === null) throw new Error('The page has no place to draw in')
 void workbench.open(new AbortController().signal)

@@ -18,4 +18,20 @@ export async function whoAmI(): Promise<Person | undefined> {
 
 export async function signOut(): Promise<void> {
   await request('/api/signout', { method: 'POST' })
+  announceSignIn()
+}
+
+/** Where tabs of one browser, which have one sign-in, tell each other that it changed. */
+const SIGN_IN_CHANNEL = 'sandwire.sign-in'
+
+/** Tells the other tabs of this browser that somebody signed in or out. */
+export function announceSignIn(): void {
+  const channel = new BroadcastChannel(SIGN_IN_CHANNEL)
+  channel.postMessage('changed')
+  channel.close()
+}
+
+/** Hears when another tab of this browser signed in or out, as long as the page is there. */
+export function onSignInElsewhere(tell: () => Promise<void>): void {
+  new BroadcastChannel(SIGN_IN_CHANNEL).addEventListener('message', () => void tell())
 }

@@ -12,6 +12,9 @@ export class ApiError extends Error {
   }
 }
 
+/** What the page is told, as an event of its own, when the server no longer knows who asks. */
+export const UNAUTHORIZED_EVENT = 'sandwire:unauthorized'
+
 interface Wish {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Sent as JSON. */
@@ -53,8 +56,14 @@ export async function request(path: string, wish: Wish = {}): Promise<Response> 
     if (signal?.aborted === true) throw caught
     throw new ApiError('unreachable', 'The server does not answer', 0)
   }
+  if (response.status === 401) globalThis.dispatchEvent(new Event(UNAUTHORIZED_EVENT))
   if (!response.ok) throw await errorOf(response)
   return response
+}
+
+/** Whether somebody was not reached at all, by the page or by what stands before the server. */
+export function isUnreachable(caught: unknown): boolean {
+  return caught instanceof ApiError && [0, 502, 504].includes(caught.status)
 }
 
 /** The JSON of a good answer, as the caller knows it from the server's OpenAPI document. */

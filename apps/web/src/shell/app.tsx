@@ -12,12 +12,22 @@ import { StatusBar } from './status-bar.tsx'
 
 /** The page, or why there is none. */
 export function App(): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, dirty } = useParts()
+  const hasUnsaved = useStore(dirty.views).size > 0
   const person = useStore(workbench.person)
   if (person.is === 'loading') return <p className="boot">Loading the workbench…</p>
   if (person.is === 'failed') return <p className="boot">{person.message}. Reload the page to try again.</p>
-  if (person.value === undefined) return <SignedOut />
-  return <Desk />
+  const isOut = person.value === undefined
+  return (
+    <>
+      {(!isOut || hasUnsaved) && (
+        <div hidden={isOut}>
+          <Desk />
+        </div>
+      )}
+      {isOut && <SignedOut hasUnsaved={hasUnsaved} />}
+    </>
+  )
 }
 
 function Desk(): ReactElement {

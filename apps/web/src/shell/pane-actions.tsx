@@ -4,20 +4,11 @@ import { type ReactElement, useState } from 'react'
 import { activeTab } from '../layout/layout.ts'
 import { ShareDialog } from '../sharing/share-dialog.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/use-rights.ts'
+import { useHasPlace, useOwns } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 import { splitTerminal } from './open-terminal.ts'
 
 const NO_STATE = createStore(undefined)
-
-/** Whether the person may share what is in a sandbox: its owner may. */
-function useOwns(sandbox: string | undefined): boolean {
-  const { workbench } = useParts()
-  const sandboxes = useStore(workbench.sandboxes)
-  if (sandbox === undefined || sandboxes.is !== 'ready') return false
-  const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
-  return known !== undefined && (known.access ?? 'owner') === 'owner'
-}
 
 /** What can be done with the pane that has the keyboard. */
 export function PaneActions(): ReactElement {
@@ -27,7 +18,7 @@ export function PaneActions(): ReactElement {
   const focus = activeTab(layout)?.focus ?? ''
   const view = layout.views[focus]
   const state = useStore(terminals.find(focus)?.state ?? NO_STATE)
-  const owns = useOwns(view?.sandbox)
+  const owns = useOwns(view?.sandbox ?? '')
   const hasPlace = useHasPlace()
   const session = state?.session
   return (
@@ -35,6 +26,7 @@ export function PaneActions(): ReactElement {
       {view?.kind === 'terminal' && (
         <>
           <IconButton icon="search" label="Find in this terminal" onClick={() => terminals.openFind(focus)} />
+          {/* Only its owner may share what is in a sandbox. */}
           {owns && (
             <IconButton
               icon="share"

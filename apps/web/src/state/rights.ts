@@ -14,6 +14,13 @@ export function mayWorkIn(sandboxes: Known, sandbox: string): boolean {
   return known === undefined ? sandbox === FIRST_SANDBOX : known.access !== 'viewer'
 }
 
+/** Whether a sandbox is the person's own, as far as is known. */
+export function owns(sandboxes: Known, sandbox: string): boolean {
+  if (sandboxes.is !== 'ready') return false
+  const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
+  return known !== undefined && (known.access ?? 'owner') === 'owner'
+}
+
 /** Whether there is a place for the person's own shells and files: a guest has one only where a whole sandbox is shared. */
 export function hasPlaceToWork(person: Loaded<Person | undefined>, sandboxes: Known): boolean {
   if (person.is !== 'ready' || person.value?.guest !== true) return true

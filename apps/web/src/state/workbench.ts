@@ -1,6 +1,7 @@
 import { createStore, type Store } from '@sandwire/client'
 import { printable } from '@sandwire/react'
-import { type Person, whoAmI } from '../api/identity.ts'
+import { announceSignIn, type Person, whoAmI } from '../api/identity.ts'
+import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, type Layout, type MintId } from '../layout/layout.ts'
 import { readLayout, writeLayout } from '../layout/stored-layout.ts'
@@ -31,6 +32,8 @@ const SETTINGS_KEY = 'sandwire.settings'
 const ACCOUNT_KEY = 'sandwire.account'
 /** How often the list of sandboxes is asked for while somebody looks. */
 const REFRESH_MS = 10_000
+/** How often it is tried again when the server does not answer. */
+const AWAY_REFRESH_MS = 3_000
 const NOTICE_MS = 8_000
 const MAX_NOTICES = 5
 const MAX_NOTICE_CHARS = 400
@@ -40,6 +43,7 @@ export class Workbench {
   readonly #shelf: Shelf
   readonly #person = createStore<Loaded<Person | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
+  readonly #isAway = createStore(false)
   readonly #layout = createStore<Layout>(EMPTY)
   readonly #settings
   readonly #panel = createStore<string | undefined>('sandboxes')
@@ -47,6 +51,7 @@ export class Workbench {
   readonly #renaming = createStore<string | undefined>(undefined)
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
+  #isChecking = false
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf
@@ -61,6 +66,11 @@ export class Workbench {
 
   get sandboxes(): Store<Loaded<readonly Sandbox[]>> {
     return this.#sandboxes
+  }
+
+  /** The server does not answer: what is known of sandboxes is how they were. */
+  get isAway(): Store<boolean> {
+    return this.#isAway
   }
 
   get layout(): Store<Layout> {
@@ -138,7 +148,7 @@ export class Workbench {
     try {
       return await run()
     } catch (caught) {
-      this.tell('error', `${what}: ${messageOf(caught)}`)
+      this.tell('error', sayFailure(what, messageOf(caught)))
       return undefined
     }
   }
@@ -149,15 +159,44 @@ export class Workbench {
       const value = await whoAmI()
       if (value !== undefined) this.#welcome(value)
       this.#person.set({ is: 'ready', value })
+      if (value !== undefined) announceSignIn()
     } catch (caught) {
       this.#person.set({ is: 'failed', message: messageOf(caught) })
       return
     }
     await this.refreshSandboxes()
-    const timer = setInterval(() => {
-      if (!document.hidden) void this.refreshSandboxes()
-    }, REFRESH_MS)
-    signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+    this.#goOnAsking(signal)
+  }
+
+  #goOnAsking(signal: AbortSignal): void {
+    const look = async (): Promise<void> => {
+      if (!document.hidden) await this.refreshSandboxes()
+    }
+    const again = (): void => {
+      if (signal.aborted) return
+      setTimeout(() => void look().then(again), this.#isAway.get() ? AWAY_REFRESH_MS : REFRESH_MS)
+    }
+    again()
+    document.addEventListener('visibilitychange', () => void look(), { signal })
+    window.addEventListener('online', () => void look(), { signal })
+  }
+
+  /** Looks whether the same person is still signed in, so that the page shows it when not. */
+  async checkPerson(): Promise<void> {
+    const known = this.#person.get()
+    if (this.#isChecking || known.is !== 'ready') return
+    this.#isChecking = true
+    try {
+      const value = await whoAmI()
+      if (value?.account === known.value?.account) return
+      if (value !== undefined) this.#welcome(value)
+      this.#person.set({ is: 'ready', value })
+      await this.refreshSandboxes()
+    } catch {
+      // Whoever cannot be asked has not said that anybody is gone; the next answer tells.
+    } finally {
+      this.#isChecking = false
+    }
   }
 
   /** Whether a sandbox of an id or name is there, as far as is known. */
@@ -172,10 +211,12 @@ export class Workbench {
     try {
       const value = await listSandboxes()
       this.#sandboxes.set({ is: 'ready', value })
+      this.#isAway.set(false)
       const current = this.#current.get()
       if (!value.some(({ id }) => id === current)) this.#current.set(value[0]?.id)
     } catch (caught) {
-      // What was known stays on the page; only a page that knows nothing says so.
+      if (isUnreachable(caught)) this.#isAway.set(true)
+      // What was known stays on the page; only a page that knows nothing says why.
       if (this.#sandboxes.get().is !== 'ready')
         this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
     }
@@ -194,6 +235,11 @@ export class Workbench {
       // A full or forbidden storage costs the layout after a reload, nothing else.
     }
   }
+}
+
+/** What failed, and why; a server that says both is not made to say the first twice. */
+export function sayFailure(what: string, why: string): string {
+  return why.startsWith('Cannot ') ? why : `${what}: ${why}`
 }
 
 export function messageOf(caught: unknown): string {

@@ -30,3 +30,11 @@ test('a refusal says what can be done', () => {
     text: 'The sandbox is stopped. Start the sandbox to work in it.',
   })
 })
+
+test('who is cut off from their own is told of their sign-in, and everybody else that it is not shared any more', () => {
+  const error = new SandwireError('revoked', 'Cannot attach: the right to be here was withdrawn')
+  const textOf = (isOwn: boolean) => bannerOf({ status: { is: 'failed', error } }, { isOwn })
+  expect(textOf(true)).toMatchObject({ text: expect.stringContaining('Your sign-in ended') })
+  expect(textOf(true)).not.toMatchObject({ text: expect.stringContaining('shared') })
+  expect(textOf(false)).toMatchObject({ text: expect.stringContaining('no longer shared with you') })
+})

@@ -10,13 +10,22 @@ const ADVICE: Readonly<Record<string, string>> = {
   session_gone: 'It ended before this page came back.',
   session_not_found: 'It ended, or is no longer shared with you.',
   sandbox_stopped: 'Start the sandbox to work in it.',
-  revoked: 'It is no longer shared with you.',
   unauthorized: 'Sign in again.',
   too_many_sessions: 'End a session in this sandbox first.',
 }
 
+/** Nobody takes their own from its owner: there it is the sign-in that ended. */
+function withdrawnText(isOwn: boolean): string {
+  return isOwn
+    ? 'Your sign-in ended, and with it this connection. What runs here goes on.'
+    : 'This terminal is no longer shared with you.'
+}
+
 /** What a terminal's state means to who looks at it. */
-export function bannerOf({ status }: Pick<TerminalState, 'status'>): Banner | undefined {
+export function bannerOf(
+  { status }: Pick<TerminalState, 'status'>,
+  { isOwn = false }: { readonly isOwn?: boolean } = {},
+): Banner | undefined {
   switch (status.is) {
     case 'attached':
       return undefined
@@ -32,6 +41,7 @@ export function bannerOf({ status }: Pick<TerminalState, 'status'>): Banner | un
       return { kind: 'ended', text: `The process ${how}`, isGood: code === 0 }
     }
     case 'failed': {
+      if (status.error.code === 'revoked') return { kind: 'ended', text: withdrawnText(isOwn), isGood: false }
       const advice = ADVICE[status.error.code]
       return {
         kind: 'ended',

@@ -2,7 +2,7 @@ import { Terminal, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { useMayWorkIn } from '../state/use-rights.ts'
+import { useMayWorkIn, useOwns } from '../state/use-rights.ts'
 import { PeopleBar } from '../sharing/people-bar.tsx'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
@@ -71,7 +71,7 @@ export function TerminalPane({
   const controller: TerminalController = terminals.of(viewId, view)
   const state = useStore(controller.state)
   const finding = useStore(terminals.finding)
-  const banner = bannerOf(state)
+  const banner = bannerOf(state, { isOwn: useOwns(view.sandbox) })
   const mayWork = useMayWorkIn(view.sandbox)
   const isReadOnly = state.role === 'viewer'
   useEffect(() => {

@@ -8,6 +8,7 @@ import {
   TerminalController,
   type TerminalState,
 } from '@sandwire/react'
+import type { FileChoice } from '../files/open-from-terminal.ts'
 import { driveActionOf } from '../sharing/people.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
@@ -26,7 +27,8 @@ export interface PasteQuestion {
 }
 
 export interface ShelfEvents {
-  readonly openFile: (sandbox: string, place: FilePlace) => void
+  /** Opens a file; answers the choice where it may be several. */
+  readonly openFile: (sandbox: string, place: FilePlace) => Promise<FileChoice | undefined>
   readonly isDark: () => boolean
 }
 
@@ -38,6 +40,7 @@ export class TerminalShelf {
   readonly #question = createStore<PasteQuestion | undefined>(undefined)
   #firstCommand: string | undefined
   readonly #finding = createStore<string | undefined>(undefined)
+  readonly #choosing = createStore<FileChoice | undefined>(undefined)
 
   constructor(workbench: Workbench, events: ShelfEvents) {
     this.#workbench = workbench
@@ -59,6 +62,15 @@ export class TerminalShelf {
     this.#finding.set(viewId)
   }
 
+  /** The files that a place which was clicked may be. */
+  get choosing(): Store<FileChoice | undefined> {
+    return this.#choosing
+  }
+
+  endChoice(): void {
+    this.#choosing.set(undefined)
+  }
+
   /** The terminal of a pane, made when it is first asked for. */
   of(viewId: string, place: TerminalPlace): TerminalController {
     const known = this.#terminals.get(viewId)
@@ -67,6 +79,7 @@ export class TerminalShelf {
     this.#terminals.set(viewId, controller)
     if (place.session === undefined) this.#typeCommand(controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
+    onWithdrawn(controller, () => void this.#workbench.checkPerson())
     if (place.drove === true) takeBack(controller)
     return controller
   }
@@ -122,7 +135,8 @@ export class TerminalShelf {
         return settings.get().copiesOnSelect
       },
       confirmPaste: (paste) => this.#ask(paste),
-      onOpenFile: (place) => this.#events.openFile(sandbox, place),
+      onOpenFile: (place) =>
+        void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),
       onBell: () => {
         if (settings.get().bell === 'visual') controller.surface.flash()
       },
@@ -172,6 +186,13 @@ export class TerminalShelf {
       terminal.dispose()
     }
   }
+}
+
+/** Tells when a terminal ends because its person may no longer be there, which is so for all that are signed out. */
+function onWithdrawn(controller: TerminalController, tell: () => void): void {
+  controller.state.subscribe(({ status }) => {
+    if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) tell()
+  })
 }
 
 /** Drives again what this person drove before a reload, if nobody else does meanwhile. */

@@ -16,12 +16,19 @@ const STATES: Readonly<Record<Sandbox['state'], string>> = {
   failed: 'failed',
 }
 
+/** Whose it is, and what the person does there when it is another's. */
+function ownerText(access: Sandbox['access'], owner = 'Somebody'): string {
+  if (access === 'owner' || access === undefined) return 'yours'
+  return `of ${owner}, you ${access === 'viewer' ? 'watch' : 'work'}`
+}
+
 type Question = 'stop' | 'destroy' | undefined
 
 /** One sandbox: how it is, and what its person may do with it. */
 export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactElement {
   const { workbench } = useParts()
   const current = useStore(workbench.current)
+  const isAway = useStore(workbench.isAway)
   const [question, setQuestion] = useState<Question>()
   const [doing, setDoing] = useState('')
   const { id, name, state, reason, ephemeral, createdMs, access = 'owner', owner } = sandbox
@@ -32,7 +39,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
     setDoing('')
   }
   const isOwner = access === 'owner'
-  const note = doing === '' ? STATES[state] : doing
+  const note = doing === '' ? `${isAway ? 'was ' : ''}${STATES[state]}` : doing
   return (
     <li className={`sandbox ${current === id ? 'current' : ''}`}>
       <div className="row">
@@ -43,12 +50,11 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
           onClick={() => workbench.choose(id)}
           onDoubleClick={() => openTerminal(workbench, id)}
         >
-          <span className={`dot ${state}`} aria-hidden="true" />
+          <span className={`dot ${isAway ? '' : state}`} aria-hidden="true" />
           <span className="row-text">
             <span className="row-name">{name}</span>
             <small>
-              {note} · {ageText(createdMs, Date.now())} old
-              {isOwner ? '' : ` · ${owner ?? 'somebody'}, you ${access === 'viewer' ? 'watch' : 'work'}`}
+              {note} · {ageText(createdMs, Date.now())} old · {ownerText(access, owner)}
               {ephemeral ? ' · ephemeral' : ''}
             </small>
           </span>
@@ -79,35 +85,45 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
           It failed: {reason}. Start it again, or look at its log with sbx-stdio logs {name}.
         </p>
       )}
-      {question === 'stop' && (
-        <Confirm
-          title={`Stop ${name}?`}
-          yes="Stop"
-          isDangerous={ephemeral}
-          onAnswer={(isYes) => {
-            setQuestion(undefined)
-            if (isYes) void act('stopping…', () => stopSandbox(id, ephemeral))
-          }}
-        >
+      <SandboxQuestion
+        sandbox={sandbox}
+        question={question}
+        onAnswer={(isYes) => {
+          setQuestion(undefined)
+          if (isYes && question === 'stop') void act('stopping…', () => stopSandbox(id, ephemeral))
+          if (isYes && question === 'destroy') void act('destroying…', () => destroySandbox(id))
+        }}
+      />
+    </li>
+  )
+}
+
+function SandboxQuestion({
+  sandbox: { name, ephemeral },
+  question,
+  onAnswer,
+}: {
+  readonly sandbox: Sandbox
+  readonly question: Question
+  readonly onAnswer: (isYes: boolean) => void
+}): ReactElement | null {
+  switch (question) {
+    case undefined:
+      return null
+    case 'stop':
+      return (
+        <Confirm title={`Stop ${name}?`} yes="Stop" isDangerous={ephemeral} onAnswer={onAnswer}>
           <p>
             Everything that runs in it ends.{' '}
             {ephemeral ? 'Its files are lost: they do not outlive a stop here.' : 'Its files stay.'}
           </p>
         </Confirm>
-      )}
-      {question === 'destroy' && (
-        <Confirm
-          title={`Destroy ${name}?`}
-          yes="Destroy it"
-          isDangerous
-          onAnswer={(isYes) => {
-            setQuestion(undefined)
-            if (isYes) void act('destroying…', () => destroySandbox(id))
-          }}
-        >
+      )
+    case 'destroy':
+      return (
+        <Confirm title={`Destroy ${name}?`} yes="Destroy it" isDangerous onAnswer={onAnswer}>
           <p>Its files, its sessions and what was shared of it are gone for good.</p>
         </Confirm>
-      )}
-    </li>
-  )
+      )
+  }
 }

@@ -13,6 +13,7 @@ export function SandboxesPanel(): ReactElement {
   const { workbench, terminals } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
   const person = useStore(workbench.person)
+  const isAway = useStore(workbench.isAway)
   const [isCreating, setCreating] = useState(false)
   const isGuest = person.is === 'ready' && person.value?.guest === true
   const made = ({ id, firstCommand }: MadeSandbox): void => {
@@ -29,15 +30,23 @@ export function SandboxesPanel(): ReactElement {
         {!isGuest && <IconButton icon="plus" label="New sandbox" onClick={() => setCreating(true)} />}
         <IconButton icon="refresh" label="Look again" onClick={() => void workbench.refreshSandboxes()} />
       </header>
+      {isAway && (
+        <p className="trouble" role="status">
+          The server does not answer. It is asked again every few seconds.
+          {sandboxes.is === 'ready' && ' Below is how things were.'}
+        </p>
+      )}
       {sandboxes.is === 'loading' && <p className="empty">Loading the sandboxes…</p>}
-      {sandboxes.is === 'failed' && <p className="empty">{sandboxes.message}. It is tried again.</p>}
+      {sandboxes.is === 'failed' && !isAway && (
+        <p className="empty">{sandboxes.message}. It is tried again.</p>
+      )}
       {sandboxes.is === 'ready' && sandboxes.value.length === 0 && (
         <p className="empty">
           {isGuest ? 'You are a guest: others share sessions with you.' : 'No sandboxes yet.'}
         </p>
       )}
       {sandboxes.is === 'ready' && (
-        <ul className="rows">
+        <ul className={isAway ? 'rows stale' : 'rows'}>
           {sandboxes.value.map((sandbox) => (
             <SandboxRow key={sandbox.id} sandbox={sandbox} />
           ))}

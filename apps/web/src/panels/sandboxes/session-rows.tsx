@@ -6,21 +6,29 @@ import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon-button.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
+import { type Loaded, messageOf } from '../../state/workbench.ts'
 import { baseName } from '../../shell/view-title.ts'
 
 const REFRESH_MS = 5_000
 
 /** Sessions that run, asked for again while somebody looks. */
-function useSessions(): readonly [readonly Session[] | undefined, () => Promise<void>] {
+function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void>] {
   const { workbench } = useParts()
-  const [sessions, setSessions] = useState<readonly Session[]>()
+  const isAway = useStore(workbench.isAway)
+  const [sessions, setSessions] = useState<Loaded<readonly Session[]>>({ is: 'loading' })
   const refresh = useCallback(async () => {
     try {
-      setSessions((await listSessions()).filter(({ state }) => state === 'running' || state === 'pending'))
-    } catch {
-      // What was known stays; the list of sandboxes tells when the server is away.
+      const all = await listSessions()
+      setSessions({
+        is: 'ready',
+        value: all.filter(({ state }) => state === 'running' || state === 'pending'),
+      })
+    } catch (caught) {
+      // What was known stays, and the page looks at once whether anybody answers.
+      setSessions((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
+      void workbench.refreshSandboxes()
     }
-  }, [])
+  }, [workbench])
   const { views } = useStore(workbench.layout)
   // Whoever opens or starts one here does not wait to see it.
   const open = Object.values(views)
@@ -32,7 +40,7 @@ function useSessions(): readonly [readonly Session[] | undefined, () => Promise<
       if (!document.hidden) void refresh()
     }, REFRESH_MS)
     return () => clearInterval(timer)
-  }, [refresh, open])
+  }, [refresh, open, isAway])
   return [sessions, refresh]
 }
 
@@ -87,15 +95,17 @@ function SessionRow({
 export function SessionRows(): ReactElement | null {
   const { workbench } = useParts()
   const [sessions, refresh] = useSessions()
-  if (sessions === undefined) return <p className="empty">Loading the sessions…</p>
-  if (sessions.length === 0) return <p className="empty">Nothing runs.</p>
+  const isAway = useStore(workbench.isAway)
+  if (sessions.is === 'loading') return <p className="empty">Loading the sessions…</p>
+  if (sessions.is === 'failed') return <p className="empty">{sessions.message}. It is tried again.</p>
+  if (sessions.value.length === 0) return <p className="empty">Nothing runs.</p>
   const end = async (session: string): Promise<void> => {
     await workbench.attempt('Cannot end it', () => endSession(session))
     await refresh()
   }
   return (
-    <ul className="rows">
-      {sessions.map((session) => (
+    <ul className={isAway ? 'rows stale' : 'rows'}>
+      {sessions.value.map((session) => (
         <SessionRow key={session.id} session={session} onEnd={() => void end(session.id)} />
       ))}
     </ul>

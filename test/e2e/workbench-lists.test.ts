@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { findBrowserObstacle } from './support/browser.ts'
+import { WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+
+describe.skipIf(obstacle !== undefined)(
+  `lists of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    test('say when the server does not answer, and are there again when it does', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      const panel = page.getByRole('complementary', { name: 'Sandboxes' })
+      await panel.getByText(/running · .* · yours/).waitFor()
+      // As with a server that is stopped: nobody answers, whatever is asked.
+      await page.route('**/api/**', (route) => route.abort('connectionrefused'))
+      await desk.button('Sandboxes').click()
+      await desk.button('Sandboxes').click()
+      await panel.getByText('The server does not answer. It is asked again').waitFor()
+      await panel.getByText('was running').waitFor()
+      expect(await panel.locator('.dot.running').count()).toBe(0)
+      expect(await panel.getByText('Loading').count()).toBe(0)
+      await page.unroute('**/api/**')
+      await panel.locator('.dot.running').waitFor()
+      await panel.getByRole('region', { name: 'Sessions' }).getByRole('button').first().waitFor()
+      expect(await panel.getByText('does not answer').count()).toBe(0)
+    }, 60_000)
+
+    // Last: all pages of this file have one sign-in.
+    test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
+      await using desk = await scene.openDesk()
+      await using far = await scene.openDesk()
+      const near = await desk.context.newPage()
+      await near.goto(scene.origin)
+      await near.getByText('Signed in as owner').waitFor()
+      await desk.button('Sign out').click()
+      for (const page of [near, far.page]) {
+        await page.getByText('You are not signed in.').waitFor({ timeout: 5_000 })
+        expect(await page.locator('.desk').count()).toBe(0)
+      }
+    }, 60_000)
+  },
+)
