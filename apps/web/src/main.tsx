@@ -10,6 +10,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { onSignInElsewhere } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
+import { FileShelf } from './files/file-shelf.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
@@ -25,7 +26,9 @@ const terminals = new TerminalShelf(workbench, {
   openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
   isDark: () => isDarkNow(workbench.settings.get().theme),
 })
-const parts = { workbench, terminals, watch: new WorkspaceWatch(), dirty: new DirtyViews() }
+const dirty = new DirtyViews()
+const files = new FileShelf(workbench, dirty)
+const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty }
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
   // A page that may be shown again keeps its place.

@@ -1,75 +1,109 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useEffect } from 'react'
 import { workspaceUrl } from '../api/workspace.ts'
-import { Editor } from '../editor/editor.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { messageOf } from '../state/workbench.ts'
 import { ConflictView } from './conflict-view.tsx'
 import { sizeText } from './file-kind.ts'
-import { accessTo, type FileState, OpenFile } from './open-file.ts'
+import type { OpenFile } from './open-file.ts'
+import { Picture } from './picture.tsx'
 import { shownName } from './shown-name.ts'
+import { TextBody } from './text-body.tsx'
 
 type FileView = Extract<View, { kind: 'file' }>
 
-/** A file, in the way that suits what is in it. */
-export function FilePane({
-  viewId,
-  view,
-  isFocused,
-}: {
+interface PaneProps {
   readonly viewId: string
   readonly view: FileView
   readonly isFocused: boolean
-}): ReactElement {
-  const { watch, dirty } = useParts()
+}
+
+/** A file, in the way that suits what is in it. */
+export function FilePane({ viewId, view, isFocused }: PaneProps): ReactElement {
+  const { watch, files } = useParts()
   const { sandbox, path } = view
-  const file = useMemo(() => new OpenFile(accessTo(sandbox, path), path), [sandbox, path])
-  const state = useStore(file.state)
+  const file = files.of(viewId, view)
   useEffect(() => {
-    void file.load()
-    const stop = watch.subscribe(sandbox, (event) => {
+    // It may have been drawn before, and have changed since.
+    void file.refresh()
+    return watch.subscribe(sandbox, (event) => {
       if (event.kind === 'overflow' || (event.kind === 'change' && event.paths.includes(path)))
         void file.refresh()
     })
-    return () => {
-      stop()
-      dirty.forget(viewId)
-    }
-  }, [file, watch, dirty, sandbox, path, viewId])
+  }, [file, watch, sandbox, path])
+  const save = (): void => void files.save(viewId)
   return (
-    <div className="file-pane">
-      <div className="file-head">
-        <span className="file-path">{shownName(path)}</span>
-        <a
-          className="button"
-          href={workspaceUrl(sandbox, 'file', { path })}
-          download={shownName(path.split('/').pop() ?? path)}
+    <div
+      className="file-pane"
+      onKeyDown={(event) => {
+        const isSave = event.key === 's' && (event.ctrlKey || event.metaKey) && !event.shiftKey
+        if (!isSave || event.defaultPrevented) return
+        event.preventDefault()
+        save()
+      }}
+    >
+      <FileHead file={file} view={view} onSave={save} />
+      <FileBody file={file} view={view} isFocused={isFocused} onSave={save} />
+    </div>
+  )
+}
+
+function FileHead({
+  file,
+  view: { sandbox, path },
+  onSave,
+}: {
+  readonly file: OpenFile
+  readonly view: FileView
+  readonly onSave: () => void
+}): ReactElement {
+  const state = useStore(file.state)
+  const isDirty = useStore(file.dirty)
+  const isSaving = state.is === 'text' && state.isSaving
+  return (
+    <div className="file-head">
+      <span className="file-path">{shownName(path)}</span>
+      <span className="file-status" role="status">
+        {isSaving ? 'Saving…' : isDirty ? 'Not saved' : ''}
+      </span>
+      {state.is === 'text' && state.theirs === undefined && (
+        <button
+          type="button"
+          className={isDirty ? 'primary' : ''}
+          title="Save (Ctrl+S)"
+          disabled={!isDirty || isSaving}
+          onClick={onSave}
         >
-          Download
-        </a>
-      </div>
-      <FileBody file={file} state={state} view={view} viewId={viewId} isFocused={isFocused} />
+          Save
+        </button>
+      )}
+      <a
+        className="button"
+        href={workspaceUrl(sandbox, 'file', { path })}
+        download={shownName(path.split('/').pop() ?? path)}
+      >
+        Download
+      </a>
     </div>
   )
 }
 
 function FileBody({
   file,
-  state,
   view,
-  viewId,
   isFocused,
+  onSave,
 }: {
   readonly file: OpenFile
-  readonly state: FileState
   readonly view: FileView
-  readonly viewId: string
   readonly isFocused: boolean
+  readonly onSave: () => void
 }): ReactElement {
+  const state = useStore(file.state)
+  const { path, line } = view
   switch (state.is) {
     case 'loading':
-      return <p className="empty">Loading {shownName(view.path)}…</p>
+      return <p className="empty">Loading {shownName(path)}…</p>
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'binary':
@@ -92,96 +126,12 @@ function FileBody({
         </div>
       )
     case 'image':
-      return <Picture bytes={state.bytes} type={state.type} path={view.path} />
+      return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
       return state.theirs === undefined ? (
-        <TextBody file={file} state={state} view={view} viewId={viewId} isFocused={isFocused} />
+        <TextBody {...{ file, state, path, line, isFocused, onSave }} />
       ) : (
-        <ConflictView file={file} path={view.path} theirs={state.theirs} />
+        <ConflictView file={file} path={path} theirs={state.theirs} />
       )
   }
-}
-
-function Picture({
-  bytes,
-  type,
-  path,
-}: {
-  readonly bytes: Uint8Array
-  readonly type: string
-  readonly path: string
-}): ReactElement {
-  const [url, setUrl] = useState<string>()
-  useEffect(() => {
-    const made = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
-    setUrl(made)
-    return () => URL.revokeObjectURL(made)
-  }, [bytes, type])
-  return <div className="picture">{url !== undefined && <img src={url} alt={shownName(path)} />}</div>
-}
-
-function TextBody({
-  file,
-  state,
-  view,
-  viewId,
-  isFocused,
-}: {
-  readonly file: OpenFile
-  readonly state: Extract<FileState, { is: 'text' }>
-  readonly view: FileView
-  readonly viewId: string
-  readonly isFocused: boolean
-}): ReactElement {
-  const { workbench, dirty } = useParts()
-  const place = useRef<HTMLDivElement>(null)
-  const editor = useRef<Editor>(undefined)
-  const [isDirty, setDirty] = useState(file.isDirty)
-  const { path, line } = view
-
-  useEffect(() => {
-    if (place.current === null) return undefined
-    const save = async (): Promise<void> => {
-      try {
-        await file.save()
-      } catch (caught) {
-        workbench.tell('error', `Cannot save ${path}: ${messageOf(caught)}`)
-      }
-      setDirty(file.isDirty)
-      dirty.set(viewId, file.isDirty)
-    }
-    const made = new Editor(place.current, {
-      text: file.text,
-      path,
-      onChange: (text) => {
-        file.edited(text)
-        setDirty(file.isDirty)
-        dirty.set(viewId, file.isDirty)
-      },
-      onSave: () => void save(),
-    })
-    editor.current = made
-    return () => made.dispose()
-  }, [file, path, viewId, workbench, dirty])
-  // A version that was taken over from the disk.
-  useEffect(() => {
-    if (file.text !== editor.current?.text) editor.current?.setText(file.text)
-    setDirty(file.isDirty)
-    dirty.set(viewId, file.isDirty)
-  }, [file, state, viewId, dirty])
-  useEffect(() => {
-    if (line !== undefined) editor.current?.goTo(line)
-  }, [line])
-  useEffect(() => {
-    if (isFocused) editor.current?.focus()
-  }, [isFocused])
-
-  return (
-    <>
-      <div className="file-status" role="status">
-        {state.isSaving ? 'Saving…' : isDirty ? 'Not saved. Ctrl+S saves it.' : ''}
-      </div>
-      <div ref={place} className="editor" />
-    </>
-  )
 }

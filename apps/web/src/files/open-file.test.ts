@@ -60,6 +60,27 @@ describe('a text', () => {
     expect([disk.text, file.isDirty]).toEqual(['two', false])
   })
 
+  test('tells when it becomes another one than the file, and the same again', async () => {
+    const { file } = await open('one')
+    const told: boolean[] = []
+    file.dirty.subscribe((isDirty) => told.push(isDirty))
+    for (const text of ['two', 'three', 'one', 'four']) file.edited(text)
+    await file.save()
+    file.edited('five')
+    file.discard()
+    expect(told).toEqual([true, false, true, false, true, false])
+    expect(file.text).toBe('four')
+  })
+
+  test('that is changed while it is saved is saved again', async () => {
+    const { disk, file } = await open('one')
+    file.edited('two')
+    const first = file.save()
+    file.edited('three')
+    await Promise.all([first, file.save()])
+    expect([disk.text, file.isDirty]).toEqual(['three', false])
+  })
+
   test('is taken over when it changed underneath and nothing was typed', async () => {
     const { disk, file } = await open('one')
     disk.change('theirs')

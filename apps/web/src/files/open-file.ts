@@ -49,16 +49,25 @@ export class OpenFile {
   readonly #access: FileAccess
   readonly #path: string
   readonly #state = createStore<FileState>({ is: 'loading' })
+  readonly #dirty = createStore(false)
   /** The text in the editor; told by it. */
   #text = ''
+  /** A save that is under way. */
+  #saving: Promise<void> | undefined
 
   constructor(access: FileAccess, path: string) {
     this.#access = access
     this.#path = path
+    this.#state.subscribe(() => this.#compare())
   }
 
   get state(): Store<FileState> {
     return this.#state
+  }
+
+  /** Whether the editor's text is another one than the file's. */
+  get dirty(): Store<boolean> {
+    return this.#dirty
   }
 
   /** The text in the editor. */
@@ -74,6 +83,13 @@ export class OpenFile {
   /** The editor's text has changed. */
   edited(text: string): void {
     this.#text = text
+    this.#compare()
+  }
+
+  /** Goes back to the file as it was last read or written. */
+  discard(): void {
+    const state = this.#state.get()
+    if (state.is === 'text') this.#showText(state.base, state.etag)
   }
 
   async load(opensLarge = false): Promise<void> {
@@ -94,8 +110,20 @@ export class OpenFile {
 
   /** Writes the text unless the file is another one by now; then both are kept, and the person decides. */
   async save(): Promise<void> {
+    // What was typed since a save began needs one of its own.
+    await this.#saving?.catch(() => undefined)
+    if (!this.isDirty) return
+    this.#saving = this.#write()
+    try {
+      await this.#saving
+    } finally {
+      this.#saving = undefined
+    }
+  }
+
+  async #write(): Promise<void> {
     const state = this.#state.get()
-    if (state.is !== 'text' || state.isSaving) return
+    if (state.is !== 'text') return
     const text = this.#text
     this.#state.set({ ...state, isSaving: true })
     try {
@@ -155,6 +183,10 @@ export class OpenFile {
     if (state.theirs === 'gone')
       this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
     else this.#showText(state.theirs.text, state.theirs.etag)
+  }
+
+  #compare(): void {
+    if (this.#dirty.get() !== this.isDirty) this.#dirty.set(this.isDirty)
   }
 
   #textEtag(): string | undefined {

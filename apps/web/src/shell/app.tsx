@@ -9,6 +9,7 @@ import { PasteDialog } from './paste-dialog.tsx'
 import { SideBar } from './side-bar.tsx'
 import { SignedOut } from './signed-out.tsx'
 import { StatusBar } from './status-bar.tsx'
+import { UnsavedDialog } from './unsaved-dialog.tsx'
 
 /** The page, or why there is none. */
 export function App(): ReactElement {
@@ -40,6 +41,7 @@ function Desk(): ReactElement {
       <StatusBar />
       <Notices />
       <PasteDialog />
+      <UnsavedDialog />
       <Overlays />
     </div>
   )

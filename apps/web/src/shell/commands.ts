@@ -1,6 +1,7 @@
-import { activeTab, closeView, shiftTab, stepPane, stepTab } from '../layout/layout.ts'
+import { activeTab, shiftTab, stepPane, stepTab } from '../layout/layout.ts'
 import type { Parts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
+import { closePane } from './close-views.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
 
 /** Something to do by name or by keys. */
@@ -15,8 +16,10 @@ export interface Command {
 }
 
 /** Everything that can be done by name, in the order of the list. */
-export function commandsOf({ workbench, terminals }: Parts): readonly Command[] {
+export function commandsOf(parts: Parts): readonly Command[] {
+  const { workbench, terminals, files } = parts
   const focused = () => activeTab(workbench.layout.get())?.focus
+  const hasFile = workbench.layout.get().views[focused() ?? '']?.kind === 'file'
   const zoom = (step: number): void => {
     const { fontSize } = workbench.settings.get()
     const next = step === 0 ? 14 : fontSize + step
@@ -37,6 +40,10 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
       keys: 'Ctrl+Shift+O',
       run: () => workbench.showOverlay('files'),
     },
+    // The editor listens for Ctrl+S itself: in a terminal that key is the shell's.
+    ...(hasFile
+      ? [{ id: 'file.save', title: 'Save file', run: () => void files.save(focused() ?? '') }]
+      : []),
     {
       id: 'terminal.new',
       isForWork: true,
@@ -62,7 +69,7 @@ export function commandsOf({ workbench, terminals }: Parts): readonly Command[] 
       id: 'pane.close',
       title: 'Close this pane',
       keys: 'Ctrl+Shift+X',
-      run: () => workbench.changeLayout((layout) => closeView(layout, focused() ?? '')),
+      run: () => closePane(parts, focused() ?? ''),
     },
     {
       id: 'pane.next',

@@ -1,11 +1,12 @@
 import { useStore } from '@sandwire/react'
 import { lazy, type ReactElement, Suspense, useEffect, useRef } from 'react'
-import { closeView, focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
+import { focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
 import { takeArrival } from './arrival.ts'
+import { closePane } from './close-views.ts'
 import { openArrival, openTerminal } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
 import { PartBoundary } from './part-boundary.tsx'
@@ -23,8 +24,8 @@ function ViewPane({
   view: View
   isFocused: boolean
 }): ReactElement {
-  const { workbench } = useParts()
-  const close = (): void => workbench.changeLayout((layout) => closeView(layout, viewId))
+  const parts = useParts()
+  const close = (): void => closePane(parts, viewId)
   switch (view.kind) {
     case 'terminal':
       return <TerminalPane viewId={viewId} view={view} isFocused={isFocused} onClose={close} />

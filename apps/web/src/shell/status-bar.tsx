@@ -23,7 +23,7 @@ function RoundTrip({ controller }: { readonly controller: TerminalController }):
 
 /** What is true of the pane with the keyboard, and who is here. */
 export function StatusBar(): ReactElement {
-  const { workbench, terminals } = useParts()
+  const { workbench, terminals, dirty } = useParts()
   const layout = useStore(workbench.layout)
   const person = useStore(workbench.person)
   const focus = activeTab(layout)?.focus ?? ''
@@ -42,7 +42,11 @@ export function StatusBar(): ReactElement {
       {person.is === 'ready' && person.value !== undefined && (
         <span className="status-person">Signed in as {person.value.name}</span>
       )}
-      <button type="button" className="link" onClick={() => void leave()}>
+      <button
+        type="button"
+        className="link"
+        onClick={() => void dirty.leave([...dirty.views.get().keys()], () => void leave())}
+      >
         Sign out
       </button>
     </footer>

@@ -1,18 +1,11 @@
 import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
 import { type KeyboardEvent as ReactKeyboardEvent, type ReactElement } from 'react'
-import {
-  activateTab,
-  closeTab,
-  type Layout,
-  moveTab,
-  renameTab,
-  type Tab,
-  type View,
-} from '../layout/layout.ts'
+import { activateTab, type Layout, moveTab, renameTab, type Tab, type View } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
+import { closeWholeTab } from './close-views.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { IconButton } from './icon-button.tsx'
 import { PaneActions } from './pane-actions.tsx'
@@ -71,13 +64,16 @@ function TabButton({
   readonly at: number
   readonly layout: Layout
 }): ReactElement {
-  const { workbench } = useParts()
+  const parts = useParts()
+  const { workbench, dirty } = parts
   const isRenaming = useStore(workbench.renaming) === tab.id
   const view = layout.views[tab.focus]
-  const panes = leavesOf(tab.panes).length
+  const leaves = leavesOf(tab.panes)
+  const unsaved = useStore(dirty.views)
+  const isDirty = leaves.some((id) => unsaved.has(id))
   const isActive = layout.active === tab.id
   const change = workbench.changeLayout.bind(workbench)
-  const close = (): void => change((old) => closeTab(old, tab.id))
+  const close = (): void => closeWholeTab(parts, tab.id)
   const onKey = ({ key, currentTarget }: ReactKeyboardEvent<HTMLElement>): void => {
     if (key === 'Delete') close()
     if (key === 'F2') workbench.startRename(tab.id)
@@ -115,7 +111,12 @@ function TabButton({
         >
           <Icon name={view === undefined ? 'terminal' : ICONS[view.kind]} />
           <TabName tab={tab} view={view} />
-          {panes > 1 && <span className="tab-count">{panes}</span>}
+          {isDirty && (
+            <span className="tab-dirty" title="Not saved">
+              <span className="visually-hidden">, not saved</span>
+            </span>
+          )}
+          {leaves.length > 1 && <span className="tab-count">{leaves.length}</span>}
         </button>
       )}
       {/* In a list of tabs only tabs may be named: by keys it is Delete on the tab. */}

@@ -1,4 +1,5 @@
 import { createContext, useContext } from 'react'
+import type { FileShelf } from '../files/file-shelf.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
 import type { TerminalShelf } from '../terminals/terminal-shelf.ts'
 import type { DirtyViews } from './dirty-views.ts'
@@ -8,6 +9,7 @@ export interface Parts {
   readonly workbench: Workbench
   readonly terminals: TerminalShelf
   readonly watch: WorkspaceWatch
+  readonly files: FileShelf
   readonly dirty: DirtyViews
 }
 

@@ -1,22 +1,66 @@
 import { createStore, type Store } from '@sandwire/client'
 
-/** The panes with something that is not saved. */
-export class DirtyViews {
-  readonly #views = createStore<ReadonlySet<string>>(new Set())
+/** What a pane holds that is not saved. */
+export interface Unsaved {
+  readonly sandbox: string
+  readonly path: string
+  /** Answers whether it is saved now. */
+  save(): Promise<boolean>
+  discard(): void
+}
 
-  get views(): Store<ReadonlySet<string>> {
+export type LeaveAnswer = 'save' | 'discard' | 'cancel'
+
+/** What would be lost, until the person has decided. */
+export interface LeaveQuestion {
+  readonly paths: readonly string[]
+  readonly answer: (answer: LeaveAnswer) => void
+}
+
+/** The panes with something that is not saved. Whatever a pane does not outlive goes through here. */
+export class DirtyViews {
+  readonly #views = createStore<ReadonlyMap<string, Unsaved>>(new Map())
+  readonly #question = createStore<LeaveQuestion | undefined>(undefined)
+
+  get views(): Store<ReadonlyMap<string, Unsaved>> {
     return this.#views
   }
 
-  set(viewId: string, isDirty: boolean): void {
-    if (this.#views.get().has(viewId) === isDirty) return
-    const views = new Set(this.#views.get())
-    if (isDirty) views.add(viewId)
-    else views.delete(viewId)
+  get question(): Store<LeaveQuestion | undefined> {
+    return this.#question
+  }
+
+  /** Undefined: nothing of the pane is unsaved. */
+  set(viewId: string, unsaved: Unsaved | undefined): void {
+    const views = new Map(this.#views.get())
+    if (unsaved !== undefined) views.set(viewId, unsaved)
+    else if (!views.delete(viewId)) return
     this.#views.set(views)
   }
 
-  forget(viewId: string): void {
-    this.set(viewId, false)
+  /** Does what panes do not outlive: at once if all is saved, and otherwise only after the person has said what becomes of the rest. */
+  async leave(viewIds: readonly string[], then: () => void): Promise<void> {
+    const unsaved = viewIds.flatMap((viewId) => this.#views.get().get(viewId) ?? [])
+    if (unsaved.length === 0) return then()
+    const answer = await this.#ask(unsaved.map(({ path }) => path))
+    if (answer === 'cancel') return undefined
+    for (const one of unsaved) {
+      if (answer === 'discard') one.discard()
+      else if (!(await one.save())) return undefined
+    }
+    return then()
+  }
+
+  #ask(paths: readonly string[]): Promise<LeaveAnswer> {
+    this.#question.get()?.answer('cancel')
+    return new Promise((resolve) => {
+      this.#question.set({
+        paths,
+        answer: (answer) => {
+          this.#question.set(undefined)
+          resolve(answer)
+        },
+      })
+    })
   }
 }

@@ -6,6 +6,7 @@ import { IconButton } from '../../shell/icon-button.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
 import { ageText } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
+import { UnsavedNote } from './unsaved-note.tsx'
 
 /** What a state means to somebody who waits for it. */
 const STATES: Readonly<Record<Sandbox['state'], string>> = {
@@ -99,7 +100,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
 }
 
 function SandboxQuestion({
-  sandbox: { name, ephemeral },
+  sandbox: { id, name, ephemeral },
   question,
   onAnswer,
 }: {
@@ -117,12 +118,14 @@ function SandboxQuestion({
             Everything that runs in it ends.{' '}
             {ephemeral ? 'Its files are lost: they do not outlive a stop here.' : 'Its files stay.'}
           </p>
+          {ephemeral && <UnsavedNote sandbox={id} />}
         </Confirm>
       )
     case 'destroy':
       return (
         <Confirm title={`Destroy ${name}?`} yes="Destroy it" isDangerous onAnswer={onAnswer}>
           <p>Its files, its sessions and what was shared of it are gone for good.</p>
+          <UnsavedNote sandbox={id} />
         </Confirm>
       )
   }

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { DirtyViews, type Unsaved } from './dirty-views.ts'
+
+function scene(isSaved = true) {
+  const dirty = new DirtyViews()
+  const log: string[] = []
+  const unsaved = (path: string): Unsaved => ({
+    sandbox: 'dev',
+    path,
+    save: async () => {
+      log.push(`save ${path}`)
+      return isSaved
+    },
+    discard: () => log.push(`discard ${path}`),
+  })
+  dirty.set('a', unsaved('a.txt'))
+  dirty.set('b', unsaved('b.txt'))
+  return { dirty, log, leave: (ids: readonly string[]) => dirty.leave(ids, () => log.push('left')) }
+}
+
+test('panes without anything unsaved are left at once', () => {
+  const { dirty, log, leave } = scene()
+  void leave(['c'])
+  expect(log).toEqual(['left'])
+  expect(dirty.question.get()).toBeUndefined()
+})
+
+test('a pane is left after a question about what is unsaved in it, and in no other', async () => {
+  const { dirty, log, leave } = scene()
+  const done = leave(['a', 'c'])
+  expect(dirty.question.get()?.paths).toEqual(['a.txt'])
+  expect(log).toEqual([])
+  dirty.question.get()?.answer('save')
+  await done
+  expect(log).toEqual(['save a.txt', 'left'])
+})
+
+test('nothing is left when the person cancels, and nothing is saved when they discard', async () => {
+  const { dirty, log, leave } = scene()
+  const cancelled = leave(['a', 'b'])
+  dirty.question.get()?.answer('cancel')
+  await cancelled
+  expect(log).toEqual([])
+  const discarded = leave(['a', 'b'])
+  dirty.question.get()?.answer('discard')
+  await discarded
+  expect(log).toEqual(['discard a.txt', 'discard b.txt', 'left'])
+})
+
+test('a pane that could not be saved is not left', async () => {
+  const { dirty, log, leave } = scene(false)
+  const done = leave(['a', 'b'])
+  dirty.question.get()?.answer('save')
+  await done
+  expect(log).toEqual(['save a.txt'])
+})
+
+test('a second question answers the first one with cancel', async () => {
+  const { dirty, log, leave } = scene()
+  const first = leave(['a'])
+  const second = leave(['b'])
+  await first
+  dirty.question.get()?.answer('discard')
+  await second
+  expect(log).toEqual(['discard b.txt', 'left'])
+})

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import type { Locator } from 'playwright-core'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const WAIT = { timeoutMs: 20_000 }
+
+describe.skipIf(obstacle !== undefined)(
+  `files in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
+    const question = (desk: Desk): Locator => desk.page.getByRole('dialog', { name: /^Save .* first\?$/ })
+    const tab = (desk: Desk, name: string | RegExp): Locator => desk.page.getByRole('tab', { name })
+
+    async function openFiles(desk: Desk): Promise<void> {
+      await desk.page
+        .getByRole('navigation', { name: 'Panels' })
+        .getByRole('button', { name: 'Files', exact: true })
+        .click()
+      await desk.page.getByRole('tree').waitFor()
+    }
+
+    async function edit(desk: Desk, name: string, typed: string): Promise<void> {
+      await desk.page.getByRole('treeitem', { name }).click()
+      await editor(desk).click()
+      await desk.page.keyboard.type(typed)
+      await tab(desk, new RegExp(`^${name}.*not saved`)).waitFor()
+    }
+
+    /** A desk with files in its workspace and the list of them. */
+    async function openDesk(files: Readonly<Record<string, string>>): Promise<Desk> {
+      const desk = await scene.openDesk()
+      for (const [name, text] of Object.entries(files))
+        await desk.first.read(`rm -rf ${name}; printf '${text}' > ${name}`)
+      await openFiles(desk)
+      return desk
+    }
+
+    test('are not closed with unsaved text unless the person says so', async () => {
+      await using desk = await openDesk({ 'one.txt': 'one', 'two.txt': 'two' })
+      const { page } = desk
+      await edit(desk, 'one.txt', 'A')
+      for (const close of [
+        () => page.keyboard.press('Control+Shift+X'),
+        () => tab(desk, /one/).click({ button: 'middle' }),
+        () => page.locator('.tab.active').getByTitle('Close tab').click(),
+      ]) {
+        await close()
+        await question(desk).getByRole('button', { name: 'Cancel' }).click()
+        expect(await editor(desk).innerText()).toContain('A')
+      }
+      // A pane that is drawn in another place keeps its text, and is asked about with the others of its tab.
+      await desk.command('Split to the right')
+      await desk.first.ready()
+      expect(await editor(desk).innerText()).toContain('A')
+      await page.locator('.tab.active').getByTitle('Close tab').click()
+      await question(desk).getByRole('button', { name: 'Save' }).click()
+      await eventually(async () => (await tab(desk, /./).count()) === 1, { what: 'the end of it', ...WAIT })
+      expect(await desk.first.read('cat one.txt')).toContain('A')
+
+      await edit(desk, 'two.txt', 'B')
+      await page.keyboard.press('Control+Shift+X')
+      await question(desk).getByRole('button', { name: 'Discard' }).click()
+      await tab(desk, /two/).waitFor({ state: 'detached' })
+      expect(await desk.first.read('cat two.txt')).toBe('two')
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
+    test('with unsaved text hold back a sign-out until the person says so', async () => {
+      await using desk = await openDesk({ 'three.txt': 'three' })
+      const { page } = desk
+      const sent: string[] = []
+      page.on('request', (request) => sent.push(new URL(request.url()).pathname))
+      await page.route('**/api/signout', (route) => route.fulfill({ status: 204 }))
+      await edit(desk, 'three.txt', 'C')
+      await desk.button('Sign out').click()
+      await question(desk).getByRole('button', { name: 'Cancel' }).click()
+      expect(sent).not.toContain('/api/signout')
+      expect(await editor(desk).innerText()).toContain('C')
+      await desk.button('Sign out').click()
+      await question(desk).getByRole('button', { name: 'Discard' }).click()
+      await eventually(() => sent.includes('/api/signout'), { what: 'the sign-out', ...WAIT })
+    }, 60_000)
+
+    test('are saved without a keyboard, or by the name of the command', async () => {
+      await using desk = await openDesk({ 'four.txt': 'four' })
+      const { page } = desk
+      await edit(desk, 'four.txt', 'D')
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      await tab(desk, /^four.txt$/).waitFor()
+      await editor(desk).click()
+      await page.keyboard.type('E')
+      await tab(desk, /not saved/).waitFor()
+      await desk.command('Save file')
+      await tab(desk, /^four.txt$/).waitFor()
+      await page.keyboard.press('Control+Shift+X')
+      await tab(desk, /four/).waitFor({ state: 'detached' })
+      expect(await desk.first.read('cat four.txt')).toMatch(/^(?=.*D)(?=.*E)/)
+    }, 60_000)
+  },
+)
