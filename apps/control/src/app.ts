@@ -178,7 +178,7 @@ export function createApp({
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })
-  addTicketRoutes(app, guardOf, { directory, sessionNames })
+  addTicketRoutes(app, guardOf, { directory, sessionNames, source: config })
   const attaching = {
     ...{ directory, mint, defaultName: config.defaultName, limits },
     ...{ log, metrics, commands, sessionNames },

@@ -1,10 +1,12 @@
 import {
+  faultOfEmbedOrigin,
   ISSUED_SCOPES,
   ISSUER_ALGORITHMS,
   type IssuerConfig,
   isSecureUrl,
   type CommandSettings,
   judgeCommands,
+  MAX_EMBED_ORIGINS,
 } from '@sandwire/internal'
 import { z } from 'zod'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
@@ -54,6 +56,8 @@ const configSchema = z.strictObject({
   publicOrigins: z
     .array(z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example'))
     .max(64),
+  /** Origins whose pages may open terminals with a ticket, and do nothing else. */
+  embedOrigins: z.array(z.string().superRefine(refuseEmbedOrigin)).max(MAX_EMBED_ORIGINS).default([]),
   /** Host headers that mean this server, with their port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
   /** Where a proxy on this machine says who is behind it; absent: there is none, and nobody is believed. */
@@ -106,6 +110,11 @@ function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
 
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
+}
+
+function refuseEmbedOrigin(text: string, context: z.RefinementCtx): void {
+  const fault = faultOfEmbedOrigin(text)
+  if (fault !== undefined) context.addIssue(fault)
 }
 
 /** Names the setting and what it may be; never its value. */

@@ -39,6 +39,11 @@ describe('decodeConfig', () => {
       { publicOrigins: ['https://a/'] },
       'publicOrigins.0: expected an origin, such as https://sandwire.example',
     ],
+    [
+      { embedOrigins: ['https://a.example', 'https://*.example'] },
+      'embedOrigins.1: expected one origin, without wildcards',
+    ],
+    [{ embedOrigins: ['http://a.example'] }, 'embedOrigins.0: expected https, unless it is loopback'],
   ])('says what %j may be', (changes, why) => {
     expect(faultOf(changes)).toBe(`Cannot use the settings: ${why}`)
   })

@@ -2,8 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { readUpgrade } from '../src/http/upgrade.ts'
 import { checkSource } from '../src/http/source-check.ts'
 
-const settings = { hosts: ['app.example', 'localhost:8080'], publicOrigins: ['https://app.example'] }
-const check = (headers: Record<string, string>) => checkSource(new Headers(headers), settings)?.code
+const settings = {
+  hosts: ['app.example', 'localhost:8080'],
+  publicOrigins: ['https://app.example'],
+  embedOrigins: ['https://good.example', 'http://localhost:5199'],
+}
+const check = (headers: Record<string, string>, path = '/') =>
+  checkSource(new Request(`http://app.example${path}`, { headers }), settings)?.code
 
 describe('checkSource', () => {
   test('lets our own pages and programs through', () => {
@@ -47,6 +52,73 @@ describe('checkSource', () => {
     expect(check({ 'x-forwarded-host': 'app.example', 'mf-original-url': 'https://app.example/' })).toBe(
       'host_refused',
     )
+  })
+})
+
+describe('checkSource of a page that the operator lists', () => {
+  const upgrade = { host: 'app.example', connection: 'Upgrade', upgrade: 'websocket' }
+  const offer = { 'sec-websocket-protocol': 'sandwire.v1, sandwire.ticket.x' }
+  const open = (changes: Record<string, string> = {}, path = '/attach?cmd=cat') =>
+    check({ ...upgrade, ...offer, origin: 'https://good.example', ...changes }, path)
+
+  test('lets it open a terminal with a ticket', () => {
+    expect(open()).toBeUndefined()
+    expect(open({ origin: 'http://localhost:5199' }, '/terminal/a.b')).toBeUndefined()
+  })
+
+  test.each([
+    { 'sec-websocket-protocol': 'sandwire.v1' },
+    { 'sec-websocket-protocol': '' },
+    { 'sec-websocket-protocol': 'sandwire.v1, xsandwire.ticket.x' },
+    { 'sec-websocket-protocol': 'sandwire.v1', authorization: 'Bearer t' },
+    { 'sec-websocket-protocol': 'sandwire.v1', cookie: '__Host-sandwire=x' },
+    { upgrade: 'h2c' },
+    { connection: 'close' },
+  ])('(threat T1) refuses it without an upgrade that offers one: %j', (changes) => {
+    expect(open(changes)).toBe('origin_refused')
+  })
+
+  test.each([
+    ...[
+      '/',
+      '/api/tickets',
+      '/api/sandboxes',
+      '/ws/pty',
+      '/attach/',
+      '/attach/x',
+      '/terminal/',
+      '/terminal/a/b',
+    ],
+    ...['/%61ttach', '//attach', '/x/attach', '/attachx', '/metrics', '/?/attach'],
+  ])('(threat T1) refuses it at %s, with a ticket too', (path) => {
+    expect(open({}, path)).toBe('origin_refused')
+  })
+
+  test.each([
+    'https://other.example',
+    'null',
+    '',
+    'https://good.example.evil.example',
+    'https://evilgood.example',
+    'https://evil.good.example',
+    'https://good.example@evil.example',
+    'https://good.example.',
+    'https://good.example:8443',
+    'https://good.example:443',
+    'https://Good.example',
+    'HTTPS://good.example',
+    'http://good.example',
+    'https://good.example/',
+    'https://good.example, https://good.example',
+    'http://localhost:5198',
+    'http://127.0.0.1:5199',
+    'https://localhost:5199',
+  ])('(threat T1) refuses origin %j, with a ticket too', (origin) => {
+    expect(open({ origin })).toBe('origin_refused')
+  })
+
+  test('(threat T10) refuses it under another name of ours', () => {
+    expect(open({ host: 'evil.example' })).toBe('host_refused')
   })
 })
 

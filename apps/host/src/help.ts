@@ -26,6 +26,7 @@ Environment
   SANDWIRE_IMAGE, _EGRESS_IMAGE    their image, and the one that workerd puts beside each
   SANDWIRE_BIND                    address to listen on (default: 127.0.0.1 and ::1); others need an issuer
   SANDWIRE_PUBLIC_URL              the origin that people use, with https
+  SANDWIRE_EMBED_ORIGINS           origins of pages of yours that may hold a terminal, with a ticket
   SANDWIRE_TLS_CERT, _KEY          files in PEM; without them a proxy speaks TLS
   SANDWIRE_ISSUER                  who says who people are: a preset or a URL; docs/operations.md has the rest
   SANDWIRE_SETTINGS                settings file (default: settings.json in the data folder)

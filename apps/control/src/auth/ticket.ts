@@ -23,6 +23,11 @@ function offersOf(headers: Headers): readonly string[] {
     .map((name) => name.slice(OFFER.length))
 }
 
+/** Whether an upgrade offers a ticket, good or not: then that alone says who asks. */
+export function hasTicket(headers: Headers): boolean {
+  return offersOf(headers).length > 0
+}
+
 function toIdentity(taken: TakenTicket): Identity {
   const { account, name, scopes, login, token, issuedMs, expiresMs, ...ticket } = taken
   const { sandbox, session, role } = ticket

@@ -127,6 +127,17 @@ export const ticketBody = z
   .strictObject({
     ...place,
     role: z.enum(ROLES).optional().openapi({ description: 'The most the connection may be.' }),
+    origin: z
+      .string()
+      .refine(
+        (text) => URL.canParse(text) && new URL(text).origin === text,
+        'expected an origin, such as https://app.example',
+      )
+      .optional()
+      .openapi({
+        description:
+          'Origin of the page that will use it: of this server, or one that its operator lists. For programs; a page gets them for its own.',
+      }),
   })
   .refine(hasPlace, PLACE_RULE)
   .openapi('CreateTicket')

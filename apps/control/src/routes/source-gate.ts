@@ -9,7 +9,7 @@ export function sourceGate(
   settings: SourceSettings & { readonly tokenInUrl: boolean },
 ): MiddlewareHandler<AppEnv> {
   return async (context, next) => {
-    const refusal = checkSource(context.req.raw.headers, settings)
+    const refusal = checkSource(context.req.raw, settings)
     if (refusal !== undefined) throw refusal
     const moved = takeTokenFromUrl(context.req.raw, settings.tokenInUrl)
     if (moved !== undefined) context.req.raw = moved

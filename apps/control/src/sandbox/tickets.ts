@@ -38,7 +38,7 @@ export interface TicketRequest {
   readonly session?: string
   /** The most the connection may be; absent: as much as its person may. */
   readonly role?: Role
-  /** Origin of the page that asks; null: a program. */
+  /** Origin of the page that uses it; null: a program does. */
   readonly origin: string | null
 }
 

@@ -91,12 +91,13 @@ function describeControl(
   { configuration, keys }: BootOptions,
   { origins, hosts }: ServerNames,
 ): ControlConfig {
-  const { mode, issuers, passed, workspace, clientAddressHeader } = configuration
+  const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins } = configuration
   return {
     ...passed,
     mode,
     issuers,
     publicOrigins: origins,
+    ...(embedOrigins !== undefined && { embedOrigins }),
     hosts,
     ...(clientAddressHeader !== undefined && { clientAddressHeader }),
     // Where others come in, nobody is the user of this machine just by a file.

@@ -11,6 +11,8 @@ export interface ControlConfig {
   readonly mode: Reach['mode']
   readonly issuers: readonly IssuerConfig[]
   readonly publicOrigins: readonly string[]
+  /** Absent: none. */
+  readonly embedOrigins?: readonly string[]
   readonly hosts: readonly string[]
   /** Where a proxy on this machine says who is behind it. */
   readonly clientAddressHeader?: string

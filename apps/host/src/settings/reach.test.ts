@@ -81,6 +81,19 @@ describe('judgeReach', () => {
     expect(name('a header').problems).toHaveLength(1)
   })
 
+  test('takes origins that may hold a terminal, and none unless told', () => {
+    const name = (text: string) => judge({ SANDWIRE_EMBED_ORIGINS: text })
+    expect(name('https://a.example, http://localhost:5199\nhttps://a.example')).toMatchObject({
+      reach: { embedOrigins: ['https://a.example', 'http://localhost:5199'] },
+      problems: [],
+    })
+    expect(judge({}).reach.embedOrigins).toBeUndefined()
+    expect(name('https://a.example https://*.b.example http://c.example').problems).toEqual([
+      'SANDWIRE_EMBED_ORIGINS has "https://*.b.example": expected one origin, without wildcards',
+      'SANDWIRE_EMBED_ORIGINS has "http://c.example": expected https, unless it is loopback',
+    ])
+  })
+
   test('speaks TLS with a certificate and its key', () => {
     const env = { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key', ...PUBLIC }
     expect(judge(env)).toMatchObject({

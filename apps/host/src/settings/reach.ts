@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from '@sandwire/internal'
 import { type Environment, read } from './environment.ts'
 
 /** Who can get to this server, and under which name. */
@@ -9,6 +10,8 @@ export interface Reach {
   readonly mode: 'local' | 'open'
   /** Origin that people use; absent: loopback. */
   readonly publicOrigin?: string
+  /** Origins of other people's pages that may hold terminals of this server; absent: none. */
+  readonly embedOrigins?: readonly string[]
   /** Where a proxy on this machine says who is behind it, in small letters. */
   readonly clientAddressHeader?: string
   /** What TLS is spoken with, in PEM; absent: none, so a public origin means a proxy in front. */
@@ -103,12 +106,25 @@ function judgeAddressHeader({ env }: ReachSurroundings, problems: string[]): str
   return undefined
 }
 
+/** Separated by spaces or commas, each exactly as browsers send it. */
+function judgeEmbedOrigins({ env }: ReachSurroundings, problems: string[]): readonly string[] {
+  const all = (read(env, 'SANDWIRE_EMBED_ORIGINS') ?? '').split(/[\s,]+/).filter((text) => text !== '')
+  for (const text of all) {
+    const fault = faultOfEmbedOrigin(text)
+    if (fault !== undefined) problems.push(`SANDWIRE_EMBED_ORIGINS has "${text}": ${fault}`)
+  }
+  if (all.length > MAX_EMBED_ORIGINS)
+    problems.push(`SANDWIRE_EMBED_ORIGINS has ${all.length} origins: give at most ${MAX_EMBED_ORIGINS}`)
+  return [...new Set(all)]
+}
+
 /** Judges where the server listens and what people call it. */
 export function judgeReach(around: ReachSurroundings, problems: string[]): Reach {
   const addresses = judgeBind(around, problems)
   const publicUrl = judgePublicUrl(around, problems)
   const tls = judgeTls(around, problems)
   const clientAddressHeader = judgeAddressHeader(around, problems)
+  const embedOrigins = judgeEmbedOrigins(around, problems)
   const isBoundOpen = addresses.some((address) => !isLoopbackName(address))
   const isNamedOpen = publicUrl !== undefined && !isLoopbackName(publicUrl.hostname)
   if (isBoundOpen && read(around.env, 'SANDWIRE_PUBLIC_URL') === undefined)
@@ -122,6 +138,7 @@ export function judgeReach(around: ReachSurroundings, problems: string[]): Reach
   return {
     addresses,
     mode: isBoundOpen || isNamedOpen ? 'open' : 'local',
+    ...(embedOrigins.length > 0 && { embedOrigins }),
     ...(publicUrl !== undefined && { publicOrigin: publicUrl.origin }),
     ...(clientAddressHeader !== undefined && { clientAddressHeader }),
     ...(tls !== undefined && { tls }),
