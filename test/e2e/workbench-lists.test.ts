@@ -32,6 +32,26 @@ describe.skipIf(obstacle !== undefined)(
       expect(await panel.getByText('does not answer').count()).toBe(0)
     }, 60_000)
 
+    test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      const make = async (name: string, network: string): Promise<string> => {
+        await desk.button('New sandbox').click()
+        await page.getByLabel('Name', { exact: true }).fill(name)
+        await page.getByRole('radio', { name: 'Listed hosts' }).check()
+        await page.getByLabel('Git repository to begin with').fill('https://example.invalid/a.git')
+        await page.getByRole('radio', { name: network }).check()
+        await desk.button('Make it').click()
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        return desk.first.waitFor(/[$#] ?$/)
+      }
+      expect(await make('without', 'None')).not.toContain('clone')
+      const text = await make('cloned', 'Listed hosts')
+      expect(text.split('git clone https://example.invalid/a.git')).toHaveLength(2)
+      expect(text).toContain('fatal')
+      expect(await desk.first.read('pwd; id -u >/dev/null && echo sh"ell"')).toContain('shell')
+    }, 60_000)
+
     // Last: all pages of this file have one sign-in.
     test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
       await using desk = await scene.openDesk()

@@ -26,6 +26,12 @@ export interface PasteQuestion {
   readonly answer: (isYes: boolean) => void
 }
 
+/** A command and what it is told. */
+export interface FirstCommand {
+  readonly cmd: string
+  readonly args: readonly string[]
+}
+
 export interface ShelfEvents {
   /** Opens a file; answers the choice where it may be several. */
   readonly openFile: (sandbox: string, place: FilePlace) => Promise<FileChoice | undefined>
@@ -38,7 +44,7 @@ export class TerminalShelf {
   readonly #events: ShelfEvents
   readonly #terminals = new Map<string, TerminalController>()
   readonly #question = createStore<PasteQuestion | undefined>(undefined)
-  #firstCommand: string | undefined
+  #firstCommand: FirstCommand | undefined
   readonly #finding = createStore<string | undefined>(undefined)
   readonly #choosing = createStore<FileChoice | undefined>(undefined)
 
@@ -77,15 +83,14 @@ export class TerminalShelf {
     if (known !== undefined) return known
     const controller = this.#create(place)
     this.#terminals.set(viewId, controller)
-    if (place.session === undefined) this.#typeCommand(controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
     onWithdrawn(controller, () => void this.#workbench.checkPerson())
     if (place.drove === true) takeBack(controller)
     return controller
   }
 
-  /** What the next new shell is given to do, as if it were typed. */
-  typeFirst(command: string): void {
+  /** What the next new terminal runs in place of a shell. */
+  startFirst(command: FirstCommand): void {
     this.#firstCommand = command
   }
 
@@ -108,20 +113,11 @@ export class TerminalShelf {
     for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
   }
 
-  #typeCommand(controller: TerminalController): void {
-    const command = this.#firstCommand
-    this.#firstCommand = undefined
-    if (command === undefined) return
-    const stop = controller.state.subscribe(({ status }) => {
-      if (status.is !== 'attached') return
-      stop()
-      controller.send(new TextEncoder().encode(`${command}\r`))
-    })
-  }
-
   #create({ sandbox, session, cwd, size }: TerminalPlace): TerminalController {
     const settings = this.#workbench.settings
-    const start = { keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }) }
+    const first = session === undefined ? this.#firstCommand : undefined
+    if (session === undefined) this.#firstCommand = undefined
+    const start = { keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }), ...first }
     const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
       request: { sandbox, ...(session === undefined ? start : { session }) },

@@ -2,7 +2,8 @@ import { type FormEvent, type ReactElement, useId, useState } from 'react'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
-import { cloneCommand, isRepositoryAddress } from './repository.ts'
+import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
+import { planSandbox } from './new-sandbox.ts'
 
 const NETWORKS: readonly { readonly policy: Network; readonly label: string; readonly meaning: string }[] = [
   { policy: 'none', label: 'None', meaning: 'Nothing in it reaches the network.' },
@@ -13,12 +14,7 @@ const NETWORKS: readonly { readonly policy: Network; readonly label: string; rea
 export interface MadeSandbox {
   readonly id: string
   /** What to run in it first. */
-  readonly firstCommand?: string
-}
-
-/** Hosts as they are typed: separated by spaces, commas or lines. */
-function readHosts(text: string): readonly string[] {
-  return text.split(/[\s,]+/).filter((host) => host !== '')
+  readonly firstCommand?: FirstCommand
 }
 
 /** Asks for what a new sandbox is to be like, and makes it. */
@@ -37,17 +33,16 @@ export function CreateDialog({
   const [isBusy, setBusy] = useState(false)
   const group = useId()
   const make = async (): Promise<void> => {
-    const address = repository.trim()
-    if (address !== '' && !isRepositoryAddress(address)) {
-      setTrouble('The repository needs an address that begins with https://')
+    const plan = planSandbox({ name, policy, hosts, repository })
+    if (plan.is === 'refused') {
+      setTrouble(plan.why)
       return
     }
     setBusy(true)
     setTrouble('')
     try {
-      const network = { policy, allow: policy === 'allowlist' ? readHosts(hosts) : [] }
-      const { id } = await createSandbox({ ...(name === '' ? {} : { name }), network, start: true })
-      onMade({ id, ...(address === '' ? {} : { firstCommand: cloneCommand(address) }) })
+      const { id } = await createSandbox(plan.sandbox)
+      onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
       setTrouble(messageOf(caught))
       setBusy(false)
@@ -100,7 +95,9 @@ export function CreateDialog({
             />
           </label>
         )}
-        {policy !== 'none' && (
+        {policy === 'none' ? (
+          <p className="dim">To begin with a git repository, it needs a network.</p>
+        ) : (
           <label className="field">
             <span>Git repository to begin with (optional)</span>
             <input

@@ -16,6 +16,8 @@ test('a repository is at an address of the web', () => {
     expect(isRepositoryAddress(text)).toBe(false)
 })
 
-test('nothing in an address ends its quotes', () => {
-  expect(cloneCommand("https://x/a';id;'")).toBe("git clone -- 'https://x/a%27;id;%27' .")
+test('an address is an argument of the script, never a part of it', () => {
+  const argsOf = (address: string) => cloneCommand(address).args
+  expect(argsOf('https://x/a";id;"$(id)').slice(0, -1)).toEqual(argsOf('https://x/a').slice(0, -1))
+  expect(argsOf("https://x/a';id;$(id)").at(-1)).toBe("https://x/a';id;$(id)")
 })

@@ -1,3 +1,5 @@
+import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
+
 /** Addresses that git may be given: of the web, without a password, and nothing that is an option or a program. */
 export function isRepositoryAddress(text: string): boolean {
   try {
@@ -9,7 +11,10 @@ export function isRepositoryAddress(text: string): boolean {
   }
 }
 
-/** What a shell is told to fetch a repository into its folder. The address is quoted: it may hold anything else. */
-export function cloneCommand(address: string): string {
-  return `git clone -- '${new URL(address).href.replaceAll("'", '%27')}' .`
+/** Says what it does, does it, and goes on as the shell of whoever looks at it. */
+const CLONE_THEN_SHELL = `printf 'git clone %s\\n' "$1"; git clone -- "$1" .; exec "\${SHELL:-/bin/sh}" -l`
+
+/** Fetches a repository into the folder that a terminal starts in. The address is an argument, never a part of the script. */
+export function cloneCommand(address: string): FirstCommand {
+  return { cmd: '/bin/sh', args: ['-c', CLONE_THEN_SHELL, 'clone', new URL(address).href] }
 }

@@ -19,7 +19,7 @@ export function SandboxesPanel(): ReactElement {
   const made = ({ id, firstCommand }: MadeSandbox): void => {
     setCreating(false)
     workbench.choose(id)
-    if (firstCommand !== undefined) terminals.typeFirst(firstCommand)
+    if (firstCommand !== undefined) terminals.startFirst(firstCommand)
     openTerminal(workbench, id)
     void workbench.refreshSandboxes()
   }

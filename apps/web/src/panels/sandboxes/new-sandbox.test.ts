@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { planSandbox } from './new-sandbox.ts'
+
+const form = {
+  name: '',
+  policy: 'allowlist',
+  hosts: 'github.com',
+  repository: 'https://github.com/a/b',
+} as const
+
+test('a repository is cloned first', () => {
+  expect(planSandbox(form)).toMatchObject({
+    is: 'good',
+    sandbox: { network: { policy: 'allowlist', allow: ['github.com'] } },
+    firstCommand: { args: expect.arrayContaining(['https://github.com/a/b']) },
+  })
+})
+
+test('what the chosen network hides does not count', () => {
+  for (const repository of [form.repository, 'nonsense'])
+    expect(planSandbox({ ...form, policy: 'none', repository })).toEqual({
+      is: 'good',
+      sandbox: { network: { policy: 'none', allow: [] }, start: true },
+    })
+  expect(planSandbox({ ...form, policy: 'open' })).toMatchObject({ sandbox: { network: { allow: [] } } })
+})
+
+test('a repository that git is not to be given is refused', () => {
+  expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ is: 'refused' })
+})

@@ -1,0 +1,34 @@
+import type { Network, NewSandbox } from '../../api/sandboxes.ts'
+import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
+import { cloneCommand, isRepositoryAddress } from './repository.ts'
+
+/** What was typed into the form, those parts among it that the chosen network hides. */
+export interface NewSandboxForm {
+  readonly name: string
+  readonly policy: Network
+  readonly hosts: string
+  readonly repository: string
+}
+
+/** What is to be made of a form, or why nothing. */
+export type SandboxPlan =
+  | { readonly is: 'refused'; readonly why: string }
+  | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
+
+/** Hosts as they are typed: separated by spaces, commas or lines. */
+function readHosts(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((host) => host !== '')
+}
+
+/** Reads a form. Only what its person sees counts: a network of none has neither hosts nor a repository. */
+export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
+  const address = policy === 'none' ? '' : repository.trim()
+  if (address !== '' && !isRepositoryAddress(address))
+    return { is: 'refused', why: 'The repository needs an address that begins with https://' }
+  const network = { policy, allow: policy === 'allowlist' ? readHosts(hosts) : [] }
+  return {
+    is: 'good',
+    sandbox: { ...(name.trim() === '' ? {} : { name: name.trim() }), network, start: true },
+    ...(address === '' ? {} : { firstCommand: cloneCommand(address) }),
+  }
+}
