@@ -41,6 +41,11 @@ function randomHex(bytes: number): string {
   ).join('')
 }
 
+/** Outside browsers there is no page; what has no origin is `null` to itself too. */
+function pageOrigin(): string | undefined {
+  return typeof location === 'undefined' ? undefined : location.origin
+}
+
 /** Attaches to a process: starts or joins it, and stays attached across cuts until it ends. */
 export function attach(options: AttachOptions): AttachHandle {
   return new Attachment(options)
@@ -309,7 +314,7 @@ class Attachment implements AttachHandle {
     own.isClosed = true
     this.#considerClosed()
     if (this.#isOver()) return
-    const reason = told ?? (own.isOpen ? undefined : await explainRefusal(request, fetch))
+    const reason = told ?? (own.isOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
     if (reason?.code === 'unauthorized' && !own.isOpen && !own.isRenewed) {
       try {
         if (await this.#options.renewCredentials?.()) {

@@ -58,6 +58,24 @@ describe('explainRefusal', () => {
   })
 })
 
+describe('explainRefusal in a page', () => {
+  const failing = () => Promise.reject(new TypeError('Failed to fetch'))
+
+  test('says all that silence may be, when the server is of another origin', async () => {
+    expect(await explainRefusal(REQUEST, failing, 'http://localhost:5199')).toEqual({
+      code: 'link_lost',
+      message:
+        'Cannot connect to https://h: it does not answer, does not allow pages of http://localhost:5199, or did not accept the ticket',
+    })
+  })
+
+  test('says that there is no answer, when it is of its own', async () => {
+    expect(await explainRefusal(REQUEST, failing, 'https://h')).toMatchObject({
+      message: 'The server cannot be reached: no answer',
+    })
+  })
+})
+
 test('reasonOfClose believes a reason only with the close code that belongs to it', () => {
   expect(reasonOfClose(4410, 'session_gone')).toMatchObject({ code: 'session_gone' })
   expect(reasonOfClose(1000, 'session_gone')).toBeUndefined()

@@ -31,6 +31,15 @@ function faultOf(error: unknown): string {
   return 'no answer'
 }
 
+/**
+ * Why nothing was heard. Of another origin a page hears nothing but answers that are meant for it, so a refusal looks to it like
+ * silence, and all that it may be is said.
+ */
+function silence(error: unknown, server: URL, page: string | undefined): string {
+  if (page === undefined || page === server.origin) return `The server cannot be reached: ${faultOf(error)}`
+  return `Cannot connect to ${server.origin}: it does not answer, does not allow pages of ${page}, or did not accept the ticket`
+}
+
 /** Text from a server that is about to be shown: one line of printable characters. */
 function printable(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500)
@@ -43,6 +52,8 @@ function printable(text: string): string {
 export async function explainRefusal(
   request: { url: URL; headers: Readonly<Record<string, string>> },
   fetchLike: (url: string, init: RequestInit) => Promise<Response>,
+  /** Origin of the page that asks; undefined outside browsers. */
+  page?: string,
 ): Promise<RefusalReason | undefined> {
   const url = new URL(request.url)
   url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:'
@@ -67,6 +78,6 @@ export async function explainRefusal(
       message: typeof message === 'string' ? printable(message) : `The server answered ${response.status}`,
     }
   } catch (error) {
-    return { code: 'link_lost', message: `The server cannot be reached: ${faultOf(error)}` }
+    return { code: 'link_lost', message: silence(error, url, page) }
   }
 }

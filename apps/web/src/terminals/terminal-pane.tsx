@@ -91,7 +91,7 @@ export function TerminalPane({
         <FindBar controller={controller} onClose={() => terminals.openFind(undefined)} />
       )}
       {state.notice !== undefined && <div className="banner notice-line">{state.notice}</div>}
-      <Terminal controller={controller} url="" className="terminal-surface" />
+      <Terminal controller={controller} url="" showsTrouble={false} className="terminal-surface" />
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'ended' && (
         <Ended banner={banner} onRestart={mayWork ? restart : undefined} onClose={onClose} />

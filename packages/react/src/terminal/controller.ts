@@ -4,16 +4,10 @@ import { judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
 import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
 import { type Look, type Size, Surface } from './surface.ts'
+import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
 import type { FilePlace } from './file-links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
-
-/** What a ticket is asked for. */
-export interface TicketWish {
-  readonly sandbox?: string
-  readonly session?: string
-  readonly role?: Role
-}
 
 export interface TerminalOptions {
   /** Address of the server. */
@@ -21,7 +15,7 @@ export interface TerminalOptions {
   /** What to start or join. */
   readonly request: AttachRequest
   /** A fresh ticket for each connection; without it the server must let the page in without. */
-  readonly getTicket?: (wish: TicketWish) => Promise<string>
+  readonly getTicket?: GetTicket
   readonly look?: Partial<Look>
   /** The size it has until its element has one: that of before, for a terminal that comes back behind something else. */
   readonly size?: Size
@@ -253,19 +247,4 @@ export class TerminalController {
   #update(part: Partial<TerminalState>): void {
     if (!this.#isDisposed) this.#state.set({ ...this.#state.get(), ...part })
   }
-}
-
-/** The ticket as a subprotocol: the one place where a page can put a credential for a socket. */
-async function ticketProtocol(
-  getTicket: (wish: TicketWish) => Promise<string>,
-  { sandbox, session: asked, role }: AttachRequest,
-  known: string | undefined,
-): Promise<string> {
-  const session = known ?? asked
-  const ticket = await getTicket({
-    ...(sandbox === undefined ? {} : { sandbox }),
-    ...(session === undefined ? {} : { session }),
-    ...(role === undefined ? {} : { role }),
-  })
-  return `sandwire.ticket.${ticket}`
 }

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { ticketProtocol, type TicketWish } from './ticket-protocol.ts'
+
+describe('ticketProtocol', () => {
+  test('asks for what is attached to, and for the session once it is known', async () => {
+    const asked: TicketWish[] = []
+    const get = (wish: TicketWish) => {
+      asked.push(wish)
+      return Promise.resolve('a.b')
+    }
+    expect(await ticketProtocol(get, { sandbox: 'dev', cmd: 'sh' }, undefined)).toBe('sandwire.ticket.a.b')
+    await ticketProtocol(get, { sandbox: 'dev', role: 'viewer' }, 's')
+    expect(asked).toEqual([{ sandbox: 'dev' }, { sandbox: 'dev', session: 's', role: 'viewer' }])
+  })
+
+  test('says why there is none, in one printable line, and lets it be tried again', async () => {
+    const failing = () => Promise.reject(new Error('the shop is\x1b[2J closed'))
+    const error = await ticketProtocol(failing, {}, undefined).catch((caught: unknown) => caught)
+    expect(error).toMatchObject({
+      code: 'link_lost',
+      message: expect.stringContaining('Cannot get a ticket: the shop'),
+    })
+    expect(String(error)).not.toContain('\x1b')
+    expect(SandwireError.from(error).row.retryable).toBe(true)
+  })
+
+  test.each(['', 'a b', '{"ticket":"x"}', 'a,b'])('refuses %j by name', async (ticket) => {
+    const error = await ticketProtocol(() => Promise.resolve(ticket), {}, undefined).catch(
+      (caught: unknown) => caught,
+    )
+    expect(error).toMatchObject({
+      code: 'bad_request',
+      message: 'Cannot use the ticket: getTicket gave something else',
+    })
+  })
+})

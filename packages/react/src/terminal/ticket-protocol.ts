@@ -1,0 +1,43 @@
+import type { AttachRequest } from '@sandwire/client'
+import { type Role, SandwireError } from '@sandwire/protocol'
+import { printable } from './printable.ts'
+
+/** What a ticket is asked for. */
+export interface TicketWish {
+  readonly sandbox?: string
+  readonly session?: string
+  readonly role?: Role
+}
+
+export type GetTicket = (wish: TicketWish) => Promise<string>
+
+/** What may stand in the name of a subprotocol; anything else would be refused by the browser, without words. */
+const TICKET = /^[A-Za-z0-9._-]+$/
+
+/** Whoever gives tickets is the page's own, so what it says is said on; it may do better in a moment. */
+async function askFor(getTicket: GetTicket, wish: TicketWish): Promise<unknown> {
+  try {
+    return await getTicket(wish)
+  } catch (error) {
+    if (error instanceof SandwireError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new SandwireError('link_lost', `Cannot get a ticket: ${printable(why)}`, { cause: error })
+  }
+}
+
+/** The ticket as a subprotocol: the one place where a page can put a credential for a socket. */
+export async function ticketProtocol(
+  getTicket: GetTicket,
+  { sandbox, session: asked, role }: AttachRequest,
+  known: string | undefined,
+): Promise<string> {
+  const session = known ?? asked
+  const ticket = await askFor(getTicket, {
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(session === undefined ? {} : { session }),
+    ...(role === undefined ? {} : { role }),
+  })
+  if (typeof ticket !== 'string' || !TICKET.test(ticket))
+    throw new SandwireError('bad_request', 'Cannot use the ticket: getTicket gave something else')
+  return `sandwire.ticket.${ticket}`
+}

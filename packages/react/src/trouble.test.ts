@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'bun:test'
+import { type ClientStatus, SandwireError } from '@sandwire/protocol'
+import { troubleOf } from './trouble.ts'
+
+/** What is said after each of these, in order. */
+function tell(all: readonly ClientStatus[]): readonly (string | undefined)[] {
+  let last: string | undefined
+  return all.map((status) => (last = troubleOf(status, last)))
+}
+
+describe('troubleOf', () => {
+  test('says what went wrong until it is connected, or for good', () => {
+    const why = 'The server cannot be reached: no answer'
+    expect(
+      tell([
+        { is: 'connecting', attempt: 1 },
+        { is: 'reconnecting', attempt: 1, atMs: 0, why },
+        { is: 'connecting', attempt: 2 },
+        { is: 'failed', error: new SandwireError('link_lost', why) },
+      ]),
+    ).toEqual(['Connecting …', `${why}. Trying again …`, `${why}. Trying again …`, `Not connected. ${why}.`])
+  })
+
+  test('says nothing while there is something to see', () => {
+    const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
+    expect(
+      tell([
+        { is: 'connecting', attempt: 1 },
+        { is: 'attached', session: 's', role: 'driver' },
+        { is: 'exited', exit },
+        { is: 'detached' },
+      ]).slice(1),
+    ).toEqual([undefined, undefined, undefined])
+  })
+})
