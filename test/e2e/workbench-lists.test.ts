@@ -52,6 +52,49 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.first.read('pwd; id -u >/dev/null && echo sh"ell"')).toContain('shell')
     }, 60_000)
 
+    test('show what is in a new folder before it is deleted, and ask who commits where git does not know', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.run(
+        'git init -q .; mkdir -p newdir/deep; echo one > newdir/deep/in.txt; echo root > root.txt; git add root.txt; echo do"ne"',
+      )
+      await desk.first.waitFor('done')
+      await desk.button('Git').click()
+      const panel = page.getByRole('complementary', { name: 'Git' })
+      await panel.getByRole('button', { name: 'newdir new folder' }).click()
+      await panel.getByRole('list', { name: 'In newdir' }).getByRole('button', { name: 'deep' }).click()
+      await panel.getByRole('button', { name: 'in.txt' }).click()
+      await page.getByRole('tab', { name: 'in.txt' }).waitFor()
+      expect(await panel.getByText('root.txt').count()).toBe(1)
+      await desk.button('Discard newdir/').click()
+      await page
+        .getByRole('dialog', { name: 'Delete this new folder?' })
+        .getByText('with everything in it')
+        .waitFor()
+      await page.getByRole('button', { name: 'Delete', exact: true }).click()
+      await panel.getByRole('button', { name: 'newdir new folder' }).waitFor({ state: 'detached' })
+
+      await panel.getByLabel('Commit message').fill('a first commit')
+      await desk.button('Commit what is staged').click()
+      await panel.getByLabel('Your name').fill('Ann Author')
+      await panel.getByLabel('Your e-mail address').fill('ann@example.test')
+      await desk.button('Commit what is staged').click()
+      await panel.getByText('Nothing has changed since the last commit').waitFor()
+      expect(await page.locator('.notice').count()).toBe(0)
+      await page.getByRole('tab').first().click()
+      expect(await desk.first.read('git log --format="%an %ae %s"')).toBe(
+        'Ann Author ann@example.test a first commit',
+      )
+      // Whoever told once is not asked again, and still sees whom it is by.
+      await desk.first.read('echo more >> root.txt; git add root.txt')
+      await page.reload()
+      await desk.button('Git').click()
+      await panel.getByLabel('Commit message').fill('a second commit')
+      await desk.button('Commit what is staged').click()
+      await panel.getByText('Nothing has changed since the last commit').waitFor()
+      expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
+    }, 60_000)
+
     // Last: all pages of this file have one sign-in.
     test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
       await using desk = await scene.openDesk()

@@ -1,4 +1,4 @@
-import { request, requestJson } from './request.ts'
+import { ApiError, request, requestJson } from './request.ts'
 import { workspaceUrl } from './workspace.ts'
 
 /** Modified, type changed, added, deleted, renamed, copied. */
@@ -110,6 +110,22 @@ export function discard(sandbox: string, paths: readonly string[], untracked: bo
   return change(sandbox, 'discard', { paths, ...(untracked ? { untracked } : {}) })
 }
 
-export function commit(sandbox: string, message: string): Promise<void> {
-  return change(sandbox, 'commit', { message })
+/** Whom a commit is by. */
+export interface Author {
+  readonly name: string
+  readonly email: string
+}
+
+/** Commits what is staged, by whom git knows unless an author is named. */
+export function commit(sandbox: string, message: string, author?: Author): Promise<void> {
+  return change(sandbox, 'commit', { message, ...(author === undefined ? {} : { author }) })
+}
+
+/** Whether a commit was refused because git does not know whom it is by. Git's failures share one code, so its words tell. */
+export function lacksAuthor(caught: unknown): boolean {
+  return (
+    caught instanceof ApiError &&
+    caught.code === 'git_failed' &&
+    caught.message.includes('does not know who you are')
+  )
 }

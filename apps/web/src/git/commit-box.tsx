@@ -1,22 +1,52 @@
+import { useStore } from '@sandwire/react'
 import { type FormEvent, type ReactElement, useState } from 'react'
+import { type Author, commit, lacksAuthor } from '../api/git.ts'
+import { useParts } from '../state/context.ts'
+import { messageOf, sayFailure } from '../state/workbench.ts'
+import { isAuthor, keepAuthor, readAuthor } from './author.ts'
 
-/** A message, and the button that makes a commit of what is staged. */
+const NOBODY: Author = { name: '', email: '' }
+
+/** A message, and the button that makes a commit of what is staged. Who commits is asked where git does not know. */
 export function CommitBox({
+  sandbox,
   canCommit,
-  onCommit,
+  onDone,
 }: {
+  readonly sandbox: string
   readonly canCommit: boolean
-  /** Answers whether it was made. */
-  readonly onCommit: (message: string) => Promise<boolean>
+  readonly onDone: () => Promise<void>
 }): ReactElement {
+  const { workbench } = useParts()
+  const person = useStore(workbench.person)
+  const account = person.is === 'ready' ? (person.value?.account ?? '') : ''
   const [message, setMessage] = useState('')
+  const [author, setAuthor] = useState<Author>()
   const [isBusy, setBusy] = useState(false)
+
+  /** Commits as this author or, without one, as whom git knows. */
+  const make = async (as: Author | undefined): Promise<void> => {
+    try {
+      await commit(sandbox, message, as)
+      if (as !== undefined) keepAuthor(localStorage, account, as)
+      setMessage('')
+    } catch (caught) {
+      if (as !== undefined || !lacksAuthor(caught)) {
+        workbench.tell('error', sayFailure('Cannot commit', messageOf(caught)))
+        return
+      }
+      const kept = readAuthor(localStorage, account)
+      setAuthor(kept ?? NOBODY)
+      if (kept !== undefined) await make(kept)
+    }
+  }
   const submit = async (): Promise<void> => {
     setBusy(true)
-    if (await onCommit(message)) setMessage('')
+    await make(author)
+    await onDone()
     setBusy(false)
   }
-  const isReady = canCommit && message.trim() !== '' && !isBusy
+  const isReady = canCommit && message.trim() !== '' && !isBusy && (author === undefined || isAuthor(author))
   return (
     <form
       className="commit-box"
@@ -35,9 +65,39 @@ export function CommitBox({
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && isReady) void submit()
         }}
       />
+      {author !== undefined && <AuthorFields author={author} onChange={setAuthor} />}
       <button type="submit" className="primary" disabled={!isReady}>
         {isBusy ? 'Committing…' : 'Commit what is staged'}
       </button>
     </form>
+  )
+}
+
+function AuthorFields({
+  author,
+  onChange,
+}: {
+  readonly author: Author
+  readonly onChange: (author: Author) => void
+}): ReactElement {
+  return (
+    <fieldset className="author">
+      <legend>Git does not know who you are. Commit as</legend>
+      <input
+        aria-label="Your name"
+        placeholder="Name"
+        autoComplete="name"
+        value={author.name}
+        onChange={(event) => onChange({ ...author, name: event.target.value })}
+      />
+      <input
+        aria-label="Your e-mail address"
+        placeholder="E-mail"
+        type="email"
+        autoComplete="email"
+        value={author.email}
+        onChange={(event) => onChange({ ...author, email: event.target.value })}
+      />
+    </fieldset>
   )
 }

@@ -1,9 +1,11 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useState } from 'react'
 import type { GitFile } from '../api/git.ts'
 import { shownName } from '../files/shown-name.ts'
+import { Icon } from '../shell/icon.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
-import { baseName } from '../shell/view-title.ts'
+import { readChangedPath } from './changed-path.ts'
 import { type GitGroups, markOf } from './git-state.ts'
+import { NewFolderFiles } from './new-folder.tsx'
 
 /** What can be done with files of a group. */
 export interface RowActions {
@@ -13,20 +15,20 @@ export interface RowActions {
   readonly discard?: (files: readonly GitFile[]) => void
 }
 
+interface GroupProps {
+  readonly sandbox: string
+  readonly group: keyof GitGroups
+  readonly actions: RowActions
+}
+
 /** The files of one group. */
 export function FileRows({
   title,
-  group,
   files,
-  actions,
-}: {
-  readonly title: string
-  readonly group: keyof GitGroups
-  readonly files: readonly GitFile[]
-  readonly actions: RowActions
-}): ReactElement | null {
+  ...group
+}: GroupProps & { readonly title: string; readonly files: readonly GitFile[] }): ReactElement | null {
   if (files.length === 0) return null
-  const { open, stage, unstage, discard } = actions
+  const { stage, unstage, discard } = group.actions
   const paths = files.map(({ path }) => path)
   return (
     <section aria-label={title}>
@@ -45,43 +47,58 @@ export function FileRows({
         )}
       </header>
       <ul className="rows">
-        {files.map((file) => {
-          const { letter, word } = markOf(file, group)
-          const { path } = file
-          return (
-            <li key={path} className="row git-row">
-              <button type="button" className="row-main" title={shownName(path)} onClick={() => open(file)}>
-                <span className="row-name">{shownName(baseName(path.replace(/\/$/, '')))}</span>
-                <span className="row-note git-folder">{shownName(path)}</span>
-                <span
-                  className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
-                  title={word}
-                  aria-label={word}
-                >
-                  {letter}
-                </span>
-              </button>
-              {discard !== undefined && (
-                <IconButton
-                  icon="undo"
-                  label={`Discard ${shownName(path)}`}
-                  onClick={() => discard([file])}
-                />
-              )}
-              {stage !== undefined && (
-                <IconButton icon="plus" label={`Stage ${shownName(path)}`} onClick={() => stage([path])} />
-              )}
-              {unstage !== undefined && (
-                <IconButton
-                  icon="minus"
-                  label={`Unstage ${shownName(path)}`}
-                  onClick={() => unstage([path])}
-                />
-              )}
-            </li>
-          )
-        })}
+        {files.map((file) => (
+          <FileRow key={file.path} file={file} {...group} />
+        ))}
       </ul>
     </section>
+  )
+}
+
+function FileRow({ file, sandbox, group, actions }: GroupProps & { readonly file: GitFile }): ReactElement {
+  const [isShown, setShown] = useState(false)
+  const { letter, word } = markOf(file, group)
+  const { path } = file
+  const { name, folder, isFolder } = readChangedPath(path)
+  const { open, stage, unstage, discard } = actions
+  return (
+    <li>
+      <div className="row git-row">
+        <button
+          type="button"
+          className="row-main"
+          title={shownName(path)}
+          aria-expanded={isFolder ? isShown : undefined}
+          onClick={() => (isFolder ? setShown(!isShown) : open(file))}
+        >
+          {isFolder && <Icon name="folder" />}
+          <span className="row-name">{shownName(name)}</span>
+          <span className="row-note git-folder">{folder === undefined ? '' : shownName(folder)}</span>
+          <span
+            className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
+            title={word}
+            aria-label={isFolder ? `${word} folder` : word}
+          >
+            {letter}
+          </span>
+        </button>
+        {discard !== undefined && (
+          <IconButton icon="undo" label={`Discard ${shownName(path)}`} onClick={() => discard([file])} />
+        )}
+        {stage !== undefined && (
+          <IconButton icon="plus" label={`Stage ${shownName(path)}`} onClick={() => stage([path])} />
+        )}
+        {unstage !== undefined && (
+          <IconButton icon="minus" label={`Unstage ${shownName(path)}`} onClick={() => unstage([path])} />
+        )}
+      </div>
+      {isShown && (
+        <NewFolderFiles
+          sandbox={sandbox}
+          path={path.replace(/\/$/, '')}
+          onOpen={(inside) => open({ kind: 'untracked', path: inside })}
+        />
+      )}
+    </li>
   )
 }

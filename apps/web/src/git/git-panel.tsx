@@ -1,13 +1,13 @@
 import { printable, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useMemo, useState } from 'react'
-import { commit, discard, type GitFile, type GitStatus, readStatus, stage, unstage } from '../api/git.ts'
+import { type GitFile, type GitStatus, readStatus, stage, unstage } from '../api/git.ts'
 import { reveal, type View } from '../layout/layout.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
-import { Confirm } from '../shell/dialog.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
 import { useParts } from '../state/context.ts'
 import { BranchList } from './branch-list.tsx'
 import { CommitBox } from './commit-box.tsx'
+import { DiscardDialog, discardFiles } from './discard-dialog.tsx'
 import { FileRows } from './file-rows.tsx'
 import { GitWatch, groupFiles } from './git-state.ts'
 import { LogRows } from './log-rows.tsx'
@@ -85,10 +85,9 @@ function Changes({
   const [isLogOpen, setLogOpen] = useState(false)
   const [areBranchesOpen, setBranchesOpen] = useState(false)
   const { conflicts, staged, unstaged } = groupFiles(status.files)
-  const act = async (what: string, run: () => Promise<void>): Promise<boolean> => {
-    const isDone = (await workbench.attempt(what, async () => (await run(), true))) === true
+  const act = async (what: string, run: () => Promise<void>): Promise<void> => {
+    await workbench.attempt(what, run)
     await refresh()
-    return isDone
   }
   const open = (view: View) => workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
   const openDiff =
@@ -109,22 +108,21 @@ function Changes({
         {headText(status)}
       </button>
       {areBranchesOpen && <BranchList sandbox={sandbox} />}
-      <CommitBox
-        canCommit={staged.length > 0 && conflicts.length === 0}
-        onCommit={(message) => act('Cannot commit', () => commit(sandbox, message))}
-      />
+      <CommitBox sandbox={sandbox} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
       {status.files.length === 0 && <p className="empty">Nothing has changed since the last commit.</p>}
       {!status.untracked && (
         <p className="tree-note dim">New files were not looked for: it would take too long.</p>
       )}
       {status.truncated && <p className="tree-note dim">There are more changes than are shown.</p>}
       <FileRows
+        sandbox={sandbox}
         title="In conflict"
         group="conflicts"
         files={conflicts}
         actions={{ open: ({ path }) => open({ kind: 'file', sandbox, path }), stage: stagePaths }}
       />
       <FileRows
+        sandbox={sandbox}
         title="Staged"
         group="staged"
         files={staged}
@@ -134,6 +132,7 @@ function Changes({
         }}
       />
       <FileRows
+        sandbox={sandbox}
         title="Changes"
         group="unstaged"
         files={unstaged}
@@ -149,7 +148,7 @@ function Changes({
       </button>
       {isLogOpen && <LogRows sandbox={sandbox} head={status.head.oid ?? ''} />}
       {doomed !== undefined && (
-        <Discard
+        <DiscardDialog
           files={doomed}
           onAnswer={(isYes) => {
             setDoomed(undefined)
@@ -158,40 +157,5 @@ function Changes({
         />
       )}
     </>
-  )
-}
-
-/** Files that git knows go back to what is staged; others are deleted, which git is told on its own. */
-async function discardFiles(sandbox: string, files: readonly GitFile[]): Promise<void> {
-  const pathsOf = (isNew: boolean) =>
-    files.filter(({ kind }) => (kind === 'untracked') === isNew).map(({ path }) => path)
-  const [known, fresh] = [pathsOf(false), pathsOf(true)]
-  if (known.length > 0) await discard(sandbox, known, false)
-  if (fresh.length > 0) await discard(sandbox, fresh, true)
-}
-
-function Discard({
-  files,
-  onAnswer,
-}: {
-  readonly files: readonly GitFile[]
-  readonly onAnswer: (isYes: boolean) => void
-}): ReactElement {
-  const fresh = files.filter(({ kind }) => kind === 'untracked').length
-  const count = files.length === 1 ? 'this file' : `${files.length} files`
-  return (
-    <Confirm title={`Discard changes in ${count}?`} yes="Discard" isDangerous onAnswer={onAnswer}>
-      <p>
-        What was changed since it was staged is gone for good.
-        {fresh > 0 &&
-          ` ${fresh === 1 ? 'One of them is new and is' : `${fresh} of them are new and are`} deleted.`}
-      </p>
-      <pre className="preview">
-        {files
-          .slice(0, 20)
-          .map(({ path }) => printable(path))
-          .join('\n')}
-      </pre>
-    </Confirm>
   )
 }

@@ -1,0 +1,42 @@
+import { printable } from '@sandwire/react'
+import type { ReactElement } from 'react'
+import { discard, type GitFile } from '../api/git.ts'
+import { Confirm } from '../shell/dialog.tsx'
+import { discardText } from './discard-text.ts'
+
+const MAX_SHOWN = 20
+
+/** Files that git knows go back to what is staged; others are deleted, which git is told on its own. */
+export async function discardFiles(sandbox: string, files: readonly GitFile[]): Promise<void> {
+  const pathsOf = (isNew: boolean) =>
+    files.filter(({ kind }) => (kind === 'untracked') === isNew).map(({ path }) => path)
+  const [known, fresh] = [pathsOf(false), pathsOf(true)]
+  if (known.length > 0) await discard(sandbox, known, false)
+  if (fresh.length > 0) await discard(sandbox, fresh, true)
+}
+
+/** Asks before changes are lost. */
+export function DiscardDialog({
+  files,
+  onAnswer,
+}: {
+  readonly files: readonly GitFile[]
+  readonly onAnswer: (isYes: boolean) => void
+}): ReactElement {
+  const { title, losses, yes } = discardText(files)
+  const more = files.length - MAX_SHOWN
+  return (
+    <Confirm title={title} yes={yes} isDangerous onAnswer={onAnswer}>
+      {losses.map((loss) => (
+        <p key={loss}>{loss}</p>
+      ))}
+      <pre className="preview">
+        {files
+          .slice(0, MAX_SHOWN)
+          .map(({ path }) => printable(path))
+          .concat(more > 0 ? [`and ${more} more`] : [])
+          .join('\n')}
+      </pre>
+    </Confirm>
+  )
+}
