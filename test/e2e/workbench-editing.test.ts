@@ -105,5 +105,53 @@ describe.skipIf(obstacle !== undefined)(
       await tab(desk, /four/).waitFor({ state: 'detached' })
       expect(await desk.first.read('cat four.txt')).toMatch(/^(?=.*D)(?=.*E)/)
     }, 60_000)
+
+    /** Drops a file as from a desktop; answers whether the page keeps the browser from opening it. */
+    function dropFile(place: Locator, name: string): Promise<boolean> {
+      return place.evaluate((element, fileName) => {
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(new File(['dropped'], fileName))
+        const options = { bubbles: true, cancelable: true, dataTransfer }
+        const isTaken = !element.dispatchEvent(new DragEvent('dragover', options))
+        return !element.dispatchEvent(new DragEvent('drop', options)) && isTaken
+      }, name)
+    }
+
+    test('are uploaded by a button, from a folder menu and by a drop anywhere', async () => {
+      await using desk = await openDesk({})
+      const { page } = desk
+      await desk.first.read('rm -rf *; mkdir folder')
+      await page.getByRole('treeitem', { name: 'folder' }).waitFor()
+      const upload = async (choose: () => Promise<void>, names: readonly string[]): Promise<void> => {
+        const [chooser] = await Promise.all([page.waitForEvent('filechooser'), choose()])
+        await chooser.setFiles(
+          names.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })),
+        )
+        await desk.button('Upload').last().click()
+        await page.getByText(/^Uploaded/).waitFor()
+        expect(await page.getByText(/^Uploading/).count()).toBe(0)
+        await desk.button('Dismiss').click()
+      }
+      await upload(() => desk.button('Upload files').click(), ['a.txt', 'b.txt'])
+      await page.getByRole('treeitem', { name: 'folder' }).click({ button: 'right' })
+      await upload(() => page.getByRole('menuitem', { name: 'Upload files…' }).click(), ['c.txt'])
+
+      for (const [place, name] of [
+        [page.locator('.drop-place'), 'd.txt'],
+        [desk.first.element, 'e.txt'],
+        [page.getByRole('navigation'), 'f.txt'],
+      ] as const) {
+        expect(await dropFile(place, name)).toBe(true)
+        await page
+          .getByRole('dialog', { name: `Upload ${name}?` })
+          .getByText('Into the workspace of dev.')
+          .waitFor()
+        await desk.button('Upload').last().click()
+        await page.getByRole('treeitem', { name }).waitFor()
+      }
+      expect(await desk.first.read('ls -m . folder')).toContain('a.txt, b.txt, d.txt, e.txt, f.txt, folder')
+      expect(await desk.first.read('cat folder/c.txt d.txt')).toBe('c.txtdropped')
+      expect(desk.errors).toEqual([])
+    }, 60_000)
   },
 )

@@ -12,6 +12,7 @@ import { onSignInElsewhere } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { FileShelf } from './files/file-shelf.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
+import { StrayDrops } from './files/stray-drops.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
 import { makeRoom } from './shell/narrow.ts'
@@ -28,7 +29,9 @@ const terminals = new TerminalShelf(workbench, {
 })
 const dirty = new DirtyViews()
 const files = new FileShelf(workbench, dirty)
-const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty }
+const drops = new StrayDrops(workbench)
+drops.listen(window)
+const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops }
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
   // A page that may be shown again keeps its place.

@@ -2,7 +2,7 @@ import { type ReactElement, useState } from 'react'
 import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
-import { baseName } from '../shell/view-title.ts'
+import { baseName, useSandboxName } from '../shell/view-title.ts'
 import { useParts } from '../state/context.ts'
 import type { FileTree } from './file-tree.ts'
 import { NameDialog } from './name-dialog.tsx'
@@ -128,15 +128,17 @@ function Upload({
   readonly refresh: (...folders: readonly string[]) => Promise<void>
 }): ReactElement {
   const { workbench } = useParts()
+  const name = useSandboxName(sandbox)
   const [replaces, setReplaces] = useState(false)
   const { files, folder } = question
   const upload = async (): Promise<void> => {
     onDone()
     const count = files.length === 1 ? '1 file' : `${files.length} files`
-    workbench.tell('info', `Uploading ${count}…`)
+    const notice = workbench.tell('info', `Uploading ${count}…`)
     const done = await workbench.attempt('Cannot upload', () =>
       uploadAll(sandbox, folder, files, { replaces, onProgress: () => undefined }),
     )
+    workbench.dismiss(notice)
     await refresh(folder)
     if (done === undefined) return
     const skipped = done.skipped.length
@@ -156,7 +158,7 @@ function Upload({
         else onDone()
       }}
     >
-      <p>Into {folder === ROOT ? 'the workspace' : shownName(folder)}.</p>
+      <p>Into {folder === ROOT ? `the workspace of ${name}` : shownName(folder)}.</p>
       <label className="check">
         <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
         Replace files that are there already

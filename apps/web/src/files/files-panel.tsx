@@ -1,10 +1,14 @@
-import { type ReactElement, useState } from 'react'
+import { useStore } from '@sandwire/react'
+import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
 import { useSandboxName } from '../shell/view-title.ts'
+import { useParts } from '../state/context.ts'
+import { DropPlace, PATH_TYPE } from './drop-place.tsx'
 import { FileActions, type FileQuestion } from './file-actions.tsx'
 import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
+import { readDropped } from './upload.ts'
 import { useTree } from './use-tree.ts'
 
 /** The files of the chosen sandbox. */
@@ -13,13 +17,33 @@ export function FilesPanel(): ReactElement {
 }
 
 function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
+  const { workbench, drops } = useParts()
   const tree = useTree(sandbox)
   const name = useSandboxName(sandbox)
+  const chooser = useRef<HTMLInputElement>(null)
+  const [uploadsTo, setUploadsTo] = useState(ROOT)
   const [question, setQuestion] = useState<FileQuestion>()
   const [selected, setSelected] = useState<{ path: string; isFolder: boolean }>()
   const folder = selected === undefined ? ROOT : selected.isFolder ? selected.path : parentOf(selected.path)
+  const stray = useStore(drops.files)
+  useEffect(() => {
+    if (stray.length > 0) setQuestion({ ask: 'upload', folder: ROOT, files: drops.take() })
+  }, [stray, drops])
+  const chooseFiles = (into: string): void => {
+    setUploadsTo(into)
+    chooser.current?.click()
+  }
+  const drop = async (into: string, transfer: DataTransfer): Promise<void> => {
+    const path = transfer.getData(PATH_TYPE)
+    if (path !== '') {
+      if (parentOf(path) !== into && path !== into) setQuestion({ ask: 'moveInto', path, folder: into })
+      return
+    }
+    const files = await workbench.attempt('Cannot read what was dropped', () => readDropped(transfer))
+    if (files !== undefined && files.length > 0) setQuestion({ ask: 'upload', folder: into, files })
+  }
   return (
-    <>
+    <DropPlace onDrop={(transfer) => void drop(ROOT, transfer)}>
       <header className="panel-head">
         <h2>{name}</h2>
         <IconButton icon="plus" label="New file" onClick={() => setQuestion({ ask: 'newFile', folder })} />
@@ -28,18 +52,34 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
           label="New folder"
           onClick={() => setQuestion({ ask: 'newFolder', folder })}
         />
+        <IconButton icon="upload" label="Upload files" onClick={() => chooseFiles(folder)} />
         <IconButton
           icon="refresh"
           label="Look again"
           onClick={() => void tree.follow({ kind: 'overflow' })}
         />
       </header>
+      <input
+        ref={chooser}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to upload"
+        onChange={(event) => {
+          const files = [...(event.target.files ?? [])].map((file) => ({ path: file.name, file }))
+          // The same files may be chosen again.
+          event.target.value = ''
+          if (files.length > 0) setQuestion({ ask: 'upload', folder: uploadsTo, files })
+        }}
+      />
       <Tree
         sandbox={sandbox}
         tree={tree}
         selected={selected?.path}
         onSelect={(path, isFolder) => setSelected({ path, isFolder })}
         onAsk={setQuestion}
+        onUpload={chooseFiles}
+        onDrop={(into, transfer) => void drop(into, transfer)}
       />
       {question !== undefined && (
         <FileActions
@@ -49,6 +89,6 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
           onDone={() => setQuestion(undefined)}
         />
       )}
-    </>
+    </DropPlace>
   )
 }

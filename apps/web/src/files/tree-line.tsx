@@ -1,5 +1,6 @@
 import type { CSSProperties, KeyboardEvent, ReactElement } from 'react'
 import { Icon } from '../shell/icon.tsx'
+import { PATH_TYPE } from './drop-place.tsx'
 import type { TreeLine } from './file-tree.ts'
 import { shownName } from './shown-name.ts'
 
@@ -46,7 +47,7 @@ export function TreeRow({
           event.preventDefault()
           onMenu(event.clientX, event.clientY)
         }}
-        onDragStart={(event) => event.dataTransfer.setData('application/x-sandwire-path', path)}
+        onDragStart={(event) => event.dataTransfer.setData(PATH_TYPE, path)}
         onDragOver={(event) => {
           event.preventDefault()
         }}

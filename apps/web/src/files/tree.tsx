@@ -7,7 +7,7 @@ import { Menu, type MenuItem } from './file-menu.tsx'
 import { type FileTree, linesOf, type TreeLine } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
 import { TreeRow } from './tree-line.tsx'
-import { downloadUrl, readDropped } from './upload.ts'
+import { downloadUrl } from './upload.ts'
 
 /** Lines that are drawn at most; what is below them is there after folders are closed. */
 const MAX_LINES = 5_000
@@ -32,35 +32,28 @@ export function Tree({
   selected,
   onSelect,
   onAsk,
+  onUpload,
+  onDrop,
 }: {
   readonly sandbox: string
   readonly tree: FileTree
   readonly selected: string | undefined
   readonly onSelect: (path: string, isFolder: boolean) => void
   readonly onAsk: (question: FileQuestion) => void
+  /** Lets the person choose files for a folder. */
+  readonly onUpload: (folder: string) => void
+  readonly onDrop: (folder: string, transfer: DataTransfer) => void
 }): ReactElement {
   const { workbench } = useParts()
   const element = useRef<HTMLDivElement>(null)
   const state = useStore(tree.state)
   const [menu, setMenu] = useState<OpenMenu>()
-  const [isDropping, setDropping] = useState(false)
   const lines = linesOf(state).slice(0, MAX_LINES)
   const root = state.folders[ROOT]
 
   const open = ({ path, isFolder }: TreeLine): void => {
     if (isFolder) void tree.toggle(path)
     else workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
-  }
-  const drop = (folder: string, transfer: DataTransfer): void => {
-    setDropping(false)
-    const moved = transfer.getData('application/x-sandwire-path')
-    if (moved !== '') {
-      if (parentOf(moved) !== folder && moved !== folder) onAsk({ ask: 'moveInto', path: moved, folder })
-      return
-    }
-    void readDropped(transfer).then((files) => {
-      if (files.length > 0) onAsk({ ask: 'upload', folder, files })
-    })
   }
   const itemsFor = (line: TreeLine): readonly MenuItem[] => {
     const { path, isFolder } = line
@@ -69,6 +62,7 @@ export function Tree({
       { label: 'Open', run: () => open(line) },
       { label: 'New file…', run: () => onAsk({ ask: 'newFile', folder }) },
       { label: 'New folder…', run: () => onAsk({ ask: 'newFolder', folder }) },
+      { label: 'Upload files…', run: () => onUpload(folder) },
       { label: 'Rename or move…', run: () => onAsk({ ask: 'rename', path }) },
       {
         label: isFolder ? 'Download as tar' : 'Download',
@@ -106,23 +100,9 @@ export function Tree({
   if (root === undefined || root.is === 'loading') return <p className="empty">Loading the files…</p>
   if (root.is === 'failed') return <p className="empty">{root.message}</p>
   return (
-    <div
-      ref={element}
-      role="tree"
-      aria-label="Files"
-      className={`tree ${isDropping ? 'dropping' : ''}`}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setDropping(true)
-      }}
-      onDragLeave={() => setDropping(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        drop(ROOT, event.dataTransfer)
-      }}
-    >
+    <div ref={element} role="tree" aria-label="Files" className="tree">
       {lines.length === 0 && (
-        <p className="empty">No files yet. Drop some here, or make one in a terminal.</p>
+        <p className="empty">No files yet. Drop or upload some here, or make one in a terminal.</p>
       )}
       {lines.map((line, at) => (
         <TreeRow
@@ -133,7 +113,7 @@ export function Tree({
           onSelect={() => onSelect(line.path, line.isFolder)}
           onKey={(event) => onKey(event, line, at)}
           onMenu={(x, y) => setMenu({ x, y, line })}
-          onDropOn={(transfer) => drop(line.isFolder ? line.path : parentOf(line.path), transfer)}
+          onDropOn={(transfer) => onDrop(line.isFolder ? line.path : parentOf(line.path), transfer)}
         />
       ))}
       {(root.truncated || lines.length === MAX_LINES) && (

@@ -27,13 +27,20 @@ async function filesOf(entry: FileSystemEntry, folder: string): Promise<readonly
   return found
 }
 
+function alone(file: File | null): readonly Dropped[] {
+  return file === null ? [] : [{ path: file.name, file }]
+}
+
 /** Everything that was dropped, folders with what is in them. It must be called while the drop is told. */
 export async function readDropped(transfer: DataTransfer): Promise<readonly Dropped[]> {
-  const entries = [...transfer.items].flatMap((item) => {
+  const items = [...transfer.items].filter(({ kind }) => kind === 'file')
+  // Not every source of a drop has a file system behind it, and not every browser tells of items.
+  if (items.length === 0) return [...transfer.files].flatMap(alone)
+  const found = items.map(async (item) => {
     const entry = item.webkitGetAsEntry()
-    return entry === null ? [] : [entry]
+    return entry === null ? alone(item.getAsFile()) : filesOf(entry, '')
   })
-  return (await Promise.all(entries.map((entry) => filesOf(entry, '')))).flat()
+  return (await Promise.all(found)).flat()
 }
 
 /** Uploads files one after the other. Nothing that is there already is written over unless `replaces` says so. */

@@ -55,6 +55,7 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
           return (
             <section
               className={`view ${isFocused ? 'focused' : ''}`}
+              data-sandbox={view.sandbox}
               aria-label={`${view.kind} ${leavesOf(tab.panes).indexOf(id) + 1}`}
               onFocusCapture={() => {
                 if (!isFocused) workbench.changeLayout((layout) => focusView(layout, id))

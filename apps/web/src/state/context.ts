@@ -1,5 +1,6 @@
 import { createContext, useContext } from 'react'
 import type { FileShelf } from '../files/file-shelf.ts'
+import type { StrayDrops } from '../files/stray-drops.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
 import type { TerminalShelf } from '../terminals/terminal-shelf.ts'
 import type { DirtyViews } from './dirty-views.ts'
@@ -11,6 +12,7 @@ export interface Parts {
   readonly watch: WorkspaceWatch
   readonly files: FileShelf
   readonly dirty: DirtyViews
+  readonly drops: StrayDrops
 }
 
 export const PartsContext = createContext<Parts | undefined>(undefined)

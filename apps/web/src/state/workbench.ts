@@ -132,11 +132,13 @@ export class Workbench {
     this.#current.set(sandbox)
   }
 
-  tell(kind: Notice['kind'], text: string): void {
+  /** Answers what the notice is dismissed by, before its time. */
+  tell(kind: Notice['kind'], text: string): string {
     // A server's words may hold the names of files.
     const notice = { id: this.mint(), kind, text: printable(text, MAX_NOTICE_CHARS) }
     this.#notices.set([...this.#notices.get(), notice].slice(-MAX_NOTICES))
     setTimeout(() => this.dismiss(notice.id), NOTICE_MS)
+    return notice.id
   }
 
   dismiss(id: string): void {
