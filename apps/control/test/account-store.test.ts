@@ -32,6 +32,8 @@ function session(id: string): SessionFacts {
     mode: 'pipe',
     cmd: 'cat',
     attachments: 0,
+    people: [],
+    createdMs: null,
     lastInputMs: null,
     lastOutputMs: null,
     keepSeconds: 60,

@@ -31,6 +31,18 @@ test('(threat T4) a sandbox speaks for its own sessions only', () => {
   expect(decode({ ...session, id: `${'1'.repeat(32)}.${'1'.repeat(26)}` })).toEqual([])
 })
 
+test('(threat T4) names of people are few, short and printable, and the beginning is not in the future', () => {
+  const people = ['a\u{1b}[31mb', 'x'.repeat(1_000), ...Array.from({ length: 100 }, () => 'more')]
+  const [told] = decode({ ...session, people, createdMs: NOW_MS + 5 }) ?? []
+  expect(told?.people.slice(0, 2)).toEqual(['a [31mb', 'x'.repeat(64)])
+  expect(told?.people).toHaveLength(32)
+  expect(told?.createdMs).toBe(NOW_MS)
+})
+
+test('a sandboxd that tells no names and no beginning is understood', () => {
+  expect(decode(session)?.[0]).toMatchObject({ people: [], createdMs: null })
+})
+
 test('(threat T4) nothing happened in a sandbox after now, or before time', () => {
   for (const lastInputMs of [9e15, NOW_MS + 1, Number.MAX_SAFE_INTEGER]) {
     const [told] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []

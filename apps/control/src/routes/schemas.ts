@@ -178,9 +178,11 @@ export const sessionView = z
     mode: z.enum(['pipe', 'pty']),
     cmd: z.string(),
     attachments: z.int(),
+    people: z.array(z.string()).openapi({ description: 'Names of those who are attached.' }),
     output: z
       .object({ start: z.int(), end: z.int() })
       .openapi({ description: 'Offsets of the output that is still kept.' }),
+    createdMs: timeMs.nullable(),
     lastInputMs: timeMs.nullable(),
     lastOutputMs: timeMs.nullable(),
     keepSeconds: z.int(),

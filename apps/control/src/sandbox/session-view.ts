@@ -4,18 +4,32 @@ import { z } from 'zod'
 /** Sessions of one sandbox that are looked at; sandboxd allows fewer. */
 const MAX_SESSIONS = 1_000
 const MAX_CMD_CHARS = 256
+/** People of one session that are told, and how much of a name. */
+const MAX_PEOPLE = 32
+const MAX_NAME_CHARS = 64
 
 const ms = z.int().nullable()
+
+function printed(maxChars: number) {
+  return z.string().transform((text) => text.replace(/\p{C}+/gu, ' ').slice(0, maxChars))
+}
 
 /** A session as sandboxd tells it. It lives next to the user's code, so it is narrowed like any stranger's word. */
 const toldSession = z.object({
   id: z.string().max(128),
   state: z.enum(['pending', 'running', 'exited', 'gone']),
   mode: z.enum(['pipe', 'pty']),
-  cmd: z.string().transform((text) => text.replace(/\p{C}+/gu, ' ').slice(0, MAX_CMD_CHARS)),
+  cmd: printed(MAX_CMD_CHARS),
   attachments: z.int().min(0).max(1_000_000),
+  /** Names of those who are there; a sandboxd of before tells none. */
+  people: z
+    .array(printed(MAX_NAME_CHARS))
+    .default([])
+    .transform((names) => names.slice(0, MAX_PEOPLE)),
   /** What is still kept of its output. */
   output: z.object({ start: z.int().min(0), end: z.int().min(0) }),
+  /** Null: a sandboxd of before does not tell. */
+  createdMs: ms.default(null),
   lastInputMs: ms,
   lastOutputMs: ms,
   keepSeconds: z.int().min(0),
@@ -44,8 +58,13 @@ export function decodeOneSession(value: unknown, sandbox: string, nowMs: number)
   if (!told.success || sandboxOfSession(told.data.id) !== sandbox) return undefined
   // Nor does it know the future: a time that never comes would keep it awake for good.
   const past = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.min(ms, nowMs)))
-  const { lastInputMs, lastOutputMs } = told.data
-  return { ...told.data, lastInputMs: past(lastInputMs), lastOutputMs: past(lastOutputMs) }
+  const { createdMs, lastInputMs, lastOutputMs } = told.data
+  const times = {
+    createdMs: past(createdMs),
+    lastInputMs: past(lastInputMs),
+    lastOutputMs: past(lastOutputMs),
+  }
+  return { ...told.data, ...times }
 }
 
 /** The sessions in an answer of `/activity`, or undefined when it is not understood. */

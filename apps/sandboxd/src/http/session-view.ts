@@ -8,8 +8,11 @@ export interface SessionView {
   readonly cmd: string
   readonly pid: number | null
   readonly attachments: number
+  /** Names of those who are attached. */
+  readonly people: readonly string[]
   readonly driver: string | null
   readonly output: { readonly start: number; readonly end: number }
+  readonly createdMs: number
   readonly lastInputMs: number | null
   readonly lastOutputMs: number | null
   readonly keepSeconds: number
@@ -46,8 +49,10 @@ export function viewSession(host: SessionHost, epochMs: number): SessionView {
     cmd: command.argv[0],
     pid: state.is === 'running' ? (pid ?? null) : null,
     attachments: roster.attachedCount,
+    people: roster.people,
     driver: roster.lease.holder,
     output: { start: log.start, end: log.end },
+    createdMs: Math.round(epochMs + session.createdMs),
     lastInputMs: toWall(session.lastInputMs, epochMs),
     lastOutputMs: toWall(session.lastOutputMs, epochMs),
     keepSeconds: options.keepSeconds,

@@ -39,6 +39,11 @@ export class Roster {
     return this.#byLink.size
   }
 
+  /** Names of those who have a connection, each once. */
+  get people(): readonly string[] {
+    return [...new Set(Array.from(this.#byLink.values(), ({ name }) => name))]
+  }
+
   all(): IterableIterator<Attachment> {
     return this.#byIdentity.values()
   }

@@ -59,6 +59,10 @@ export class ServerSession {
     return this.#parts.valve.isPaused
   }
 
+  get createdMs(): number {
+    return this.#parts.life.createdMs
+  }
+
   get lastInputMs(): number | null {
     return this.#parts.life.lastInputMs
   }

@@ -24,10 +24,12 @@ export class SessionLife {
   #endingSinceMs: number | null = null
   #lastInputMs: number | null = null
   #lastOutputMs: number | null = null
+  readonly createdMs: number
 
   constructor(nowMs: number) {
     this.#state = { is: 'pending', sinceMs: nowMs }
     this.#idleSinceMs = nowMs
+    this.createdMs = nowMs
   }
 
   get state(): SessionState {
