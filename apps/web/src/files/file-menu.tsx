@@ -19,7 +19,9 @@ export function Menu({
   readonly onClose: () => void
 }): ReactElement {
   const element = useRef<HTMLDivElement>(null)
+  const before = useRef<Element>(null)
   useEffect(() => {
+    before.current = document.activeElement
     element.current?.querySelector('button')?.focus()
     const closeBeside = (event: MouseEvent): void => {
       if (!(event.target instanceof Node) || element.current?.contains(event.target) !== true) onClose()
@@ -27,6 +29,11 @@ export function Menu({
     document.addEventListener('mousedown', closeBeside)
     return () => document.removeEventListener('mousedown', closeBeside)
   }, [onClose])
+  /** Gives the keyboard back to who had it, so that the next key is not for somebody else. */
+  const leave = (): void => {
+    if (before.current instanceof HTMLElement) before.current.focus()
+    onClose()
+  }
   const step = (by: 1 | -1): void => {
     const buttons = [...(element.current?.querySelectorAll('button') ?? [])]
     const at = buttons.findIndex((button) => button === document.activeElement)
@@ -42,9 +49,13 @@ export function Menu({
         top: Math.min(y, window.innerHeight - items.length * 30 - 16),
       }}
       onKeyDown={(event) => {
-        if (event.key === 'Escape') onClose()
-        if (event.key === 'ArrowDown') step(1)
-        if (event.key === 'ArrowUp') step(-1)
+        if (event.key === 'Escape' || event.key === 'Tab') leave()
+        else if (event.key === 'ArrowDown') step(1)
+        else if (event.key === 'ArrowUp') step(-1)
+        else return
+        // The menu is drawn inside the tree and the panel, which have a meaning for these keys as well.
+        event.preventDefault()
+        event.stopPropagation()
       }}
     >
       {items.map(({ label, isDangerous = false, run }) => (
@@ -54,7 +65,7 @@ export function Menu({
           role="menuitem"
           className={isDangerous ? 'dangerous' : ''}
           onClick={() => {
-            onClose()
+            leave()
             run()
           }}
         >

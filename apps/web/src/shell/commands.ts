@@ -2,6 +2,7 @@ import { activeTab, shiftTab, stepPane, stepTab } from '../layout/layout.ts'
 import type { Parts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { closePane } from './close-views.ts'
+import { isEditingKey, isPageCovered, keyPlaceOf } from './editing-keys.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
 
 /** Something to do by name or by keys. */
@@ -140,8 +141,12 @@ export function commandsOf(parts: Parts): readonly Command[] {
   ]
 }
 
+function isMacHere(): boolean {
+  return /Mac|iP(ad|hone)/.test(navigator.platform)
+}
+
 /** Keys as this system calls them. */
-export function keysText(keys: string, isMac = /Mac|iP(ad|hone)/.test(navigator.platform)): string {
+export function keysText(keys: string, isMac = isMacHere()): string {
   const named = keys
     .replace('ArrowRight', '→')
     .replace('ArrowLeft', '←')
@@ -167,7 +172,13 @@ export function keysOf(
   ].join('+')
 }
 
-/** Listens for the keys of commands, before a terminal gets them. */
+/** Whether keys are for the text that has the keyboard; on a Mac its Ctrl is never that of a command there. */
+function isForText(event: KeyboardEvent, keys: string): boolean {
+  const place = keyPlaceOf(event.target)
+  return isEditingKey(keys, place) || (place !== 'elsewhere' && event.ctrlKey && isMacHere())
+}
+
+/** Listens for the keys of commands, before a terminal gets them; those of texts and of what lies over the page stay theirs. */
 export class Commands {
   readonly #parts: Parts
 
@@ -180,7 +191,7 @@ export class Commands {
     const onKey = (event: KeyboardEvent): void => {
       const keys = keysOf(event)
       const command = commandsOf(this.#parts).find((one) => one.keys === keys)
-      if (command === undefined) return
+      if (command === undefined || isForText(event, keys) || isPageCovered(target.document)) return
       event.preventDefault()
       event.stopPropagation()
       command.run()
