@@ -72,5 +72,57 @@ describe.skipIf(obstacle !== undefined)(
         })
       await eventually(isWhole, { what: 'all of it to be in sight', ...WAIT })
     }, 90_000)
+
+    /** Clicks with Ctrl on a text that a line of a terminal ends with. */
+    async function follow(desk: Desk, text: string): Promise<void> {
+      const lines = (await desk.first.text()).split('\n')
+      const row = lines.findLastIndex((line) => line.endsWith(text))
+      const box = await desk.first.element.locator('.xterm-screen').boundingBox()
+      const { drawn } = await desk.first.until(() => true)
+      // The last of its characters: where a link that is shifted has ended already.
+      const cells = Array.from(lines[row] ?? '', (one) => (/\p{Script=Han}/u.test(one) ? 2 : 1))
+      const column = cells.reduce((sum: number, width) => sum + width, -0.5)
+      const { x = 0, y = 0, width = 0, height = 0 } = box ?? {}
+      await desk.page.mouse.move(x + 2, y + height - 2)
+      await desk.page.mouse.move(x + (column * width) / drawn[0], y + ((row + 0.5) * height) / drawn[1])
+      await desk.first.element.locator('.xterm-cursor-pointer').waitFor()
+      await desk.page.keyboard.down('Control')
+      await desk.page.mouse.down()
+      await desk.page.mouse.up()
+      await desk.page.keyboard.up('Control')
+    }
+
+    test('lead from a path that is printed to its file, wherever the shell is', async () => {
+      await using desk = await scene.openDesk()
+      const open = () => desk.page.locator('.file-path:visible')
+      let times = 0
+      const followAfter = async (command: string): Promise<void> => {
+        await desk.page.getByRole('tab').first().click()
+        times += 1
+        await desk.first.run(`${command}; clear; echo 漢字 ${times} er/café.ts:2:3`)
+        await desk.first.waitFor(new RegExp(`^漢字 ${times} er.*\\n>`))
+        await follow(desk, 'er/café.ts:2:3')
+      }
+      await desk.first.run(
+        'root=$PWD; mkdir -p deep/er other/er; seq 100 102 | tee deep/er/café.ts > other/er/café.ts',
+      )
+      // The shell says where it is.
+      await followAfter('cd deep')
+      await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
+      await desk.page.locator('.cm-content:visible').getByText('101').waitFor()
+      await desk.page.keyboard.type('X')
+      await desk.page.locator('.cm-content:visible').getByText('10X1').waitFor()
+      await desk.page.keyboard.press('Control+Z')
+
+      // From elsewhere it is found by its name.
+      await followAfter('cd /tmp')
+      const which = desk.page.getByRole('dialog', { name: 'Which file' })
+      await which.getByText('other/er/café.ts').click()
+      await open().getByText('other/er/café.ts', { exact: true }).waitFor()
+      await followAfter('rm -r $root/other')
+      await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
+      await followAfter('rm -r $root/deep')
+      await desk.page.getByText('There is no file er/café.ts in the workspace').waitFor()
+    }, 90_000)
   },
 )

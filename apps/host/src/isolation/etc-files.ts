@@ -27,10 +27,15 @@ export PATH
 if [ -n "$BASH_VERSION" ] && [ -f /etc/bash.bashrc ]; then . /etc/bash.bashrc; fi
 `
 
-/** Read by interactive bash. */
+/** Read by interactive bash. With each prompt it says its folder (OSC 7), so that paths which programs print can be followed. */
 const BASHRC = `case $- in *i*) ;; *) return ;; esac
 shopt -s checkwinsize
 PS1='\\u@\\h:\\w\\$ '
+__tell_folder() {
+  local folder=\${PWD//%/%25}
+  printf '\\033]7;file://%s%s\\033\\\\' "$HOSTNAME" "\${folder//[[:cntrl:]]/}"
+}
+PROMPT_COMMAND=__tell_folder
 `
 
 /** Links of `/etc`, by name. */

@@ -74,7 +74,7 @@ export async function readFile(sandbox: string, path: string, signal?: AbortSign
 export async function statFile(
   sandbox: string,
   path: string,
-): Promise<{ readonly size: number; readonly etag: string }> {
+): Promise<Pick<FileEntry, 'kind' | 'size' | 'etag' | 'target'>> {
   return requestJson(workspaceUrl(sandbox, 'stat', { path }))
 }
 

@@ -115,12 +115,14 @@ export class Editor {
     })
   }
 
-  goTo(line: number): void {
+  /** Puts the cursor there, counted from 1, or as near as the text goes. */
+  goTo(line: number, column = 1): void {
     const { doc } = this.#view.state
-    const { from } = doc.line(Math.min(Math.max(1, line), doc.lines))
+    const { from, to } = doc.line(Math.min(Math.max(1, line), doc.lines))
+    const anchor = Math.min(from + Math.max(1, column) - 1, to)
     this.#view.dispatch({
-      selection: { anchor: from },
-      effects: EditorView.scrollIntoView(from, { y: 'center' }),
+      selection: { anchor },
+      effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
     })
   }
 

@@ -100,7 +100,7 @@ function FileBody({
   readonly onSave: () => void
 }): ReactElement {
   const state = useStore(file.state)
-  const { path, line } = view
+  const { path, line, column } = view
   switch (state.is) {
     case 'loading':
       return <p className="empty">Loading {shownName(path)}…</p>
@@ -129,7 +129,7 @@ function FileBody({
       return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
       return state.theirs === undefined ? (
-        <TextBody {...{ file, state, path, line, isFocused, onSave }} />
+        <TextBody {...{ file, state, path, line, column, isFocused, onSave }} />
       ) : (
         <ConflictView file={file} path={path} theirs={state.theirs} />
       )

@@ -1,11 +1,30 @@
 import { expect, test } from 'bun:test'
-import { workspacePath } from './open-from-terminal.ts'
+import { candidatesOf, endingAs, workspacePath } from './open-from-terminal.ts'
 
 test('what programs print leads into the workspace or nowhere', () => {
   expect(workspacePath('src/a.ts')).toBe('src/a.ts')
   expect(workspacePath('./src/../b.ts')).toBe('b.ts')
   expect(workspacePath('/home/user/workspace/x/y.c')).toBe('x/y.c')
   expect(workspacePath('/workspace/x/y.c')).toBe('x/y.c')
-  for (const printed of ['/etc/passwd', '../x', 'a/../../x', '.', '/home/user/workspace/'])
+  for (const printed of ['/etc/passwd', '../x', 'a/../../x', '.', '/home/user/workspace/', '/workspaces/x'])
     expect(workspacePath(printed)).toBeUndefined()
+})
+
+test('a place is looked for from where the shell is, then from the root', () => {
+  const folder = '/home/user/workspace/app/src'
+  expect(candidatesOf({ path: 'lib/a.ts', folder })).toEqual(['app/src/lib/a.ts', 'lib/a.ts'])
+  expect(candidatesOf({ path: '../a.ts', folder })).toEqual(['app/a.ts'])
+  expect(candidatesOf({ path: 'a.ts', folder: '/home/user/workspace' })).toEqual(['a.ts'])
+  expect(candidatesOf({ path: 'a.ts', folder: '/tmp' })).toEqual(['a.ts'])
+  expect(candidatesOf({ path: 'a.ts' })).toEqual(['a.ts'])
+  expect(candidatesOf({ path: '/workspace/a.ts', folder })).toEqual(['a.ts'])
+  expect(candidatesOf({ path: '/etc/passwd', folder })).toEqual([])
+})
+
+test('what is found by name has to end as it was printed', () => {
+  const found = ['app/src/a.ts', 'app/srca.ts', 'src/a.ts', 'a.ts', 'a.ts.map']
+  expect(endingAs('src/a.ts', found)).toEqual(['app/src/a.ts', 'src/a.ts'])
+  expect(endingAs('./a.ts', found)).toEqual(['app/src/a.ts', 'src/a.ts', 'a.ts'])
+  expect(endingAs('../../src/a.ts', found)).toEqual(['app/src/a.ts', 'src/a.ts'])
+  expect(endingAs('..', found)).toEqual([])
 })

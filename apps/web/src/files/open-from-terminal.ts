@@ -1,34 +1,98 @@
 import type { FilePlace } from '@sandwire/react'
+import { ApiError } from '../api/request.ts'
+import { findFiles } from '../api/search.ts'
+import { statFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
-import type { Workbench } from '../state/workbench.ts'
+import { messageOf, type Workbench } from '../state/workbench.ts'
 
 /** Where workspaces are in sandboxes, by what isolates them. */
-const WORKSPACES = ['/workspace/', '/home/user/workspace/']
+const WORKSPACES = ['/workspace', '/home/user/workspace']
+/** A search that takes longer than this helps nobody who clicked. */
+const FIND_MS = 10_000
+
+/** A place that several files could be. */
+export interface FileChoice {
+  readonly paths: readonly string[]
+  readonly open: (path: string) => void
+}
+
+function partsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.')
+}
 
 /** The path in the workspace that a program printed; undefined for one that is elsewhere. */
 export function workspacePath(printed: string): string | undefined {
-  const root = WORKSPACES.find((place) => printed.startsWith(place)) ?? ''
-  const inside = printed.slice(root.length)
+  const root = WORKSPACES.find((place) => printed === place || printed.startsWith(`${place}/`)) ?? ''
+  const inside = root === '' ? printed : printed.slice(root.length + 1)
   if (inside.startsWith('/')) return undefined
   const parts: string[] = []
-  for (const part of inside.split('/')) {
-    if (part === '..' && parts.pop() === undefined) return undefined
-    if (part !== '' && part !== '.' && part !== '..') parts.push(part)
+  for (const part of partsOf(inside)) {
+    if (part !== '..') parts.push(part)
+    else if (parts.pop() === undefined) return undefined
   }
   return parts.length === 0 ? undefined : parts.join('/')
 }
 
-/** Opens what was clicked in a terminal. */
-export function openFileFromTerminal(
+/** The paths in the workspace that a place may mean, the likeliest first: from where the shell is, then from the root. */
+export function candidatesOf({ path, folder }: FilePlace): readonly string[] {
+  const printed = path.startsWith('/') || folder === undefined ? [path] : [`${folder}/${path}`, path]
+  const inside = printed.map(workspacePath).filter((candidate) => candidate !== undefined)
+  return [...new Set(inside)]
+}
+
+/** Which of the found paths end as what was printed does. */
+export function endingAs(printed: string, found: readonly string[]): readonly string[] {
+  const end = partsOf(printed)
+    .filter((part) => part !== '..')
+    .join('/')
+  return end === '' ? [] : found.filter((path) => path === end || path.endsWith(`/${end}`))
+}
+
+async function isFile(sandbox: string, path: string): Promise<boolean> {
+  try {
+    const { kind, target } = await statFile(sandbox, path)
+    return (target ?? kind) !== 'folder'
+  } catch (caught) {
+    // Nothing there, or something on the way is no folder.
+    if (caught instanceof ApiError && caught.status >= 400 && caught.status < 500) return false
+    throw caught
+  }
+}
+
+async function findByName(sandbox: string, printed: string): Promise<readonly string[]> {
+  const name = partsOf(printed).at(-1) ?? printed
+  const { results } = await findFiles(sandbox, name, AbortSignal.timeout(FIND_MS))
+  const files = results.filter(({ kind }) => kind !== 'folder').map(({ path }) => path)
+  return endingAs(printed, files)
+}
+
+async function findPaths(sandbox: string, place: FilePlace): Promise<readonly string[]> {
+  for (const candidate of candidatesOf(place)) if (await isFile(sandbox, candidate)) return [candidate]
+  return place.path.startsWith('/') ? [] : findByName(sandbox, place.path)
+}
+
+/** Opens what was clicked in a terminal; answers the choice where it may be several files. */
+export async function openFileFromTerminal(
   workbench: Workbench,
   sandbox: string,
-  { path: printed, line }: FilePlace,
-): void {
-  const path = workspacePath(printed)
-  if (path === undefined) {
-    workbench.tell('info', 'This file is not in the workspace')
-    return
+  place: FilePlace,
+): Promise<FileChoice | undefined> {
+  const { path: printed, line, column } = place
+  const open = (path: string): void => {
+    const at = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) }
+    const view = { kind: 'file', ...{ sandbox, path }, ...at } as const
+    workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
   }
-  const view = { kind: 'file', sandbox, path, ...(line === undefined ? {} : { line }) } as const
-  workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
+  try {
+    const paths = await findPaths(sandbox, place)
+    const [only] = paths
+    if (paths.length > 1) return { paths, open }
+    if (only !== undefined) open(only)
+    else if (printed.startsWith('/') && workspacePath(printed) === undefined)
+      workbench.tell('info', 'This file is not in the workspace')
+    else workbench.tell('info', `There is no file ${printed} in the workspace`)
+  } catch (caught) {
+    workbench.tell('error', `Cannot open ${printed}: ${messageOf(caught)}`)
+  }
+  return undefined
 }

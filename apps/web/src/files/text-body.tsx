@@ -8,6 +8,7 @@ export function TextBody({
   state,
   path,
   line,
+  column,
   isFocused,
   onSave,
 }: {
@@ -15,6 +16,7 @@ export function TextBody({
   readonly state: Extract<FileState, { is: 'text' }>
   readonly path: string
   readonly line: number | undefined
+  readonly column: number | undefined
   readonly isFocused: boolean
   readonly onSave: () => void
 }): ReactElement {
@@ -38,8 +40,8 @@ export function TextBody({
     if (file.text !== editor.current?.text) editor.current?.setText(file.text)
   }, [file, state])
   useEffect(() => {
-    if (line !== undefined) editor.current?.goTo(line)
-  }, [line])
+    if (line !== undefined) editor.current?.goTo(line, column)
+  }, [line, column])
   useEffect(() => {
     if (isFocused) editor.current?.focus()
   }, [isFocused])

@@ -70,6 +70,8 @@ export class TerminalController {
   readonly #encoder = new TextEncoder()
   #handle: AttachHandle | undefined
   #sending: Promise<void> = Promise.resolve()
+  /** Where the shell last said to be. */
+  #folder: string | undefined
   #change: ((text: string) => string) | undefined
   #isDisposed = false
 
@@ -88,7 +90,10 @@ export class TerminalController {
       },
       onTitle: (title) => this.#update({ title: printable(title) }),
       onBell: () => this.#options.onBell?.(),
-      onOpenFile: (place) => this.#options.onOpenFile?.(place),
+      onOpenFile: (place) => this.#openFile(place),
+      onFolder: (folder) => {
+        this.#folder = folder
+      },
       onFit: () => this.#fit(),
     })
     this.#screen = new OrderedScreen(this.#surface)
@@ -120,6 +125,7 @@ export class TerminalController {
     if (this.#isDisposed) return
     this.#drop()
     this.#surface.reset()
+    this.#folder = undefined
     this.#state.set({ ...NOTHING })
     this.#connect(request)
   }
@@ -159,6 +165,11 @@ export class TerminalController {
     if (text === '') return false
     await navigator.clipboard.writeText(text)
     return true
+  }
+
+  #openFile(place: FilePlace): void {
+    const folder = this.#folder
+    this.#options.onOpenFile?.(folder === undefined ? place : { ...place, folder })
   }
 
   /** Leaves the session as it is and lets go of everything. */

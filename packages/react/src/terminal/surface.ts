@@ -8,6 +8,7 @@ import { limits } from '@sandwire/protocol'
 import { type FilePlace, fileLinks } from './file-links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
+import { toldFolder } from './told-folder.ts'
 import { webAddress } from './web-address.ts'
 
 /** Of a terminal, in cells. */
@@ -55,6 +56,8 @@ export interface SurfaceEvents {
   readonly onTitle: (title: string) => void
   readonly onBell: () => void
   readonly onOpenFile: (place: FilePlace) => void
+  /** The shell says which folder it is in. */
+  readonly onFolder: (folder: string) => void
   /** The element, or what fits into it, has another size. */
   readonly onFit: () => void
 }
@@ -125,6 +128,11 @@ export class Surface implements Canvas {
     terminal.parser.registerOscHandler(52, (data) => {
       const text = events.allowsClipboardWrite() ? clipboardText(data) : undefined
       if (text !== undefined) void navigator.clipboard.writeText(text).catch(() => undefined)
+      return true
+    })
+    terminal.parser.registerOscHandler(7, (data) => {
+      const folder = toldFolder(data)
+      if (folder !== undefined) events.onFolder(folder)
       return true
     })
     terminal.onData(events.onText)

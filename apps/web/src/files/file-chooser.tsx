@@ -1,0 +1,34 @@
+import { type ReactElement, useState } from 'react'
+import { fuzzyFilter } from '../shell/fuzzy.ts'
+import { Picker } from '../shell/picker.tsx'
+import { baseName } from '../shell/view-title.ts'
+import type { FileChoice } from './open-from-terminal.ts'
+import { shownName } from './shown-name.ts'
+
+/** Which of several files a place in a terminal means. */
+export function FileChooser({
+  choice,
+  onClose,
+}: {
+  readonly choice: FileChoice
+  readonly onClose: () => void
+}): ReactElement {
+  const [typed, setTyped] = useState('')
+  const paths = fuzzyFilter(choice.paths, typed, (path) => path)
+  return (
+    <Picker
+      title="Which file"
+      placeholder="Several files have this name"
+      typed={typed}
+      status="No such file"
+      onType={setTyped}
+      onClose={onClose}
+      picks={paths.map((path) => ({
+        id: path,
+        label: shownName(baseName(path)),
+        note: shownName(path),
+        run: () => choice.open(path),
+      }))}
+    />
+  )
+}
