@@ -1,6 +1,7 @@
-// Compiles the programs to single executables for this machine, into dist/ or the folder that is given.
+// Compiles the programs to single executables for this machine, and packs the terminal for pages of others, into dist/ or the folder that is given.
 
 import path from 'node:path'
+import { packReact } from './react-package.ts'
 
 const root = path.dirname(import.meta.dir)
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'dist'))
@@ -34,3 +35,6 @@ for (const [index, { name, entry, workers }] of programs.entries()) {
   const megabytes = (Bun.file(outfile).size / 1e6).toFixed(1)
   console.log(`${shown}  ${megabytes} MB  ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
 }
+
+const packed = packReact(folder)
+console.log(`${path.relative(root, packed)}  ${(Bun.file(packed).size / 1e6).toFixed(1)} MB`)
