@@ -8,6 +8,9 @@ export interface Session {
   readonly mode: 'pipe' | 'pty'
   readonly cmd: string
   readonly attachments: number
+  /** Names of those who are there; absent where the server does not tell. */
+  readonly people?: readonly string[]
+  readonly createdMs?: number | null
   readonly lastInputMs: number | null
   readonly lastOutputMs: number | null
   readonly exit: { readonly code: number | null; readonly signal: string | null } | null

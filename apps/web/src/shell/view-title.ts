@@ -2,6 +2,7 @@ import { useStore } from '@sandwire/react'
 import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { nameSandbox } from '../state/sandbox-names.ts'
 
 /** The last part of a path. */
 export function baseName(path: string): string {
@@ -11,10 +12,9 @@ export function baseName(path: string): string {
 /** What a sandbox is called, where only its id is known. */
 export function useSandboxName(sandbox: string): string {
   const { workbench } = useParts()
-  const sandboxes = useStore(workbench.sandboxes)
-  if (sandboxes.is !== 'ready') return sandbox.slice(0, 8)
-  const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
-  return known?.name ?? sandbox.slice(0, 8)
+  const names = useStore(workbench.names.all)
+  const person = useStore(workbench.person)
+  return nameSandbox(sandbox, names, person.is === 'ready' && person.value?.guest === true)
 }
 
 /** What a tab says of a view that names itself. */

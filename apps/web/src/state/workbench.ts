@@ -5,6 +5,7 @@ import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, type Layout, type MintId } from '../layout/layout.ts'
 import { readLayout, writeLayout } from '../layout/stored-layout.ts'
+import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 /** What is not yet known, known, or could not be learned. */
@@ -43,6 +44,7 @@ export class Workbench {
   readonly #shelf: Shelf
   readonly #person = createStore<Loaded<Person | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
+  readonly names = new SandboxNames()
   readonly #isAway = createStore(false)
   readonly #layout = createStore<Layout>(EMPTY)
   readonly #settings
@@ -214,6 +216,7 @@ export class Workbench {
       const value = await listSandboxes()
       this.#sandboxes.set({ is: 'ready', value })
       this.#isAway.set(false)
+      for (const { id, name } of value) this.names.learn(id, name)
       const current = this.#current.get()
       if (!value.some(({ id }) => id === current)) this.#current.set(value[0]?.id)
     } catch (caught) {

@@ -10,6 +10,7 @@ import {
 } from '@sandwire/react'
 import type { FileChoice } from '../files/open-from-terminal.ts'
 import { driveActionOf } from '../sharing/people.ts'
+import { OpenSessions } from './open-sessions.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
 import type { Settings } from '../state/settings.ts'
@@ -43,6 +44,8 @@ export class TerminalShelf {
   readonly #workbench: Workbench
   readonly #events: ShelfEvents
   readonly #terminals = new Map<string, TerminalController>()
+  /** What is known here of the sessions of all of them. */
+  readonly sessions = new OpenSessions()
   readonly #question = createStore<PasteQuestion | undefined>(undefined)
   #firstCommand: FirstCommand | undefined
   readonly #finding = createStore<string | undefined>(undefined)
@@ -84,6 +87,7 @@ export class TerminalShelf {
     const controller = this.#create(place)
     this.#terminals.set(viewId, controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
+    controller.state.subscribe(() => this.#tellSessions())
     onWithdrawn(controller, () => void this.#workbench.checkPerson())
     if (place.drove === true) takeBack(controller)
     return controller
@@ -175,12 +179,17 @@ export class TerminalShelf {
     if (view.session !== session) void this.#workbench.refreshSandboxes()
   }
 
+  #tellSessions(): void {
+    this.sessions.tell(Array.from(this.#terminals.values(), ({ state }) => state.get()))
+  }
+
   #drop(open: ReadonlySet<string>): void {
     for (const [viewId, terminal] of this.#terminals) {
       if (open.has(viewId)) continue
       this.#terminals.delete(viewId)
       terminal.dispose()
     }
+    this.#tellSessions()
   }
 }
 

@@ -6,8 +6,9 @@ import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon-button.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
+import { nameSandbox } from '../../state/sandbox-names.ts'
 import { type Loaded, messageOf } from '../../state/workbench.ts'
-import { baseName } from '../../shell/view-title.ts'
+import { listSessionLines, type SessionLine } from './session-list.ts'
 
 const REFRESH_MS = 5_000
 
@@ -19,6 +20,7 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
   const refresh = useCallback(async () => {
     try {
       const all = await listSessions()
+      for (const session of all) workbench.names.learnShared(session.sandbox, session)
       setSessions({
         is: 'ready',
         value: all.filter(({ state }) => state === 'running' || state === 'pending'),
@@ -45,16 +47,16 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
 }
 
 function SessionRow({
-  session,
+  line,
   onEnd,
 }: {
-  readonly session: Session
+  readonly line: SessionLine
   readonly onEnd: () => void
 }): ReactElement {
   const { workbench } = useParts()
   const [isAsking, setAsking] = useState(false)
-  const { id, sandbox, cmd, attachments, access = 'owner' } = session
-  const name = shownName(baseName(cmd))
+  const { session, name, sandboxName, began, people, isOpen } = line
+  const { id, sandbox, cmd, access = 'owner' } = session
   return (
     <li className="row">
       <button
@@ -64,19 +66,19 @@ function SessionRow({
         onClick={() => joinSession(workbench, sandbox, id)}
       >
         <span className="row-text">
-          <span className="row-name">{name}</span>
-          <small>
-            {session.sandboxName ?? sandbox.slice(0, 8)} ·{' '}
-            {attachments === 0 ? 'nobody there' : `${attachments} there`}
-          </small>
+          <span className="row-name">
+            {name}
+            {isOpen && <span className="row-mark">open here</span>}
+          </span>
+          <small>{[sandboxName, people, began].filter((part) => part !== '').join(' · ')}</small>
         </span>
       </button>
       {access !== 'viewer' && (
-        <IconButton icon="close" label={`End ${name}`} onClick={() => setAsking(true)} />
+        <IconButton icon="close" label={`End ${name} in ${sandboxName}`} onClick={() => setAsking(true)} />
       )}
       {isAsking && (
         <Confirm
-          title={`End ${name}?`}
+          title={`End ${name} in ${sandboxName}?`}
           yes="End it"
           isDangerous
           onAnswer={(isYes) => {
@@ -93,9 +95,13 @@ function SessionRow({
 
 /** Everything that runs, to join or to end. */
 export function SessionRows(): ReactElement | null {
-  const { workbench } = useParts()
+  const { workbench, terminals } = useParts()
   const [sessions, refresh] = useSessions()
   const isAway = useStore(workbench.isAway)
+  const open = useStore(terminals.sessions.all)
+  const names = useStore(workbench.names.all)
+  const person = useStore(workbench.person)
+  const self = person.is === 'ready' ? person.value : undefined
   if (sessions.is === 'loading') return <p className="empty">Loading the sessions…</p>
   if (sessions.is === 'failed') return <p className="empty">{sessions.message}. It is tried again.</p>
   if (sessions.value.length === 0) return <p className="empty">Nothing runs.</p>
@@ -103,10 +109,14 @@ export function SessionRows(): ReactElement | null {
     await workbench.attempt('Cannot end it', () => endSession(session))
     await refresh()
   }
+  const lines = listSessionLines(sessions.value, {
+    ...{ open, self: self?.name ?? '', nowMs: Date.now() },
+    nameSandbox: (sandbox) => nameSandbox(sandbox, names, self?.guest === true),
+  })
   return (
     <ul className={isAway ? 'rows stale' : 'rows'}>
-      {sessions.value.map((session) => (
-        <SessionRow key={session.id} session={session} onEnd={() => void end(session.id)} />
+      {lines.map((line) => (
+        <SessionRow key={line.session.id} line={line} onEnd={() => void end(line.session.id)} />
       ))}
     </ul>
   )

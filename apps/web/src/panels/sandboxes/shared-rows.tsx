@@ -11,7 +11,9 @@ export function SharedRows(): ReactElement | null {
   const [grants, setGrants] = useState<readonly HeldGrant[]>([])
   const refresh = useCallback(async () => {
     const held = await workbench.attempt('Cannot list what is shared with you', listHeldGrants)
-    if (held !== undefined) setGrants(held)
+    if (held === undefined) return
+    for (const grant of held) workbench.names.learnShared(grant.sandbox, grant)
+    setGrants(held)
   }, [workbench])
   useEffect(() => void refresh(), [refresh])
   if (grants.length === 0) return null
@@ -45,7 +47,11 @@ export function SharedRows(): ReactElement | null {
                 </small>
               </span>
             </button>
-            <IconButton icon="close" label="Leave it" onClick={() => void leave(grant)} />
+            <IconButton
+              icon="close"
+              label={`Leave ${session === null ? (sandboxName ?? 'the sandbox') : 'the session'} of ${owner}`}
+              onClick={() => void leave(grant)}
+            />
           </li>
         ))}
       </ul>

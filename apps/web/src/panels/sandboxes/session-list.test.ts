@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import type { Session } from '../../api/sessions.ts'
+import { listSessionLines, peopleText } from './session-list.ts'
+
+const NOW_MS = 10 * 60 * 60 * 1000
+const session: Session = {
+  ...{ id: 's1', sandbox: 'x', state: 'running', mode: 'pty', cmd: '/bin/bash', attachments: 0 },
+  ...{ createdMs: NOW_MS - 5 * 60_000, lastInputMs: null, lastOutputMs: null, exit: null, people: [] },
+}
+const scene = { open: {}, self: 'ann', nowMs: NOW_MS, nameSandbox: () => 'dev' }
+
+test('sessions that would look alike have numbers in the order they began', () => {
+  const younger = { ...session, id: 's2', createdMs: NOW_MS }
+  const lines = listSessionLines([younger, session], scene)
+  expect(lines.map(({ name, began, session: { id } }) => [id, name, began])).toEqual([
+    ['s1', 'bash 1', 'started 5 minutes ago'],
+    ['s2', 'bash 2', 'just started'],
+  ])
+})
+
+test('a terminal that told a title has that, and a mark where it is open', () => {
+  const open = { s1: { title: 'vim notes', isAttached: true, others: [] } }
+  expect(listSessionLines([session], { ...scene, open })).toMatchObject([
+    { name: 'vim notes', isOpen: true, people: 'you' },
+  ])
+  expect(listSessionLines([session], scene)).toMatchObject([{ name: 'bash', isOpen: false }])
+})
+
+test('those who are there are told by name, the person as such', () => {
+  const textOf = (people: readonly string[], attachments = people.length) =>
+    peopleText({ ...session, people, attachments }, undefined, 'ann')
+  expect(textOf([])).toBe('nobody there')
+  expect(textOf([], 2)).toBe('2 there')
+  expect(textOf(['ann', 'Gus'])).toBe('you elsewhere, Gus')
+  expect(textOf(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, 2 more')
+  // What the page itself sees is newer than what the list was told.
+  const open = { title: '', isAttached: true, others: ['Gus'] }
+  expect(peopleText(session, open, 'ann')).toBe('you, Gus')
+})

@@ -1,0 +1,82 @@
+import type { Session } from '../../api/sessions.ts'
+import { shownName } from '../../files/shown-name.ts'
+import { agoOrAhead } from '../../shell/time-text.ts'
+import { baseName } from '../../shell/view-title.ts'
+import type { OpenSession } from '../../terminals/open-sessions.ts'
+
+/** A session as a row of the list tells it apart from the others. */
+export interface SessionLine {
+  readonly session: Session
+  /** Title or command, with a number where several of a sandbox have the same. */
+  readonly name: string
+  readonly sandboxName: string
+  readonly began: string
+  readonly people: string
+  /** There is a tab with it in this page. */
+  readonly isOpen: boolean
+}
+
+/** What the list is made of, besides the sessions. */
+export interface ListScene {
+  readonly open: Readonly<Record<string, OpenSession>>
+  /** The person's own name. */
+  readonly self: string
+  readonly nowMs: number
+  readonly nameSandbox: (sandbox: string) => string
+}
+
+const MAX_NAMED = 3
+
+/** Who is there, in words: the person first. */
+export function peopleText(session: Session, open: OpenSession | undefined, self: string): string {
+  if (open?.isAttached === true) return listed(['you', ...open.others])
+  const people = session.people ?? []
+  if (people.length === 0) return session.attachments === 0 ? 'nobody there' : `${session.attachments} there`
+  return listed(people.map((name) => (name === self ? 'you elsewhere' : shownName(name))))
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED
+  return [...names.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
+
+function beganText(createdMs: number | null | undefined, nowMs: number): string {
+  if (createdMs === null || createdMs === undefined) return ''
+  const when = agoOrAhead(createdMs, nowMs)
+  return when === 'now' ? 'just started' : `started ${when}`
+}
+
+/** The lines of a list, by sandbox and then in the order in which they began. */
+export function listSessionLines(sessions: readonly Session[], scene: ListScene): readonly SessionLine[] {
+  const { open, self, nowMs } = scene
+  const lines = sessions.map((session) => {
+    const here = open[session.id]
+    const told = here?.title ?? ''
+    return {
+      session,
+      name: shownName(told === '' ? baseName(session.cmd) : told),
+      sandboxName: scene.nameSandbox(session.sandbox),
+      began: beganText(session.createdMs, nowMs),
+      people: peopleText(session, here, self),
+      isOpen: here !== undefined,
+    }
+  })
+  return numbered(
+    lines.toSorted(
+      (left, right) =>
+        left.sandboxName.localeCompare(right.sandboxName, 'en') ||
+        (left.session.createdMs ?? 0) - (right.session.createdMs ?? 0),
+    ),
+  )
+}
+
+/** Gives a number to those that would otherwise look alike. */
+function numbered(lines: readonly SessionLine[]): readonly SessionLine[] {
+  const isAlike = (left: SessionLine, right: SessionLine): boolean =>
+    left.name === right.name && left.sandboxName === right.sandboxName
+  return lines.map((line, at) => {
+    if (lines.filter((other) => isAlike(other, line)).length === 1) return line
+    const before = lines.slice(0, at).filter((other) => isAlike(other, line)).length
+    return { ...line, name: `${line.name} ${before + 1}` }
+  })
+}

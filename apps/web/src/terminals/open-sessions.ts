@@ -1,0 +1,41 @@
+import { createStore, type Store } from '@sandwire/client'
+import type { TerminalState } from '@sandwire/react'
+import { peopleOf } from '../sharing/people.ts'
+
+/** What the page itself knows of a session that it has open. */
+export interface OpenSession {
+  /** As the terminal told it; empty: it told none. */
+  readonly title: string
+  readonly isAttached: boolean
+  /** Names of those who are there besides this person. */
+  readonly others: readonly string[]
+}
+
+type Sessions = Readonly<Record<string, OpenSession>>
+
+/** The sessions of terminals, by id. */
+export function sessionsOf(states: readonly TerminalState[]): Sessions {
+  return Object.fromEntries(
+    states.flatMap((state) => {
+      const { session, title, status } = state
+      if (session === undefined) return []
+      const others = peopleOf(state).filter(({ isSelf, isConnected }) => !isSelf && isConnected)
+      const open = { title, isAttached: status.is === 'attached', others: others.map(({ name }) => name) }
+      return [[session, open]]
+    }),
+  )
+}
+
+/** The sessions that a page has open, told again only when something about them changed. */
+export class OpenSessions {
+  readonly #store = createStore<Sessions>({})
+
+  get all(): Store<Sessions> {
+    return this.#store
+  }
+
+  tell(states: readonly TerminalState[]): void {
+    const next = sessionsOf(states)
+    if (JSON.stringify(next) !== JSON.stringify(this.#store.get())) this.#store.set(next)
+  }
+}
