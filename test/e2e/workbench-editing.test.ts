@@ -51,7 +51,7 @@ describe.skipIf(obstacle !== undefined)(
       for (const close of [
         () => page.keyboard.press('Control+Shift+X'),
         () => tab(desk, /one/).click({ button: 'middle' }),
-        () => page.locator('.tab.active').getByTitle('Close tab').click(),
+        () => page.locator('.tab.active').getByRole('button', { name: /^Close / }).click(),
       ]) {
         await close()
         await question(desk).getByRole('button', { name: 'Cancel' }).click()
@@ -61,7 +61,7 @@ describe.skipIf(obstacle !== undefined)(
       await desk.command('Split to the right')
       await desk.first.ready()
       expect(await editor(desk).innerText()).toContain('A')
-      await page.locator('.tab.active').getByTitle('Close tab').click()
+      await page.locator('.tab.active').getByRole('button', { name: /^Close / }).click()
       await question(desk).getByRole('button', { name: 'Save' }).click()
       await eventually(async () => (await tab(desk, /./).count()) === 1, { what: 'the end of it', ...WAIT })
       expect(await desk.first.read('cat one.txt')).toContain('A')
@@ -205,6 +205,33 @@ describe.skipIf(obstacle !== undefined)(
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'detached' })
       expect(await hasKeyboard()).toBe(true)
+    }, 60_000)
+
+    test('are named, searched and shown with words for what is wrong', async () => {
+      await using desk = await openDesk({})
+      const { page } = desk
+      const long = `for i in $(seq 200); do printf 'word '; done > long.txt; echo needle >> long.txt`
+      await desk.first.read(`rm -rf *; printf x > $'new\\nline.txt'; printf broken > broken.png; ${long}`)
+      await page.getByRole('treeitem', { name: 'new␊line.txt' }).waitFor()
+      await page.getByRole('treeitem', { name: 'broken.png' }).click()
+      await page.getByText('This picture cannot be shown').waitFor()
+
+      await desk.button('New file').click()
+      await page.getByLabel('Path in the workspace').fill('long.txt')
+      await page.keyboard.press('Enter')
+      await page.getByText('Cannot make long.txt: it is there already').waitFor()
+
+      await page.keyboard.press('Control+Shift+F')
+      await page.getByLabel('Search in files').last().fill('needle')
+      const [found, line] = [page.locator('.found-text mark'), page.locator('.found-text')]
+      await found.waitFor()
+      const [foundBox, lineBox] = [await found.boundingBox(), await line.boundingBox()]
+      expect((foundBox?.x ?? 0) + (foundBox?.width ?? 0)).toBeLessThanOrEqual(
+        (lineBox?.x ?? 0) + (lineBox?.width ?? 0),
+      )
+      await desk.button('Regular expression').click()
+      await page.getByLabel('Search in files').last().fill('(')
+      await page.getByText(/^Cannot search for this: /).waitFor()
     }, 60_000)
   },
 )

@@ -1,4 +1,5 @@
 import { type ReactElement, useState } from 'react'
+import { ApiError } from '../api/request.ts'
 import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
@@ -25,6 +26,16 @@ interface ActionProps {
   readonly onDone: () => void
 }
 
+/** Makes an empty file where there is none. */
+async function makeFile(sandbox: string, path: string): Promise<void> {
+  try {
+    await writeFile(sandbox, path, '', 'new')
+  } catch (caught) {
+    const isThere = caught instanceof ApiError && caught.code === 'file_changed'
+    throw isThere ? new Error('it is there already', { cause: caught }) : caught
+  }
+}
+
 /** Asks, does it, and shows what became of it. */
 export function FileActions({ sandbox, tree, question, onDone }: ActionProps): ReactElement {
   const { workbench } = useParts()
@@ -48,7 +59,7 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
       const isFile = question.ask === 'newFile'
       const make = (path: string): void =>
         run(`Cannot make ${shownName(path)}`, async () => {
-          if (isFile) await writeFile(sandbox, path, '', 'new')
+          if (isFile) await makeFile(sandbox, path)
           else await makeFolder(sandbox, path)
           await refresh(parentOf(path))
           if (isFile)

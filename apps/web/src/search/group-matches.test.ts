@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addMatch, type FileMatches, partsOf } from './group-matches.ts'
+import { addMatch, aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
 
 const match = (path: string, line: number) => ({ type: 'match', path, line, text: 'x', ranges: [] }) as const
 
@@ -37,4 +37,37 @@ test('a line is cut where something was found', () => {
     { text: 'a', isMatch: false },
     { text: 'b', isMatch: false },
   ])
+})
+
+test('a match far in its line is in sight, with little before it', () => {
+  const text = `${'x'.repeat(500)} before needle after ${'needle '.repeat(100)}`
+  const first = text.indexOf('needle')
+  const cut = aroundMatch({
+    text,
+    ranges: [
+      [first, first + 6],
+      [first + 13, first + 19],
+      [first + 600, first + 606],
+    ],
+  })
+  expect(cut.text).toStartWith('…xxxx before needle after needle')
+  expect(cut.text).toEndWith('…')
+  expect(cut.text.length).toBeLessThan(310)
+  expect(cut.ranges.map(([from, to]) => cut.text.slice(from, to))).toEqual(['needle', 'needle'])
+})
+
+test('a match near the beginning of its line keeps all of it but the indentation', () => {
+  expect(aroundMatch({ text: '\t\t  const needle', ranges: [[10, 16]] })).toEqual({
+    text: 'const needle',
+    ranges: [[6, 12]],
+  })
+  expect(aroundMatch({ text: '    ', ranges: [[0, 2]] })).toEqual({ text: '    ', ranges: [[0, 2]] })
+})
+
+test('no character is cut in two', () => {
+  const text = `${'😀'.repeat(20)}a`
+  const { text: cut, ranges } = aroundMatch({ text: `a${text}`, ranges: [[41, 42]] })
+  expect(cut.isWellFormed()).toBe(true)
+  expect(ranges.map(([from, to]) => cut.slice(from, to))).toEqual(['a'])
+  expect(aroundMatch({ text: `${text}`, ranges: [[40, 41]] }).text.isWellFormed()).toBe(true)
 })

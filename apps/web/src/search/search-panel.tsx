@@ -1,15 +1,18 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useEffect, useRef, useState } from 'react'
+import { inFormWords } from '../api/form-words.ts'
 import { type SearchEnd, searchFiles, type SearchWish } from '../api/search.ts'
 import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
-import { addMatch, type FileMatches, partsOf } from './group-matches.ts'
+import { addMatch, aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
 
 /** Typing settles for so long before a search begins. */
 const SETTLE_MS = 250
+/** What the fields are called, for refusals that name them as the server does. */
+const WORDS = { q: 'Cannot search for this', glob: 'Cannot use what is in “Only in”' }
 /** Lines that are drawn at most. */
 const MAX_SHOWN = 2_000
 
@@ -54,7 +57,8 @@ function useSearch(sandbox: string, wish: SearchWish): readonly [readonly FileMa
         setGroups(found)
         setOutcome({ is: 'done', end })
       } catch (caught) {
-        if (!aborter.signal.aborted) setOutcome({ is: 'failed', message: messageOf(caught) })
+        if (!aborter.signal.aborted)
+          setOutcome({ is: 'failed', message: inFormWords(messageOf(caught), WORDS) })
       }
     }
     const timer = setTimeout(() => void run(), SETTLE_MS)
@@ -142,7 +146,7 @@ function Search({ sandbox }: { readonly sandbox: string }): ReactElement {
             >
               <span className="found-number">{match.line}</span>
               <span className="found-text">
-                {partsOf(match).map(({ text, isMatch }, at) =>
+                {partsOf(aroundMatch(match)).map(({ text, isMatch }, at) =>
                   isMatch ? (
                     <mark key={at}>{printable(text)}</mark>
                   ) : (

@@ -1,4 +1,5 @@
 import { type FormEvent, type ReactElement, useId, useState } from 'react'
+import { inFormWords } from '../../api/form-words.ts'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
@@ -10,6 +11,13 @@ const NETWORKS: readonly { readonly policy: Network; readonly label: string; rea
   { policy: 'allowlist', label: 'Listed hosts', meaning: 'Only the hosts below can be reached.' },
   { policy: 'open', label: 'Open', meaning: 'Everything on the public internet can be reached.' },
 ]
+
+/** What the fields are called, for refusals that name them as the server does. */
+const WORDS = {
+  name: 'Cannot use this name',
+  'network.allow': 'Cannot use these hosts',
+  'network.policy': 'Cannot use this network',
+}
 
 export interface MadeSandbox {
   readonly id: string
@@ -44,7 +52,7 @@ export function CreateDialog({
       const { id } = await createSandbox(plan.sandbox)
       onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
-      setTrouble(messageOf(caught))
+      setTrouble(inFormWords(messageOf(caught), WORDS))
       setBusy(false)
     }
   }

@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test'
+import { inFormWords } from './form-words.ts'
+
+const WORDS = { q: 'Cannot search for this', 'network.allow': 'Cannot use these hosts' }
+
+test('a refusal names what the form calls it', () => {
+  expect(inFormWords('Cannot use parameter "q": unclosed group', WORDS)).toBe(
+    'Cannot search for this: unclosed group',
+  )
+  expect(inFormWords('Cannot use "network.allow.0": expected a host', WORDS)).toBe(
+    'Cannot use these hosts: expected a host',
+  )
+})
+
+test('what the form does not know stays as it was said', () => {
+  for (const message of [
+    'Cannot use parameter "query": empty',
+    'Cannot use "toString": unknown',
+    'The server does not answer',
+  ])
+    expect(inFormWords(message, WORDS)).toBe(message)
+})

@@ -1,0 +1,12 @@
+import { expect, test } from 'bun:test'
+import { shownName } from './shown-name.ts'
+
+test('control characters of a name are seen', () => {
+  expect(shownName('new\nline.txt')).toBe('new␊line.txt')
+  expect(shownName('\u001b[31mred\u007f')).toBe('␛[31mred␡')
+})
+
+test('what turns the direction of text is left out, and a name of nothing else has words', () => {
+  expect(shownName('gnp\u202e.exe')).toBe('gnp.exe')
+  expect(shownName('\u202e')).toBe('(no printable name)')
+})
