@@ -4,6 +4,7 @@ import { shownName } from './shown-name.ts'
 test('control characters of a name are seen', () => {
   expect(shownName('new\nline.txt')).toBe('new␊line.txt')
   expect(shownName('\u001b[31mred\u007f')).toBe('␛[31mred␡')
+  expect(shownName('caf\udce9\u0085😀')).toBe('caf��😀')
 })
 
 test('what turns the direction of text is left out, and a name of nothing else has words', () => {
