@@ -84,6 +84,8 @@ export interface AttachHandle {
   readonly details: SessionDetails | undefined
   /** Last measured round trip. */
   readonly roundTripMs: Store<number | undefined>
+  /** The server has not answered for a while; the connection may yet turn out to be alive. */
+  readonly isSilent: Store<boolean>
   /** Resolves when the bytes are accepted for delivery; waits while the process does not take its input. */
   write(bytes: Uint8Array): Promise<void>
   /** Ends the input: closes a pipe, types the end-of-file character on a terminal. */
@@ -93,6 +95,11 @@ export interface AttachHandle {
   take(): void
   ask(): void
   give(to: string): void
+  /**
+   * To be called when something says that the path may have changed, such as a machine that lost its network or has one again: asks the
+   * server at once, and takes the connection for lost when nothing is heard within this time. Who waits to connect does so at once.
+   */
+  probe(withinMs: number): void
   /** Leaves; the session lives on for its keep. */
   detach(): void
   /** Resolves with the process's exit, after its last byte was consumed; rejects when the attachment fails or is detached. */

@@ -60,6 +60,7 @@ class Attachment implements AttachHandle {
   readonly #createId = randomHex(16)
   readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 })
   readonly #roundTripMs = createStore<number | undefined>(undefined)
+  readonly #isSilent = createStore(false)
   readonly #consumption: Consumption
   /** Effects that wait: a consumer may answer one of them at once, and what that asks for comes behind the others. */
   readonly #queue: ClientEffect[] = []
@@ -107,6 +108,10 @@ class Attachment implements AttachHandle {
     return this.#roundTripMs
   }
 
+  get isSilent(): Store<boolean> {
+    return this.#isSilent
+  }
+
   get role(): Role {
     return this.#session.role
   }
@@ -150,6 +155,10 @@ class Attachment implements AttachHandle {
 
   give(to: string): void {
     this.#run(this.#session.lease({ type: 'give', to }))
+  }
+
+  probe(withinMs: number): void {
+    this.#run(this.#session.probe(withinMs, this.#now()))
   }
 
   detach(): void {
@@ -222,6 +231,9 @@ class Attachment implements AttachHandle {
         return
       case 'roundTrip':
         this.#roundTripMs.set(effect.ms)
+        return
+      case 'silence':
+        this.#isSilent.set(effect.isSilent)
         return
       case 'status':
         this.#changeStatus(effect.status)

@@ -173,6 +173,7 @@ export class ClientBench {
       case 'presence':
       case 'asked':
       case 'warning':
+      case 'silence':
       case 'roundTrip': {
         const { do: type, ...rest } = effect
         this.#given.push({ type, ...rest })

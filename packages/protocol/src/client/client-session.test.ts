@@ -582,6 +582,63 @@ describe('a heartbeat', () => {
     bench.wait(10_050)
     expect(bench.connects).toEqual([undefined, 's1'])
   })
+
+  test('[H6] says that the server is silent before it is given up, and that it is not', () => {
+    const bench = ClientBench.attached()
+    bench.wait(0)
+    bench.hears({ type: 'pong', id: 1 })
+    bench.wait(19_999)
+    expect(bench.takeGiven()).toEqual([{ type: 'roundTrip', ms: 0 }])
+    bench.wait(1)
+    expect(bench.takeGiven()).toEqual([{ type: 'silence', isSilent: true }])
+    expect(bench.status?.is).toBe('attached')
+    bench.hears({ type: 'presence', driver: null, attachments: [] })
+    expect(bench.takeGiven()).toContainEqual({ type: 'silence', isSilent: false })
+  })
+
+  test('[H6] says nothing of silence once the connection is lost', () => {
+    const bench = ClientBench.attached()
+    bench.wait(5_000)
+    bench.cut()
+    expect(bench.takeGiven().at(-1)).toEqual({ type: 'silence', isSilent: false })
+  })
+
+  test('[H7] that cannot wait is asked at once, and makes a connection that stays silent reconnect', () => {
+    const bench = ClientBench.attached()
+    bench.wait(0)
+    bench.hears({ type: 'pong', id: 1 })
+    bench.takeSent()
+    bench.run(bench.session.probe(500, bench.nowMs))
+    expect(bench.takeSent()).toEqual([{ type: 'ping', id: 2 }])
+    bench.wait(499)
+    expect(bench.status?.is).toBe('attached')
+    bench.wait(1)
+    expect(bench.status?.is).toBe('reconnecting')
+  })
+
+  test('[H7] that cannot wait leaves a connection alone that is alive', () => {
+    const bench = ClientBench.attached()
+    bench.run(bench.session.probe(500, bench.nowMs))
+    bench.wait(499)
+    bench.hearsData('x')
+    bench.wait(10_000)
+    expect(bench.status?.is).toBe('attached')
+  })
+
+  test('[H7] makes who waits for the next attempt connect at once', () => {
+    const bench = ClientBench.attached()
+    for (let times = 0; times < 6; times += 1) {
+      bench.cut()
+      bench.wait(2_000)
+    }
+    bench.cut()
+    const before = bench.connects.length
+    bench.run(bench.session.probe(500, bench.nowMs))
+    expect(bench.connects).toHaveLength(before + 1)
+    bench.open()
+    bench.welcome()
+    expect(bench.status?.is).toBe('attached')
+  })
 })
 
 describe('leaving', () => {

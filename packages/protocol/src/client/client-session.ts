@@ -143,6 +143,12 @@ export class ClientSession {
     return this.#effects.take()
   }
 
+  /** Something says that the path may have changed: looks at once whether the server is there, or tries to connect. */
+  probe(withinMs: number, nowMs: number): readonly ClientEffect[] {
+    this.#connection.probe(withinMs, nowMs)
+    return this.#effects.take()
+  }
+
   tick(nowMs: number): readonly ClientEffect[] {
     const { ackDueMs } = this.#intake
     if (ackDueMs !== undefined && nowMs >= ackDueMs) this.#ack(this.#intake.takeAck())

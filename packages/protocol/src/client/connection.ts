@@ -36,6 +36,8 @@ export class Connection {
   #phase: Phase = { is: 'idle' }
   /** When the newest connection was welcomed. */
   #welcomedMs = 0
+  /** It was said that the server does not answer. */
+  #isSilent = false
   /** Known from the first welcome on. */
   #session: string | undefined
 
@@ -83,6 +85,14 @@ export class Connection {
 
   heard(nowMs: number): void {
     this.#heartbeat.heard(nowMs)
+    this.#tellSilence(false)
+  }
+
+  /** Looks at once whether the server is there, and takes it for lost when nothing is heard in time; who waits to connect does so. */
+  probe(withinMs: number, nowMs: number): void {
+    if (this.#phase.is === 'waiting') this.#connect(nowMs)
+    else if (this.#phase.is === 'attached')
+      this.send({ type: 'ping', id: this.#heartbeat.probe(withinMs, nowMs) })
   }
 
   pong(id: number, nowMs: number): void {
@@ -108,6 +118,8 @@ export class Connection {
     const beat = this.#heartbeat.beat(nowMs)
     if (beat === 'dead') return { code: 'link_lost', message: 'Nothing was heard from the server' }
     if (beat !== undefined) this.send({ type: 'ping', id: beat })
+    const { quietMs } = this.#heartbeat
+    if (quietMs !== undefined && nowMs >= quietMs) this.#tellSilence(true)
     return undefined
   }
 
@@ -116,8 +128,10 @@ export class Connection {
     switch (this.#phase.is) {
       case 'waiting':
         return this.#phase.untilMs
-      case 'attached':
-        return this.#heartbeat.nextMs
+      case 'attached': {
+        const { nextMs, quietMs } = this.#heartbeat
+        return quietMs === undefined || this.#isSilent ? nextMs : Math.min(nextMs, quietMs)
+      }
       case 'connecting':
       case 'greeting':
         return this.#reconnection.deadlineMs
@@ -176,9 +190,16 @@ export class Connection {
     this.#effects.push({ do: 'connect', attempt, session: this.#session })
   }
 
+  #tellSilence(isSilent: boolean): void {
+    if (isSilent === this.#isSilent) return
+    this.#isSilent = isSilent
+    this.#effects.push({ do: 'silence', isSilent })
+  }
+
   #close(next: Phase): void {
     if ('attempt' in this.#phase) this.#effects.push({ do: 'close', attempt: this.#phase.attempt })
     this.#reconnection.stop()
+    this.#tellSilence(false)
     this.#phase = next
   }
 }

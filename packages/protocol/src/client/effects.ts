@@ -47,4 +47,6 @@ export type ClientEffect =
   /** The server reports a fault that does not end the connection. */
   | { readonly do: 'warning'; readonly code: string; readonly message: string }
   | { readonly do: 'roundTrip'; readonly ms: number }
+  /** The server has not answered for a while, or does so again. */
+  | { readonly do: 'silence'; readonly isSilent: boolean }
   | { readonly do: 'status'; readonly status: ClientStatus }

@@ -4,6 +4,8 @@ const MIN_DEADLINE_MS = 10_000
 const UNKNOWN_DEADLINE_MS = 30_000
 /** Longest silence that any slowness can excuse. */
 const MAX_DEADLINE_MS = 120_000
+/** Silence after a ping that is worth a word to who looks, long before it is a verdict. */
+const QUIET_MS = 5_000
 /** How many times the longest silence seen before is forgiven. */
 const PATIENCE = 4
 
@@ -19,6 +21,8 @@ export class Heartbeat {
   #pingId = 0
   /** When the unanswered ping was sent. */
   #unansweredMs: number | undefined
+  /** When something has to be heard, after a question that cannot wait. */
+  #urgentMs: number | undefined
   /** Longest silence while this ping waits for its answer. */
   #silenceMs = 0
   /** The same of earlier pings, halved with each answer, so that a path that recovers is believed; undefined at first. */
@@ -33,6 +37,7 @@ export class Heartbeat {
     this.#lastHeardMs = nowMs
     this.#lastPingMs = nowMs
     this.#unansweredMs = undefined
+    this.#urgentMs = undefined
     this.#silenceMs = 0
     this.#pastSilenceMs = undefined
   }
@@ -49,6 +54,13 @@ export class Heartbeat {
       this.#silenceMs = Math.max(this.#silenceMs, nowMs - sinceMs)
     }
     this.#lastHeardMs = nowMs
+    this.#urgentMs = undefined
+  }
+
+  /** Asks at once whether the server is there: returns a ping's id. Nothing heard within the time given is death. */
+  probe(withinMs: number, nowMs: number): number {
+    this.#urgentMs = nowMs + withinMs
+    return this.#ping(nowMs)
   }
 
   /** Takes a pong, after `heard`; returns the round-trip time when it answers the last ping. */
@@ -65,16 +77,30 @@ export class Heartbeat {
   beat(nowMs: number): number | 'dead' | undefined {
     if (nowMs < this.nextMs) return undefined
     if (this.#unansweredMs !== undefined) return 'dead'
-    this.#pingId += 1
-    this.#lastPingMs = nowMs
-    this.#unansweredMs = nowMs
-    return this.#pingId
+    return this.#ping(nowMs)
   }
 
   /** When `beat` next has something to say. */
   get nextMs(): number {
     if (this.#unansweredMs === undefined) return this.#lastPingMs + this.#intervalMs
-    return Math.max(this.#lastHeardMs, this.#unansweredMs) + this.#deadlineMs()
+    const patientMs = this.#silentFromMs(this.#unansweredMs) + this.#deadlineMs()
+    return this.#urgentMs === undefined ? patientMs : Math.min(patientMs, this.#urgentMs)
+  }
+
+  /** From when on the silence is worth a word; undefined while nothing is awaited. */
+  get quietMs(): number | undefined {
+    return this.#unansweredMs === undefined ? undefined : this.#silentFromMs(this.#unansweredMs) + QUIET_MS
+  }
+
+  #silentFromMs(unansweredMs: number): number {
+    return Math.max(this.#lastHeardMs, unansweredMs)
+  }
+
+  #ping(nowMs: number): number {
+    this.#pingId += 1
+    this.#lastPingMs = nowMs
+    this.#unansweredMs = nowMs
+    return this.#pingId
   }
 
   #deadlineMs(): number {

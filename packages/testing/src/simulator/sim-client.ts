@@ -171,6 +171,7 @@ export class SimClient {
       case 'asked':
       case 'warning':
       case 'roundTrip':
+      case 'silence':
         return
     }
   }
