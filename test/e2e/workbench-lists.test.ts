@@ -32,26 +32,6 @@ describe.skipIf(obstacle !== undefined)(
       expect(await panel.getByText('does not answer').count()).toBe(0)
     }, 60_000)
 
-    test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      const make = async (name: string, network: string): Promise<string> => {
-        await desk.button('New sandbox').click()
-        await page.getByLabel('Name', { exact: true }).fill(name)
-        await page.getByRole('radio', { name: 'Listed hosts' }).check()
-        await page.getByLabel('Git repository to begin with').fill('https://example.invalid/a.git')
-        await page.getByRole('radio', { name: network }).check()
-        await desk.button('Make it').click()
-        await page.getByRole('dialog').waitFor({ state: 'detached' })
-        return desk.first.waitFor(/[$#] ?$/)
-      }
-      expect(await make('without', 'None')).not.toContain('clone')
-      const text = await make('cloned', 'Listed hosts')
-      expect(text.split('git clone https://example.invalid/a.git')).toHaveLength(2)
-      expect(text).toContain('fatal')
-      expect(await desk.first.read('pwd; id -u >/dev/null && echo sh"ell"')).toContain('shell')
-    }, 60_000)
-
     test('show what is in a new folder before it is deleted, and ask who commits where git does not know', async () => {
       await using desk = await scene.openDesk()
       const { page } = desk
@@ -93,6 +73,64 @@ describe.skipIf(obstacle !== undefined)(
       await desk.button('Commit what is staged').click()
       await panel.getByText('Nothing has changed since the last commit').waitFor()
       expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
+    }, 60_000)
+
+    test('tell sessions apart, go to those that are open, and say whose they are', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
+      await desk.button('New terminal in dev').click()
+      await page.getByRole('tab').nth(1).waitFor()
+      await desk.first.run('printf "\\033]2;building\\007"; sleep 600')
+      const building = rows.filter({ hasText: 'building' })
+      await building.getByText(/open here/).waitFor()
+      await building.getByText(/dev · you · just started/).waitFor()
+      const labels = await rows
+        .getByRole('button', { name: /^End / })
+        .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')))
+      expect(new Set(labels).size).toBe(labels.length)
+      await page.getByRole('tab').first().click()
+      await building.getByRole('button').first().click()
+      expect(await page.getByRole('tab').count()).toBe(2)
+      await page.getByRole('tab', { name: 'building', selected: true }).waitFor()
+      await page.waitForFunction(() => document.title === 'building — dev — Sandwire')
+      // Whoever comes back is there as soon as the page is.
+      await page.reload()
+      await building.getByText(/dev · you · /).waitFor()
+
+      await desk.button('Share this terminal').click()
+      await desk.button('Make a link').click()
+      const link = await page.getByLabel('The link works once').inputValue()
+      await using guest = await scene.openStranger()
+      await guest.page.goto(link)
+      await guest.page.getByLabel('Your name').fill('Gus')
+      await guest.button('Join').click()
+      await guest.page.locator('#open').click()
+      await guest.first.until(({ status }) => status === 'attached')
+      await guest.page.locator('.status-sandbox').getByText('Sandbox of owner').waitFor()
+      await guest.page.getByRole('region', { name: 'Sessions' }).getByText('Sandbox of owner').waitFor()
+      // The dialog that is still open sees who came.
+      await page.getByRole('dialog').getByText(/^Gus/).first().waitFor()
+    }, 60_000)
+
+    test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      const make = async (name: string, network: string): Promise<string> => {
+        await desk.button('New sandbox').click()
+        await page.getByLabel('Name', { exact: true }).fill(name)
+        await page.getByRole('radio', { name: 'Listed hosts' }).check()
+        await page.getByLabel('Git repository to begin with').fill('https://example.invalid/a.git')
+        await page.getByRole('radio', { name: network }).check()
+        await desk.button('Make it').click()
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        return desk.first.waitFor(/[$#] ?$/)
+      }
+      expect(await make('without', 'None')).not.toContain('clone')
+      const text = await make('cloned', 'Listed hosts')
+      expect(text.split('git clone https://example.invalid/a.git')).toHaveLength(2)
+      expect(text).toContain('fatal')
+      expect(await desk.first.read('pwd; id -u >/dev/null && echo sh"ell"')).toContain('shell')
     }, 60_000)
 
     // Last: all pages of this file have one sign-in.

@@ -1,6 +1,6 @@
 import { type TerminalController, useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
-import { driveActionOf, peopleOf, type Somebody } from './people.ts'
+import { driveActionOf, peopleOf, type Somebody, whatTheyDo } from './people.ts'
 
 function Person({
   person,
@@ -9,8 +9,7 @@ function Person({
   readonly person: Somebody
   readonly onGive: (() => void) | undefined
 }): ReactElement {
-  const what = person.drives ? 'drives' : person.role === 'viewer' ? 'watches' : 'types'
-  const label = `${person.name}${person.isSelf ? ' (you)' : ''} ${what}${person.isConnected ? '' : ', is away'}`
+  const label = `${person.name}${person.isSelf ? ' (you)' : ''} ${whatTheyDo(person)}`
   const className = `person ${person.drives ? 'drives' : ''} ${person.isConnected ? '' : 'away'}`
   if (onGive === undefined)
     return (

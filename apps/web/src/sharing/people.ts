@@ -51,6 +51,12 @@ export function peopleOf({
     )
 }
 
+/** What somebody does in a session, in a word or two. */
+export function whatTheyDo({ drives, role, isConnected }: Somebody): string {
+  const what = drives ? 'drives' : role === 'viewer' ? 'watches' : 'types'
+  return isConnected ? what : `${what}, is away`
+}
+
 /** What this person can do about who drives. */
 export type DriveAction = 'ask' | 'take' | undefined
 

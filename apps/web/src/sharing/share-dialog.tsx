@@ -1,3 +1,4 @@
+import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
 import {
   createGrant,
@@ -8,8 +9,11 @@ import {
   revokeGrant,
 } from '../api/grants.ts'
 import { Dialog } from '../shell/dialog.tsx'
-import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
+import { type Loaded, messageOf } from '../state/workbench.ts'
+import { GrantRows } from './grant-rows.tsx'
+import { peopleOf } from './people.ts'
+import { PresentRows } from './present-rows.tsx'
 
 const LIFETIMES = [
   { seconds: 60 * 60, label: 'One hour' },
@@ -24,30 +28,48 @@ const MEANING: Readonly<Record<GrantRole, string>> = {
     'They can type into this terminal. Whoever can type has a shell, and with it every file and process of this sandbox.',
 }
 
-/** Makes links to a terminal, and lists and withdraws those that were made. */
+/** How often what is shared is asked for while somebody looks: a link may be used at any moment. */
+const REFRESH_MS = 3_000
+
+/** Makes links to a terminal, lists and withdraws those that were made, and says who is there. */
 export function ShareDialog({
   sandbox,
   session,
+  controller,
   onClose,
 }: {
   readonly sandbox: string
   readonly session: string
+  readonly controller: TerminalController
   readonly onClose: () => void
 }): ReactElement {
   const { workbench } = useParts()
   const [role, setRole] = useState<GrantRole>('viewer')
   const [seconds, setSeconds] = useState<number>(LIFETIMES[1].seconds)
   const [made, setMade] = useState<GrantMade>()
-  const [grants, setGrants] = useState<readonly Grant[]>()
+  const [grants, setGrants] = useState<Loaded<readonly Grant[]>>({ is: 'loading' })
   const [isBusy, setBusy] = useState(false)
   const roleName = useId()
 
   const refresh = useCallback(async () => {
-    const all = await workbench.attempt('Cannot list what is shared', () => listGrants(sandbox))
-    if (all !== undefined)
-      setGrants(all.filter((grant) => grant.session === null || grant.session === session))
-  }, [workbench, sandbox, session])
-  useEffect(() => void refresh(), [refresh])
+    try {
+      const all = await listGrants(sandbox)
+      setGrants({
+        is: 'ready',
+        value: all.filter((grant) => grant.session === null || grant.session === session),
+      })
+    } catch (caught) {
+      // What was known stays; a list that never came says why.
+      setGrants((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
+    }
+  }, [sandbox, session])
+  const people = peopleOf(useStore(controller.state))
+  const present = people.length
+  useEffect(() => {
+    void refresh()
+    const timer = setInterval(() => void refresh(), REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [refresh, present])
 
   const make = async (): Promise<void> => {
     setBusy(true)
@@ -98,6 +120,7 @@ export function ShareDialog({
         </button>
       </div>
       {made?.link !== undefined && <MadeLink link={made.link} />}
+      <PresentRows people={people} />
       <GrantRows grants={grants} onRevoke={(grant) => void revoke(grant)} />
     </Dialog>
   )
@@ -123,34 +146,5 @@ function MadeLink({ link }: { readonly link: string }): ReactElement {
         {isCopied ? 'Copied' : 'Copy'}
       </button>
     </div>
-  )
-}
-
-function GrantRows({
-  grants,
-  onRevoke,
-}: {
-  readonly grants: readonly Grant[] | undefined
-  readonly onRevoke: (grant: string) => void
-}): ReactElement {
-  if (grants === undefined) return <p className="dim">Loading what is shared…</p>
-  if (grants.length === 0) return <p className="dim">Shared with nobody yet.</p>
-  return (
-    <ul className="rows bordered" aria-label="Shared with">
-      {grants.map(({ grant, name, role, session, state, expiresMs }) => (
-        <li key={grant} className="row">
-          <span className="row-text">
-            {state === 'open' ? 'A link nobody used yet' : (name ?? 'Somebody')}
-            <small>
-              {role === 'viewer' ? 'watches' : 'types'}
-              {session === null ? ' in the whole sandbox' : ''}, ends {agoOrAhead(expiresMs, Date.now())}
-            </small>
-          </span>
-          <button type="button" className="danger" onClick={() => onRevoke(grant)}>
-            Withdraw
-          </button>
-        </li>
-      ))}
-    </ul>
   )
 }

@@ -2,6 +2,7 @@ import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect } from 'react'
 import { useParts } from '../state/context.ts'
 import { Commands } from './commands.ts'
+import { useDocumentTitle } from './document-title.ts'
 import { MainArea } from './main-area.tsx'
 import { Notices } from './notices.tsx'
 import { Overlays } from './overlays.tsx'
@@ -33,6 +34,7 @@ export function App(): ReactElement {
 
 function Desk(): ReactElement {
   const parts = useParts()
+  useDocumentTitle()
   useEffect(() => new Commands(parts).listen(window), [parts])
   return (
     <div className="desk">

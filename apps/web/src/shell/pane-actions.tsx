@@ -17,7 +17,8 @@ export function PaneActions(): ReactElement {
   const [shared, setShared] = useState<string>()
   const focus = activeTab(layout)?.focus ?? ''
   const view = layout.views[focus]
-  const state = useStore(terminals.find(focus)?.state ?? NO_STATE)
+  const controller = terminals.find(focus)
+  const state = useStore(controller?.state ?? NO_STATE)
   const owns = useOwns(view?.sandbox ?? '')
   const hasPlace = useHasPlace()
   const session = state?.session
@@ -51,8 +52,13 @@ export function PaneActions(): ReactElement {
           />
         </>
       )}
-      {shared !== undefined && view !== undefined && (
-        <ShareDialog sandbox={view.sandbox} session={shared} onClose={() => setShared(undefined)} />
+      {shared !== undefined && view !== undefined && controller !== undefined && (
+        <ShareDialog
+          sandbox={view.sandbox}
+          session={shared}
+          controller={controller}
+          onClose={() => setShared(undefined)}
+        />
       )}
     </div>
   )

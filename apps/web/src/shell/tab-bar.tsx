@@ -1,7 +1,13 @@
 import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
-import { type KeyboardEvent as ReactKeyboardEvent, type ReactElement } from 'react'
-import { activateTab, type Layout, moveTab, renameTab, type Tab, type View } from '../layout/layout.ts'
+import {
+  type KeyboardEvent as ReactKeyboardEvent,
+  type ReactElement,
+  type RefObject,
+  useEffect,
+  useRef,
+} from 'react'
+import { activateTab, type Layout, moveTab, type Tab, type View } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
@@ -9,50 +15,36 @@ import { closeWholeTab } from './close-views.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { IconButton } from './icon-button.tsx'
 import { PaneActions } from './pane-actions.tsx'
+import { TabRename } from './tab-rename.tsx'
 import { titleOf, useSandboxName } from './view-title.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
 const NO_STATE = createStore(undefined)
 
-function TabName({ tab, view }: { readonly tab: Tab; readonly view: View | undefined }): ReactElement {
+/** What a tab is called: as its person says, or by what is in it. */
+function useTabName(tab: Tab, view: View | undefined): string {
   const { terminals } = useParts()
   const sandboxName = useSandboxName(view?.sandbox ?? '')
   const state = useStore(terminals.find(tab.focus)?.state ?? NO_STATE)
-  return <span className="tab-name">{tab.name ?? titleOf(view, state?.title, sandboxName)}</span>
+  return tab.name ?? titleOf(view, state?.title, sandboxName)
 }
 
 /** Goes to a tab by keys; it opens with Enter, as opening gives the keyboard to what is in it. */
 function focusTab(from: HTMLElement, at: number): void {
-  from.closest('[role=tablist]')?.querySelectorAll<HTMLElement>('[role=tab]').item(at)?.focus()
+  from.closest('.tabs')?.querySelectorAll<HTMLElement>('[role=tab]').item(at)?.focus()
 }
 
-function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
-  const { workbench, terminals } = useParts()
-  const rename = (name: string): void => workbench.changeLayout((layout) => renameTab(layout, tab.id, name))
-  const end = (): void => {
-    workbench.startRename(undefined)
-    terminals.focusActive()
-  }
-  return (
-    <input
-      className="tab-rename"
-      aria-label="Name of the tab"
-      defaultValue={tab.name ?? ''}
-      autoFocus
-      onBlur={(event) => {
-        if (workbench.renaming.get() !== tab.id) return
-        rename(event.target.value)
-        workbench.startRename(undefined)
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter' && event.key !== 'Escape') return
-        if (event.key === 'Enter') rename(event.currentTarget.value)
-        // The terminal, which has the keyboard next, is not to get this key as well.
-        event.preventDefault()
-        end()
-      }}
-    />
-  )
+function idOf({ id }: Tab): string {
+  return `tab-${id}`
+}
+
+/** Keeps what is in front in sight where there are more tabs than fit. */
+function useInSight(isActive: boolean): RefObject<HTMLDivElement | null> {
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (isActive) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isActive])
+  return element
 }
 
 function TabButton({
@@ -72,6 +64,8 @@ function TabButton({
   const unsaved = useStore(dirty.views)
   const isDirty = leaves.some((id) => unsaved.has(id))
   const isActive = layout.active === tab.id
+  const name = useTabName(tab, view)
+  const element = useInSight(isActive)
   const change = workbench.changeLayout.bind(workbench)
   const close = (): void => closeWholeTab(parts, tab.id)
   const onKey = ({ key, currentTarget }: ReactKeyboardEvent<HTMLElement>): void => {
@@ -82,6 +76,7 @@ function TabButton({
   }
   return (
     <div
+      ref={element}
       className={`tab ${isActive ? 'active' : ''}`}
       draggable={!isRenaming}
       onDragStart={(event) => event.dataTransfer.setData('application/x-sandwire-tab', tab.id)}
@@ -102,6 +97,7 @@ function TabButton({
         <button
           type="button"
           role="tab"
+          id={idOf(tab)}
           aria-selected={isActive}
           tabIndex={isActive ? 0 : -1}
           className="tab-label"
@@ -110,7 +106,7 @@ function TabButton({
           onKeyDown={onKey}
         >
           <Icon name={view === undefined ? 'terminal' : ICONS[view.kind]} />
-          <TabName tab={tab} view={view} />
+          <span className="tab-name">{name}</span>
           {isDirty && (
             <span className="tab-dirty" title="Not saved">
               <span className="visually-hidden">, not saved</span>
@@ -119,10 +115,7 @@ function TabButton({
           {leaves.length > 1 && <span className="tab-count">{leaves.length}</span>}
         </button>
       )}
-      {/* In a list of tabs only tabs may be named: by keys it is Delete on the tab. */}
-      <span aria-hidden="true">
-        <IconButton icon="close" label="Close tab" isMouseOnly onClick={close} />
-      </span>
+      <IconButton icon="close" label={`Close ${name}`} isMouseOnly={!isActive} onClick={close} />
     </div>
   )
 }
@@ -134,7 +127,9 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
   const layout = useStore(workbench.layout)
   return (
     <div className="tab-bar">
-      <div className="tabs" role="tablist" aria-label="Open tabs">
+      {/* A list of tabs may hold nothing but tabs, so it owns them from beside; what closes them stays reachable. */}
+      <div role="tablist" aria-label="Open tabs" aria-owns={layout.tabs.map(idOf).join(' ')} />
+      <div className="tabs">
         {layout.tabs.map((tab, at) => (
           <TabButton key={tab.id} tab={tab} at={at} layout={layout} />
         ))}

@@ -1,0 +1,33 @@
+import { createStore } from '@sandwire/client'
+import { useStore } from '@sandwire/react'
+import { useEffect } from 'react'
+import { activeTab, type View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { titleOf, useSandboxName } from './view-title.ts'
+
+const NO_STATE = createStore(undefined)
+const PRODUCT = 'Sandwire'
+
+/** What a browser calls the page: what is in front, where that is, and whose page it is. */
+export function pageTitle(view: View | undefined, name: string | undefined, sandboxName: string): string {
+  if (view === undefined) return PRODUCT
+  const own = name === undefined || name === '' ? titleOf(view, 'Terminal', sandboxName) : name
+  return [own, sandboxName, PRODUCT].join(' — ')
+}
+
+/** Keeps the title of the page up with what is in front, as long as somebody draws it. */
+export function useDocumentTitle(): void {
+  const { workbench, terminals } = useParts()
+  const layout = useStore(workbench.layout)
+  const tab = activeTab(layout)
+  const view = layout.views[tab?.focus ?? '']
+  const sandboxName = useSandboxName(view?.sandbox ?? '')
+  const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
+  const title = pageTitle(view, tab?.name ?? state?.title, sandboxName)
+  useEffect(() => {
+    document.title = title
+    return () => {
+      document.title = PRODUCT
+    }
+  }, [title])
+}
