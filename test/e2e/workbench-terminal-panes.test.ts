@@ -124,5 +124,33 @@ describe.skipIf(obstacle !== undefined)(
       await followAfter('rm -r $root/deep')
       await desk.page.getByText('There is no file er/café.ts in the workspace').waitFor()
     }, 90_000)
+
+    test('notice at once that there is no network, and that there is one again', async () => {
+      await using desk = await scene.openDesk()
+      const bar = desk.page.locator('.status-bar')
+      await bar.getByText('You drive').waitFor()
+      await bar.getByTitle('Round-trip time').waitFor()
+      const { rows, drawn } = await desk.first.until(() => true)
+      await desk.first.run('trap "echo resized" WINCH; seq 100')
+      await desk.first.waitFor('\n100')
+      await desk.context.setOffline(true)
+      const banner = desk.page.locator('.banner.waiting')
+      await banner.waitFor({ timeout: 3_000 })
+      await bar.getByText('Not connected').waitFor()
+      expect(await bar.innerText()).not.toMatch(/You drive| ms/)
+      const [above, below] = await Promise.all([desk.first.element.boundingBox(), banner.boundingBox()])
+      expect((above?.y ?? 0) + (above?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0)
+      await desk.first.until((facts) => facts.drawn[1] < drawn[1])
+      await desk.first.type('echo "typed mean""while"\n')
+
+      await desk.context.setOffline(false)
+      await desk.first.waitFor('typed meanwhile')
+      await desk.first.until((facts) => facts.drawn.join() === drawn.join() && facts.rows === rows)
+      expect(await banner.count()).toBe(0)
+      await bar.getByText('You drive').waitFor()
+      // What runs there was told of no other size.
+      expect(await desk.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
+      expect(await desk.first.text()).not.toContain('\nresized')
+    }, 90_000)
   },
 )

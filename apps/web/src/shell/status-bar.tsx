@@ -4,19 +4,21 @@ import type { ReactElement } from 'react'
 import { signOut } from '../api/identity.ts'
 import { activeTab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { statusWordsOf } from '../terminals/status-words.ts'
 import { useSandboxName } from './view-title.ts'
 
 const NOTHING = createStore<number | undefined>(undefined)
 
-function RoundTrip({ controller }: { readonly controller: TerminalController }): ReactElement | null {
+function TerminalStatus({ controller }: { readonly controller: TerminalController }): ReactElement {
   const state = useStore(controller.state)
   const ms = useStore(controller.handle?.roundTripMs ?? NOTHING)
-  const size = `${state.cols}×${state.rows}`
   return (
     <>
-      {state.role !== undefined && <span>{state.role === 'driver' ? 'You drive' : state.role}</span>}
-      <span>{size}</span>
-      {ms !== undefined && <span title="Round-trip time">{ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>}
+      {statusWordsOf(state, ms).map(({ text, hint }) => (
+        <span key={hint ?? text} title={hint}>
+          {text}
+        </span>
+      ))}
     </>
   )
 }
@@ -37,7 +39,7 @@ export function StatusBar(): ReactElement {
   return (
     <footer className="status-bar">
       {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
-      {controller !== undefined && <RoundTrip key={focus} controller={controller} />}
+      {controller !== undefined && <TerminalStatus key={focus} controller={controller} />}
       <span className="status-space" />
       {person.is === 'ready' && person.value !== undefined && (
         <span className="status-person">Signed in as {person.value.name}</span>

@@ -13,6 +13,7 @@ test('a lost link says until when it waits', () => {
     kind: 'waiting',
     text: 'The connection is lost',
     untilMs: 5,
+    isFirst: false,
   })
 })
 

@@ -2,7 +2,13 @@ import type { TerminalState } from '@sandwire/react'
 
 /** What is to be said over a terminal that is not simply there; undefined when it is. */
 export type Banner =
-  | { readonly kind: 'waiting'; readonly text: string; readonly untilMs?: number }
+  | {
+      readonly kind: 'waiting'
+      readonly text: string
+      readonly untilMs?: number
+      /** There is nothing yet that it could cover. */
+      readonly isFirst: boolean
+    }
   | { readonly kind: 'ended'; readonly text: string; readonly isGood: boolean }
 
 /** What a person can do about a refusal, where there is something. */
@@ -30,9 +36,13 @@ export function bannerOf(
     case 'attached':
       return undefined
     case 'connecting':
-      return { kind: 'waiting', text: status.attempt > 1 ? 'Connecting again…' : 'Connecting…' }
+      return {
+        kind: 'waiting',
+        text: status.attempt > 1 ? 'Connecting again…' : 'Connecting…',
+        isFirst: true,
+      }
     case 'reconnecting':
-      return { kind: 'waiting', text: 'The connection is lost', untilMs: status.atMs }
+      return { kind: 'waiting', text: 'The connection is lost', untilMs: status.atMs, isFirst: false }
     case 'detached':
       return { kind: 'ended', text: 'Detached', isGood: true }
     case 'exited': {

@@ -8,6 +8,9 @@ import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
 import { type Banner, bannerOf } from './status-text.ts'
 
+/** A cut as short as this is not worth moving a terminal for. */
+const UNNOTICED_MS = 300
+
 /** Seconds until a moment of `performance.now()`, counted down. */
 function useCountdown(untilMs: number | undefined): number | undefined {
   const [nowMs, setNowMs] = useState(() => performance.now())
@@ -19,11 +22,24 @@ function useCountdown(untilMs: number | undefined): number | undefined {
   return untilMs === undefined ? undefined : Math.max(0, Math.ceil((untilMs - nowMs) / 1000))
 }
 
-function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting' }> }): ReactElement {
+/** False until a while has passed. */
+function useLater(afterMs: number): boolean {
+  const [isLater, setLater] = useState(afterMs === 0)
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(true), afterMs)
+    return () => clearTimeout(timer)
+  }, [afterMs])
+  return isLater
+}
+
+/** What is said while there is no connection. It takes room from the terminal, so a cut that nobody notices is not spoken of. */
+function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting' }> }): ReactElement | null {
+  const isWorthIt = useLater(banner.isFirst ? 0 : UNNOTICED_MS)
   const seconds = useCountdown(banner.untilMs)
   const when = seconds === undefined ? '' : seconds === 0 ? ', trying…' : `, trying again in ${seconds} s`
+  if (!isWorthIt) return null
   return (
-    <div className="banner waiting" role="status">
+    <div className={`banner waiting ${banner.isFirst ? 'first' : ''}`} role="status">
       {banner.text}
       {when}
     </div>
@@ -84,15 +100,15 @@ export function TerminalPane({
   }
   return (
     <div className={`terminal-pane ${state.role === 'driver' ? '' : 'follows'}`}>
-      {banner?.kind === 'waiting' && <Waiting banner={banner} />}
       <PeopleBar controller={controller} />
-      {isReadOnly && <div className="badge-read-only">Watching only</div>}
+      {isReadOnly && banner === undefined && <div className="badge-read-only">Watching only</div>}
       {finding === viewId && (
         <FindBar controller={controller} onClose={() => terminals.openFind(undefined)} />
       )}
       {state.notice !== undefined && <div className="banner notice-line">{state.notice}</div>}
       <Terminal controller={controller} url="" showsTrouble={false} className="terminal-surface" />
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
+      {banner?.kind === 'waiting' && <Waiting banner={banner} />}
       {banner?.kind === 'ended' && (
         <Ended banner={banner} onRestart={mayWork ? restart : undefined} onClose={onClose} />
       )}

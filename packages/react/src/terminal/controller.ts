@@ -5,6 +5,7 @@ import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
 import { type Look, type Size, Surface } from './surface.ts'
 import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
+import { watchNetwork } from './network-watch.ts'
 import type { FilePlace } from './file-links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
@@ -44,6 +45,8 @@ export interface TerminalState {
   readonly askedBy: string | undefined
   readonly cols: number
   readonly rows: number
+  /** The server has not answered for some seconds. */
+  readonly isSilent: boolean
   /** Something to tell that does not end anything. */
   readonly notice: string | undefined
 }
@@ -51,7 +54,8 @@ export interface TerminalState {
 const NOTHING: TerminalState = {
   status: { is: 'connecting', attempt: 1 },
   ...{ role: undefined, authority: undefined, session: undefined, attachment: undefined },
-  ...{ title: '', presence: undefined, askedBy: undefined, cols: 80, rows: 24, notice: undefined },
+  ...{ title: '', presence: undefined, askedBy: undefined, cols: 80, rows: 24, isSilent: false },
+  notice: undefined,
 }
 
 /** Largest piece of input that is sent at once; longer ones go in several. */
@@ -189,14 +193,15 @@ export class TerminalController {
   #connect(request: AttachRequest): void {
     const { url, getTicket } = this.#options
     const { cols, rows } = this.#surface.proposedSize
-    const handle: AttachHandle = attach({
+    this.#screen.resize(cols, rows)
+    const handle = attach({
       ...{ url, cols, rows },
       request: { mode: 'pty', ...request },
       ...(getTicket === undefined
         ? {}
         : {
             credentials: async () => ({
-              protocols: [await ticketProtocol(getTicket, request, handle.session)],
+              protocols: [await ticketProtocol(getTicket, request, this.#handle?.session)],
             }),
           }),
       onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
@@ -219,11 +224,16 @@ export class TerminalController {
       onInputLost: (bytes) => this.#update({ notice: `${bytes} bytes of input were not delivered` }),
     })
     this.#handle = handle
-    this.#undo.push(handle.status.subscribe((status) => this.#changed(handle, status)))
+    this.#undo.push(
+      handle.status.subscribe((status) => this.#changed(handle, status)),
+      handle.isSilent.subscribe((isSilent) => this.#update({ isSilent })),
+      watchNetwork(window, (withinMs) => handle.probe(withinMs)),
+    )
   }
 
   #changed(handle: AttachHandle, status: ClientStatus): void {
-    const role = status.is === 'attached' ? status.role : this.#state.get().role
+    const before = this.#state.get()
+    const role = status.is === 'attached' ? status.role : before.role
     const { session, details } = handle
     this.#update({
       ...{ status, role, session, attachment: details?.attachment, authority: details?.authority },
@@ -232,13 +242,25 @@ export class TerminalController {
     })
     const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
     this.#surface.setReadOnly(role === 'viewer' || isOver)
-    if (status.is === 'attached') this.#fit()
+    if (status.is !== 'attached') return
+    if (before.status.is === 'reconnecting') this.#comeBack()
+    else this.#fit()
+  }
+
+  /**
+   * What comes now was written for the size that was told before the cut. What a page says of a cut takes room from the terminal, so its
+   * own size is looked at when that is gone.
+   */
+  #comeBack(): void {
+    const { cols, rows } = this.#state.get()
+    this.#screen.resize(cols, rows)
+    setTimeout(() => this.#fit(), 0)
   }
 
   /** The driver's terminal has the size of its element; everybody else's has the driver's. */
   #fit(): void {
-    const { role, cols: toldCols, rows: toldRows } = this.#state.get()
-    if (role === undefined) return
+    const { status, role, cols: toldCols, rows: toldRows } = this.#state.get()
+    if (role === undefined || this.#isDisposed) return
     if (role !== 'driver') return this.#surface.showWhole(toldCols, toldRows)
     // What cannot be seen keeps its size, for what runs in it.
     if (!this.#surface.hasPlace) return
@@ -246,6 +268,7 @@ export class TerminalController {
     const { cols, rows } = this.#surface.proposedSize
     if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isTold(cols, rows)) return
     this.#screen.resize(cols, rows)
+    if (status.is !== 'attached') return
     this.#handle?.resize(cols, rows)
     this.#update({ cols, rows })
   }
