@@ -51,7 +51,11 @@ describe.skipIf(obstacle !== undefined)(
       for (const close of [
         () => page.keyboard.press('Control+Shift+X'),
         () => tab(desk, /one/).click({ button: 'middle' }),
-        () => page.locator('.tab.active').getByRole('button', { name: /^Close / }).click(),
+        () =>
+          page
+            .locator('.tab.active')
+            .getByRole('button', { name: /^Close / })
+            .click(),
       ]) {
         await close()
         await question(desk).getByRole('button', { name: 'Cancel' }).click()
@@ -61,7 +65,10 @@ describe.skipIf(obstacle !== undefined)(
       await desk.command('Split to the right')
       await desk.first.ready()
       expect(await editor(desk).innerText()).toContain('A')
-      await page.locator('.tab.active').getByRole('button', { name: /^Close / }).click()
+      await page
+        .locator('.tab.active')
+        .getByRole('button', { name: /^Close / })
+        .click()
       await question(desk).getByRole('button', { name: 'Save' }).click()
       await eventually(async () => (await tab(desk, /./).count()) === 1, { what: 'the end of it', ...WAIT })
       expect(await desk.first.read('cat one.txt')).toContain('A')
@@ -212,7 +219,7 @@ describe.skipIf(obstacle !== undefined)(
       const { page } = desk
       const long = `for i in $(seq 200); do printf 'word '; done > long.txt; echo needle >> long.txt`
       await desk.first.read(`rm -rf *; printf x > $'new\\nline.txt'; printf broken > broken.png; ${long}`)
-      await page.getByRole('treeitem', { name: 'new␊line.txt' }).waitFor()
+      await page.getByRole('treeitem', { name: 'new\\nline.txt' }).waitFor()
       await page.getByRole('treeitem', { name: 'broken.png' }).click()
       await page.getByText('This picture cannot be shown').waitFor()
 

@@ -31,7 +31,7 @@ export function UnsavedDialog(): ReactElement | null {
         <button type="button" className="danger" onClick={() => answer('discard')}>
           Discard
         </button>
-        <button type="button" className="primary" autoFocus onClick={() => answer('save')}>
+        <button type="button" className="primary" onClick={() => answer('save')}>
           Save
         </button>
       </div>
