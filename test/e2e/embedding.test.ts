@@ -185,6 +185,8 @@ describe.skipIf(obstacle !== undefined)(
       await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error', ...WAIT })
       expect(await status.innerText()).toBe(`Not connected. ${words}.`)
       expect(await screenOf(tab)).not.toMatch(/[$#]/)
+      // Not connected either it is no larger than its place, so that the words stay in sight.
+      expect((await tab.locator('.xterm-screen').boundingBox())?.height).toBeLessThanOrEqual(400)
       await tab.close()
     }, 40_000)
   },

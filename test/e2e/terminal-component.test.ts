@@ -47,6 +47,8 @@ describe.skipIf(obstacle !== undefined)(
       expect(await server.countCreated()).toBe(before + 1)
       expect(sockets).toBe(1)
       expect((await told()).filter((word) => word === 'ticket')).toHaveLength(1)
+      // At the first try: nobody waits for a second one.
+      expect(await told()).not.toContain('reconnecting')
       expect((await told()).filter((word) => word.startsWith('exit '))).toEqual(['exit 3 null'])
     }, 30_000)
 

@@ -289,6 +289,9 @@ class Attachment implements AttachHandle {
     this.#socket = own
     const url = attachUrl(this.#options.url, this.#options.request, { createId: this.#createId, session })
     try {
+      // Who lets go at once, as React's strict mode does, asks for nothing.
+      await Promise.resolve()
+      if (this.#socket !== own || this.#isOver()) return
       const credentials = await this.#options.credentials?.()
       if (this.#socket !== own || this.#isOver()) return
       const headers = credentials?.headers ?? {}

@@ -17,7 +17,7 @@ const STRICT = {
 }
 
 /** The files of a README: each block of TypeScript begins with its name. */
-export function readExamples(readme: string): ReadonlyMap<string, string> {
+function readExamples(readme: string): ReadonlyMap<string, string> {
   const blocks = readme.matchAll(/^```tsx?\n\/\/ (\S+\.tsx?)\n(.*?)^```$/gms)
   return new Map([...blocks].map(([, name = '', text = '']) => [name, text]))
 }
