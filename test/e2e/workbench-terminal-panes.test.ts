@@ -152,5 +152,23 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
       expect(await desk.first.text()).not.toContain('\nresized')
     }, 90_000)
+
+    test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
+      await using owner = await scene.openDesk()
+      await using guest = await join(await share(owner, 'Watch'), 'Gus')
+      await guest.page.getByText('Watching only').waitFor()
+      await guest.first.until(({ role }) => role === 'viewer')
+      await owner.button('Stop dev').click()
+      const stop = owner.page.getByRole('dialog').getByRole('button', { name: /^Stop/ })
+      await stop.click()
+      for (const { page } of [owner, guest]) {
+        await page.locator('.banner.ended').getByText('The sandbox was stopped').waitFor()
+        expect(await page.getByText('it ends within').count()).toBe(0)
+        expect(await page.getByText('Watching only').count()).toBe(0)
+        expect(await page.locator('.status-bar').innerText()).not.toMatch(/You drive| ms/)
+      }
+      await guest.page.locator('.banner.ended').getByRole('button', { name: 'Close' }).click()
+      await guest.page.getByText('Nothing is open').waitFor()
+    }, 90_000)
   },
 )

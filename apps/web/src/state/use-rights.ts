@@ -1,4 +1,5 @@
 import { useStore } from '@sandwire/react'
+import { useRef } from 'react'
 import { useParts } from './context.ts'
 import { hasPlaceToWork, mayWorkIn, owns } from './rights.ts'
 
@@ -18,4 +19,15 @@ export function useMayWorkIn(sandbox: string): boolean {
 export function useOwns(sandbox: string): boolean {
   const { workbench } = useParts()
   return owns(useStore(workbench.sandboxes), sandbox)
+}
+
+/** Whether a sandbox that was there is there no longer, as far as this person can see. */
+export function useIsGone(sandbox: string): boolean {
+  const { workbench } = useParts()
+  const wasThere = useRef(false)
+  const sandboxes = useStore(workbench.sandboxes)
+  if (sandboxes.is !== 'ready') return false
+  const isThere = sandboxes.value.some(({ id, name }) => id === sandbox || name === sandbox)
+  wasThere.current ||= isThere
+  return wasThere.current && !isThere
 }

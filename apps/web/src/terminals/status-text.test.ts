@@ -39,3 +39,10 @@ test('who is cut off from their own is told of their sign-in, and everybody else
   expect(textOf(true)).not.toMatchObject({ text: expect.stringContaining('shared') })
   expect(textOf(false)).toMatchObject({ text: expect.stringContaining('no longer shared with you') })
 })
+
+test('the end of a sandbox is told as that', () => {
+  const status = { is: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
+  const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
+  expect(textOf(false)).toMatchObject({ text: 'The sandbox was stopped' })
+  expect(textOf(true)).toMatchObject({ text: 'The sandbox was destroyed' })
+})

@@ -27,10 +27,14 @@ function withdrawnText(isOwn: boolean): string {
     : 'This terminal is no longer shared with you.'
 }
 
+function stoppedText(isGone: boolean): string {
+  return isGone ? 'The sandbox was destroyed' : 'The sandbox was stopped'
+}
+
 /** What a terminal's state means to who looks at it. */
 export function bannerOf(
-  { status }: Pick<TerminalState, 'status'>,
-  { isOwn = false }: { readonly isOwn?: boolean } = {},
+  { status, isStopping = false }: Pick<TerminalState, 'status'> & Partial<Pick<TerminalState, 'isStopping'>>,
+  { isOwn = false, isGone = false }: { readonly isOwn?: boolean; readonly isGone?: boolean } = {},
 ): Banner | undefined {
   switch (status.is) {
     case 'attached':
@@ -46,6 +50,8 @@ export function bannerOf(
     case 'detached':
       return { kind: 'ended', text: 'Detached', isGood: true }
     case 'exited': {
+      // What a stop ends is not worth the name of a signal.
+      if (isStopping) return { kind: 'ended', text: stoppedText(isGone), isGood: true }
       const { code, signal } = status.exit
       const how = signal === null ? `exited with ${code ?? 'an unknown code'}` : `was ended by ${signal}`
       return { kind: 'ended', text: `The process ${how}`, isGood: code === 0 }

@@ -47,6 +47,8 @@ export interface TerminalState {
   readonly rows: number
   /** The server has not answered for some seconds. */
   readonly isSilent: boolean
+  /** The server said that all of it is about to end. */
+  readonly isStopping: boolean
   /** Something to tell that does not end anything. */
   readonly notice: string | undefined
 }
@@ -54,7 +56,15 @@ export interface TerminalState {
 const NOTHING: TerminalState = {
   status: { is: 'connecting', attempt: 1 },
   ...{ role: undefined, authority: undefined, session: undefined, attachment: undefined },
-  ...{ title: '', presence: undefined, askedBy: undefined, cols: 80, rows: 24, isSilent: false },
+  ...{
+    title: '',
+    presence: undefined,
+    askedBy: undefined,
+    cols: 80,
+    rows: 24,
+    isSilent: false,
+    isStopping: false,
+  },
   notice: undefined,
 }
 
@@ -220,7 +230,10 @@ export class TerminalController {
       onPresence: (presence) => this.#update({ presence }),
       onAsked: (askedBy) => this.#update({ askedBy }),
       onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
-      onWarning: (_, message) => this.#update({ notice: printable(message) }),
+      onWarning: (code, message) => {
+        const isStopping = code === 'shutting_down' || this.#state.get().isStopping
+        this.#update({ notice: printable(message), isStopping })
+      },
       onInputLost: (bytes) => this.#update({ notice: `${bytes} bytes of input were not delivered` }),
     })
     this.#handle = handle
