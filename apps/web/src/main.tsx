@@ -45,7 +45,7 @@ const isSignedOut = (): boolean => {
   const person = workbench.person.get()
   return person.is === 'ready' && person.value === undefined
 }
-window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.checkPerson())
+window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.doubtPerson())
 onSignInElsewhere(async () => {
   const wasOut = isSignedOut()
   await workbench.checkPerson()

@@ -185,6 +185,15 @@ export class Workbench {
     window.addEventListener('online', () => void look(), { signal })
   }
 
+  /**
+   * Something was refused as it is to nobody, so perhaps nobody is signed in any more. A guest from whom the last share was
+   * withdrawn is nobody too, and keeps the page that says so.
+   */
+  async doubtPerson(): Promise<void> {
+    const person = this.#person.get()
+    if (person.is === 'ready' && person.value?.guest !== true) await this.checkPerson()
+  }
+
   /** Looks whether the same person is still signed in, so that the page shows it when not. */
   async checkPerson(): Promise<void> {
     const known = this.#person.get()

@@ -24,7 +24,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 function withdrawnText(isOwn: boolean): string {
   return isOwn
     ? 'Your sign-in ended, and with it this connection. What runs here goes on.'
-    : 'This terminal is no longer shared with you.'
+    : 'It is no longer shared with you.'
 }
 
 function stoppedText(isGone: boolean): string {

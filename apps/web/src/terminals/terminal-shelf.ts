@@ -88,7 +88,7 @@ export class TerminalShelf {
     this.#terminals.set(viewId, controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
     controller.state.subscribe(() => this.#tellSessions())
-    onWithdrawn(controller, () => void this.#workbench.checkPerson())
+    onWithdrawn(controller, () => void this.#workbench.doubtPerson())
     if (place.drove === true) takeBack(controller)
     return controller
   }
