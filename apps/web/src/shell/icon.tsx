@@ -29,6 +29,8 @@ const PATHS = {
   minus: 'M3 8h10',
   undo: 'M3 6h7a3.5 3.5 0 010 7H6M3 6l3-3M3 6l3 3',
   chevron: 'M6 4l4 4-4 4',
+  up: 'M4 10l4-4 4 4',
+  down: 'M4 6l4 4 4-4',
   keyboard: 'M1.5 4h13v8h-13zM4 6.5h.01M6.5 6.5h.01M9 6.5h.01M11.5 6.5h.01M4.5 9.5h7',
   menu: 'M2 4h12M2 8h12M2 12h12',
 } as const

@@ -1,8 +1,9 @@
-import type { TerminalController } from '@sandwire/react'
+import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { IconButton } from '../shell/icon-button.tsx'
+import { findWordsOf } from './find-words.ts'
 
-/** Looks for a text in what a terminal has shown. */
+/** Looks for a text in what a terminal has shown, from the newest on upwards. */
 export function FindBar({
   controller,
   onClose,
@@ -10,14 +11,16 @@ export function FindBar({
   readonly controller: TerminalController
   readonly onClose: () => void
 }): ReactElement {
+  const { surface } = controller
   const [text, setText] = useState('')
-  const [isMissing, setMissing] = useState(false)
+  const matches = useStore(surface.matches)
   const find = (wanted: string, backwards: boolean): void => {
-    setMissing(wanted !== '' && !controller.surface.find(wanted, backwards))
+    if (wanted === '') surface.endFind()
+    else surface.find(wanted, backwards)
   }
   const close = (): void => {
-    controller.surface.endFind()
-    controller.surface.focus()
+    surface.endFind()
+    surface.focus()
     onClose()
   }
   return (
@@ -39,7 +42,11 @@ export function FindBar({
           }
         }}
       />
-      <span role="status">{isMissing ? 'Not found' : ''}</span>
+      <span className="find-words" role="status">
+        {findWordsOf(text, matches)}
+      </span>
+      <IconButton icon="up" label="Previous (Enter)" onClick={() => find(text, true)} />
+      <IconButton icon="down" label="Next (Shift+Enter)" onClick={() => find(text, false)} />
       <IconButton icon="close" label="Close" onClick={close} />
     </div>
   )

@@ -4,6 +4,7 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
+import { createStore, type Store } from '@sandwire/client'
 import { limits } from '@sandwire/protocol'
 import { type FilePlace, fileLinks } from './file-links.ts'
 import type { Canvas } from './ordered-screen.ts'
@@ -43,6 +44,27 @@ const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
 /** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
 const MIN_FONT_SIZE = 6
+
+/** What a search has found. */
+export interface Matches {
+  /** Which of them is shown, counted from 1; undefined where there are too many to tell. */
+  readonly at: number | undefined
+  readonly count: number
+  /** False: there are more than that. */
+  readonly isCounted: boolean
+}
+
+const NO_MATCHES: Matches = { at: undefined, count: 0, isCounted: true }
+/** More places than anybody steps through; counting them all would take long. */
+const MAX_MATCHES = 1_000
+/** A border, since a ground of one colour suits no two themes. */
+const MATCH = '#b58900'
+const MARKS = {
+  matchBorder: MATCH,
+  matchOverviewRuler: MATCH,
+  activeMatchBorder: MATCH,
+  activeMatchColorOverviewRuler: MATCH,
+}
 
 export interface SurfaceEvents {
   readonly look: Partial<Look>
@@ -100,7 +122,8 @@ function hasFastWebgl(): boolean {
 export class Surface implements Canvas {
   readonly #terminal: Terminal
   readonly #fit = new FitAddon()
-  readonly #search = new SearchAddon()
+  readonly #search = new SearchAddon({ highlightLimit: MAX_MATCHES })
+  readonly #matches = createStore(NO_MATCHES)
   readonly #observer: ResizeObserver
   #element: HTMLElement | undefined
   /** As it was asked for; what is drawn may be smaller. */
@@ -121,6 +144,10 @@ export class Surface implements Canvas {
     this.#terminal = terminal
     terminal.loadAddon(this.#fit)
     terminal.loadAddon(this.#search)
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => {
+      const at = resultIndex < 0 ? undefined : resultIndex + 1
+      this.#matches.set({ at, count: resultCount, isCounted: resultCount < MAX_MATCHES })
+    })
     terminal.loadAddon(new Unicode11Addon())
     terminal.loadAddon(new WebLinksAddon((_, text) => openAddress(text)))
     terminal.unicode.activeVersion = '11'
@@ -268,12 +295,19 @@ export class Surface implements Canvas {
 
   /** Goes to the next place of a text; says whether there is one. */
   find(text: string, backwards = false): boolean {
-    return backwards ? this.#search.findPrevious(text) : this.#search.findNext(text)
+    const wish = { decorations: MARKS }
+    return backwards ? this.#search.findPrevious(text, wish) : this.#search.findNext(text, wish)
+  }
+
+  /** What `find` has found. */
+  get matches(): Store<Matches> {
+    return this.#matches
   }
 
   endFind(): void {
     this.#search.clearDecorations()
     this.#terminal.clearSelection()
+    this.#matches.set(NO_MATCHES)
   }
 
   /** Everything above and on the screen, as text. */
