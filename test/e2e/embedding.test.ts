@@ -9,6 +9,11 @@ import { PageProject } from './support/page-project.ts'
 const obstacle = findBrowserObstacle()
 const WAIT = { timeoutMs: 20_000 }
 
+declare global {
+  /** What the page connected with. */
+  var sockets: WebSocket[]
+}
+
 type GiveTicket = (request: Request, sandbox: string) => Promise<Response>
 
 const MAIN = `
@@ -98,6 +103,15 @@ class Site implements AsyncDisposable {
     const tab = await browser.newPage()
     const told: string[] = []
     tab.on('console', (message) => told.push(message.text()))
+    await tab.addInitScript(() => {
+      globalThis.sockets = []
+      globalThis.WebSocket = class extends WebSocket {
+        constructor(url: string | URL, protocols?: string | string[]) {
+          super(url, protocols)
+          sockets.push(this)
+        }
+      }
+    })
     await tab.goto(`${this.origin}/${name}`)
     return { tab, told }
   }
@@ -146,8 +160,19 @@ describe.skipIf(obstacle !== undefined)(
         const { tab } = await listed.show(browser, name)
         await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt', ...WAIT })
         await tab.locator('.xterm-screen').click()
-        await tab.keyboard.type('echo $((6*7))x\n')
+        await tab.keyboard.type('kept=yes; echo $((6*7))x\n')
         await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output', ...WAIT })
+        // Found again with a ticket for its session.
+        await tab.evaluate(() => sockets.at(-1)?.close())
+        await eventually(() => tab.evaluate(() => sockets.length === 2), {
+          what: 'a new connection',
+          ...WAIT,
+        })
+        await tab.keyboard.type('echo still-$kept\n')
+        await eventually(async () => (await screenOf(tab)).includes('still-yes'), {
+          what: 'the same shell',
+          ...WAIT,
+        })
         expect(await tab.getByRole('status').count()).toBe(0)
         await tab.close()
       },
@@ -169,7 +194,7 @@ describe.skipIf(obstacle !== undefined)(
       await tab.close()
     }, 40_000)
 
-    test('says in words that the connection is refused where the origin is not listed (threat T1)', async () => {
+    test('says in words that the connection is refused where the origin is not listed', async () => {
       // As a server asks that does not say for whose page.
       unlisted.giveTicket = async (_, sandbox) => {
         const body = JSON.stringify({ sandbox })
