@@ -10,7 +10,7 @@ test('a new folder is said to be one, and to go with what is in it', () => {
   expect(discardText([folder])).toEqual({
     title: 'Delete this new folder?',
     losses: [
-      'Git does not know one new folder with everything in it: what is deleted cannot be brought back.',
+      'Deleted for good: one new folder with everything in it. Git has no copy of what it was never given.',
     ],
     yes: 'Delete',
   })
@@ -19,7 +19,7 @@ test('a new folder is said to be one, and to go with what is in it', () => {
 test('what git knows goes back, and is not said to be deleted', () => {
   expect(discardText([changed])).toEqual({
     title: 'Discard changes in this file?',
-    losses: ['What was changed in one file since it was staged is gone for good.'],
+    losses: ['What was changed in one file and not staged is gone for good.'],
     yes: 'Discard',
   })
 })

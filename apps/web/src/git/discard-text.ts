@@ -30,10 +30,10 @@ export function discardText(files: readonly GitFile[]): DiscardText {
     losses: [
       ...(changed === 0
         ? []
-        : [
-            `What was changed in ${count(changed, 'one file', 'files')} since it was staged is gone for good.`,
-          ]),
-      ...(deleted === '' ? [] : [`Git does not know ${deleted}: what is deleted cannot be brought back.`]),
+        : [`What was changed in ${count(changed, 'one file', 'files')} and not staged is gone for good.`]),
+      ...(deleted === ''
+        ? []
+        : [`Deleted for good: ${deleted}. Git has no copy of what it was never given.`]),
     ],
     yes: changed === 0 ? 'Delete' : 'Discard',
   }

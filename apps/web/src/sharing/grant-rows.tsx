@@ -15,21 +15,24 @@ export function GrantRows({
   if (grants.is === 'failed') return <p className="dim">{grants.message}. It is tried again.</p>
   if (grants.value.length === 0) return <p className="dim">Shared with nobody yet.</p>
   return (
-    <ul className="rows bordered" aria-label="Shared with">
-      {grants.value.map(({ grant, name, role, session, state, expiresMs }) => (
-        <li key={grant} className="row">
-          <span className="row-text">
-            {state === 'open' ? 'A link nobody used yet' : (name ?? 'Somebody')}
-            <small>
-              {role === 'viewer' ? 'watches' : 'types'}
-              {session === null ? ' in the whole sandbox' : ''}, ends {agoOrAhead(expiresMs, Date.now())}
-            </small>
-          </span>
-          <button type="button" className="danger" onClick={() => onRevoke(grant)}>
-            Withdraw
-          </button>
-        </li>
-      ))}
-    </ul>
+    <section>
+      <h3 className="dim">Shared with</h3>
+      <ul className="rows bordered" aria-label="Shared with">
+        {grants.value.map(({ grant, name, role, session, state, expiresMs }) => (
+          <li key={grant} className="row">
+            <span className="row-text">
+              {state === 'open' ? 'A link nobody used yet' : (name ?? 'Somebody')}
+              <small>
+                {role === 'viewer' ? 'watches' : 'types'}
+                {session === null ? ' in the whole sandbox' : ''}, ends {agoOrAhead(expiresMs, Date.now())}
+              </small>
+            </span>
+            <button type="button" className="danger" onClick={() => onRevoke(grant)}>
+              Withdraw
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

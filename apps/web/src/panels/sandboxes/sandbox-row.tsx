@@ -55,7 +55,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
           <span className="row-text">
             <span className="row-name">{name}</span>
             <small>
-              {note} · {ageText(createdMs, Date.now())} old · {ownerText(access, owner)}
+              {note} · {ownerText(access, owner)} · {ageText(createdMs, Date.now())} old
               {ephemeral ? ' · ephemeral' : ''}
             </small>
           </span>
