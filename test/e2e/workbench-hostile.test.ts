@@ -202,10 +202,7 @@ describe.skipIf(obstacle !== undefined)(
           'picture.svg': svg,
           'picture.png': svg,
           // Not UTF-8, so it is shown as a picture and not as text.
-          'latin.svg': Buffer.from(
-            `<?xml version="1.0" encoding="ISO-8859-1"?>${svg}<!-- \u00e9 -->`,
-            'latin1',
-          ),
+          'wide.svg': Buffer.from(`\u{feff}${svg}`, 'utf16le'),
         }
         for (const [file, content] of Object.entries(files)) await put(file, content)
         const { page } = desk

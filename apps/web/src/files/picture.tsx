@@ -12,20 +12,20 @@ export function Picture({
   readonly path: string
 }): ReactElement {
   const [url, setUrl] = useState<string>()
-  const [isBroken, setBroken] = useState(false)
+  /** The address that there was no picture at: another version of the file has another one. */
+  const [broken, setBroken] = useState<string>()
   useEffect(() => {
     const made = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
     setUrl(made)
-    setBroken(false)
     return () => URL.revokeObjectURL(made)
   }, [bytes, type])
-  if (isBroken)
+  if (url !== undefined && url === broken)
     return (
       <p className="empty">This picture cannot be shown: the file is damaged, or not what its name says.</p>
     )
   return (
     <div className="picture">
-      {url !== undefined && <img src={url} alt={shownName(path)} onError={() => setBroken(true)} />}
+      {url !== undefined && <img key={url} src={url} alt={shownName(path)} onError={() => setBroken(url)} />}
     </div>
   )
 }
