@@ -153,6 +153,34 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.first.text()).not.toContain('\nresized')
     }, 90_000)
 
+    test('that ring behind mark their tab, until it is looked at, and take text from the first letter on', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('rm -f now; mkfifo now; (read < now; printf "\\a"; echo rang)')
+      await desk.page.keyboard.press('Control+Shift+Backquote')
+      await desk.first.ready()
+      const tab = desk.page.getByRole('tab').first()
+      expect(await tab.locator('.tab-bell').count()).toBe(0)
+      await desk.first.run('echo > now')
+      await tab.locator('.tab-bell').waitFor()
+      // The keys that led away from it came up elsewhere.
+      await tab.click()
+      // Without keys, as from a phone, by voice or from a list of signs.
+      await desk.page.keyboard.insertText('first letter')
+      await desk.first.waitFor('> first letter')
+      expect(await tab.locator('.tab-bell').count()).toBe(0)
+    }, 60_000)
+
+    test('say who asks to drive, and who is asked', async () => {
+      await using owner = await scene.openDesk()
+      await using guest = await join(await share(owner, 'Type as well'), 'Carl')
+      await guest.button('Ask to drive').click()
+      await guest.page.getByText(/^Asked; waiting for owner/).waitFor()
+      await owner.page.getByText(/Carl.* asks to drive$/).waitFor()
+      await owner.button(/^Let Carl.* drive$/).click()
+      await guest.first.until(({ role }) => role === 'driver')
+      await guest.page.locator('.people-text', { hasText: /^You drive$/ }).waitFor()
+    }, 60_000)
+
     test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
       await using owner = await scene.openDesk()
       await using guest = await join(await share(owner, 'Watch'), 'Gus')

@@ -1,6 +1,6 @@
 import { type TerminalController, useStore } from '@sandwire/react'
-import type { ReactElement } from 'react'
-import { driveActionOf, peopleOf, type Somebody, whatTheyDo } from './people.ts'
+import { type ReactElement, useEffect, useState } from 'react'
+import { driveActionOf, driveTextOf, peopleOf, type Somebody, whatTheyDo } from './people.ts'
 
 function Person({
   person,
@@ -33,6 +33,11 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
   const state = useStore(controller.state)
   const people = peopleOf(state)
   const { handle } = controller
+  const [asked, setAsked] = useState<string>()
+  const isDriver = state.role === 'driver'
+  useEffect(() => {
+    if (isDriver) setAsked(undefined)
+  }, [isDriver])
   if (
     handle === undefined ||
     (people.length < 2 && state.role === 'driver') ||
@@ -42,6 +47,7 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
   const action = driveActionOf(state)
   const asker = people.find(({ id }) => id === state.askedBy)
   const driver = people.find(({ drives }) => drives)
+  const isAsked = asked !== undefined && asked === driver?.id
   return (
     <div className="people-bar" role="status">
       <ul className="people" aria-label="Who is here">
@@ -53,13 +59,7 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
           />
         ))}
       </ul>
-      <span className="people-text">
-        {state.role === 'driver'
-          ? 'You drive'
-          : driver === undefined
-            ? 'Nobody drives'
-            : `${driver.name} drives${state.role === 'viewer' ? '; you watch' : ''}`}
-      </span>
+      <span className="people-text">{driveTextOf({ role: state.role, driver, asker, isAsked })}</span>
       {asker !== undefined && (
         <button type="button" className="primary" onClick={() => handle.give(asker.id)}>
           Let {asker.name} drive
@@ -67,8 +67,14 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
       )}
       {action === 'ask' && (
         <>
-          <button type="button" onClick={() => handle.ask()}>
-            Ask to drive
+          <button
+            type="button"
+            onClick={() => {
+              handle.ask()
+              setAsked(driver?.id)
+            }}
+          >
+            {isAsked ? 'Ask again' : 'Ask to drive'}
           </button>
           <button type="button" onClick={() => handle.take()}>
             Take over

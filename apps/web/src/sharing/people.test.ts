@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { driveActionOf, peopleOf } from './people.ts'
+import { driveActionOf, driveTextOf, peopleOf } from './people.ts'
 
 const presence = {
   type: 'presence',
@@ -56,4 +56,20 @@ test('who may drive asks who does, and takes over from nobody', () => {
   expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a3') })).toBe('take')
   expect(driveActionOf({ role: 'viewer', authority: 'viewer', presence: of(null) })).toBeUndefined()
   expect(driveActionOf({ role: 'driver', authority: 'driver', presence: of('a1') })).toBeUndefined()
+})
+
+test('who asks to drive is told that it was said, and who drives that somebody asks', () => {
+  const people = peopleOf({
+    presence: { ...presence, attachments: [...presence.attachments] },
+    attachment: 'a1',
+  })
+  const [vi, ann] = people
+  const watching = { role: 'viewer', driver: ann, asker: undefined } as const
+  expect(driveTextOf({ ...watching, isAsked: false })).toBe('ann drives; you watch')
+  expect(driveTextOf({ ...watching, isAsked: true })).toBe('Asked; waiting for ann')
+  expect(driveTextOf({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann drives')
+  expect(driveTextOf({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody drives')
+  const driving = { role: 'driver', driver: ann, isAsked: false } as const
+  expect(driveTextOf({ ...driving, asker: undefined })).toBe('You drive')
+  expect(driveTextOf({ ...driving, asker: vi })).toBe('You drive; Vi Ewer asks to drive')
 })

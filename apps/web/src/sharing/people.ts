@@ -70,3 +70,23 @@ export function driveActionOf({
   const driver = presence?.attachments.find(({ id }) => id === presence.driver)
   return driver?.connected === true ? 'ask' : 'take'
 }
+
+/** Who drives, and who would like to. */
+export function driveTextOf({
+  role,
+  driver,
+  asker,
+  isAsked,
+}: {
+  readonly role: TerminalState['role']
+  readonly driver: Somebody | undefined
+  /** Who asked this person to hand over. */
+  readonly asker: Somebody | undefined
+  /** This person asked the driver. */
+  readonly isAsked: boolean
+}): string {
+  if (role === 'driver') return asker === undefined ? 'You drive' : `You drive; ${asker.name} asks to drive`
+  if (driver === undefined) return 'Nobody drives'
+  if (isAsked) return `Asked; waiting for ${driver.name}`
+  return `${driver.name} drives${role === 'viewer' ? '; you watch' : ''}`
+}

@@ -15,6 +15,7 @@ import { closeWholeTab } from './close-views.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { IconButton } from './icon-button.tsx'
 import { PaneActions } from './pane-actions.tsx'
+import { TabBell } from './tab-bell.tsx'
 import { TabRename } from './tab-rename.tsx'
 import { titleOf, useSandboxName } from './view-title.ts'
 
@@ -112,6 +113,7 @@ function TabButton({
               <span className="visually-hidden">, not saved</span>
             </span>
           )}
+          {!isActive && <TabBell views={leaves} />}
           {leaves.length > 1 && <span className="tab-count">{leaves.length}</span>}
         </button>
       )}

@@ -11,6 +11,7 @@ import {
 import type { FileChoice } from '../files/open-from-terminal.ts'
 import { driveActionOf } from '../sharing/people.ts'
 import { OpenSessions } from './open-sessions.ts'
+import { Bells } from './bells.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
 import type { Settings } from '../state/settings.ts'
@@ -46,6 +47,7 @@ export class TerminalShelf {
   readonly #terminals = new Map<string, TerminalController>()
   /** What is known here of the sessions of all of them. */
   readonly sessions = new OpenSessions()
+  readonly bells = new Bells()
   readonly #question = createStore<PasteQuestion | undefined>(undefined)
   #firstCommand: FirstCommand | undefined
   readonly #finding = createStore<string | undefined>(undefined)
@@ -54,7 +56,10 @@ export class TerminalShelf {
   constructor(workbench: Workbench, events: ShelfEvents) {
     this.#workbench = workbench
     this.#events = events
-    workbench.layout.subscribe(({ views }) => this.#drop(new Set(Object.keys(views))))
+    workbench.layout.subscribe((layout) => {
+      this.#drop(new Set(Object.keys(layout.views)))
+      this.bells.seen(layout)
+    })
     workbench.settings.subscribe(() => this.redraw())
   }
 
@@ -84,7 +89,7 @@ export class TerminalShelf {
   of(viewId: string, place: TerminalPlace): TerminalController {
     const known = this.#terminals.get(viewId)
     if (known !== undefined) return known
-    const controller = this.#create(place)
+    const controller = this.#create(viewId, place)
     this.#terminals.set(viewId, controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
     controller.state.subscribe(() => this.#tellSessions())
@@ -117,7 +122,7 @@ export class TerminalShelf {
     for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
   }
 
-  #create({ sandbox, session, cwd, size }: TerminalPlace): TerminalController {
+  #create(viewId: string, { sandbox, session, cwd, size }: TerminalPlace): TerminalController {
     const settings = this.#workbench.settings
     const first = session === undefined ? this.#firstCommand : undefined
     if (session === undefined) this.#firstCommand = undefined
@@ -138,7 +143,9 @@ export class TerminalShelf {
       onOpenFile: (place) =>
         void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),
       onBell: () => {
-        if (settings.get().bell === 'visual') controller.surface.flash()
+        if (settings.get().bell === 'none') return
+        controller.surface.flash()
+        this.bells.ring(this.#workbench.layout.get(), viewId)
       },
     })
     return controller

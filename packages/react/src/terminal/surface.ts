@@ -118,6 +118,19 @@ function hasFastWebgl(): boolean {
   return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name)
 }
 
+/**
+ * Tells xterm.js that keys come up when the keyboard goes elsewhere, as those of a shortcut do. It would think of one as down for ever,
+ * and until the next key drop text that comes without any: from a phone, by voice, from a list of signs.
+ */
+function releaseKeysOnBlur({ textarea }: Terminal): void {
+  textarea?.addEventListener('blur', () => {
+    const up = new KeyboardEvent('keyup', { key: 'Shift' })
+    // By this number it knows a key that types nothing, for which it does not ask for the keyboard again.
+    Object.defineProperty(up, 'keyCode', { value: 16 })
+    textarea.dispatchEvent(up)
+  })
+}
+
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
@@ -188,6 +201,7 @@ export class Surface implements Canvas {
     element.addEventListener('paste', this.#onPaste, true)
     if (this.#terminal.element === undefined) {
       this.#terminal.open(element)
+      releaseKeysOnBlur(this.#terminal)
       this.#useWebgl()
     } else {
       element.append(this.#terminal.element)
