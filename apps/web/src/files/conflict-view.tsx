@@ -4,6 +4,13 @@ import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
 import type { OpenFile } from './open-file.ts'
 
+function explain(theirs: { readonly text: string | undefined } | 'gone'): string {
+  if (theirs === 'gone') return 'The file was removed while you changed it. Nothing of yours is lost.'
+  if (theirs.text === undefined)
+    return 'The file changed while you changed it too, and is no longer text. Right: yours, which you can still edit.'
+  return 'The file changed while you changed it too. Left: on disk. Right: yours, which you can still edit.'
+}
+
 /** The file on the disk and the text in the editor, until the person has decided. */
 export function ConflictView({
   file,
@@ -12,12 +19,12 @@ export function ConflictView({
 }: {
   readonly file: OpenFile
   readonly path: string
-  readonly theirs: { readonly text: string } | 'gone'
+  readonly theirs: { readonly text: string | undefined } | 'gone'
 }): ReactElement {
   const { workbench } = useParts()
   const place = useRef<HTMLDivElement>(null)
   const comparison = useRef<Comparison>(undefined)
-  const before = theirs === 'gone' ? '' : theirs.text
+  const before = theirs === 'gone' ? '' : (theirs.text ?? '')
   useEffect(() => {
     let isGone = false
     if (place.current === null) return undefined
@@ -42,15 +49,11 @@ export function ConflictView({
   return (
     <>
       <div className="banner conflict" role="alert">
-        <span>
-          {theirs === 'gone'
-            ? 'The file was removed while you changed it. Nothing of yours is lost.'
-            : 'The file changed while you changed it too. Left: on disk. Right: yours, which you can still edit.'}
-        </span>
+        <span>{explain(theirs)}</span>
         <button type="button" className="primary" onClick={() => void keep()}>
           {theirs === 'gone' ? 'Write it again' : 'Save the right side'}
         </button>
-        <button type="button" className="danger" onClick={() => file.takeTheirs()}>
+        <button type="button" className="danger" onClick={() => void file.takeTheirs()}>
           {theirs === 'gone' ? 'Let it go' : 'Drop mine'}
         </button>
       </div>

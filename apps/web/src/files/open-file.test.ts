@@ -88,6 +88,23 @@ describe('a text', () => {
     expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
   })
 
+  test('that was changed is not lost when the file is no longer text', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change('\0')
+    await file.refresh()
+    expect(file.state.get()).toMatchObject({ is: 'text', theirs: { text: undefined } })
+    expect([file.text, file.isDirty]).toEqual(['mine', true])
+    const other = await open('one')
+    other.file.edited('mine')
+    other.disk.change('\0')
+    await other.file.refresh()
+    await other.file.takeTheirs()
+    expect(other.file.state.get().is).toBe('binary')
+    await file.keepMine()
+    expect([disk.text, file.isDirty]).toEqual(['mine', false])
+  })
+
   test('is never written over a version that was not seen', async () => {
     const { disk, file } = await open('one')
     file.edited('mine')
@@ -117,7 +134,7 @@ describe('a text', () => {
     file.edited('mine')
     disk.change('theirs')
     await file.refresh()
-    file.takeTheirs()
+    await file.takeTheirs()
     expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
     expect(file.isDirty).toBe(false)
   })

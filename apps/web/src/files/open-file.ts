@@ -18,8 +18,8 @@ export type FileState =
       readonly base: string
       readonly etag: string
       readonly isSaving: boolean
-      /** The file became another one underneath. */
-      readonly theirs?: { readonly text: string; readonly etag: string } | 'gone'
+      /** The file became another one underneath; without a text it is none any more. */
+      readonly theirs?: { readonly text: string | undefined; readonly etag: string } | 'gone'
     }
 
 /** What a file needs of the server. */
@@ -153,7 +153,7 @@ export class OpenFile {
       const version = await this.#access.read()
       if (version.etag === this.#textEtag()) return
       const text = textOf(version.bytes)
-      if (!this.isDirty || text === undefined || text === this.#text) this.#show(version)
+      if (!this.isDirty || text === this.#text) this.#show(version)
       else this.#state.set({ ...state, theirs: { text, etag: version.etag } })
     } catch (caught) {
       if (!isMissing(caught)) return
@@ -177,11 +177,12 @@ export class OpenFile {
   }
 
   /** Ends a conflict: with what is in the file. */
-  takeTheirs(): void {
+  async takeTheirs(): Promise<void> {
     const state = this.#state.get()
     if (state.is !== 'text' || state.theirs === undefined) return
     if (state.theirs === 'gone')
       this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
+    else if (state.theirs.text === undefined) await this.load()
     else this.#showText(state.theirs.text, state.theirs.etag)
   }
 
