@@ -1,4 +1,9 @@
 import { createStore, type Store } from '@sandwire/client'
+import type { Shelf } from './workbench.ts'
+
+const NAMES_KEY = 'sandwire.names'
+/** More sandboxes than a person has open; those that were learned first are forgotten. */
+const MAX_NAMES = 100
 
 /** An id as control mints it; whatever else stands for a sandbox is its name. */
 const ID = /^[0-9a-z]{32}$/
@@ -23,16 +28,52 @@ function nameShared(told: ToldOfSandbox): string | undefined {
   return told.sandboxName ?? (told.owner === undefined ? undefined : `Sandbox of ${told.owner}`)
 }
 
+function readNames(text: string | null): Names {
+  try {
+    const kept: unknown = JSON.parse(text ?? '{}')
+    if (typeof kept !== 'object' || kept === null) return {}
+    const pairs = Object.entries<unknown>({ ...kept })
+    return Object.fromEntries(
+      pairs.flatMap(([id, name]) => (ID.test(id) && typeof name === 'string' ? [[id, name]] : [])),
+    )
+  } catch {
+    // What cannot be read is learned again.
+    return {}
+  }
+}
+
 /** What sandboxes are called, by their ids: also those that are gone, and those of which only a session is known. */
 export class SandboxNames {
-  readonly #names = createStore<Names>({})
+  readonly #shelf: Shelf
+  readonly #names
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf
+    this.#names = createStore<Names>(readNames(shelf.getItem(NAMES_KEY)))
+  }
 
   get all(): Store<Names> {
     return this.#names
   }
 
   learn(sandbox: string, name: string): void {
-    if (this.#names.get()[sandbox] !== name) this.#names.set({ ...this.#names.get(), [sandbox]: name })
+    if (this.#names.get()[sandbox] === name) return
+    const pairs = Object.entries({ ...this.#names.get(), [sandbox]: name })
+    this.#set(Object.fromEntries(pairs.slice(-MAX_NAMES)))
+  }
+
+  /** Somebody else is here, to whom the names say nothing. */
+  forget(): void {
+    this.#set({})
+  }
+
+  #set(names: Names): void {
+    this.#names.set(names)
+    try {
+      this.#shelf.setItem(NAMES_KEY, JSON.stringify(names))
+    } catch {
+      // A full or forbidden storage costs names after a reload, nothing else.
+    }
   }
 
   /** Learns what is told of a session or a grant; that is less than what a list of sandboxes tells. */

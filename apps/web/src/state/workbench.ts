@@ -44,7 +44,7 @@ export class Workbench {
   readonly #shelf: Shelf
   readonly #person = createStore<Loaded<Person | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
-  readonly names = new SandboxNames()
+  readonly names: SandboxNames
   readonly #isAway = createStore(false)
   readonly #layout = createStore<Layout>(EMPTY)
   readonly #settings
@@ -57,6 +57,7 @@ export class Workbench {
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf
+    this.names = new SandboxNames(shelf)
     this.#settings = createStore(readSettings(shelf.getItem(SETTINGS_KEY)))
     this.#layout.set(readLayout(shelf.getItem(LAYOUT_KEY)))
   }
@@ -238,7 +239,10 @@ export class Workbench {
 
   /** What somebody else had open in this browser is neither shown nor kept. */
   #welcome({ account }: Person): void {
-    if (this.#shelf.getItem(ACCOUNT_KEY) !== account) this.changeLayout(() => EMPTY)
+    if (this.#shelf.getItem(ACCOUNT_KEY) !== account) {
+      this.changeLayout(() => EMPTY)
+      this.names.forget()
+    }
     this.#keep(ACCOUNT_KEY, account)
   }
 
