@@ -138,9 +138,9 @@ describe.skipIf(obstacle !== undefined)(
       await banner.waitFor({ timeout: 3_000 })
       await bar.getByText('Not connected').waitFor()
       expect(await bar.innerText()).not.toMatch(/You drive| ms/)
+      await desk.first.until((facts) => facts.drawn[1] < drawn[1])
       const [above, below] = await Promise.all([desk.first.element.boundingBox(), banner.boundingBox()])
       expect((above?.y ?? 0) + (above?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0)
-      await desk.first.until((facts) => facts.drawn[1] < drawn[1])
       await desk.first.type('echo "typed mean""while"\n')
 
       await desk.context.setOffline(false)

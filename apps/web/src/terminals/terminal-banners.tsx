@@ -1,8 +1,8 @@
 import { type ReactElement, useEffect, useState } from 'react'
 import type { Banner } from './status-text.ts'
 
-/** A cut as short as this is not worth moving a terminal for. */
-const UNNOTICED_MS = 300
+/** A cut as short as this is not worth moving what is in a terminal for. */
+const SHORT_MS = 300
 
 /** Seconds until a moment of `performance.now()`, counted down. */
 function useCountdown(untilMs: number | undefined): number | undefined {
@@ -17,7 +17,7 @@ function useCountdown(untilMs: number | undefined): number | undefined {
 
 /** False until a while has passed. */
 function useLater(afterMs: number): boolean {
-  const [isLater, setLater] = useState(afterMs === 0)
+  const [isLater, setLater] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setLater(true), afterMs)
     return () => clearTimeout(timer)
@@ -25,18 +25,14 @@ function useLater(afterMs: number): boolean {
   return isLater
 }
 
-/** What is said while there is no connection. It takes room from the terminal, so a cut that nobody notices is not spoken of. */
-export function Waiting({
-  banner,
-}: {
-  readonly banner: Extract<Banner, { kind: 'waiting' }>
-}): ReactElement | null {
-  const isWorthIt = useLater(banner.isFirst ? 0 : UNNOTICED_MS)
+/** What is said while there is no connection; when that lasts, in a place of its own, so that it covers nothing. */
+export function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting' }> }): ReactElement {
+  const isLong = useLater(SHORT_MS)
+  const isOver = banner.isFirst || !isLong
   const seconds = useCountdown(banner.untilMs)
   const when = seconds === undefined ? '' : seconds === 0 ? ', trying…' : `, trying again in ${seconds} s`
-  if (!isWorthIt) return null
   return (
-    <div className={`banner waiting ${banner.isFirst ? 'first' : ''}`} role="status">
+    <div className={`banner waiting ${isOver ? 'over' : ''}`} role="status">
       {banner.text}
       {when}
     </div>
