@@ -130,7 +130,17 @@ describe.skipIf(obstacle !== undefined)(
       const text = await make('cloned', 'Listed hosts')
       expect(text.split('git clone https://example.invalid/a.git')).toHaveLength(2)
       expect(text).toContain('fatal')
-      expect(await desk.first.read('pwd; id -u >/dev/null && echo sh"ell"')).toContain('shell')
+      expect(await desk.first.read('echo sh"ell"')).toContain('shell')
+
+      // Destroyed, it is said so, and its tab does not fall back on an id, now or after a reload.
+      await desk.button('Destroy cloned').click()
+      await desk.button('Destroy it').click()
+      const ended = page.locator('.terminal-pane:visible .banner.ended')
+      await ended.getByText('The sandbox was destroyed').waitFor()
+      await desk.button('Destroy cloned').waitFor({ state: 'detached' })
+      await page.reload()
+      await ended.getByText('What ran here ended').waitFor({ timeout: 5_000 })
+      await page.getByRole('tab', { name: 'cloned', selected: true }).waitFor()
     }, 60_000)
 
     // Last: all pages of this file have one sign-in.

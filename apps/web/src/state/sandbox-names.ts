@@ -8,6 +8,10 @@ const MAX_NAMES = 100
 /** An id as control mints it; whatever else stands for a sandbox is its name. */
 const ID = /^[0-9a-z]{32}$/
 
+export function isSandboxId(text: string): boolean {
+  return ID.test(text)
+}
+
 export type Names = Readonly<Record<string, string>>
 
 /** What to call a sandbox that is known by its id or its name. An id itself tells nobody anything. */

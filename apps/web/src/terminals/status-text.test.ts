@@ -46,3 +46,10 @@ test('the end of a sandbox is told as that', () => {
   expect(textOf(false)).toMatchObject({ text: 'The sandbox was stopped' })
   expect(textOf(true)).toMatchObject({ text: 'The sandbox was destroyed' })
 })
+
+test('a sandbox that is not there is said to be gone, not to have no ticket', () => {
+  const error = new SandwireError('sandbox_not_found', 'Cannot get a ticket: No sandbox has this id or name')
+  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+    text: expect.stringMatching(/^The sandbox was destroyed/),
+  })
+})

@@ -14,10 +14,15 @@ export type Banner =
 /** What a person can do about a refusal, where there is something. */
 const ADVICE: Readonly<Record<string, string>> = {
   session_gone: 'It ended before this page came back.',
-  session_not_found: 'It ended, or is no longer shared with you.',
   sandbox_stopped: 'Start the sandbox to work in it.',
   unauthorized: 'Sign in again.',
   too_many_sessions: 'End a session in this sandbox first.',
+}
+
+/** What is not there. Nobody is told whether it ever was, and a server's words about ids say nothing to anybody. */
+const MISSING: Readonly<Record<string, string>> = {
+  sandbox_not_found: 'The sandbox was destroyed, or is no longer shared with you',
+  session_not_found: 'What ran here ended, or is no longer shared with you',
 }
 
 /** Nobody takes their own from its owner: there it is the sign-in that ended. */
@@ -58,6 +63,8 @@ export function bannerOf(
     }
     case 'failed': {
       if (status.error.code === 'revoked') return { kind: 'ended', text: withdrawnText(isOwn), isGood: false }
+      const missing = MISSING[status.error.code]
+      if (missing !== undefined) return { kind: 'ended', text: missing, isGood: false }
       const advice = ADVICE[status.error.code]
       return {
         kind: 'ended',
