@@ -11,10 +11,11 @@ export interface OpenSession {
   readonly others: readonly string[]
 }
 
+type KnownState = Pick<TerminalState, 'session' | 'title' | 'status' | 'presence' | 'attachment'>
 type Sessions = Readonly<Record<string, OpenSession>>
 
 /** The sessions of terminals, by id. */
-export function sessionsOf(states: readonly TerminalState[]): Sessions {
+function sessionsOf(states: readonly KnownState[]): Sessions {
   return Object.fromEntries(
     states.flatMap((state) => {
       const { session, title, status } = state
@@ -34,7 +35,7 @@ export class OpenSessions {
     return this.#store
   }
 
-  tell(states: readonly TerminalState[]): void {
+  tell(states: readonly KnownState[]): void {
     const next = sessionsOf(states)
     if (JSON.stringify(next) !== JSON.stringify(this.#store.get())) this.#store.set(next)
   }

@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { OpenSessions } from './open-sessions.ts'
+
+const attachments = [
+  { id: 'a1', role: 'driver', name: 'ann', connected: true },
+  { id: 'a2', role: 'viewer', name: 'Gus', connected: true },
+  { id: 'a3', role: 'viewer', name: 'Lara', connected: false },
+] as const
+const state = {
+  status: { is: 'attached', session: 's1', role: 'driver' },
+  ...{ session: 's1', attachment: 'a1', title: 'vim' },
+  presence: { type: 'presence', driver: 'a1', attachments },
+} as const
+
+test('a page knows the title of what it has open, and who else is there now', () => {
+  const sessions = new OpenSessions()
+  sessions.tell([state])
+  expect(sessions.all.get()).toEqual({ s1: { title: 'vim', isAttached: true, others: ['Gus'] } })
+})
+
+test('it tells only what changed', () => {
+  const sessions = new OpenSessions()
+  let tellings = 0
+  sessions.all.subscribe(() => (tellings += 1))
+  sessions.tell([state])
+  sessions.tell([{ ...state, presence: { ...state.presence } }])
+  expect(tellings).toBe(1)
+  sessions.tell([])
+  expect(sessions.all.get()).toEqual({})
+})
