@@ -197,6 +197,15 @@ describe.skipIf(obstacle !== undefined)(
       }
       await guest.page.locator('.banner.ended').getByRole('button', { name: 'Close' }).click()
       await guest.page.getByText('Nothing is open').waitFor()
+
+      await owner.button('New shell here').click()
+      await owner.first.ready()
+      await owner.button('Destroy dev').click()
+      await owner.page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Destroy/ })
+        .click()
+      await owner.page.locator('.banner.ended').getByText('The sandbox was destroyed').waitFor()
     }, 90_000)
   },
 )
