@@ -23,7 +23,10 @@ export function useDocumentTitle(): void {
   const view = layout.views[tab?.focus ?? '']
   const sandboxName = useSandboxName(view?.sandbox ?? '')
   const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
-  const title = pageTitle(view, tab?.name ?? state?.title, sandboxName)
+  const person = useStore(workbench.person)
+  const isOut = person.is === 'ready' && person.value === undefined
+  // A page that only holds what is not saved says nothing of it.
+  const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
   useEffect(() => {
     document.title = title
     return () => {
