@@ -345,8 +345,13 @@ describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
   /** Opens a session whose process keeps all it reads in `file`. */
   async function open(file: string): Promise<RawWebSocket> {
     const query = new URLSearchParams([
-      ['cmd', 'tee'],
-      ['arg', file],
+      // Deaf to what ends it before it has read all that was sent; the end of its input ends it too.
+      ...[
+        ['cmd', 'sh'],
+        ['arg', '-c'],
+        ['arg', 'trap "" HUP TERM; exec tee "$0"'],
+        ['arg', file],
+      ],
       ...(dialect === 'v1' ? [['keep', '0']] : []),
     ])
     const socket = await openRawWebSocketOrThrow({

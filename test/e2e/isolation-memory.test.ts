@@ -3,6 +3,7 @@ import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbour } from './support/neighbour.ts'
+import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 const LIMITS = { memoryBytes: 128 * MEBIBYTE }
@@ -26,9 +27,8 @@ function hoard(step: string): string {
 }
 
 const obstacle = await findObstacle()
-const isRoot = process.getuid?.() === 0
 
-describe.skipIf(obstacle !== undefined).each(isRoot ? [false, true] : [false])(
+describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [false])(
   'a sandbox with little memory (unprivileged host: %p)',
   (isNobody) => {
     let door: FrontDoor

@@ -69,7 +69,7 @@ export const FLOOD_ACK_BYTES = 4 * MAX_DATA_BYTES
 /** Input a client holds for a process that does not take it; beyond, `write` waits. */
 export const CLIENT_INPUT_BYTES = 1024 * 1024
 /** Lines above a terminal's screen that are kept for who attaches later. */
-export const SCROLLBACK_LINES = 5_000
+export const SCROLLBACK_LINES = 2_000
 /** Of the lines above a rendered screen as many are sent as fit into this. */
 export const MAX_SNAPSHOT_BYTES = 512 * 1024
 /** Recorded resizes kept per session. */
