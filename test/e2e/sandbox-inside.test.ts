@@ -36,8 +36,11 @@ describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
     const client = await connectPlain(kept.socketUrl(status.address, target), {
       headers: await kept.headersFor(id, 'GET', target),
     })
-    await client.sendInput('stat -c "owner %u" $(tty); stty size; sleep 100\n')
-    await eventually(() => client.stdout.text.includes('30 90'), { what: 'the size', timeoutMs: 10_000 })
+    // It says that it is in front before it can be interrupted there.
+    const last = `sh -c 'echo begun $((6 * 7)); exec sleep 100'`
+    await client.sendInput(`stat -c "owner %u" $(tty); stty size; ${last}\n`)
+    await eventually(() => client.stdout.text.includes('begun 42'), { what: 'the last', timeoutMs: 10_000 })
+    expect(client.stdout.text).toContain('30 90')
     expect(client.stdout.text).toContain('owner 1000')
     await client.sendInput('\u0003')
     await client.sendInput('exit 9\n')

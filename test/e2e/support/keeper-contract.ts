@@ -166,6 +166,10 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
         what: 'every process to go',
         timeoutMs: 5_000,
       })
+      await eventually(async () => (await kept.keeper.status(spec.id)).state === 'stopped', {
+        what: 'the loss to be noticed',
+        timeoutMs: 5_000,
+      })
       expect(await kept.keeper.status(spec.id)).toEqual({
         id: spec.id,
         state: 'stopped',
