@@ -31,18 +31,14 @@ function judge(target: Target, figures: Figures): string {
   return `${target.text}: ${verdict ? 'met' : '**missed**'}`
 }
 
-/** One line of Markdown per row: title, every contestant with median and range, targets. */
-export function renderTable(results: readonly RowResult[]): string {
-  const lines = results.map((result) => {
-    const { row, figures } = result
-    const cells = [
-      ...[...figures].map(([name, values]) => `${name} ${formatFigures(values, row)}`),
-      ...result.failed.map(({ name, message }) => `${name}: failed (${message})`),
-    ]
-    const targets = row.targets.map((target) => judge(target, figures))
-    return `| ${row.title} | ${row.unit} | ${cells.join('<br>')} | ${targets.join('<br>')} |`
-  })
-  return ['| what | unit | median (range) | target |', '|---|---|---|---|', ...lines].join('\n')
+/** A row as a line of Markdown: title, every contestant with median and range, targets. */
+function renderLine({ row, figures, failed }: RowResult): string {
+  const cells = [
+    ...[...figures].map(([name, values]) => `${name} ${formatFigures(values, row)}`),
+    ...failed.map(({ name, message }) => `${name}: failed (${message})`),
+  ]
+  const targets = row.targets.map((target) => judge(target, figures))
+  return `| ${row.title} | ${row.unit} | ${cells.join('<br>')} | ${targets.join('<br>')} |`
 }
 
 /** A row for a terminal, as soon as it is there. */
@@ -61,9 +57,21 @@ export function renderRow(result: RowResult): string {
 const BEGIN = '<!-- figures -->'
 const END = '<!-- /figures -->'
 
-/** Puts machine and table between the markers of a page. */
-export function insertFigures(page: string, text: string): string {
+/** Puts the head and the rows between the markers of a page. Rows that were not measured stay as they are; all are in the order given. */
+export function insertFigures(
+  page: string,
+  head: string,
+  results: readonly RowResult[],
+  order: readonly Row[],
+): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
   if (from < 0 || to < from) throw new Error(`Cannot write figures: no ${BEGIN} … ${END} in the page`)
-  return `${page.slice(0, from + BEGIN.length)}\n\n${text}\n\n${page.slice(to)}`
+  const before = page.slice(from, to).split('\n')
+  const measured = new Map(results.map((result) => [result.row.title, renderLine(result)]))
+  const lines = order.flatMap(({ title }) => {
+    const line = measured.get(title) ?? before.find((each) => each.startsWith(`| ${title} |`))
+    return line === undefined ? [] : [line]
+  })
+  const table = ['| what | unit | median (range) | target |', '|---|---|---|---|', ...lines].join('\n')
+  return `${page.slice(0, from + BEGIN.length)}\n\n${head}\n\n${table}\n\n${page.slice(to)}`
 }

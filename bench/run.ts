@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
-import { insertFigures, renderRow, renderTable, type RowResult } from './report.ts'
+import { insertFigures, renderRow, type RowResult } from './report.ts'
 import { type Contestant, isAbsent, type Row } from './row.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
@@ -128,7 +128,7 @@ async function main(): Promise<void> {
   const date = new Date().toISOString().slice(0, 10)
   const head = `${date}, ${rounds} rounds. ${machine}.${absent.length === 0 ? '' : ` Not measured: ${absent.join('; ')}.`}`
   const page = await Bun.file(PAGE).text()
-  await Bun.write(PAGE, insertFigures(page, `${head}\n\n${renderTable(results)}`))
+  await Bun.write(PAGE, insertFigures(page, head, results, ROWS))
 }
 
 /** As shells tell of a program that Ctrl-C ended. */
