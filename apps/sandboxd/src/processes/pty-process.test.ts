@@ -155,8 +155,9 @@ test('a pty process has nothing read ahead while paused, so an interrupt discard
   run.process.resume()
   expect(await run.ended).toEqual({ code: 7, signal: null, truncated: false })
   expect(run.text()).toEndWith('answer\r\n')
-  // The kernel discards all but the page that is ready to be read.
-  expect(run.stdout().length - before).toBeLessThan(2 * 4_096)
+  // Of the 64 KiB and more that it holds, the kernel discards all but the page that is ready to be read; what the writer puts
+  // there before it has died, a page or two, is new.
+  expect(run.stdout().length - before).toBeLessThan(5 * 4_096)
 })
 
 /** True when the only child of a process has written nothing for a moment. */
