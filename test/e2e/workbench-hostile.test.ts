@@ -95,7 +95,7 @@ describe.skipIf(obstacle !== undefined)(
       'a sequence that never ends costs nothing but its bytes (threat T23)',
       async () => {
         await desk.first.run(
-          `printf '\\033]0;'; head -c 32M /dev/zero | tr '\\0' a; printf '\\033\\\\'; echo still "here"`,
+          `printf '\\033]0;'; head -c 12M /dev/zero | tr '\\0' a; printf '\\033\\\\'; echo still "here"`,
         )
         await desk.first.waitFor('still here')
         expect((await desk.page.title()).length).toBeLessThan(200)
