@@ -5,7 +5,7 @@ import { findBrowserObstacle } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(obstacle !== undefined)(
   `files in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,

@@ -139,7 +139,7 @@ describe.skipIf(obstacle !== undefined)(
       await ended.getByText('The sandbox was destroyed').waitFor()
       await desk.button('Destroy cloned').waitFor({ state: 'detached' })
       await page.reload()
-      await ended.getByText('What ran here ended').waitFor({ timeout: 5_000 })
+      await ended.getByText('What ran here ended').waitFor({ timeout: 15_000 })
       await page.getByRole('tab', { name: 'cloned', selected: true }).waitFor()
     }, 60_000)
 
@@ -152,7 +152,7 @@ describe.skipIf(obstacle !== undefined)(
       await near.getByText('Signed in as owner').waitFor()
       await desk.button('Sign out').click()
       for (const page of [near, far.page]) {
-        await page.getByText('You are not signed in.').waitFor({ timeout: 5_000 })
+        await page.getByText('You are not signed in.').waitFor({ timeout: 15_000 })
         expect(await page.locator('.desk').count()).toBe(0)
       }
     }, 60_000)

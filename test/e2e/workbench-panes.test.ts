@@ -4,7 +4,7 @@ import { findBrowserObstacle } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle()
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(obstacle !== undefined)(
   `tabs and panes of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,

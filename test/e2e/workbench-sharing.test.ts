@@ -4,7 +4,7 @@ import { findBrowserObstacle } from './support/browser.ts'
 import { type Desk, type DeskOptions, type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle()
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 40_000 }
 /** Whoever lost a right must be out after this. */
 const CUT_MS = 5_000
 

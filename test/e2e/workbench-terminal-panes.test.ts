@@ -4,7 +4,7 @@ import { findBrowserObstacle } from './support/browser.ts'
 import { type Desk, type DeskOptions, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle()
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(obstacle !== undefined)(
   `the panes of terminals${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
@@ -135,7 +135,7 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('\n100')
       await desk.context.setOffline(true)
       const banner = desk.page.locator('.banner.waiting')
-      await banner.waitFor({ timeout: 3_000 })
+      await banner.waitFor({ timeout: 10_000 })
       await bar.getByText('Not connected').waitFor()
       expect(await bar.innerText()).not.toMatch(/You drive| ms/)
       await desk.first.until((facts) => facts.drawn[1] < drawn[1])

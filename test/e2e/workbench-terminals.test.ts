@@ -6,7 +6,7 @@ import { drawBytes, textOf } from './support/screen.ts'
 import { type Desk, type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle()
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 40_000 }
 const PASTE_CHARS = 1024 * 1024
 
 describe.skipIf(obstacle !== undefined)(

@@ -9,7 +9,7 @@ import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
-const WAIT_MS = 20_000
+const WAIT_MS = 40_000
 
 declare const controllers: () => readonly TerminalController[]
 
