@@ -126,7 +126,8 @@ async function main(): Promise<void> {
     .filter(([, why]) => !why.startsWith('has no'))
     .map(([name, why]) => `${name}: ${why}`)
   const date = new Date().toISOString().slice(0, 10)
-  const head = `${date}, ${rounds} rounds. ${machine}.${absent.length === 0 ? '' : ` Not measured: ${absent.join('; ')}.`}`
+  const part = values.only.length === 0 ? '' : ', rows of several runs'
+  const head = `${date}, ${rounds} rounds${part}. ${machine}.${absent.length === 0 ? '' : ` Not measured: ${absent.join('; ')}.`}`
   const page = await Bun.file(PAGE).text()
   await Bun.write(PAGE, insertFigures(page, head, results, ROWS))
 }
