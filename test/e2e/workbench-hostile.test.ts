@@ -218,7 +218,8 @@ describe.skipIf(obstacle !== undefined)(
         expect(address).toStartWith('blob:')
         await page.evaluate((url) => void window.open(url ?? ''), address)
         const alone = await eventually(() => witness.opened[0], { what: 'the picture to open' })
-        await alone.waitForLoadState()
+        // A new page is an empty one of no address before it is what it was opened for.
+        await alone.waitForURL(address ?? '')
         expect(
           await alone.evaluate(() => [document.documentElement.tagName, Reflect.get(globalThis, 'pwned')]),
         ).toEqual(['svg', undefined])
