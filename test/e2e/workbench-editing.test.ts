@@ -195,8 +195,7 @@ describe.skipIf(obstacle !== undefined)(
       await using desk = await openDesk({ 'six.txt': 'six' })
       const { page } = desk
       const row = page.getByRole('treeitem', { name: 'six.txt' })
-      const hasKeyboard = (): Promise<void> =>
-        row.and(page.locator(':focus')).waitFor({ timeout: 10_000 })
+      const hasKeyboard = (): Promise<void> => row.and(page.locator(':focus')).waitFor({ timeout: 10_000 })
       await row.focus()
       await page.keyboard.press('Shift+F10')
       await page.getByRole('menu').waitFor()
