@@ -199,6 +199,10 @@ describe.skipIf(obstacle !== undefined)(
       await row.focus()
       await page.keyboard.press('Shift+F10')
       await page.getByRole('menu').waitFor()
+      // The list behind it is drawn anew.
+      const [sandbox = ''] = (await desk.first.session()).split('.')
+      await scene.host.fetch(`/api/workspaces/${sandbox}/file?path=seven.txt`, { method: 'PUT', body: '7' })
+      await page.getByRole('treeitem', { name: 'seven.txt' }).waitFor()
       await page.keyboard.press('Escape')
       await page.getByRole('menu').waitFor({ state: 'detached' })
       await hasKeyboard()

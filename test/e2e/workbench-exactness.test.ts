@@ -20,18 +20,25 @@ describe.skipIf(obstacle !== undefined)(
     /** The screen with its colours and what is above it are those of an emulator that was fed every byte. */
     async function expectExact(terminal: TerminalView): Promise<void> {
       const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
-      const reference = await drawBytes(await scene.readOutput(terminal), cols, rows)
-      const wanted = textOf(reference)
-      await eventually(async () => (await terminal.text()) === wanted.join('\n'), {
-        ...{ what: 'the last byte to be drawn', ...WAIT },
-      }).catch(() => undefined)
-      expect((await terminal.text()).split('\n')).toEqual([...wanted])
-      const colours = coloursOf(reference)
-      expect(colours.filter((row) => /[1-7]:n\d/.test(row)).length).toBeGreaterThan(rows / 2)
-      await eventually(async () => (await terminal.colours()).join() === colours.join(), {
-        ...{ what: 'the colours to be drawn', ...WAIT },
-      }).catch(() => undefined)
-      expect(await terminal.colours()).toEqual([...colours])
+      /** What is shown, and what should be: read together, as more may come at any time. */
+      const [shown, wanted] = [
+        { text: [] as readonly string[], colours: [] as readonly string[] },
+        { text: [] as readonly string[], colours: [] as readonly string[] },
+      ]
+      await eventually(
+        async () => {
+          const reference = await drawBytes(await scene.readOutput(terminal), cols, rows)
+          Object.assign(wanted, { text: textOf(reference), colours: coloursOf(reference) })
+          Object.assign(shown, {
+            text: (await terminal.text()).split('\n'),
+            colours: await terminal.colours(),
+          })
+          return Bun.deepEquals(shown, wanted)
+        },
+        { what: 'the last byte to be drawn', ...WAIT },
+      ).catch(() => undefined)
+      expect(shown).toEqual(wanted)
+      expect(shown.colours.filter((row) => /[1-7]:n\d/.test(row)).length).toBeGreaterThan(rows / 2)
     }
 
     /** Counts with colours, wide characters and moves of the cursor, slowly enough to be interrupted. */

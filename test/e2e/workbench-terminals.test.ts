@@ -33,18 +33,16 @@ describe.skipIf(obstacle !== undefined)(
 
     async function expectExact(terminal: TerminalView): Promise<void> {
       const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
-      const check = async (): Promise<readonly [string, string]> => [
-        await terminal.text(),
-        textOf(await drawBytes(await scene.readOutput(terminal), cols, rows)).join('\n'),
-      ]
+      let [shown, wanted] = ['', '']
       await eventually(
         async () => {
-          const [shown, wanted] = await check()
+          shown = await terminal.text()
+          wanted = textOf(await drawBytes(await scene.readOutput(terminal), cols, rows)).join('\n')
           return shown === wanted
         },
         { what: 'what was written to be shown', ...WAIT },
       ).catch(() => undefined)
-      const [shown, wanted] = await check()
+      // As they were looked at together: more may have come since.
       expect(shown.split('\n')).toEqual(wanted.split('\n'))
     }
 

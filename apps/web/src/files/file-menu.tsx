@@ -20,9 +20,12 @@ export function Menu({
 }): ReactElement {
   const element = useRef<HTMLDivElement>(null)
   const before = useRef<Element>(null)
+  // Once: while it is open, what is behind it may be drawn anew.
   useEffect(() => {
     before.current = document.activeElement
     element.current?.querySelector('button')?.focus()
+  }, [])
+  useEffect(() => {
     const closeBeside = (event: MouseEvent): void => {
       if (!(event.target instanceof Node) || element.current?.contains(event.target) !== true) onClose()
     }
