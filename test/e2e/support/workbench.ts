@@ -96,6 +96,9 @@ export class WorkbenchScene implements AsyncDisposable {
   }
 }
 
+/** Longest wait for the end of a page. */
+const CLOSE_MS = 10_000
+
 /** One person's page. */
 export class Desk implements AsyncDisposable {
   readonly scene: WorkbenchScene
@@ -111,7 +114,8 @@ export class Desk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.context.close()
+    // Chromium has been seen never to answer this of a page that is just leaving; such a one ends with the browser.
+    await Promise.race([this.context.close().catch(() => undefined), Bun.sleep(CLOSE_MS)])
   }
 
   get first(): TerminalView {
