@@ -1,10 +1,23 @@
 import { expect, test } from 'bun:test'
-import { findFilePlaces, readCells } from './file-links.ts'
+import { Unicode11Addon } from '@xterm/addon-unicode11'
+import { Terminal } from '@xterm/headless'
+import { findFilePlaces, readLine } from './file-links.ts'
 
-/** As much of a cell as is read: nothing in it is the second half of a wide one. */
-function cellOf(characters: string | undefined, isWide: boolean) {
-  const width = characters === undefined ? 0 : isWide ? 2 : 1
-  return { getWidth: () => width, getChars: () => characters ?? '' }
+async function draw(text: string, cols: number): Promise<Terminal> {
+  const terminal = new Terminal({ cols, rows: 10, allowProposedApi: true })
+  terminal.loadAddon(new Unicode11Addon())
+  terminal.unicode.activeVersion = '11'
+  await new Promise<void>((resolve) => terminal.write(text, resolve))
+  return terminal
+}
+
+/** The first link of the line that a row is part of: what it leads to, and the cells of its ends. */
+function firstLink(terminal: Terminal, y: number): unknown {
+  const line = readLine(terminal.buffer.active, y)
+  const [found] = findFilePlaces(line.text)
+  if (found === undefined) return undefined
+  const [start, end] = [line.places[found.at], line.places[found.at + found.length - 1]]
+  return [found.place.path, [start?.from, start?.y], [end?.to, end?.y]]
 }
 
 const places = (text: string) => findFilePlaces(text).map(({ place }) => place)
@@ -38,15 +51,21 @@ test('takes letters of all scripts', () => {
   expect(places('cafe\u{301}/naïve.py')).toEqual([{ path: 'cafe\u{301}/naïve.py' }])
 })
 
-test('knows the cells of what stands behind wide characters', () => {
-  const shown = ['漢', undefined, '字', undefined, '🙂', undefined, ' ', 'a', '.', 't', 's', '']
-  const { text, cells } = readCells({
-    length: shown.length,
-    getCell: (x) => cellOf(shown[x], shown[x + 1] === undefined && x + 1 < shown.length),
-  })
-  expect(text).toBe('漢字🙂 a.ts ')
-  const [found] = findFilePlaces(text)
-  expect(found?.place).toEqual({ path: 'a.ts' })
-  const { at = 0, length = 0 } = found ?? {}
-  expect([cells[at]?.from, cells[at + length - 1]?.to]).toEqual([8, 11])
+test('knows the cells of what stands behind wide characters', async () => {
+  const terminal = await draw('漢字🙂 a.ts', 20)
+  expect(firstLink(terminal, 0)).toEqual(['a.ts', [8, 1], [11, 1]])
+})
+
+test('finds a path that goes on in the next rows, from each of them', async () => {
+  const terminal = await draw('first\r\nin src/deeply/nested/folder/main.ts:3 it\r\nlast', 12)
+  for (const y of [1, 2, 3]) {
+    expect(firstLink(terminal, y)).toEqual(['src/deeply/nested/folder/main.ts', [4, 2], [1, 5]])
+  }
+  expect(firstLink(terminal, 0)).toBeUndefined()
+  expect(firstLink(terminal, 5)).toBeUndefined()
+})
+
+test('finds a path of which a wide character did not fit into its row', async () => {
+  const terminal = await draw('see a/b漢字.ts', 8)
+  expect(firstLink(terminal, 0)).toEqual(['a/b漢字.ts', [5, 1], [7, 2]])
 })

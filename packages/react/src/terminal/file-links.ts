@@ -1,4 +1,4 @@
-import type { IBufferCell, IBufferLine, ILink, ILinkProvider, Terminal } from '@xterm/xterm'
+import type { IBufferCell, ILink, ILinkProvider, Terminal } from '@xterm/xterm'
 
 /** A place in a file, as compilers and tools print it. */
 export interface FilePlace {
@@ -43,49 +43,81 @@ export function findFilePlaces(
 /** As much of a line of a terminal as is read here. */
 interface Row {
   readonly length: number
+  /** It goes on with what did not fit into the one above. */
+  readonly isWrapped: boolean
   getCell(x: number): Pick<IBufferCell, 'getWidth' | 'getChars'> | undefined
 }
 
-/** The text of a line, and for each of its characters the cells that it stands in, counted from 1. */
-export function readCells(line: Row): {
+/** As much of a terminal's lines as is read here. */
+interface Rows {
+  getLine(y: number): Row | undefined
+}
+
+/** Cells that a character stands in, counted from 1. */
+interface Place {
+  readonly from: number
+  readonly to: number
+  readonly y: number
+}
+
+/** Text, and for each of its characters where it stands. */
+interface PlacedText {
   readonly text: string
-  readonly cells: readonly { readonly from: number; readonly to: number }[]
-} {
-  let text = ''
-  const cells: { from: number; to: number }[] = []
-  for (let x = 0; x < line.length; x += 1) {
-    const cell = line.getCell(x)
+  readonly places: readonly Place[]
+}
+
+/** Adds a row to the text before it. */
+function addRow(before: PlacedText, row: Row, y: number, goesOn: boolean): PlacedText {
+  let { text } = before
+  const places = [...before.places]
+  for (let x = 0; x < row.length; x += 1) {
+    const cell = row.getCell(x)
     const width = cell?.getWidth() ?? 1
-    // The second half of a wide character.
-    if (width === 0) continue
     const characters = cell?.getChars() ?? ''
+    // The second half of a wide character, or the room where one did not fit and went to the next row.
+    if (width === 0 || (characters === '' && goesOn && x === row.length - 1)) continue
     const shown = characters === '' ? ' ' : characters
     text += shown
-    for (let unit = 0; unit < shown.length; unit += 1) cells.push({ from: x + 1, to: x + width })
+    for (let unit = 0; unit < shown.length; unit += 1) places.push({ from: x + 1, to: x + width, y: y + 1 })
   }
-  return { text, cells }
+  return { text, places }
+}
+
+/** The line that a row is part of, with the rows that it goes on in, as far as it is looked at; rows are counted from 0. */
+export function readLine(rows: Rows, y: number): PlacedText {
+  let first = y
+  const maxRows = Math.ceil(MAX_LINE_CHARS / (rows.getLine(y)?.length ?? 1))
+  while (first > y - maxRows && rows.getLine(first)?.isWrapped === true) first -= 1
+  let line: PlacedText = { text: '', places: [] }
+  for (let at = first; at < first + maxRows; at += 1) {
+    const row = rows.getLine(at)
+    if (row === undefined || (at > first && !row.isWrapped)) break
+    line = addRow(line, row, at, rows.getLine(at + 1)?.isWrapped === true)
+  }
+  return line
 }
 
 /** Makes paths in a terminal clickable. */
 export function fileLinks(terminal: Terminal, open: (place: FilePlace) => void): ILinkProvider {
   return {
     provideLinks(y, callback) {
-      const line = terminal.buffer.active.getLine(y - 1)
-      callback(line === undefined ? [] : linksIn(line, y, open))
+      callback(linksIn(readLine(terminal.buffer.active, y - 1), open))
     },
   }
 }
 
-function linksIn(line: IBufferLine, y: number, open: (place: FilePlace) => void): ILink[] {
-  const { text, cells } = readCells(line)
-  return findFilePlaces(text).map(({ at, length, place }) => ({
-    range: {
-      start: { x: cells[at]?.from ?? 1, y },
-      end: { x: cells[at + length - 1]?.to ?? 1, y },
-    },
-    text: place.path,
-    activate: (event) => {
-      if (event.ctrlKey || event.metaKey) open(place)
-    },
-  }))
+function linksIn({ text, places }: PlacedText, open: (place: FilePlace) => void): ILink[] {
+  return findFilePlaces(text).flatMap(({ at, length, place }) => {
+    const [start, end] = [places[at], places[at + length - 1]]
+    if (start === undefined || end === undefined) return []
+    return [
+      {
+        range: { start: { x: start.from, y: start.y }, end: { x: end.to, y: end.y } },
+        text: place.path,
+        activate: (event: MouseEvent) => {
+          if (event.ctrlKey || event.metaKey) open(place)
+        },
+      },
+    ]
+  })
 }
