@@ -125,7 +125,8 @@ describe.skipIf(obstacle !== undefined)(
           }),
       )
       await desk.page.keyboard.press('Control+c')
-      await desk.first.waitFor(/\^C\n+> ?$/)
+      // What the kernel discards may end between the two halves of a line end: then it stands over the last line.
+      await desk.first.waitFor(/\^C\d*\n+> ?$/)
       expect(await desk.first.text()).not.toContain('20000000\n')
       expect(await desk.first.read('echo alive')).toBe('alive')
     }, 60_000)
