@@ -75,6 +75,32 @@ describe.skipIf(obstacle !== undefined)(
       expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
     }, 60_000)
 
+    test('are of the sandbox whose terminal has the keyboard, also after a reload', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.read('touch of-dev.txt')
+      const created = await scene.host.fetch('/api/sandboxes', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'aardvark' }),
+      })
+      expect(created.status).toBe(201)
+      // By its name it is the first of the list.
+      await page.reload()
+      await desk.first.waitFor('of-dev')
+      await desk.button('Files').click()
+      await page.getByRole('treeitem', { name: 'of-dev.txt' }).waitFor()
+      await desk.button('Sandboxes').click()
+      await page.getByRole('button', { name: 'New terminal in aardvark' }).click()
+      await desk.first.ready()
+      await desk.first.read('touch of-aardvark.txt')
+      await desk.button('Files').click()
+      await page.getByRole('treeitem', { name: 'of-aardvark.txt' }).waitFor()
+      await page.getByRole('tab').first().click()
+      await page.getByRole('treeitem', { name: 'of-dev.txt' }).waitFor()
+      await scene.host.fetch('/api/sandboxes/aardvark', { method: 'DELETE' })
+    }, 60_000)
+
     test('tell sessions apart, go to those that are open, and say whose they are', async () => {
       await using desk = await scene.openDesk()
       const { page } = desk

@@ -56,6 +56,11 @@ export function activeTab({ tabs, active }: Layout): Tab | undefined {
   return tabs.find(({ id }) => id === active)
 }
 
+/** What the pane with the keyboard shows. */
+export function focusedView(layout: Layout): View | undefined {
+  return layout.views[activeTab(layout)?.focus ?? '']
+}
+
 function changeTab(layout: Layout, id: string, change: (tab: Tab) => Tab): Layout {
   return { ...layout, tabs: layout.tabs.map((tab) => (tab.id === id ? change(tab) : tab)) }
 }

@@ -1,12 +1,11 @@
-import { activeTab, focusView, openTab, splitView, type View } from '../layout/layout.ts'
+import { activeTab, focusedView, focusView, openTab, splitView, type View } from '../layout/layout.ts'
 import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import type { Arrival } from './arrival.ts'
 
 /** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
 function sandboxForTerminal(workbench: Workbench): string {
-  const layout = workbench.layout.get()
-  const focused = layout.views[activeTab(layout)?.focus ?? '']
+  const focused = focusedView(workbench.layout.get())
   const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
   return wished.find((sandbox) => mayWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
 }

@@ -3,7 +3,7 @@ import { printable } from '@sandwire/react'
 import { announceSignIn, type Person, whoAmI } from '../api/identity.ts'
 import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
-import { EMPTY, type Layout, type MintId } from '../layout/layout.ts'
+import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
 import { readLayout, writeLayout } from '../layout/stored-layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
@@ -109,9 +109,12 @@ export class Workbench {
 
   mint: MintId = () => crypto.randomUUID()
 
+  /** Files, git and search are of the sandbox that the person goes to. */
   changeLayout(change: (layout: Layout) => Layout): void {
+    const before = focusedView(this.#layout.get())?.sandbox
     this.#layout.set(change(this.#layout.get()))
     this.#keep(LAYOUT_KEY, writeLayout(this.#layout.get()))
+    if (focusedView(this.#layout.get())?.sandbox !== before) this.#follow()
   }
 
   changeSettings(part: Partial<Settings>): void {
@@ -228,13 +231,25 @@ export class Workbench {
       this.#isAway.set(false)
       for (const { id, name } of value) this.names.learn(id, name)
       const current = this.#current.get()
-      if (!value.some(({ id }) => id === current)) this.#current.set(value[0]?.id)
+      if (value.some(({ id }) => id === current)) return
+      this.#current.set(undefined)
+      this.#follow()
+      if (this.#current.get() === undefined) this.#current.set(value[0]?.id)
     } catch (caught) {
       if (isUnreachable(caught)) this.#isAway.set(true)
       // What was known stays on the page; only a page that knows nothing says why.
       if (this.#sandboxes.get().is !== 'ready')
         this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
     }
+  }
+
+  /** Chooses the sandbox of the pane with the keyboard, where it is known. */
+  #follow(): void {
+    const sandbox = focusedView(this.#layout.get())?.sandbox
+    const sandboxes = this.#sandboxes.get()
+    const known = sandboxes.is === 'ready' ? sandboxes.value : []
+    const found = known.find(({ id, name }) => id === sandbox || name === sandbox)
+    if (found !== undefined) this.#current.set(found.id)
   }
 
   /** What somebody else had open in this browser is neither shown nor kept. */
