@@ -161,6 +161,41 @@ describe.skipIf(obstacle !== undefined)(
       expect(desk.errors).toEqual([])
     }, 60_000)
 
+    test('that are large say how far their upload is, and stop when they are told to', async () => {
+      await using desk = await openDesk({})
+      const { page } = desk
+      await desk.first.read('rm -rf *')
+      // A link on which a hundred megabytes take minutes.
+      const devTools = await desk.context.newCDPSession(page)
+      const bytesPerSecond = 2_000_000
+      await devTools.send('Network.emulateNetworkConditions', {
+        ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+      })
+      await page.evaluate(() => {
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(new File([new Uint8Array(100_000_000)], 'large.bin'))
+        const options = { bubbles: true, cancelable: true, dataTransfer }
+        document.querySelector('.drop-place')?.dispatchEvent(new DragEvent('drop', options))
+      })
+      await desk.button('Upload').last().click()
+      const progress = page.getByRole('progressbar', { name: 'Uploading large.bin' })
+      await progress.waitFor()
+      const shares = new Set<number>()
+      await eventually(
+        async () => {
+          shares.add(await progress.evaluate((element: HTMLProgressElement) => element.position))
+          return shares.size >= 3
+        },
+        { what: 'the upload to go on', ...WAIT },
+      )
+      expect(Math.max(...shares)).toBeLessThan(1)
+      await desk.button('Stop').click()
+      await page.getByText('Stopped: 0 of 1 file uploaded').waitFor()
+      expect(await progress.count()).toBe(0)
+      expect(await desk.first.read('ls -A')).toBe('')
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
     test('are edited with the keys of the editor, which the page takes neither there nor behind a dialog', async () => {
       await using desk = await openDesk({ 'five.txt': 'alpha beta' })
       const { page } = desk

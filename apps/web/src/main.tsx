@@ -10,9 +10,11 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { onSignInElsewhere } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
+import { writeFile } from './api/workspace.ts'
 import { FileShelf } from './files/file-shelf.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { StrayDrops } from './files/stray-drops.ts'
+import { Uploads } from './files/uploads.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { App } from './shell/app.tsx'
 import { makeRoom } from './shell/narrow.ts'
@@ -31,14 +33,16 @@ const dirty = new DirtyViews()
 const files = new FileShelf(workbench, dirty)
 const drops = new StrayDrops(workbench)
 drops.listen(window)
-const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops }
+const uploads = new Uploads(writeFile)
+const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops, uploads }
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
   // A page that may be shown again keeps its place.
   if (!event.persisted) terminals.leave()
 })
 window.addEventListener('beforeunload', (event) => {
-  if (parts.dirty.views.get().size > 0) event.preventDefault()
+  // What is not saved and what is on its way would be lost.
+  if (dirty.views.get().size > 0 || uploads.running.get().length > 0) event.preventDefault()
 })
 makeRoom(workbench)
 const isSignedOut = (): boolean => {

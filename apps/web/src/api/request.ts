@@ -1,3 +1,5 @@
+import { sendFile } from './send-file.ts'
+
 /** What the server refused, or that it could not be reached. */
 export class ApiError extends Error {
   /** Stable code of the server, or `unreachable`. */
@@ -23,6 +25,8 @@ interface Wish {
   readonly body?: Blob | ArrayBuffer | string
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** Is told how many bytes of a file have left. */
+  readonly onSent?: (bytes: number) => void
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -40,20 +44,27 @@ async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(code, message, response.status)
 }
 
+function send(path: string, wish: Wish): Promise<Response> {
+  const { method = 'GET', json, body, headers = {}, signal, onSent } = wish
+  const stop = signal === undefined ? {} : { signal }
+  if (onSent !== undefined && body instanceof Blob)
+    return sendFile(path, { method, headers, body, onSent, ...stop })
+  return fetch(path, {
+    method,
+    headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    ...(body === undefined ? {} : { body }),
+    ...stop,
+  })
+}
+
 /** An answer of the server this page came from; throws `ApiError` for every other than a good one. */
 export async function request(path: string, wish: Wish = {}): Promise<Response> {
-  const { method = 'GET', json, body, headers, signal } = wish
   let response: Response
   try {
-    response = await fetch(path, {
-      method,
-      headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-      ...(body === undefined ? {} : { body }),
-      ...(signal === undefined ? {} : { signal }),
-    })
+    response = await send(path, wish)
   } catch (caught) {
-    if (signal?.aborted === true) throw caught
+    if (wish.signal?.aborted === true) throw caught
     throw new ApiError('unreachable', 'The server does not answer', 0)
   }
   if (response.status === 401) globalThis.dispatchEvent(new Event(UNAUTHORIZED_EVENT))

@@ -87,6 +87,7 @@ export async function writeFile(
   path: string,
   body: string | Blob,
   condition: WriteCondition,
+  way: { readonly onSent?: (bytes: number) => void; readonly signal?: AbortSignal } = {},
 ): Promise<string> {
   const headers: Record<string, string> =
     condition === 'any' ? {} : condition === 'new' ? { 'if-none-match': '*' } : { 'if-match': condition.etag }
@@ -94,6 +95,7 @@ export async function writeFile(
     method: 'PUT',
     body,
     headers: { ...headers, 'content-type': 'application/octet-stream' },
+    ...way,
   })
   return answer.etag
 }

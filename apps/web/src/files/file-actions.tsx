@@ -9,7 +9,7 @@ import type { FileTree } from './file-tree.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { joinPath, parentOf, ROOT } from './paths.ts'
 import { shownName } from './shown-name.ts'
-import { type Dropped, uploadAll } from './upload.ts'
+import type { Dropped } from './upload.ts'
 
 /** Something about files that needs an answer first. */
 export type FileQuestion =
@@ -138,25 +138,15 @@ function Upload({
   readonly onDone: () => void
   readonly refresh: (...folders: readonly string[]) => Promise<void>
 }): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, uploads } = useParts()
   const name = useSandboxName(sandbox)
   const [replaces, setReplaces] = useState(false)
   const { files, folder } = question
   const upload = async (): Promise<void> => {
     onDone()
-    const count = files.length === 1 ? '1 file' : `${files.length} files`
-    const notice = workbench.tell('info', `Uploading ${count}…`)
-    const done = await workbench.attempt('Cannot upload', () =>
-      uploadAll(sandbox, folder, files, { replaces, onProgress: () => undefined }),
-    )
-    workbench.dismiss(notice)
+    const { kind, text } = await uploads.start({ sandbox, folder, files, replaces })
+    workbench.tell(kind, text)
     await refresh(folder)
-    if (done === undefined) return
-    const skipped = done.skipped.length
-    workbench.tell(
-      'info',
-      skipped === 0 ? `Uploaded ${count}` : `Uploaded, but ${skipped} were there already`,
-    )
   }
   return (
     <Confirm

@@ -1,5 +1,4 @@
-import { workspaceUrl, writeFile } from '../api/workspace.ts'
-import { joinPath } from './paths.ts'
+import { workspaceUrl } from '../api/workspace.ts'
 
 /** A file to upload and where it goes, from the folder that it was dropped on. */
 export interface Dropped {
@@ -41,27 +40,6 @@ export async function readDropped(transfer: DataTransfer): Promise<readonly Drop
     return entry === null ? alone(item.getAsFile()) : filesOf(entry, '')
   })
   return (await Promise.all(found)).flat()
-}
-
-/** Uploads files one after the other. Nothing that is there already is written over unless `replaces` says so. */
-export async function uploadAll(
-  sandbox: string,
-  folder: string,
-  files: readonly Dropped[],
-  { replaces, onProgress }: { readonly replaces: boolean; readonly onProgress: (done: number) => void },
-): Promise<{ readonly skipped: readonly string[] }> {
-  const skipped: string[] = []
-  for (const [at, { path, file }] of files.entries()) {
-    onProgress(at)
-    try {
-      await writeFile(sandbox, joinPath(folder, path), file, replaces ? 'any' : 'new')
-    } catch (caught) {
-      const isThere = caught instanceof Error && 'code' in caught && caught.code === 'file_changed'
-      if (!isThere) throw caught
-      skipped.push(path)
-    }
-  }
-  return { skipped }
 }
 
 /** Where a folder or file comes from as a download: a folder comes as a tar archive. */

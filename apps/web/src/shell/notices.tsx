@@ -5,10 +5,22 @@ import { IconButton } from './icon-button.tsx'
 
 /** What there is to tell for a moment, read out as it comes. */
 export function Notices(): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, uploads } = useParts()
   const notices = useStore(workbench.notices)
+  const running = useStore(uploads.running)
   return (
     <div className="notices" role="status" aria-live="polite">
+      {running.map(({ id, text, sentBytes, totalBytes, stop }) => (
+        <div key={`upload-${id}`} className="notice info">
+          <div className="notice-progress">
+            <span>{text}</span>
+            <progress aria-label={text} value={sentBytes} max={Math.max(1, totalBytes)} />
+          </div>
+          <button type="button" onClick={stop}>
+            Stop
+          </button>
+        </div>
+      ))}
       {notices.map(({ id, kind, text }) => (
         <p key={id} className={`notice ${kind}`}>
           <span>{text}</span>

@@ -1,6 +1,7 @@
 import { createContext, useContext } from 'react'
 import type { FileShelf } from '../files/file-shelf.ts'
 import type { StrayDrops } from '../files/stray-drops.ts'
+import type { Uploads } from '../files/uploads.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
 import type { TerminalShelf } from '../terminals/terminal-shelf.ts'
 import type { DirtyViews } from './dirty-views.ts'
@@ -13,6 +14,7 @@ export interface Parts {
   readonly files: FileShelf
   readonly dirty: DirtyViews
   readonly drops: StrayDrops
+  readonly uploads: Uploads
 }
 
 export const PartsContext = createContext<Parts | undefined>(undefined)

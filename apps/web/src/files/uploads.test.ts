@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { ApiError } from '../api/request.ts'
+import type { writeFile } from '../api/workspace.ts'
+import { Uploads } from './uploads.ts'
+
+type Write = typeof writeFile
+
+const files = (...sizes: readonly number[]) =>
+  sizes.map((size, at) => ({ path: `f${at}`, file: new File(['x'.repeat(size)], `f${at}`) }))
+const wish = { sandbox: 's', folder: 'in', replaces: false }
+
+test('tells how far everything together is, and is over at the end', async () => {
+  const shares: number[] = []
+  const write: Write = async (_, path, body, condition, way) => {
+    expect([path.startsWith('in/'), condition]).toEqual([true, 'new'])
+    way?.onSent?.((body as Blob).size / 2)
+    shares.push(uploads.running.get()[0]?.sentBytes ?? -1)
+    return ''
+  }
+  const uploads = new Uploads(write)
+  const end = uploads.start({ ...wish, files: files(100, 200) })
+  expect(uploads.running.get()[0]).toMatchObject({ text: 'Uploading 2 files', totalBytes: 300 })
+  expect(await end).toEqual({ kind: 'info', text: 'Uploaded 2 files' })
+  expect(shares).toEqual([50, 200])
+  expect(uploads.running.get()).toEqual([])
+})
+
+test('leaves alone what is there already, and says so', async () => {
+  const uploads = new Uploads(async (_, path) => {
+    if (path === 'in/f0') throw new ApiError('file_changed', 'there', 412)
+    return ''
+  })
+  expect(await uploads.start({ ...wish, files: files(1, 1) })).toEqual({
+    kind: 'info',
+    text: 'Uploaded 1 file; 1 was there already and left alone',
+  })
+})
+
+test('says which file was refused and how many are there', async () => {
+  const uploads = new Uploads(async (_, path) => {
+    if (path === 'in/f1') throw new ApiError('no_space', 'The disk is full', 507)
+    return ''
+  })
+  expect(await uploads.start({ ...wish, files: files(1, 1, 1) })).toEqual({
+    kind: 'error',
+    text: 'Cannot upload f1: The disk is full (1 of 3 files uploaded)',
+  })
+})
+
+test('stops when it is told to', async () => {
+  const uploads = new Uploads(
+    (_, path, _body, _condition, way) =>
+      new Promise((resolve, reject) => {
+        if (path === 'in/f0') resolve('')
+        else way?.signal?.addEventListener('abort', () => reject(new Error('stopped')))
+      }),
+  )
+  const end = uploads.start({ ...wish, files: files(1, 1) })
+  await Bun.sleep(0)
+  uploads.running.get()[0]?.stop()
+  expect(await end).toEqual({ kind: 'info', text: 'Stopped: 1 of 2 files uploaded' })
+})

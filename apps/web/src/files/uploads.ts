@@ -1,0 +1,107 @@
+import { createStore, type Store } from '@sandwire/client'
+import { ApiError } from '../api/request.ts'
+import type { writeFile } from '../api/workspace.ts'
+import { messageOf } from '../state/workbench.ts'
+import { joinPath } from './paths.ts'
+import { shownName } from './shown-name.ts'
+import type { Dropped } from './upload.ts'
+
+/** What is uploaded together, and where to. */
+export interface UploadWish {
+  readonly sandbox: string
+  readonly folder: string
+  readonly files: readonly Dropped[]
+  /** Writes over what is there already. */
+  readonly replaces: boolean
+}
+
+/** An upload that is under way. */
+export interface RunningUpload {
+  readonly id: number
+  readonly text: string
+  readonly sentBytes: number
+  readonly totalBytes: number
+  readonly stop: () => void
+}
+
+/** How an upload ended, in words. */
+export interface UploadEnd {
+  readonly kind: 'info' | 'error'
+  readonly text: string
+}
+
+function countOf(files: number): string {
+  return files === 1 ? '1 file' : `${files} files`
+}
+
+/** Uploads that go on whatever the page shows meanwhile, with how far they are. */
+export class Uploads {
+  readonly #write: typeof writeFile
+  readonly #running = createStore<readonly RunningUpload[]>([])
+  #lastId = 0
+
+  constructor(write: typeof writeFile) {
+    this.#write = write
+  }
+
+  get running(): Store<readonly RunningUpload[]> {
+    return this.#running
+  }
+
+  /** Uploads files one after the other; nothing that is there already is written over unless that was wished. */
+  async start(wish: UploadWish): Promise<UploadEnd> {
+    const controller = new AbortController()
+    this.#lastId += 1
+    const id = this.#lastId
+    const [first] = wish.files
+    this.#running.set([
+      ...this.#running.get(),
+      {
+        id,
+        text: `Uploading ${wish.files.length === 1 ? shownName(first?.path ?? '') : countOf(wish.files.length)}`,
+        sentBytes: 0,
+        totalBytes: wish.files.reduce((sum, { file }) => sum + file.size, 0),
+        stop: () => controller.abort(),
+      },
+    ])
+    try {
+      return await this.#sendAll(id, wish, controller.signal)
+    } finally {
+      this.#running.set(this.#running.get().filter((upload) => upload.id !== id))
+    }
+  }
+
+  async #sendAll(id: number, wish: UploadWish, signal: AbortSignal): Promise<UploadEnd> {
+    const { sandbox, folder, files, replaces } = wish
+    let [uploaded, skipped, before] = [0, 0, 0]
+    for (const { path, file } of files) {
+      const start = before
+      const onSent = (bytes: number): void => this.#tell(id, start + Math.min(bytes, file.size))
+      try {
+        const condition = replaces ? 'any' : 'new'
+        await this.#write(sandbox, joinPath(folder, path), file, condition, { onSent, signal })
+        uploaded += 1
+      } catch (caught) {
+        const done = `${uploaded} of ${countOf(files.length)} uploaded`
+        if (signal.aborted) return { kind: 'info', text: `Stopped: ${done}` }
+        const isThere = caught instanceof ApiError && caught.code === 'file_changed'
+        if (!isThere)
+          return { kind: 'error', text: `Cannot upload ${shownName(path)}: ${messageOf(caught)} (${done})` }
+        skipped += 1
+      }
+      before += file.size
+      this.#tell(id, before)
+    }
+    if (skipped === 0) return { kind: 'info', text: `Uploaded ${countOf(uploaded)}` }
+    return {
+      kind: uploaded === 0 ? 'error' : 'info',
+      text: `Uploaded ${countOf(uploaded)}; ${skipped} ${skipped === 1 ? 'was' : 'were'} there already and left alone`,
+    }
+  }
+
+  #tell(id: number, sentBytes: number): void {
+    this.#running.set(
+      this.#running.get().map((upload) => (upload.id === id ? { ...upload, sentBytes } : upload)),
+    )
+  }
+}
