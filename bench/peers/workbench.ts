@@ -1,8 +1,16 @@
+import { eventually } from '@sandwire/testing'
 import { findBrowserObstacle } from '../../test/e2e/support/browser.ts'
-import { type Desk, WorkbenchScene } from '../../test/e2e/support/workbench.ts'
+import { type RunningHost, startHost } from '../../test/e2e/support/control.ts'
+import { findTerminals } from '../../test/e2e/support/workbench-page.ts'
+import { makeSignInLink } from '../../test/e2e/support/workbench.ts'
+import type { BenchPage } from '../programs/workbench-page.ts'
+import { BarePage } from './bare-page.ts'
 import { findIsolationObstacle } from './control-plane.ts'
 
-const PAGE = new URL('../programs/workbench-page.ts', import.meta.url).pathname
+declare const bench: BenchPage
+
+const SCRIPT = new URL('../programs/workbench-page.ts', import.meta.url).pathname
+const WAIT = { timeoutMs: 30_000 }
 
 /** Why the workbench cannot be measured here, or undefined when it can. */
 export function findWorkbenchObstacle(): string | undefined {
@@ -10,25 +18,57 @@ export function findWorkbenchObstacle(): string | undefined {
 }
 
 /** The workbench in Chromium, with what measures it in its page. */
-export interface MeasuredWorkbench {
-  readonly scene: WorkbenchScene
-  readonly desk: Desk
-  readonly close: () => Promise<void>
-}
+export class MeasuredWorkbench implements AsyncDisposable {
+  readonly host: RunningHost
+  readonly page: BarePage
 
-/** Opens the workbench at a prompt. */
-export async function openWorkbench(): Promise<MeasuredWorkbench> {
-  const built = await Bun.build({ entrypoints: [PAGE], target: 'browser', format: 'iife' })
-  const content = (await built.outputs[0]?.text()) ?? ''
-  const scene = await WorkbenchScene.open()
-  try {
-    const desk = await scene.openDesk()
-    await desk.context.addInitScript({ content })
-    await desk.page.reload()
-    await desk.first.waitFor('>')
-    return { scene, desk, close: () => scene[Symbol.asyncDispose]() }
-  } catch (error) {
-    await scene[Symbol.asyncDispose]()
-    throw error
+  private constructor(host: RunningHost, page: BarePage) {
+    this.host = host
+    this.page = page
+  }
+
+  /** Opens it at a prompt. */
+  static async open(): Promise<MeasuredWorkbench> {
+    const built = await Bun.build({ entrypoints: [SCRIPT], target: 'browser', format: 'iife' })
+    const script = `(${findTerminals.toString()})();\n${(await built.outputs[0]?.text()) ?? ''}`
+    const [host, page] = await Promise.all([startHost(), BarePage.open(script)])
+    const workbench = new MeasuredWorkbench(host, page)
+    try {
+      await page.goto(await makeSignInLink(host))
+      await workbench.waitFor(/[$#] ?$/)
+      await workbench.run("PS1='> '; clear")
+      await workbench.waitFor(/^> ?$/)
+    } catch (error) {
+      await workbench[Symbol.asyncDispose]()
+      throw error
+    }
+    return workbench
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.page[Symbol.asyncDispose]()
+    await this.host.stop()
+  }
+
+  /** Cookies belong to this name. */
+  get origin(): string {
+    return `http://localhost:${this.host.port}`
+  }
+
+  /** Types a line and Enter into the first terminal. */
+  async run(command: string): Promise<void> {
+    await this.page.evaluate((text) => bench.type(text), `${command}\r`)
+  }
+
+  /** Types what ends a program. */
+  async interrupt(): Promise<void> {
+    await this.page.evaluate((text) => bench.type(text), '\u0003')
+  }
+
+  /** Waits until the first terminal shows something. */
+  async waitFor(wanted: RegExp): Promise<void> {
+    await eventually(async () => wanted.test(await this.page.evaluate(() => bench.readText())), {
+      ...{ what: `${String(wanted)} in the workbench`, ...WAIT },
+    })
   }
 }

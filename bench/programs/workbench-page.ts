@@ -13,6 +13,12 @@ export type Which = 'sandwire' | 'local'
 
 /** What the bench calls in the page. */
 export interface BenchPage {
+  /** Types into the first terminal. */
+  type(text: string): void
+  /** What the first terminal shows, without the empty end; nothing where there is none. */
+  readText(): string
+  /** Gives the first terminal the keyboard. */
+  focus(): void
   /** Puts a terminal that echoes in the page over everything, as large as the workbench's. */
   openLocal(): void
   closeLocal(): void
@@ -61,6 +67,18 @@ function afterPaint(isTrue: () => boolean): Promise<void> {
 }
 
 const page: BenchPage = {
+  type(text) {
+    controllers()[0]?.type(text)
+  },
+
+  readText() {
+    return controllers()[0]?.surface.readText().trimEnd() ?? ''
+  },
+
+  focus() {
+    controllers()[0]?.surface.focus()
+  },
+
   openLocal() {
     const { cols = 80, rows = 24 } = controllers()[0]?.surface ?? {}
     const element = document.createElement('div')

@@ -1,5 +1,5 @@
 import { openControl, openParts } from '../contestants.ts'
-import { findWorkbenchObstacle, type MeasuredWorkbench, openWorkbench } from '../peers/workbench.ts'
+import { findWorkbenchObstacle, MeasuredWorkbench } from '../peers/workbench.ts'
 import type { BenchPage, Which } from '../programs/workbench-page.ts'
 import { type Absent, atLeast, atMost, below, type Contestant, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
@@ -18,15 +18,15 @@ async function withWorkbench(
   open: (workbench: MeasuredWorkbench) => readonly Contestant[],
 ): Promise<readonly (Contestant | Absent)[]> {
   const absent = findWorkbenchObstacle()
-  return absent === undefined ? open(await openWorkbench()) : [{ name: OURS, absent }]
+  return absent === undefined ? open(await MeasuredWorkbench.open()) : [{ name: OURS, absent }]
 }
 
 /** Presses keys one after the other, each when the one before is painted; tells milliseconds. */
-async function pressKeys({ desk: { page } }: MeasuredWorkbench, which: Which): Promise<readonly number[]> {
+async function pressKeys({ page }: MeasuredWorkbench, which: Which): Promise<readonly number[]> {
   await page.evaluate((kind) => bench.startKeys(kind), which)
   let times: readonly number[] = []
   for (let pressed = 1; pressed <= KEYS; pressed += 1) {
-    await page.keyboard.press('x')
+    await page.press('x')
     times = await page.evaluate((count) => bench.awaitKeys(count), pressed)
   }
   await page.evaluate(() => bench.endKeys())
@@ -34,41 +34,38 @@ async function pressKeys({ desk: { page } }: MeasuredWorkbench, which: Which): P
 }
 
 async function timeOurKeys(workbench: MeasuredWorkbench): Promise<readonly number[]> {
-  const { first, page } = workbench.desk
-  await first.run('clear; cat > /dev/null')
-  await first.waitFor(/^$/)
+  await workbench.run('clear; cat > /dev/null')
+  await workbench.waitFor(/^$/)
+  await workbench.page.evaluate(() => bench.focus())
   const times = await pressKeys(workbench, 'sandwire')
-  await page.keyboard.press('Control+c')
-  await first.waitFor(/> ?$/)
+  await workbench.interrupt()
+  await workbench.waitFor(/> ?$/)
   return times
 }
 
 async function timeLocalKeys(workbench: MeasuredWorkbench): Promise<readonly number[]> {
-  const { page } = workbench.desk
+  const { page } = workbench
   await page.evaluate(() => bench.openLocal())
   const times = await pressKeys(workbench, 'local')
   await page.evaluate(() => bench.closeLocal())
   return times
 }
 
-async function timeOurFlood({ desk }: MeasuredWorkbench): Promise<number> {
+async function timeOurFlood(workbench: MeasuredWorkbench): Promise<number> {
   const mark = `flood-${crypto.randomUUID()}`
-  const line = LINE.trimEnd()
-  await desk.first.read(
-    `[ -e flood ] || yes '${line}' | head -n ${Math.ceil(FLOOD_BYTES / LINE.length)} > flood`,
-  )
-  const ms = desk.page.evaluate((title) => bench.awaitTitle(title), mark)
-  await desk.page.evaluate(() => undefined)
-  await desk.first.run(`cat flood; printf '\\033]0;${mark}\\007'; clear`)
+  const lines = Math.ceil(FLOOD_BYTES / LINE.length)
+  await workbench.run(`[ -e flood ] || yes '${LINE.trimEnd()}' | head -n ${lines} > flood; clear`)
+  await workbench.waitFor(/^> ?$/)
+  const ms = workbench.page.evaluate((title) => bench.awaitTitle(title), mark)
+  // Answered behind the other, so that one listens.
+  await workbench.page.evaluate(() => undefined)
+  await workbench.run(`cat flood; printf '\\033]0;${mark}\\007'; clear`)
   return FLOOD_BYTES / 1000 / (await ms)
 }
 
-async function timeLocalFlood({ desk: { page } }: MeasuredWorkbench): Promise<number> {
+async function timeLocalFlood({ page }: MeasuredWorkbench): Promise<number> {
   await page.evaluate(() => bench.openLocal())
-  const ms = await page.evaluate(([line, bytes]) => bench.feedLocal(line, bytes), [
-    LINE,
-    FLOOD_BYTES,
-  ] as const)
+  const ms = await page.evaluate((line, bytes) => bench.feedLocal(line, bytes), LINE, FLOOD_BYTES)
   await page.evaluate(() => bench.closeLocal())
   return FLOOD_BYTES / 1000 / ms
 }
@@ -94,7 +91,7 @@ export const browserKeys: Row = {
             [`${OURS} p99`]: quantile(ours, 0.99),
           }
         },
-        close: workbench.close,
+        close: () => workbench[Symbol.asyncDispose](),
       }),
     ),
 }
@@ -113,23 +110,21 @@ export const browserFlood: Row = {
         name: OURS,
         side: 'ours',
         measure: () => timeOurFlood(workbench),
-        [Symbol.asyncDispose]: workbench.close,
+        [Symbol.asyncDispose]: () => workbench[Symbol.asyncDispose](),
       },
     ]),
 }
 
 /** A new person's page of a browser that was there before, from the navigation to the prompt. */
 async function timePrompt({
-  scene,
-  desk,
+  origin,
+  page,
 }: MeasuredWorkbench): Promise<{ 'page loaded': number; prompt: number }> {
-  await desk.page.goto(`${scene.origin}/page.css`)
-  await desk.page.evaluate(() => localStorage.clear())
-  await desk.page.goto(scene.origin)
-  const prompt = await desk.page.evaluate(() => bench.awaitText('$ '))
-  const loaded = await desk.page.evaluate(
-    () => performance.getEntriesByType('navigation')[0]?.toJSON() as unknown,
-  )
+  await page.goto(`${origin}/page.css`)
+  await page.evaluate(() => localStorage.clear())
+  await page.goto(origin)
+  const prompt = await page.evaluate(() => bench.awaitText('$ '))
+  const loaded = await page.evaluate(() => performance.getEntriesByType('navigation')[0]?.toJSON() as unknown)
   return { 'page loaded': Number(Reflect.get(Object(loaded), 'loadEventEnd')), prompt }
 }
 
@@ -144,7 +139,7 @@ export const browserPrompt: Row = {
       openParts({
         parts: ['page loaded', 'prompt'],
         measure: () => timePrompt(workbench),
-        close: workbench.close,
+        close: () => workbench[Symbol.asyncDispose](),
       }),
     ),
 }
@@ -154,11 +149,11 @@ function firstFiles(html: string): readonly string[] {
   return [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.(?:js|css))"/g)].map(([, path = '']) => path)
 }
 
-async function measureFirstLoad({ scene }: MeasuredWorkbench): Promise<{ all: number; scripts: number }> {
-  const html = await (await scene.host.fetch('/')).text()
+async function measureFirstLoad({ host }: MeasuredWorkbench): Promise<{ all: number; scripts: number }> {
+  const html = await (await host.fetch('/')).text()
   let [all, scripts] = [0, 0]
   for (const path of firstFiles(html)) {
-    const kib = Bun.gzipSync(await (await scene.host.fetch(path)).bytes()).byteLength / 1024
+    const kib = Bun.gzipSync(await (await host.fetch(path)).bytes()).byteLength / 1024
     all += kib
     if (path.endsWith('.js')) scripts += kib
   }
@@ -178,7 +173,7 @@ export const browserBundle: Row = {
       openParts({
         parts: ['scripts', 'all'],
         measure: () => measureFirstLoad(workbench),
-        close: workbench.close,
+        close: () => workbench[Symbol.asyncDispose](),
       }),
     ),
 }

@@ -18,6 +18,15 @@ export interface DeskOptions extends BrowserContextOptions {
   readonly browser?: Browser
 }
 
+/** A link that signs the owner of a host in. */
+export async function makeSignInLink({ data }: RunningHost): Promise<string> {
+  const child = Bun.spawn([process.execPath, MAIN, 'signin', '--data', data], {
+    stdout: 'pipe',
+    env: { ...process.env, XDG_CONFIG_HOME: `${data}/config` },
+  })
+  return (await new Response(child.stdout).text()).trim()
+}
+
 /** The whole product with Chromium in front of it. */
 export class WorkbenchScene implements AsyncDisposable {
   readonly host: RunningHost
@@ -45,12 +54,8 @@ export class WorkbenchScene implements AsyncDisposable {
   }
 
   /** A link that signs the owner in. */
-  async link(): Promise<string> {
-    const child = Bun.spawn([process.execPath, MAIN, 'signin', '--data', this.host.data], {
-      stdout: 'pipe',
-      env: { ...process.env, XDG_CONFIG_HOME: `${this.host.data}/config` },
-    })
-    return (await new Response(child.stdout).text()).trim()
+  link(): Promise<string> {
+    return makeSignInLink(this.host)
   }
 
   /** A page of the owner with a storage of its own, and a first shell. */
