@@ -22,7 +22,7 @@ async function filesOf(entry: FileSystemEntry, folder: string): Promise<readonly
   const found: Dropped[] = []
   // A reader gives some at a time, and none at the end.
   for (let entries = await readEntries(reader); entries.length > 0; entries = await readEntries(reader))
-    for (const child of entries) found.push(...(await filesOf(child, path)))
+    for (const child of entries) for (const file of await filesOf(child, path)) found.push(file)
   return found
 }
 

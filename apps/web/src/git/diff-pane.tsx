@@ -84,7 +84,12 @@ function DiffBody({
     case 'binary':
       return <p className="empty">The file changed. It is not text, so there are no lines to compare.</p>
     case 'words':
-      return <pre className="editor words">{texts.text}</pre>
+      return (
+        <>
+          {texts.note !== undefined && <p className="words-note">{texts.note}</p>}
+          <pre className="editor words">{texts.text}</pre>
+        </>
+      )
     case 'texts':
       return <Compared before={texts.before} after={texts.after} path={path} isInline={isInline} />
   }

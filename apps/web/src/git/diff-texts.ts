@@ -2,12 +2,13 @@ import { type GitDiff, readDiff, showText } from '../api/git.ts'
 import { readFile } from '../api/workspace.ts'
 import { textOf } from '../files/file-kind.ts'
 import type { View } from '../layout/layout.ts'
+import { areDrawable, type DiffWords, wordsOf } from './diff-words.ts'
 import { applyDiff, undoDiff } from './patch.ts'
 
 /** What a pane shows of a difference: both texts, or git's own words where there are none. */
 export type DiffTexts =
   | { readonly is: 'texts'; readonly before: string; readonly after: string }
-  | { readonly is: 'words'; readonly text: string }
+  | ({ readonly is: 'words' } & DiffWords)
   | { readonly is: 'binary' }
   | { readonly is: 'same' }
 
@@ -45,14 +46,20 @@ async function textsOf(
   return { before, after: await orEmpty(() => showText(sandbox, path, to)) }
 }
 
+/** What shows the same in a terminal. */
+function commandOf({ of }: DiffView): string {
+  if (of === 'unstaged') return 'git diff'
+  return of === 'staged' ? 'git diff --staged' : `git show ${of.commit.slice(0, 8)}`
+}
+
 /** Reads both sides of a difference. */
 export async function readTexts(view: DiffView): Promise<DiffTexts> {
   const diff = await readWords(view)
   if (diff.files.length === 0) return { is: 'same' }
   if (diff.files.some(({ binary }) => binary)) return { is: 'binary' }
-  if (diff.lossy || diff.truncated !== false) return { is: 'words', text: diff.diff }
+  const words: DiffTexts = { is: 'words', ...wordsOf(diff, commandOf(view)) }
+  if (diff.lossy || diff.truncated !== false) return words
   const { before, after } = await textsOf(view, diff)
-  return before === undefined || after === undefined
-    ? { is: 'words', text: diff.diff }
-    : { is: 'texts', before, after }
+  if (before === undefined || after === undefined || !areDrawable(before, after)) return words
+  return { is: 'texts', before, after }
 }

@@ -43,4 +43,12 @@ test('a difference of another text is noticed', () => {
   expect(applyDiff('something else\n', diff)).toBeUndefined()
 })
 
+test('a file of more lines than a call takes arguments comes and goes', () => {
+  const [count, line] = [1_000_000, 'x\n']
+  const many = line.repeat(count)
+  const diff = `@@ -0,0 +1,${count} @@\n${`+${line}`.repeat(count)}`
+  expect(applyDiff('', diff) === many).toBe(true)
+  expect(undoDiff(many, diff)).toBe('')
+})
+
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

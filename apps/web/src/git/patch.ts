@@ -64,33 +64,45 @@ function splitLines(text: string): readonly string[] {
   return text === '' ? [] : (text.match(/[^\n]*\n|[^\n]+$/g) ?? [])
 }
 
+/** A hunk as one side sees it: where it begins there, what is there, and what takes its place. */
+interface Swap {
+  readonly at: number
+  readonly found: readonly string[]
+  readonly put: readonly string[]
+}
+
+/** Puts hunks into a text. Line by line, as a hunk may hold more lines than a call takes arguments. */
+function swapLines(text: string, swaps: readonly Swap[]): string | undefined {
+  const lines = splitLines(text)
+  const out: string[] = []
+  let next = 0
+  for (const { at, found, put } of swaps) {
+    if (at < next) return undefined
+    for (const line of lines.slice(next, at)) out.push(line)
+    for (const line of put) out.push(line)
+    next = at + found.length
+    if (lines.slice(at, next).join('') !== found.join('')) return undefined
+  }
+  return out.join('') + lines.slice(next).join('')
+}
+
 /**
  * The old text of a file, made of its new one and the difference between them; undefined when the two do not belong together, as
  * when the file changed in between.
  */
 export function undoDiff(after: string, diff: string): string | undefined {
-  const lines = splitLines(after)
-  const out: string[] = []
-  let at = 0
-  for (const { before, after: changed, afterAt } of parseHunks(diff)) {
-    if (afterAt < at) return undefined
-    out.push(...lines.slice(at, afterAt), ...before)
-    at = afterAt + changed.length
-    if (lines.slice(afterAt, at).join('') !== changed.join('')) return undefined
-  }
-  return [...out, ...lines.slice(at)].join('')
+  const hunks = parseHunks(diff)
+  return swapLines(
+    after,
+    hunks.map((hunk) => ({ at: hunk.afterAt, found: hunk.after, put: hunk.before })),
+  )
 }
 
 /** The new text of a file, made of its old one and the difference. */
 export function applyDiff(before: string, diff: string): string | undefined {
-  const lines = splitLines(before)
-  const out: string[] = []
-  let at = 0
-  for (const { before: changed, after, beforeAt } of parseHunks(diff)) {
-    if (beforeAt < at) return undefined
-    out.push(...lines.slice(at, beforeAt), ...after)
-    at = beforeAt + changed.length
-    if (lines.slice(beforeAt, at).join('') !== changed.join('')) return undefined
-  }
-  return [...out, ...lines.slice(at)].join('')
+  const hunks = parseHunks(diff)
+  return swapLines(
+    before,
+    hunks.map((hunk) => ({ at: hunk.beforeAt, found: hunk.before, put: hunk.after })),
+  )
 }
