@@ -44,6 +44,10 @@ describe.skipIf(obstacle !== undefined)(
       await expectTabs(desk, ['one', 'two', 'dev'])
       await desk.first.ready()
       await desk.first.run('here=three')
+      await rename(desk, 2, 'x'.repeat(300))
+      await expectTabs(desk, ['one', 'two', 'x'.repeat(200)])
+      await desk.page.reload()
+      await expectTabs(desk, ['one', 'two', 'x'.repeat(200)])
       await rename(desk, 2, 'three')
       await expectTabs(desk, ['one', 'two', 'three'])
       await tabs(desk).nth(2).dragTo(tabs(desk).nth(0))
@@ -79,6 +83,10 @@ describe.skipIf(obstacle !== undefined)(
         await desk.page.keyboard.type(word)
         await desk.terminal(at).waitFor(word)
       }
+      await desk.page.setViewportSize({ width: 800, height: 800 })
+      await desk.page.keyboard.press('Control+Shift+Backslash')
+      await desk.page.getByText('This pane is too small to be split.').waitFor()
+      expect(await desk.page.locator('[data-view]').count()).toBe(3)
     }, 60_000)
 
     test('are moved by keys alone', async () => {

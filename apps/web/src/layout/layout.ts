@@ -1,4 +1,14 @@
-import { leaf, leavesOf, nextLeaf, type PaneTree, removeLeaf, resizeSplit, splitLeaf } from './pane-tree.ts'
+import {
+  depthOf,
+  leaf,
+  leavesOf,
+  MAX_DEPTH,
+  nextLeaf,
+  type PaneTree,
+  removeLeaf,
+  resizeSplit,
+  splitLeaf,
+} from './pane-tree.ts'
 
 /** What a pane shows. */
 export type View =
@@ -46,6 +56,9 @@ export interface Layout {
   readonly active: string | undefined
   readonly views: Readonly<Record<string, View>>
 }
+
+/** Characters of a tab's name; more of it nobody could read. */
+export const MAX_TAB_NAME = 200
 
 export const EMPTY: Layout = { tabs: [], active: undefined, views: {} }
 
@@ -96,7 +109,13 @@ export function reveal(layout: Layout, view: View, mint: MintId): Layout {
   return focusView({ ...layout, views: { ...layout.views, [known]: view } }, known)
 }
 
-/** Divides the pane of a view and opens another one in the second half. */
+/** Whether a view lies in as many splits as there may be around one. */
+export function isDeepest(layout: Layout, view: string): boolean {
+  const tab = tabOf(layout, view)
+  return tab !== undefined && (depthOf(tab.panes, view) ?? 0) >= MAX_DEPTH
+}
+
+/** Divides the pane of a view and opens another one in the second half, unless it is the deepest there may be. */
 export function splitView(
   layout: Layout,
   at: string,
@@ -105,6 +124,7 @@ export function splitView(
 ): Layout {
   const tab = tabOf(layout, at)
   if (tab === undefined) return openTab(layout, view, mint)
+  if (isDeepest(layout, at)) return layout
   const id = mint()
   const split = { id, direction, splitId: mint() }
   return changeTab({ ...layout, views: { ...layout.views, [id]: view } }, tab.id, (old) => ({
@@ -162,9 +182,18 @@ export function activateTab(layout: Layout, id: string): Layout {
   return layout.tabs.some((tab) => tab.id === id) ? { ...layout, active: id } : layout
 }
 
+/** A name as a tab can have it: not longer than the limit, and no half of a character at its end. */
+export function tabNameOf(name: string): string {
+  return name
+    .trim()
+    .slice(0, MAX_TAB_NAME)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd()
+}
+
 /** An empty name gives the tab back the name of what is in it. */
 export function renameTab(layout: Layout, id: string, name: string): Layout {
-  const given = name.trim()
+  const given = tabNameOf(name)
   return changeTab(layout, id, ({ id: tab, panes, focus }) => ({
     ...{ id: tab, panes, focus },
     ...(given === '' ? {} : { name: given }),

@@ -1,5 +1,14 @@
 import { expect, test } from 'bun:test'
-import { leaf, leavesOf, nextLeaf, removeLeaf, resizeSplit, splitLeaf } from './pane-tree.ts'
+import {
+  boundShare,
+  canHalve,
+  leaf,
+  leavesOf,
+  nextLeaf,
+  removeLeaf,
+  resizeSplit,
+  splitLeaf,
+} from './pane-tree.ts'
 
 const two = splitLeaf(leaf('a'), 'a', { id: 'b', direction: 'row', splitId: 's' })
 const three = splitLeaf(two, 'b', { id: 'c', direction: 'column', splitId: 't' })
@@ -30,4 +39,20 @@ test('the views follow each other around', () => {
   expect(nextLeaf(three, 'a', 1)).toBe('b')
   expect(nextLeaf(three, 'c', 1)).toBe('a')
   expect(nextLeaf(three, 'a', -1)).toBe('c')
+})
+
+test('a pane is halved only when both halves can be used', () => {
+  expect(canHalve({ width: 320, height: 100 }, 'row')).toBe(true)
+  expect(canHalve({ width: 319, height: 900 }, 'row')).toBe(false)
+  expect(canHalve({ width: 100, height: 180 }, 'column')).toBe(true)
+  expect(canHalve({ width: 900, height: 179 }, 'column')).toBe(false)
+})
+
+test('a border leaves every pane on both of its sides enough', () => {
+  const three = splitLeaf(two, 'b', { id: 'c', direction: 'row', splitId: 't' })
+  if (three.kind !== 'split') throw new Error('It is one')
+  expect(boundShare(three, 0.5, 1000)).toBe(0.5)
+  expect(boundShare(three, 0, 1000)).toBe(0.16)
+  expect(boundShare(three, 1, 1000)).toBeCloseTo(0.68)
+  expect(boundShare(three, 0.9, 400)).toBeCloseTo(1 / 3)
 })

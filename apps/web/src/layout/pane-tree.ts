@@ -14,6 +14,12 @@ export type PaneTree =
 
 const MIN_SHARE = 0.1
 
+/** Splits around one view: more than fit on any screen. */
+export const MAX_DEPTH = 64
+
+/** Pixels that a pane needs to show anything, by the direction in which it is divided. */
+const MIN_SIZE = { row: 160, column: 90 } as const
+
 export function leaf(id: string): PaneTree {
   return { kind: 'leaf', id }
 }
@@ -21,6 +27,40 @@ export function leaf(id: string): PaneTree {
 /** Ids of all views, in reading order. */
 export function leavesOf(tree: PaneTree): readonly string[] {
   return tree.kind === 'leaf' ? [tree.id] : [...leavesOf(tree.first), ...leavesOf(tree.second)]
+}
+
+/** How many splits a view lies in. */
+export function depthOf(tree: PaneTree, id: string): number | undefined {
+  if (tree.kind === 'leaf') return tree.id === id ? 0 : undefined
+  const inside = depthOf(tree.first, id) ?? depthOf(tree.second, id)
+  return inside === undefined ? undefined : inside + 1
+}
+
+/** Whether both halves of a pane of that many pixels would be large enough. */
+export function canHalve(
+  { width, height }: { readonly width: number; readonly height: number },
+  direction: 'row' | 'column',
+): boolean {
+  return (direction === 'row' ? width : height) >= 2 * MIN_SIZE[direction]
+}
+
+/** Pixels that all of a tree needs at least in a direction. */
+function leastOf(tree: PaneTree, direction: 'row' | 'column'): number {
+  if (tree.kind === 'leaf') return MIN_SIZE[direction]
+  const first = leastOf(tree.first, direction)
+  const second = leastOf(tree.second, direction)
+  return tree.direction === direction ? first + second : Math.max(first, second)
+}
+
+/** The share next to a wished one with which both sides of a split of that many pixels are large enough. */
+export function boundShare(
+  { direction, first, second }: Extract<PaneTree, { kind: 'split' }>,
+  wished: number,
+  size: number,
+): number {
+  const [least, other] = [leastOf(first, direction), leastOf(second, direction)]
+  if (least + other >= size) return least / (least + other)
+  return Math.min(1 - other / size, Math.max(least / size, wished))
 }
 
 /** Puts a new view behind another one. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { activeTab, EMPTY, openTab, splitView, type View } from './layout.ts'
+import { activeTab, EMPTY, MAX_TAB_NAME, openTab, renameTab, splitView, type View } from './layout.ts'
+import { leavesOf } from './pane-tree.ts'
 import { readLayout, writeLayout } from './stored-layout.ts'
 
 let minted = 0
@@ -36,4 +37,55 @@ test('a tab with a view that is not understood is left out, the others stay', ()
   const back = readLayout(text)
   expect(back.tabs).toHaveLength(split.tabs.length - 1)
   expect(Object.values(back.views).every(({ kind }) => kind !== 'file')).toBe(true)
+})
+
+test('a part that is bad costs that part, not the layout', () => {
+  const stored = JSON.parse(writeLayout(split)) as { tabs: Record<string, unknown>[]; views: string }
+  const changed = (change: (copy: typeof stored) => void) => {
+    const copy = structuredClone(stored)
+    change(copy)
+    return readLayout(JSON.stringify(copy))
+  }
+  const named = changed(({ tabs }) => (tabs[0] = { ...tabs[0], name: `${'x'.repeat(300)}` }))
+  expect(named.tabs.map(({ name }) => name?.length)).toEqual([MAX_TAB_NAME, undefined, undefined, undefined])
+  expect(changed(({ tabs }) => (tabs[0] = { ...tabs[0], name: 7, mood: 'new' }))).toEqual(split)
+  expect(changed(({ tabs }) => tabs.push({ id: 4 }))).toEqual(split)
+  const zeroth = changed((copy) => (copy.views = copy.views.replace('"line":3', '"line":0,"new":true')))
+  const { line: _, ...withoutLine } = views[1] as Extract<View, { kind: 'file' }>
+  expect(Object.values(zeroth.views)).toContainEqual(withoutLine)
+  expect(zeroth.tabs).toEqual(split.tabs)
+})
+
+test('of a split with one view that is not understood the other one stays', () => {
+  const text = writeLayout(split).replace('\\"sandbox\\":\\"x\\"', '\\"sandbox\\":7')
+  const back = readLayout(text)
+  expect(back.tabs).toEqual(full.tabs)
+})
+
+test('panes come back however deep and many, and cannot be made deeper than that', () => {
+  let deep = openTab(EMPTY, { kind: 'terminal', sandbox: 'dev' }, mint)
+  for (let made = 0; made < 100; made += 1)
+    deep = splitView(
+      deep,
+      activeTab(deep)?.focus ?? '',
+      { view: { kind: 'terminal', sandbox: 'dev' }, direction: 'row' },
+      () => crypto.randomUUID(),
+    )
+  const [tab] = deep.tabs
+  expect(tab === undefined ? 0 : leavesOf(tab.panes).length).toBe(65)
+  expect(readLayout(writeLayout(deep))).toEqual(deep)
+})
+
+test('many tabs come back', () => {
+  let many = EMPTY
+  for (let made = 0; made < 300; made += 1) many = openTab(many, { kind: 'terminal', sandbox: 'dev' }, mint)
+  expect(readLayout(writeLayout(many))).toEqual(many)
+})
+
+test('a name that a tab was given comes back as it was given', () => {
+  for (const name of ['x'.repeat(300), `${'x'.repeat(MAX_TAB_NAME - 1)}😀`, '\u{d83d}']) {
+    const named = renameTab(split, split.tabs[0]?.id ?? '', name)
+    expect(named.tabs[0]?.name?.length ?? 0).toBeLessThanOrEqual(MAX_TAB_NAME)
+    expect(readLayout(writeLayout(named))).toEqual(named)
+  }
 })

@@ -1,10 +1,6 @@
 import { limits, shape } from '@sandwire/protocol'
-import { EMPTY, type Layout, type View } from './layout.ts'
-import { leavesOf, type PaneTree } from './pane-tree.ts'
-
-/** More than anybody opens; a layout of more is not ours. */
-const MAX_TABS = 200
-const MAX_DEPTH = 12
+import { EMPTY, type Layout, tabNameOf, type Tab, type View } from './layout.ts'
+import { leavesOf, MAX_DEPTH, type PaneTree } from './pane-tree.ts'
 
 const id = shape.text(64)
 const sandbox = shape.text(128)
@@ -14,8 +10,24 @@ const path: shape.Shape<string> = {
   describe: 'path',
 }
 const cells = shape.whole(1, limits.MAX_CELLS)
-const viewShapes = {
-  terminal: shape.record({
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Reads a record without what it does not know and without what may be absent and is not understood. */
+function forgiving<const F extends Readonly<Record<string, shape.Shape<unknown>>>>(fields: F) {
+  const strict = shape.record(fields)
+  const isUsable = ([name, value]: readonly [string, unknown]): boolean => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+    return field !== undefined && (field.optional !== true || field.decode(value) !== undefined)
+  }
+  return (value: unknown) =>
+    isRecord(value) ? strict.decode(Object.fromEntries(Object.entries(value).filter(isUsable))) : undefined
+}
+
+const decoders = [
+  forgiving({
     kind: shape.literal('terminal'),
     sandbox,
     session: shape.optional(shape.text(256)),
@@ -23,60 +35,77 @@ const viewShapes = {
     cwd: shape.optional(path),
     size: shape.optional(shape.record({ cols: cells, rows: cells })),
   }),
-  file: shape.record({
+  forgiving({
     kind: shape.literal('file'),
     ...{ sandbox, path },
     line: shape.optional(shape.whole(1, 10_000_000)),
     column: shape.optional(shape.whole(1, 10_000_000)),
   }),
-  unstaged: shape.record({
+  forgiving({
     kind: shape.literal('diff'),
-    sandbox,
-    path,
+    ...{ sandbox, path },
     of: shape.oneOf(['unstaged', 'staged']),
   }),
-  commit: shape.record({
+  forgiving({
     kind: shape.literal('diff'),
     ...{ sandbox, path },
     of: shape.record({ commit: shape.text(64, /^[0-9a-f]+$/) }),
   }),
-}
-const outer = shape.record({
-  tabs: shape.list(
-    shape.record({ id, focus: id, name: shape.optional(shape.text(200)), panes: shape.text(20_000) }),
-    MAX_TABS,
-  ),
-  active: shape.nullable(id),
-  views: shape.text(1_000_000),
-})
+]
 
 function decodeView(value: unknown): View | undefined {
-  for (const decoder of Object.values(viewShapes)) {
-    const view = decoder.decode(value)
+  for (const decode of decoders) {
+    const view = decode(value)
     if (view !== undefined) return view
   }
   return undefined
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
+type Views = Readonly<Record<string, View>>
+
+function decodeViews(value: unknown): Views {
+  const known = Object.entries(isRecord(value) ? value : {})
+  return Object.fromEntries(
+    known.flatMap(([key, stored]) => {
+      const view = decodeView(stored)
+      return view === undefined ? [] : [[key, view]]
+    }),
+  )
 }
 
-function decodePanes(value: unknown, depth = 0): PaneTree | undefined {
+/** Panes without those of which nothing is known; a neighbour has their room. */
+function decodePanes(value: unknown, views: Views, depth = 0): PaneTree | undefined {
   if (!isRecord(value) || depth > MAX_DEPTH || typeof value['id'] !== 'string') return undefined
-  if (value['kind'] === 'leaf') return { kind: 'leaf', id: value['id'] }
-  const first = decodePanes(value['first'], depth + 1)
-  const second = decodePanes(value['second'], depth + 1)
-  const { direction, share } = value
+  const { id: own, kind, direction, share } = value
+  if (kind === 'leaf') return Object.hasOwn(views, own) ? { kind, id: own } : undefined
+  const first = decodePanes(value['first'], views, depth + 1)
+  const second = decodePanes(value['second'], views, depth + 1)
   if (first === undefined || second === undefined) return first ?? second
-  const isSplit =
-    (direction === 'row' || direction === 'column') && typeof share === 'number' && share > 0 && share < 1
-  return isSplit ? { kind: 'split', id: value['id'], direction, share, first, second } : first
+  const isShare = typeof share === 'number' && share > 0 && share < 1
+  return {
+    ...{ kind: 'split', id: own, first, second },
+    direction: direction === 'column' ? 'column' : 'row',
+    share: isShare ? share : 0.5,
+  }
 }
 
-function parse(text: string): unknown {
+function decodeTab(value: unknown, views: Views): Tab | undefined {
+  const own = isRecord(value) ? id.decode(value['id']) : undefined
+  if (!isRecord(value) || own === undefined) return undefined
+  const panes = decodePanes(parse(value['panes']), views)
+  if (panes === undefined) return undefined
+  const leaves = leavesOf(panes)
+  const name = typeof value['name'] === 'string' ? tabNameOf(value['name']) : ''
+  return {
+    ...{ id: own, panes },
+    focus: leaves.find((leaf) => leaf === value['focus']) ?? leaves[0] ?? '',
+    ...(name === '' ? {} : { name }),
+  }
+}
+
+function parse(text: unknown): unknown {
   try {
-    return JSON.parse(text)
+    return typeof text === 'string' ? JSON.parse(text) : undefined
   } catch {
     // Not ours, or of another version.
     return undefined
@@ -92,27 +121,16 @@ export function writeLayout({ tabs, active, views }: Layout): string {
   })
 }
 
-/** Reads a layout back. What cannot be understood is left out, so that a page always opens. */
+/** Reads a layout back. What cannot be understood is left out, and nothing else: one bad part costs that part. */
 export function readLayout(text: string | null): Layout {
-  const stored = text === null ? undefined : outer.decode(parse(text))
-  if (stored === undefined) return EMPTY
-  const known = parse(stored.views)
-  const views: Record<string, View> = {}
-  for (const [key, value] of Object.entries(isRecord(known) ? known : {})) {
-    const view = decodeView(value)
-    if (view !== undefined) views[key] = view
-  }
-  const tabs = stored.tabs.flatMap(({ panes: text, ...tab }) => {
-    const panes = decodePanes(parse(text))
-    if (panes === undefined) return []
-    const leaves = leavesOf(panes)
-    if (leaves.some((view) => views[view] === undefined)) return []
-    return [{ ...tab, panes, focus: leaves.includes(tab.focus) ? tab.focus : (leaves[0] ?? '') }]
-  })
+  const stored = parse(text)
+  if (!isRecord(stored) || !Array.isArray(stored['tabs'])) return EMPTY
+  const views = decodeViews(parse(stored['views']))
+  const tabs = stored['tabs'].flatMap((tab: unknown) => decodeTab(tab, views) ?? [])
   const used = new Set(tabs.flatMap(({ panes }) => leavesOf(panes)))
   return {
     tabs,
-    active: tabs.some((tab) => tab.id === stored.active) ? (stored.active ?? undefined) : tabs[0]?.id,
+    active: (tabs.find((tab) => tab.id === stored['active']) ?? tabs[0])?.id,
     views: Object.fromEntries(Object.entries(views).filter(([view]) => used.has(view))),
   }
 }

@@ -56,6 +56,7 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
             <section
               className={`view ${isFocused ? 'focused' : ''}`}
               data-sandbox={view.sandbox}
+              data-view={id}
               aria-label={`${view.kind} ${leavesOf(tab.panes).indexOf(id) + 1}`}
               onFocusCapture={() => {
                 if (!isFocused) workbench.changeLayout((layout) => focusView(layout, id))

@@ -1,4 +1,13 @@
-import { activeTab, focusedView, focusView, openTab, splitView, type View } from '../layout/layout.ts'
+import {
+  activeTab,
+  focusedView,
+  focusView,
+  isDeepest,
+  openTab,
+  splitView,
+  type View,
+} from '../layout/layout.ts'
+import { canHalve } from '../layout/pane-tree.ts'
 import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import type { Arrival } from './arrival.ts'
@@ -42,11 +51,21 @@ export function openArrival(workbench: Workbench, { sandbox, session, role }: Ar
   workbench.choose(sandbox)
 }
 
-/** Another shell beside or below the pane with the keyboard. */
+/** Whether a pane as it is drawn has room for two; a tab of which nothing is drawn has. */
+function hasRoom(viewId: string, direction: 'row' | 'column'): boolean {
+  const drawn = Array.from(document.querySelectorAll<HTMLElement>('[data-view]')).find(
+    ({ dataset }) => dataset['view'] === viewId,
+  )
+  return drawn === undefined || canHalve(drawn.getBoundingClientRect(), direction)
+}
+
+/** Another shell beside or below the pane with the keyboard, where there is room for it. */
 export function splitTerminal(workbench: Workbench, direction: 'row' | 'column'): void {
   if (!canStart(workbench)) return
   const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
-  workbench.changeLayout((layout) =>
-    splitView(layout, activeTab(layout)?.focus ?? '', { view, direction }, workbench.mint),
-  )
+  const layout = workbench.layout.get()
+  const at = activeTab(layout)?.focus ?? ''
+  if (isDeepest(layout, at) || !hasRoom(at, direction))
+    workbench.tell('info', 'This pane is too small to be split. Open a tab, or make the pane larger.')
+  else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))
 }

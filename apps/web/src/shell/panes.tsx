@@ -1,5 +1,5 @@
 import { type PointerEvent as ReactPointerEvent, type ReactElement, type ReactNode, useRef } from 'react'
-import type { PaneTree } from '../layout/pane-tree.ts'
+import { boundShare, type PaneTree } from '../layout/pane-tree.ts'
 
 /** How far an arrow key moves a border. */
 const KEY_STEP = 0.02
@@ -17,11 +17,15 @@ export function Panes({
   const element = useRef<HTMLDivElement>(null)
   if (tree.kind === 'leaf') return <div className="pane">{draw(tree.id)}</div>
   const { id, direction, share, first, second } = tree
+  const resize = (wished: number): void => {
+    const box = element.current?.getBoundingClientRect()
+    if (box === undefined) return
+    onResize(id, boundShare(tree, wished, direction === 'row' ? box.width : box.height))
+  }
   const drag = (event: ReactPointerEvent<HTMLDivElement>): void => {
     const box = element.current?.getBoundingClientRect()
     if (box === undefined || !event.currentTarget.hasPointerCapture(event.pointerId)) return
-    onResize(
-      id,
+    resize(
       direction === 'row' ? (event.clientX - box.left) / box.width : (event.clientY - box.top) / box.height,
     )
   }
@@ -42,10 +46,10 @@ export function Panes({
         aria-valuemax={90}
         onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
         onPointerMove={drag}
-        onDoubleClick={() => onResize(id, 0.5)}
+        onDoubleClick={() => resize(0.5)}
         onKeyDown={(event) => {
-          if (event.key === less) onResize(id, share - KEY_STEP)
-          if (event.key === more) onResize(id, share + KEY_STEP)
+          if (event.key === less) resize(share - KEY_STEP)
+          if (event.key === more) resize(share + KEY_STEP)
         }}
       />
       <div className="split-part" style={{ flexGrow: 1 - share }}>

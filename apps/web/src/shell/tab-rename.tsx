@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react'
-import { renameTab, type Tab } from '../layout/layout.ts'
+import { MAX_TAB_NAME, renameTab, type Tab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 
 /** Where a tab is given a name. */
@@ -14,6 +14,7 @@ export function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
     <input
       className="tab-rename"
       aria-label="Name of the tab"
+      maxLength={MAX_TAB_NAME}
       defaultValue={tab.name ?? ''}
       autoFocus
       onBlur={(event) => {
