@@ -152,7 +152,7 @@ describe.skipIf(obstacle !== undefined)(
     test('passes a paste of 1 MiB on whole', async () => {
       await using desk = await scene.openDesk()
       const random = new Random(11)
-      const text = Array.from({ length: PASTE_CHARS }, () => String.fromCharCode(random.int(33, 127))).join(
+      const text = Array.from({ length: PASTE_CHARS }, () => String.fromCharCode(random.int(33, 126))).join(
         '',
       )
       await desk.first.run(
@@ -161,6 +161,15 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('ready')
       await desk.first.paste(text)
       await desk.first.waitFor(createHash('sha256').update(text).digest('hex'))
+    }, 60_000)
+
+    test('runs nothing of what is pasted at a prompt, whatever keys are in it (threat T23)', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
+      await desk.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
+      await desk.page.keyboard.press('Control+c')
+      expect(await desk.first.read('test -e pwned || echo none')).toBe('none')
+      expect(await desk.first.text()).not.toContain('PWNED')
     }, 60_000)
 
     test('asks before several lines are pasted where they would run, and only there', async () => {
@@ -173,8 +182,10 @@ describe.skipIf(obstacle !== undefined)(
       await desk.page.keyboard.press('Control+c')
       await desk.first.run('echo "for"" cat"; cat > pasted')
       await desk.first.waitFor('\nfor cat')
-      await desk.first.paste('one\ntwo\nthree\n')
+      await desk.first.paste('o\u{3}ne\ntwo\nthree\n')
       await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
+      await dialog.getByText('1 control character in it will not be sent').waitFor()
+      await dialog.getByText('o␃ne').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await desk.first.paste('four\nfive\n')
       await dialog.getByRole('button', { name: 'Paste', exact: true }).click()

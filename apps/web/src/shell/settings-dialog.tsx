@@ -70,6 +70,17 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
           <option value="none">Nothing</option>
         </select>
       </label>
+      <label className="field">
+        <span>Ask before several lines are pasted</span>
+        <select
+          value={settings.asksBeforePaste}
+          onChange={(event) => change({ asksBeforePaste: event.target.value as Settings['asksBeforePaste'] })}
+        >
+          <option value="always">Always</option>
+          <option value="would-run">Where they would run at once</option>
+          <option value="never">Never</option>
+        </select>
+      </label>
       {SWITCHES.map(({ key, label, meaning }) => (
         <label key={key} className="choice">
           <input

@@ -1,4 +1,5 @@
 import { shape } from '@sandwire/protocol'
+import type { AskBeforePaste } from '@sandwire/react'
 
 /** What a person chose in this browser. */
 export interface Settings {
@@ -8,6 +9,8 @@ export interface Settings {
   readonly copiesOnSelect: boolean
   /** Programs may put text into the clipboard. */
   readonly allowsClipboardWrite: boolean
+  /** Whether a paste of several lines is asked about. */
+  readonly asksBeforePaste: AskBeforePaste
   readonly bell: 'none' | 'visual'
   readonly screenReader: boolean
 }
@@ -21,6 +24,7 @@ export const DEFAULT_SETTINGS: Settings = {
   fontFamily: '',
   copiesOnSelect: false,
   allowsClipboardWrite: false,
+  asksBeforePaste: 'would-run',
   bell: 'visual',
   screenReader: false,
 }
@@ -31,6 +35,7 @@ const fields: { readonly [K in keyof Settings]: shape.Shape<Settings[K]> } = {
   fontFamily: shape.text(200),
   copiesOnSelect: shape.bool,
   allowsClipboardWrite: shape.bool,
+  asksBeforePaste: shape.oneOf(['always', 'would-run', 'never']),
   bell: shape.oneOf(['none', 'visual']),
   screenReader: shape.bool,
 }

@@ -139,6 +139,9 @@ export class TerminalShelf {
       get copiesOnSelect() {
         return settings.get().copiesOnSelect
       },
+      get asksBeforePaste() {
+        return settings.get().asksBeforePaste
+      },
       confirmPaste: (paste) => this.#ask(paste),
       onOpenFile: (place) =>
         void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),

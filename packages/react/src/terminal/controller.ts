@@ -1,6 +1,6 @@
 import { attach, type AttachHandle, type AttachRequest, createStore, type Store } from '@sandwire/client'
 import type { ClientStatus, Role, ServerMessage } from '@sandwire/protocol'
-import { judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
+import { type AskBeforePaste, judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
 import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
 import { type Look, type Size, Surface } from './surface.ts'
@@ -23,7 +23,9 @@ export interface TerminalOptions {
   /** Programs may put text into the clipboard (OSC 52). They can never read it. */
   readonly allowsClipboardWrite?: boolean
   readonly copiesOnSelect?: boolean
-  /** Asked before several lines are pasted into something that would run them at once; without it they are not pasted. */
+  /** Whether `confirmPaste` is asked about several lines; default: where they would run at once. */
+  readonly asksBeforePaste?: AskBeforePaste
+  /** The question; without it what is asked about is not pasted. */
   readonly confirmPaste?: (paste: RiskyPaste) => Promise<boolean>
   /** A path in the output was clicked with Ctrl or Cmd. */
   readonly onOpenFile?: (place: FilePlace) => void
@@ -167,10 +169,13 @@ export class TerminalController {
   }
 
   async paste(text: string): Promise<void> {
-    const isBracketed = this.#surface.isPasteBracketed
-    const risk = judgePaste(text, isBracketed)
+    const risk = judgePaste(text, {
+      isBracketed: this.#surface.isPasteBracketed,
+      asks: this.#options.asksBeforePaste ?? 'would-run',
+    })
     if (risk !== undefined && (await this.#options.confirmPaste?.(risk)) !== true) return
-    this.send(this.#encoder.encode(preparePaste(text, isBracketed)))
+    // Another program may be there by the time of the answer.
+    this.send(this.#encoder.encode(preparePaste(text, this.#surface.isPasteBracketed)))
   }
 
   /** Puts the selection into the clipboard; says whether there was one. */

@@ -1,7 +1,7 @@
 export { type TerminalOptions, type TerminalState, TerminalController } from './controller.ts'
 export { type FilePlace } from './file-links.ts'
 export { DARK, LIGHT, type Palette } from './palette.ts'
-export { type RiskyPaste } from './paste.ts'
+export { type AskBeforePaste, type RiskyPaste } from './paste.ts'
 export { printable } from './printable.ts'
 export { type Look, type Matches, type Size, type Surface } from './surface.ts'
 export { type GetTicket, type TicketWish } from './ticket-protocol.ts'

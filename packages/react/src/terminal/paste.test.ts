@@ -2,13 +2,31 @@ import { describe, expect, test } from 'bun:test'
 import { judgePaste, preparePaste } from './paste.ts'
 
 describe('judgePaste', () => {
+  const plain = { isBracketed: false, asks: 'would-run' } as const
+  const bracketed = { isBracketed: true, asks: 'would-run' } as const
+
   test('asks about several lines that a shell would run', () => {
-    expect(judgePaste('a\nb\n', false)).toEqual({ lines: 2, preview: 'a\nb\n' })
-    expect(judgePaste('a\rb', false)?.lines).toBe(2)
+    expect(judgePaste('a\nb\n', plain)).toEqual({ lines: 2, preview: 'a\nb\n', leftOut: 0, notShown: 0 })
+    expect(judgePaste('a\rb', plain)?.lines).toBe(2)
   })
   test('asks nothing about one line, or where pastes are told from typing', () => {
-    expect(judgePaste('make test\n', false)).toBeUndefined()
-    expect(judgePaste('a\nb', true)).toBeUndefined()
+    expect(judgePaste('make test\n', plain)).toBeUndefined()
+    expect(judgePaste('a\nb', bracketed)).toBeUndefined()
+  })
+  test('asks always or never, for who wants that', () => {
+    expect(judgePaste('a\nb', { isBracketed: true, asks: 'always' })?.lines).toBe(2)
+    expect(judgePaste('a', { isBracketed: false, asks: 'always' })).toBeUndefined()
+    expect(judgePaste('a\nb', { isBracketed: false, asks: 'never' })).toBeUndefined()
+  })
+  test('shows what cannot be seen, and says what is left out and what does not fit', () => {
+    const hidden = 'a\u{3}b\tc\n\u{7f}\u{85}d\u{202e}e\u{200b}'
+    expect(judgePaste(hidden, plain)).toMatchObject({
+      preview: 'a␃b\tc\n␡<U+85>d<U+202E>e<U+200B>',
+      leftOut: 3,
+    })
+    const long = judgePaste(`a\n${'b'.repeat(5_000)}`, plain)
+    expect(long?.preview.length).toBe(4_000)
+    expect(long?.notShown).toBe(1_002)
   })
 })
 
@@ -16,7 +34,13 @@ describe('preparePaste', () => {
   test('sends Enter for every end of line', () => {
     expect(preparePaste('a\r\nb\nc', false)).toBe('a\rb\rc')
   })
-  test('lets nothing in the text end the brackets', () => {
+  test('lets nothing in the text end the brackets (threat T23)', () => {
     expect(preparePaste('x\u{1b}[201~rm -rf\n', true)).toBe('\u{1b}[200~x[201~rm -rf\r\u{1b}[201~')
+    expect(preparePaste('x\u{9b}201~y', true)).toBe('\u{1b}[200~x201~y\u{1b}[201~')
+  })
+  test.each([true, false])('sends no keys that act, with brackets: %p (threat T23)', (isBracketed) => {
+    const codes = [...Array(0x20).keys(), 0x7f, ...Array.from({ length: 0x20 }, (_, at) => 0x80 + at)]
+    const sent = preparePaste(`${String.fromCharCode(...codes)}é漢🙂`, isBracketed)
+    expect(sent.replace('\u{1b}[200~', '').replace('\u{1b}[201~', '')).toBe('\t\r\ré漢🙂')
   })
 })

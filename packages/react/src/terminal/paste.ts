@@ -1,25 +1,62 @@
-/** What a shell would run at once if this were pasted. */
+/** When a person is asked about a paste of several lines. */
+export type AskBeforePaste =
+  | 'always'
+  /** Where the program has not said that it tells pastes from typing: a shell would run each line. */
+  | 'would-run'
+  | 'never'
+
+/** A paste that is asked about. */
 export interface RiskyPaste {
   readonly lines: number
-  /** The beginning, for the question. */
+  /** The beginning, for the question, with signs for what cannot be seen. */
   readonly preview: string
+  /** How many control characters are not sent. */
+  readonly leftOut: number
+  /** How many characters come after the preview. */
+  readonly notShown: number
 }
 
-const PREVIEW_CHARS = 400
+const PREVIEW_CHARS = 4_000
 
 /**
- * Whether a paste is worth a question: it has several lines, and the program has not said that it tells pastes from typing.
- * One line with an end is as typed with Enter.
+ * What a terminal makes of keys and not of text: all of C0 but tab and ends of lines, DEL, and C1. The kernel acts on some of them, such
+ * as Ctrl-C, before a program sees the brackets around a paste, and what follows would be typing.
  */
-export function judgePaste(text: string, isBracketed: boolean): RiskyPaste | undefined {
-  if (isBracketed) return undefined
-  const lines = text.replace(/\r?\n$/, '').split(/\r\n|\r|\n/).length
-  return lines < 2 ? undefined : { lines, preview: text.slice(0, PREVIEW_CHARS) }
+// oxlint-disable-next-line no-control-regex -- Control characters are what it is about.
+const KEYS = /[\u{0}-\u{8}\u{b}\u{c}\u{e}-\u{1f}\u{7f}-\u{9f}]/gu
+const UNSEEN = /[^\P{C}\t\r\n]|[\p{Zl}\p{Zp}]/gu
+const FIRST_PICTURE = 0x2400
+const DELETE = 0x7f
+
+/** A sign for a character that cannot be seen: `␃`, or its number. */
+function pictureOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  if (code < 0x20) return String.fromCharCode(FIRST_PICTURE + code)
+  return code === DELETE ? '␡' : `<U+${code.toString(16).toUpperCase()}>`
 }
 
-/** Pastes as terminals send them: ends of lines as Enter, and no way for the text to end the brackets around it. */
+function isAsked(lines: number, isBracketed: boolean, asks: AskBeforePaste): boolean {
+  if (lines < 2 || asks === 'never') return false
+  return asks === 'always' || !isBracketed
+}
+
+/** Whether a paste is worth a question. One line with an end is as typed with Enter. */
+export function judgePaste(
+  text: string,
+  { isBracketed, asks }: { readonly isBracketed: boolean; readonly asks: AskBeforePaste },
+): RiskyPaste | undefined {
+  const lines = text.replace(/\r?\n$/, '').split(/\r\n|\r|\n/).length
+  if (!isAsked(lines, isBracketed, asks)) return undefined
+  return {
+    lines,
+    preview: text.slice(0, PREVIEW_CHARS).replaceAll(UNSEEN, pictureOf),
+    leftOut: text.match(KEYS)?.length ?? 0,
+    notShown: Math.max(0, text.length - PREVIEW_CHARS),
+  }
+}
+
+/** Pastes as terminals send them: ends of lines as Enter, and nothing that would act as a key or end the brackets around it. */
 export function preparePaste(text: string, isBracketed: boolean): string {
-  const typed = text.replaceAll(/\r?\n/g, '\r')
-  // Without the escape no sequence in it can be one; programs treat the rest as text.
-  return isBracketed ? `\u{1b}[200~${typed.replaceAll('\u{1b}', '')}\u{1b}[201~` : typed
+  const typed = text.replaceAll(KEYS, '').replaceAll(/\r?\n/g, '\r')
+  return isBracketed ? `\u{1b}[200~${typed}\u{1b}[201~` : typed
 }
