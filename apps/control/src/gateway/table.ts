@@ -231,10 +231,20 @@ const git = (tail: string, row: Row): GatewayRoute =>
   })
 
 const GIT: readonly GatewayRoute[] = [
+  newer('git/repositories', {
+    ...{ method: 'GET', parameters: {}, cost: 2, answerMs: LONG_ANSWER_MS },
+    summary: 'Folders with a repository, in the workspace and up to two folders below',
+  }),
   git('status', { method: 'GET', summary: 'What has changed' }),
   git('diff', {
     method: 'GET',
-    parameters: { ...PATH, staged: '1: of what is staged', from: 'Commit', to: 'Commit' },
+    parameters: {
+      ...PATH,
+      old: 'Where the path was before it was renamed',
+      staged: '1: of what is staged',
+      from: 'Commit',
+      to: 'Commit; alone, with the one before it',
+    },
     summary: 'Differences in the working tree, in what is staged, or between commits',
   }),
   git('show', { method: 'GET', parameters: { ...PATH, ref: 'Commit' }, summary: 'A file at a commit' }),

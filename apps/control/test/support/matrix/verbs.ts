@@ -97,6 +97,7 @@ const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
   ],
   [`GET ${W}/find`]: [ofSandbox(`${W}/find?q=key&path=.`)],
   [`GET ${W}/search`]: [ofSandbox(`${W}/search?q=nothing&path=.`)],
+  [`GET ${W}/git/repositories`]: [ofSandbox(`${W}/git/repositories`)],
   [`GET ${W}/git/status`]: ofGit(`${W}/git/status`),
   [`GET ${W}/git/diff`]: ofGit(`${W}/git/diff?path=key`),
   [`GET ${W}/git/show`]: ofGit(`${W}/git/show?path=key&ref=HEAD`),

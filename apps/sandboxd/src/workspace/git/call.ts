@@ -68,6 +68,8 @@ export interface GitCall {
   readonly args: readonly [string, ...string[]]
   /** Given after `--`. */
   readonly path?: string | undefined
+  /** Given after the path: where it was before it was renamed. */
+  readonly oldPath?: string | undefined
   /** Given on stdin to commands that take `--pathspec-from-file`. */
   readonly paths?: readonly string[]
   /** Given on stdin to commands that take `-z --stdin`. */
@@ -156,7 +158,7 @@ function toEnvironment(settings: readonly (readonly [string, string])[]): Record
   return env
 }
 
-function argumentsOf({ args, path, paths, stdinPaths, stdin }: GitCall): {
+function argumentsOf({ args, path, oldPath, paths, stdinPaths, stdin }: GitCall): {
   argv: [string, ...string[]]
   stdin?: Uint8Array
 } {
@@ -167,9 +169,10 @@ function argumentsOf({ args, path, paths, stdinPaths, stdin }: GitCall): {
       stdin: joinPaths(paths),
     }
   if (path === undefined) return { argv: ['git', ...args], ...(stdin === undefined ? {} : { stdin }) }
-  if (path.isWellFormed()) return { argv: ['git', ...args, '--', path] }
+  const both = oldPath === undefined ? [path] : [path, oldPath]
+  if (both.every((one) => one.isWellFormed())) return { argv: ['git', ...args, '--', ...both] }
   // Arguments of a process that is started here are text; xargs gives bytes as they are.
-  return { argv: ['xargs', '-0', 'git', ...args, '--'], stdin: joinPaths([path]) }
+  return { argv: ['xargs', '-0', 'git', ...args, '--'], stdin: joinPaths(both) }
 }
 
 function joinPaths(paths: readonly string[]): Uint8Array {

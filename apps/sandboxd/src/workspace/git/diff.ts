@@ -3,11 +3,16 @@ import type { RunningTool } from '../tool.ts'
 import { callGit } from './call.ts'
 import { type DiffFile, DiffParser } from './diff-parser.ts'
 import { expectSuccess } from './output.ts'
-import { type Repository, requireCommit } from './repository.ts'
+import { findCommit, type Repository, requireCommit } from './repository.ts'
 
-/** What is compared: the index with the work tree; with `staged` the last commit with the index; or commits by name. */
+/**
+ * What is compared: the index with the work tree; with `staged` the last commit with the index; or commits by name, `to` alone with
+ * the commit before it, which is nothing before the first.
+ */
 export interface DiffRequest {
   readonly path?: string | undefined
+  /** Where the path was before it was renamed: without it, a renamed file is a new one. */
+  readonly oldPath?: string | undefined
   readonly staged: boolean
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -37,6 +42,10 @@ const OPTIONS = [
   ...['--submodule=short', '--ignore-submodules=dirty', '-z', '--raw', '--numstat', '--patch'],
 ] as const
 
+/** A folder with nothing in it, by the name that every git knows it by. */
+const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+const EMPTY_SHA256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'
+
 /** Compares. Throws `git_failed` when a name stands for no commit. */
 export async function readDiff(
   repository: Repository,
@@ -45,21 +54,30 @@ export async function readDiff(
 ): Promise<Diff> {
   const { timeMs } = limits
   const args = ['diff', ...OPTIONS, ...(await chooseSides(repository, request))] as const
-  return read(await callGit(repository, { args, path: request.path ?? '.', timeMs }), limits)
+  const { path = '.', oldPath } = request
+  return read(await callGit(repository, { args, path, oldPath, timeMs }), limits)
 }
 
 async function chooseSides(
   repository: Repository,
   { staged, from, to }: DiffRequest,
 ): Promise<readonly string[]> {
-  if (to !== undefined && (from === undefined || staged))
-    throw new SandwireError('bad_request', 'Cannot use parameter "to": it goes with "from" alone')
+  if (to !== undefined && staged)
+    throw new SandwireError('bad_request', 'Cannot use parameter "to": it does not go with "staged"')
+  if (to !== undefined && from === undefined) return sidesOf(repository, to)
   const oids: string[] = []
   if (from !== undefined) oids.push(await requireCommit(repository, from))
   if (to !== undefined) oids.push(await requireCommit(repository, to))
   // A file in conflict has no one version in the index: ours stands for it.
   if (oids.length === 0 && !staged) return ['--ours']
   return staged ? ['--cached', ...oids] : oids
+}
+
+/** A commit and the one before it. */
+async function sidesOf(repository: Repository, ref: string): Promise<readonly string[]> {
+  const oid = await requireCommit(repository, ref)
+  const before = await findCommit(repository, `${oid}^1`)
+  return [before ?? (oid.length === EMPTY_SHA1.length ? EMPTY_SHA1 : EMPTY_SHA256), oid]
 }
 
 async function read(tool: RunningTool, { maxFiles, maxBytes }: DiffLimits): Promise<Diff> {

@@ -48,7 +48,9 @@ async function askWith(scene: Scene, input: string): Promise<readonly Answer[]> 
     'show?path=',
     'show?path=file&ref=',
     'diff?path=',
+    'diff?path=file&old=',
     'diff?from=',
+    'diff?to=',
     'diff?from=HEAD&to=',
     'log?path=',
   ]

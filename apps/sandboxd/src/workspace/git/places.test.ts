@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
+import { findRepositories } from './repositories.ts'
 import { createScene, type Scene } from './scene.fixture.ts'
 
 const NONE = { status: 409, body: { error: { code: 'not_a_repository' } } }
@@ -52,6 +53,20 @@ test('a repository in a folder is named, and its paths are its own', async () =>
   expect(existsSync(join(scene.root, 'project/new'))).toBe(false)
   expect(await scene.get('git/status?repo=project/../..')).toMatchObject({ status: 400 })
   expect(await scene.get('git/status?repo=missing')).toMatchObject({ status: 404 })
+})
+
+test('repositories are found in the workspace and up to two folders below, and no link is followed', async () => {
+  using scene = createScene({ isRepository: false })
+  const found = async (): Promise<unknown> => (await scene.get('git/repositories')).body
+  expect(await found()).toEqual({ repositories: [], truncated: false })
+  for (const folder of ['b', 'a/deep', 'a/x/too-deep', '.hidden', 'node_modules/x', '\u00e4'])
+    commitIn(scene, folder)
+  symlinkSync('b', join(scene.root, 'alias'))
+  symlinkSync(scene.home, join(scene.root, 'away'))
+  scene.gitIn('.', 'init', '--quiet')
+  const paths = ['.', 'b', '\u00e4', 'a/deep']
+  expect(await found()).toEqual({ repositories: paths.map((path) => ({ path })), truncated: false })
+  expect(await findRepositories(scene.files, 2)).toEqual({ paths: ['.'], truncated: true })
 })
 
 test('a folder of a repository is not one itself', async () => {

@@ -241,6 +241,8 @@ async function* askEverything(scene: Scene): AsyncGenerator<unknown, void> {
       'git/diff?staged=1',
       'git/diff?from=HEAD',
       'git/diff?from=HEAD~1&to=HEAD',
+      'git/diff?to=HEAD',
+      'git/diff?path=file&old=other',
     ],
     ...[
       'git/show?path=file',

@@ -1,6 +1,7 @@
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
+import { encodePath } from '@sandwire/protocol'
 import { readDiff } from './diff.ts'
 import { openRepository } from './repository.ts'
 import { createScene, type Scene } from './scene.fixture.ts'
@@ -222,10 +223,42 @@ test('diff compares work tree, index and commits, one path or all', async () => 
   scene.git('commit', '--quiet', '--message', 'second')
   expect(await paths('?from=HEAD~1&to=HEAD')).toMatchObject({ files: [file('a')] })
   expect(await paths('?from=HEAD~1&staged=1')).toMatchObject({ files: [file('a')] })
-  expect(await scene.get('git/diff', '?to=HEAD')).toMatchObject({ status: 400 })
+  expect(await paths('?to=HEAD')).toMatchObject({ files: [file('a')] })
+  expect(await scene.get('git/diff', '?to=HEAD&staged=1')).toMatchObject({ status: 400 })
   expect(await scene.get('git/diff', '?from=nothing')).toMatchObject({
     body: { error: { code: 'git_failed' } },
   })
+})
+
+test.each(['sha1', 'sha256'])(
+  'diff shows what the first commit brought, in a repository of %s',
+  async (format) => {
+    using scene = createScene({ isRepository: false })
+    scene.git('init', '--quiet', `--object-format=${format}`)
+    scene.write('a', 'one\n')
+    scene.git('add', '.')
+    scene.git('commit', '--quiet', '--message', 'first')
+    const added = { path: 'a', status: 'A', added: 1, removed: 0, binary: false }
+    expect((await scene.get('git/diff', '?to=HEAD')).body).toMatchObject({ files: [added] })
+    expect((await scene.get('git/diff', '?to=HEAD&path=a')).body).toMatchObject({ files: [added] })
+  },
+)
+
+test('diff of a renamed file needs to be told where it was, whatever its bytes', async () => {
+  const [old, other] = ['old\udcff', 'new\udcff']
+  using scene = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
+  scene.git('mv', 'a.txt', 'b.txt')
+  renameSync(scene.place(old), scene.place(other))
+  scene.git('add', '.')
+  const ask = async (path: string, from?: string): Promise<unknown> => {
+    const more = from === undefined ? '' : `&old=${encodePath(from)}`
+    return (await scene.get('git/diff', `?staged=1&path=${encodePath(path)}${more}`)).body
+  }
+  expect(await ask('b.txt')).toMatchObject({ files: [{ path: 'b.txt', status: 'A', added: 3 }] })
+  const renamed = { path: 'b.txt', from: 'a.txt', status: 'R', added: 0, removed: 0 }
+  expect(await ask('b.txt', 'a.txt')).toMatchObject({ files: [renamed] })
+  expect(await ask(other, old)).toMatchObject({ files: [{ path: other, from: old, status: 'R' }] })
+  expect(await scene.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
 })
 
 test('diff says of binary files that they are, and of other bytes that they were replaced', async () => {

@@ -1,3 +1,4 @@
+import { SandwireError } from '@sandwire/protocol'
 import { respondJson } from '../../http/respond.ts'
 import { readBranches } from '../git/branches.ts'
 import { commit } from '../git/commit.ts'
@@ -6,6 +7,7 @@ import { discard } from '../git/discard.ts'
 import { LOG_LIMIT, LOG_MAX_LIMIT, readLog } from '../git/log.ts'
 import { checkPath, checkRef } from '../git/names.ts'
 import { readProgress } from '../git/progress.ts'
+import { findRepositories } from '../git/repositories.ts'
 import { openRepository } from '../git/repository.ts'
 import { showFile, textOf } from '../git/show.ts'
 import { stage, unstage } from '../git/stage.ts'
@@ -22,8 +24,9 @@ interface Deps {
 
 /** What git knows, and what can be done about it. `repo` names a folder with a repository of its own. */
 export const GIT_ROUTES = {
+  '/workspace/git/repositories': { GET: { right: 'read', parameters: [], handle: repositories } },
   '/workspace/git/status': { GET: reader([], status) },
-  '/workspace/git/diff': { GET: reader(['path', 'staged', 'from', 'to'], diff) },
+  '/workspace/git/diff': { GET: reader(['path', 'old', 'staged', 'from', 'to'], diff) },
   '/workspace/git/show': { GET: reader(['path', 'ref'], show) },
   '/workspace/git/log': { GET: reader(['ref', 'path', 'limit', 'after'], log) },
   '/workspace/git/branches': { GET: reader([], branches) },
@@ -54,14 +57,19 @@ function openRead(
   return openRepository(workspace, checkPath(query.text('repo', '.')), request.signal)
 }
 
-function optionalPath(query: Query): string | undefined {
-  const path = query.optional('path')
+function optionalPath(query: Query, name = 'path'): string | undefined {
+  const path = query.optional(name)
   return path === undefined ? undefined : checkPath(path)
 }
 
 function optionalRef(query: Query, name: string): string | undefined {
   const ref = query.optional(name)
   return ref === undefined ? undefined : checkRef(ref, name)
+}
+
+async function repositories(_: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+  const { paths, truncated } = await findRepositories(workspace.files)
+  return respondJson({ repositories: paths.map((path) => ({ path })), truncated })
 }
 
 async function status(call: WorkspaceCall, deps: Deps): Promise<Response> {
@@ -80,11 +88,13 @@ function showEntry(entry: StatusEntry): unknown {
 
 async function diff(call: WorkspaceCall, deps: Deps): Promise<Response> {
   const query = new Query(call.url)
-  const path = optionalPath(query)
+  const [path, oldPath] = [optionalPath(query), optionalPath(query, 'old')]
+  if (path === undefined && oldPath !== undefined)
+    throw new SandwireError('bad_request', 'Cannot use parameter "old": it goes with "path"')
   const staged = query.flag('staged')
   const [from, to] = [optionalRef(query, 'from'), optionalRef(query, 'to')]
   using repository = await openRead(query, call, deps)
-  const { files, text, isLossy, truncated } = await readDiff(repository, { path, staged, from, to })
+  const { files, text, isLossy, truncated } = await readDiff(repository, { path, oldPath, staged, from, to })
   const shown = files.map(({ isBinary, ...file }) => ({ ...file, binary: isBinary }))
   return respondJson({ files: shown, diff: text, lossy: isLossy, truncated })
 }
