@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { eventually, isAlive, openRawTcp, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
 import { listListening } from './support/listening.ts'
@@ -129,6 +130,45 @@ describe('sandwire up', () => {
     await host.fetch('/api/sandboxes')
     await eventually(() => log().slice(length).includes('"event":"request"'), { what: 'a line of the log' })
     expect(log()).not.toContain('CANARY')
+  })
+
+  test('serves the workbench in the coding that a client takes', async () => {
+    const ask = (file: string, coding: string, more: RequestInit & { decompress?: boolean } = {}) =>
+      fetch(`${host.url}${file}`, { headers: { 'accept-encoding': coding }, decompress: false, ...more })
+    const page = await (await ask('/', 'identity')).text()
+    const files = ['js', 'css'].map((end) => new RegExp(`/assets/[^"]+\\.${end}`).exec(page)?.[0] ?? '')
+    const decoders = { br: brotliDecompressSync, gzip: gunzipSync } as const
+    for (const file of ['/', ...files]) {
+      const plain = await ask(file, 'identity, br;q=0')
+      const bytes = await plain.bytes()
+      expect(plain.headers.get('content-encoding')).toBeNull()
+      for (const coding of ['br', 'gzip'] as const) {
+        const got = await ask(file, coding)
+        const head = await ask(file, coding, { method: 'HEAD' })
+        const [coded, nothing] = [await got.bytes(), await head.bytes()]
+        expect(new Uint8Array(decoders[coding](coded))).toEqual(bytes)
+        expect([coded.length < bytes.length, nothing.length]).toEqual([true, 0])
+        for (const { headers } of [got, head])
+          expect(Object.fromEntries(headers)).toMatchObject({
+            ...{ 'content-encoding': coding, 'content-length': `${coded.length}` },
+            ...{ vary: 'accept-encoding', 'cache-control': plain.headers.get('cache-control') },
+            'content-type': plain.headers.get('content-type'),
+          })
+      }
+    }
+    const tags = await Promise.all(
+      ['br', 'gzip', 'identity'].map(async (coding) =>
+        (await ask(files[0] ?? '', coding)).headers.get('etag'),
+      ),
+    )
+    expect(new Set(tags).size).toBe(3)
+    for (const tag of tags) expect(tag).toMatch(/^"[^"]+"$/)
+    const again = { 'accept-encoding': 'br', 'if-none-match': tags[0] ?? '' }
+    expect((await ask(files[0] ?? '', '', { headers: again })).status).toBe(304)
+    expect((await ask(files[0] ?? '', '', { headers: { ...again, 'accept-encoding': 'gzip' } })).status).toBe(
+      200,
+    )
+    expect((await ask(`${files[0] ?? ''}.br`, 'identity')).status).toBe(404)
   })
 
   test('needs the local token', async () => {

@@ -203,7 +203,7 @@ export function createApp({
   })
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
-  addWorkbenchRoutes(app, guardOf, assets)
+  addWorkbenchRoutes(app, guardOf, { assets, codings: config.assetCodings })
   addDocument(app, guardOf)
 
   addFailures(app, runtime)

@@ -9,6 +9,7 @@ import {
   MAX_EMBED_ORIGINS,
 } from '@sandwire/internal'
 import { z } from 'zod'
+import { CODINGS } from './http/content-coding.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
@@ -86,6 +87,8 @@ const configSchema = z.strictObject({
   provider: z.enum(['host', 'container'], 'expected host or container'),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local'], 'expected sandboxes or local'),
+  /** Codings that the workbench's files lie beside themselves in; none where what is in front of us makes them. */
+  assetCodings: z.array(z.enum(CODINGS)).max(CODINGS.length).default([]),
 })
 
 /** Settings of control, decoded once per isolate. */

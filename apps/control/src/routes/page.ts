@@ -12,22 +12,19 @@ const CONTENT_SECURITY_POLICY = [
 
 export const HTML = 'text/html; charset=utf-8'
 
-/** A page, or a part of one, behind the strictest policy it works with. */
+/** Headers of a page, or of a part of one, behind the strictest policy it works with. */
+export function pageHeaders(type = HTML, policy = CONTENT_SECURITY_POLICY): Readonly<Record<string, string>> {
+  return {
+    'content-type': type,
+    'content-security-policy': policy,
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  }
+}
+
 export function respondPage(
   text: string,
-  {
-    type = HTML,
-    status = 200,
-    policy = CONTENT_SECURITY_POLICY,
-  }: { readonly type?: string; readonly status?: number; readonly policy?: string } = {},
+  { type, status = 200 }: { readonly type?: string; readonly status?: number } = {},
 ): Response {
-  return new Response(text, {
-    status,
-    headers: {
-      'content-type': type,
-      'content-security-policy': policy,
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-resource-policy': 'same-origin',
-    },
-  })
+  return new Response(text, { status, headers: pageHeaders(type) })
 }

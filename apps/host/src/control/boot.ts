@@ -107,6 +107,7 @@ function describeControl(
     maxSandboxes: MAX_SANDBOXES,
     provider: configuration.containers === undefined ? 'host' : 'container',
     workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
+    assetCodings: ['br', 'gzip'],
   }
 }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'bun:test'
 import { prepareWorkbench } from './workbench-files.ts'
 
@@ -20,6 +21,16 @@ test('prepareWorkbench builds for production in whatever environment, once', asy
         name,
         false,
       ])
+    const [script = '', style = ''] = ['.js', '.css'].map((end) =>
+      readdirSync(path.join(folder, 'assets')).find(
+        (name) => name.startsWith('index-') && name.endsWith(end),
+      ),
+    )
+    for (const name of ['index.html', `assets/${script}`, `assets/${style}`]) {
+      const bytes = readFileSync(path.join(folder, name))
+      expect(brotliDecompressSync(readFileSync(path.join(folder, `${name}.br`)))).toEqual(bytes)
+      expect(gunzipSync(readFileSync(path.join(folder, `${name}.gz`)))).toEqual(bytes)
+    }
     expect(await prepareWorkbench(ROOT, cache, (line) => told.push(line))).toBe(folder)
     expect(told).toEqual(['Building the workbench …'])
     expect(process.env['NODE_ENV']).toBe('test')

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { compressFiles } from './compress-files.ts'
 
-/** What the page is made of, from the root of the project. */
+/** What the page is made of, and what makes of it what is served, from the root of the project. */
 const SOURCES = [
   'apps/web/index.html',
   'apps/web/vite.config.ts',
@@ -12,6 +13,7 @@ const SOURCES = [
   'packages/client/src',
   'packages/protocol/src',
   'package-lock.json',
+  'apps/host/src/control/compress-files.ts',
 ]
 const PREFIX = 'workbench-'
 /** Builds that nobody has used for so long are removed. */
@@ -86,6 +88,7 @@ export async function prepareWorkbench(
   tell('Building the workbench …')
   const fresh = `${folder}.${process.pid}.new`
   await build(root, fresh)
+  await compressFiles(fresh)
   try {
     renameSync(fresh, folder)
   } catch (error) {

@@ -23,6 +23,8 @@ export interface ControlConfig {
   readonly maxSandboxes: number
   readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
+  /** Codings that the workbench's files lie beside themselves in; absent: none. */
+  readonly assetCodings?: readonly ('br' | 'gzip')[]
 }
 
 /** Everything workerd needs to run control. */
