@@ -82,6 +82,10 @@ describe.skipIf(obstacle !== undefined)(
       await desk.page.mouse.move(box.x + 150, box.y + 100, { steps: 8 })
       await desk.page.mouse.up()
       const dragged = await desk.first.until((facts) => facts.cols > cols + 10)
+      // The keyboard is where it was.
+      await desk.page.keyboard.type('still-here')
+      await desk.terminal(1).waitFor('> still-here')
+      await desk.page.keyboard.press('Control+c')
       for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
       await border.focus()
       await desk.page.keyboard.press('ArrowLeft')
@@ -207,6 +211,25 @@ describe.skipIf(obstacle !== undefined)(
         y: box.y + ((row + 0.5) * box.height) / drawn[1],
       }
     }
+
+    test('is used by touch: the row of keys leaves the keyboard where it is, and arrows are as programs ask', async () => {
+      const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+      await using desk = await scene.openDesk(phone)
+      const key = (name: string) =>
+        desk.page.getByRole('toolbar', { name: 'Keys' }).getByRole('button', { name })
+      await desk.first.run('echo "for"" cat"; cat -v')
+      await desk.first.waitFor('\nfor cat')
+      await key('Up').tap()
+      await desk.first.waitFor('\n^[[A')
+      await desk.first.element.locator('textarea').evaluate((element) => element.focus())
+      await key('Ctrl').tap()
+      await desk.page.keyboard.type('c')
+      await desk.first.waitFor(/\^C\n> ?$/)
+      await desk.first.run(String.raw`printf '\e[?1h'; echo "in"" vim"; cat -v`)
+      await desk.first.waitFor('\nin vim')
+      await key('Left').tap()
+      await desk.first.waitFor('\n^[OD')
+    }, 60_000)
 
     test('copies what is selected, by keys and on selecting', async () => {
       await using desk = await scene.openDesk()

@@ -44,7 +44,12 @@ export function Panes({
         aria-valuenow={Math.round(share * 100)}
         aria-valuemin={10}
         aria-valuemax={90}
-        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerDown={(event) => {
+          // Who drags goes on typing where they were; who comes with the keyboard stays here.
+          event.preventDefault()
+          event.currentTarget.setPointerCapture(event.pointerId)
+        }}
+        onMouseDown={(event) => event.preventDefault()}
         onPointerMove={drag}
         onDoubleClick={() => resize(0.5)}
         onKeyDown={(event) => {

@@ -14,6 +14,10 @@ test('Ctrl makes control characters of letters, in either case', () => {
   ])
 })
 
+test('Ctrl is told with an arrow, in whatever form that comes', () => {
+  expect(['\u{1b}[C', '\u{1b}OD'].map(withControl)).toEqual(['\u{1b}[1;5C', '\u{1b}[1;5D'])
+})
+
 test('everything else is itself', () => {
-  expect(['1', 'ä', '\u{1b}[A', 'ab'].map(withControl)).toEqual(['1', 'ä', '\u{1b}[A', 'ab'])
+  expect(['1', 'ä', '\u{1b}[H', 'ab'].map(withControl)).toEqual(['1', 'ä', '\u{1b}[H', 'ab'])
 })

@@ -1,3 +1,4 @@
+export { type Arrow } from './arrow.ts'
 export { type TerminalOptions, type TerminalState, TerminalController } from './controller.ts'
 export { type FilePlace } from './file-links.ts'
 export { DARK, LIGHT, type Palette } from './palette.ts'

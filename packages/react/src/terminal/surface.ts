@@ -6,6 +6,7 @@ import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
 import { limits } from '@sandwire/protocol'
+import { type Arrow, arrowText } from './arrow.ts'
 import { type FilePlace, fileLinks } from './file-links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
@@ -266,6 +267,11 @@ export class Surface implements Canvas {
   /** Whether the program tells pastes from typing. */
   get isPasteBracketed(): boolean {
     return this.#terminal.modes.bracketedPasteMode
+  }
+
+  /** What an arrow key sends to the program that is there. */
+  arrowText(arrow: Arrow): string {
+    return arrowText(arrow, this.#terminal.modes.applicationCursorKeysMode)
   }
 
   get selection(): string {
