@@ -196,6 +196,35 @@ describe.skipIf(obstacle !== undefined)(
       expect(desk.errors).toEqual([])
     }, 60_000)
 
+    test('are followed when they are moved in the list, with what was typed and what can be undone', async () => {
+      await using desk = await openDesk({ 'before.txt': 'one' })
+      const { page } = desk
+      await edit(desk, 'before.txt', 'A')
+      const row = page.getByRole('treeitem', { name: 'before.txt' })
+      await row.focus()
+      await page.keyboard.press('F2')
+      await page.getByLabel('Path in the workspace').fill('after.txt')
+      await page.keyboard.press('Enter')
+      await tab(desk, /^after.txt.*not saved/).waitFor()
+      await row.waitFor({ state: 'detached' })
+      expect(await page.locator('.banner.conflict').count()).toBe(0)
+      await editor(desk).click()
+      await page.keyboard.press('Control+Z')
+      await tab(desk, /^after.txt$/).waitFor()
+      expect(await editor(desk).innerText()).toBe('one')
+      await page.keyboard.press('Control+Home')
+      await page.keyboard.type('B')
+      await page.keyboard.press('Control+S')
+      await tab(desk, /^after.txt$/).waitFor()
+      await tab(desk, /dev/).first().click()
+      expect(await desk.first.read('ls; cat after.txt')).toContain('Bone')
+
+      // What goes elsewhere is said in words that fit who changed nothing.
+      await desk.first.read('mv after.txt elsewhere.txt')
+      await tab(desk, 'after.txt').click()
+      await page.getByText('The file was removed or moved. This is the text it had.').waitFor()
+    }, 60_000)
+
     test('are edited with the keys of the editor, which the page takes neither there nor behind a dialog', async () => {
       await using desk = await openDesk({ 'five.txt': 'alpha beta' })
       const { page } = desk
@@ -264,7 +293,12 @@ describe.skipIf(obstacle !== undefined)(
       await desk.button('New file').click()
       await page.getByLabel('Path in the workspace').fill('long.txt')
       await page.keyboard.press('Enter')
-      await page.getByText('Cannot make long.txt: it is there already').waitFor()
+      const refused = page.getByRole('dialog', { name: 'New file' })
+      await refused.getByText('Cannot make long.txt: it is there already').waitFor()
+      // What was typed is still there, for another name.
+      expect(await refused.getByLabel('Path in the workspace').inputValue()).toBe('long.txt')
+      await page.keyboard.press('Escape')
+      await refused.waitFor({ state: 'detached' })
 
       await page.keyboard.press('Control+Shift+F')
       await page.getByLabel('Search in files').last().fill('needle')

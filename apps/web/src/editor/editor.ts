@@ -79,6 +79,7 @@ export function lineSeparatorOf(text: string): '\r\n' | '\n' {
 export class Editor {
   readonly #view: EditorView
   readonly #language = new Compartment()
+  #path = ''
 
   constructor(parent: HTMLElement, options: EditorOptions) {
     const separator = lineSeparatorOf(options.text)
@@ -96,8 +97,15 @@ export class Editor {
         ],
       }),
     })
-    void languageOf(options.path).then((language) => {
-      this.#view.dispatch({ effects: this.#language.reconfigure(language) })
+    this.setPath(options.path)
+  }
+
+  /** The file is called so, which says in what language it is. */
+  setPath(path: string): void {
+    if (path === this.#path) return
+    this.#path = path
+    void languageOf(path).then((language) => {
+      if (path === this.#path) this.#view.dispatch({ effects: this.#language.reconfigure(language) })
     })
   }
 

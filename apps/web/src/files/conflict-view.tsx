@@ -1,11 +1,15 @@
+import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useRef } from 'react'
 import { compareBeside, type Comparison } from '../editor/compare.ts'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
 import type { OpenFile } from './open-file.ts'
 
-function explain(theirs: { readonly text: string | undefined } | 'gone'): string {
-  if (theirs === 'gone') return 'The file was removed while you changed it. Nothing of yours is lost.'
+function explain(theirs: { readonly text: string | undefined } | 'gone', isDirty: boolean): string {
+  if (theirs === 'gone')
+    return isDirty
+      ? 'The file was removed or moved while you changed it. Nothing of yours is lost.'
+      : 'The file was removed or moved. This is the text it had.'
   if (theirs.text === undefined)
     return 'The file changed while you changed it too, and is no longer text. Right: yours, which you can still edit.'
   return 'The file changed while you changed it too. Left: on disk. Right: yours, which you can still edit.'
@@ -22,6 +26,7 @@ export function ConflictView({
   readonly theirs: { readonly text: string | undefined } | 'gone'
 }): ReactElement {
   const { workbench } = useParts()
+  const isDirty = useStore(file.dirty)
   const place = useRef<HTMLDivElement>(null)
   const comparison = useRef<Comparison>(undefined)
   const before = theirs === 'gone' ? '' : (theirs.text ?? '')
@@ -49,7 +54,7 @@ export function ConflictView({
   return (
     <>
       <div className="banner conflict" role="alert">
-        <span>{explain(theirs)}</span>
+        <span>{explain(theirs, isDirty)}</span>
         <button type="button" className="primary" onClick={() => void keep()}>
           {theirs === 'gone' ? 'Write it again' : 'Save the right side'}
         </button>

@@ -1,15 +1,16 @@
-import { type ReactElement, useState } from 'react'
+import type { ReactElement } from 'react'
 import { ApiError } from '../api/request.ts'
 import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
-import { baseName, useSandboxName } from '../shell/view-title.ts'
+import { baseName } from '../shell/view-title.ts'
 import { useParts } from '../state/context.ts'
 import type { FileTree } from './file-tree.ts'
 import { NameDialog } from './name-dialog.tsx'
-import { joinPath, parentOf, ROOT } from './paths.ts'
+import { cleanPath, joinPath, parentOf, ROOT } from './paths.ts'
 import { shownName } from './shown-name.ts'
 import type { Dropped } from './upload.ts'
+import { UploadDialog } from './upload-dialog.tsx'
 
 /** Something about files that needs an answer first. */
 export type FileQuestion =
@@ -38,7 +39,7 @@ async function makeFile(sandbox: string, path: string): Promise<void> {
 
 /** Asks, does it, and shows what became of it. */
 export function FileActions({ sandbox, tree, question, onDone }: ActionProps): ReactElement {
-  const { workbench } = useParts()
+  const { workbench, files } = useParts()
   const refresh = async (...folders: readonly string[]): Promise<void> => {
     await Promise.all([...new Set(folders)].map((folder) => tree.load(folder)))
   }
@@ -46,32 +47,31 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
     onDone()
     void workbench.attempt(what, act)
   }
-  const move = (from: string, to: string): void =>
-    run(`Cannot move ${shownName(from)}`, async () => {
-      await renameFile(sandbox, from, to)
-      tree.forget(from)
-      await refresh(parentOf(from), parentOf(to))
-    })
+  const move = async (from: string, typed: string): Promise<void> => {
+    const to = cleanPath(typed)
+    await files.move({ sandbox, from, to }, () => renameFile(sandbox, from, to))
+    tree.forget(from)
+    void refresh(parentOf(from), parentOf(to))
+  }
 
   switch (question.ask) {
     case 'newFile':
     case 'newFolder': {
       const isFile = question.ask === 'newFile'
-      const make = (path: string): void =>
-        run(`Cannot make ${shownName(path)}`, async () => {
-          if (isFile) await makeFile(sandbox, path)
-          else await makeFolder(sandbox, path)
-          await refresh(parentOf(path))
-          if (isFile)
-            workbench.changeLayout((layout) =>
-              reveal(layout, { kind: 'file', sandbox, path }, workbench.mint),
-            )
-        })
+      const make = async (typed: string): Promise<void> => {
+        const path = cleanPath(typed)
+        if (isFile) await makeFile(sandbox, path)
+        else await makeFolder(sandbox, path)
+        void refresh(parentOf(path))
+        if (isFile)
+          workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
+      }
       return (
         <NameDialog
           title={isFile ? 'New file' : 'New folder'}
           initial={question.folder === ROOT ? '' : `${question.folder}/`}
           yes="Make it"
+          failure={(path) => `Cannot make ${shownName(path)}`}
           onName={make}
           onClose={onDone}
         />
@@ -83,6 +83,7 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
           title={`Rename or move ${shownName(baseName(question.path))}`}
           initial={question.path}
           yes="Move"
+          failure={() => `Cannot move ${shownName(question.path)}`}
           onName={(to) => move(question.path, to)}
           onClose={onDone}
         />
@@ -93,8 +94,9 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
           title={`Move ${shownName(baseName(question.path))}?`}
           yes="Move"
           onAnswer={(isYes) => {
-            if (isYes) move(question.path, joinPath(question.folder, baseName(question.path)))
-            else onDone()
+            if (!isYes) return onDone()
+            const to = joinPath(question.folder, baseName(question.path))
+            run(`Cannot move ${shownName(question.path)}`, () => move(question.path, to))
           }}
         >
           <p>It goes into {question.folder === ROOT ? 'the workspace' : shownName(question.folder)}.</p>
@@ -123,47 +125,6 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
         </Confirm>
       )
     case 'upload':
-      return <Upload sandbox={sandbox} question={question} onDone={onDone} refresh={refresh} />
+      return <UploadDialog sandbox={sandbox} question={question} onDone={onDone} refresh={refresh} />
   }
-}
-
-function Upload({
-  sandbox,
-  question,
-  onDone,
-  refresh,
-}: {
-  readonly sandbox: string
-  readonly question: Extract<FileQuestion, { ask: 'upload' }>
-  readonly onDone: () => void
-  readonly refresh: (...folders: readonly string[]) => Promise<void>
-}): ReactElement {
-  const { workbench, uploads } = useParts()
-  const name = useSandboxName(sandbox)
-  const [replaces, setReplaces] = useState(false)
-  const { files, folder } = question
-  const upload = async (): Promise<void> => {
-    onDone()
-    const { kind, text } = await uploads.start({ sandbox, folder, files, replaces })
-    workbench.tell(kind, text)
-    await refresh(folder)
-  }
-  return (
-    <Confirm
-      title={
-        files.length === 1 ? `Upload ${shownName(files[0]?.path ?? '')}?` : `Upload ${files.length} files?`
-      }
-      yes="Upload"
-      onAnswer={(isYes) => {
-        if (isYes) void upload()
-        else onDone()
-      }}
-    >
-      <p>Into {folder === ROOT ? `the workspace of ${name}` : shownName(folder)}.</p>
-      <label className="check">
-        <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
-        Replace files that are there already
-      </label>
-    </Confirm>
-  )
 }

@@ -15,6 +15,11 @@ export function imageType(path: string): string | undefined {
   return IMAGES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
 }
 
+/** Whether a file is a text that is a picture as well. */
+export function isDrawing(path: string): boolean {
+  return imageType(path) === 'image/svg+xml'
+}
+
 /** The text of a file, or undefined when it is not text in UTF-8. */
 export function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.subarray(0, PROBE_BYTES).includes(0)) return undefined

@@ -1,12 +1,14 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect } from 'react'
-import { workspaceUrl } from '../api/workspace.ts'
+import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { ConflictView } from './conflict-view.tsx'
-import { sizeText } from './file-kind.ts'
+import { FileHead } from './file-head.tsx'
+import { isDrawing, sizeText } from './file-kind.ts'
+import { hexOf } from './hex.ts'
 import type { OpenFile } from './open-file.ts'
-import { Picture } from './picture.tsx'
+import { isWithin } from './paths.ts'
+import { Drawing, Picture } from './picture.tsx'
 import { shownName } from './shown-name.ts'
 import { TextBody } from './text-body.tsx'
 
@@ -27,11 +29,16 @@ export function FilePane({ viewId, view, isFocused }: PaneProps): ReactElement {
     // It may have been drawn before, and have changed since.
     void file.refresh()
     return watch.subscribe(sandbox, (event) => {
-      if (event.kind === 'overflow' || (event.kind === 'change' && event.paths.includes(path)))
+      if (
+        event.kind === 'overflow' ||
+        (event.kind === 'change' && event.paths.some((changed) => isWithin(path, changed)))
+      )
         void file.refresh()
     })
   }, [file, watch, sandbox, path])
   const save = (): void => void files.save(viewId)
+  const [wantsPicture, setWantsPicture] = useState(false)
+  const isPicture = wantsPicture && isDrawing(path)
   return (
     <div
       className="file-pane"
@@ -42,48 +49,14 @@ export function FilePane({ viewId, view, isFocused }: PaneProps): ReactElement {
         save()
       }}
     >
-      <FileHead file={file} view={view} onSave={save} />
-      <FileBody file={file} view={view} isFocused={isFocused} onSave={save} />
-    </div>
-  )
-}
-
-function FileHead({
-  file,
-  view: { sandbox, path },
-  onSave,
-}: {
-  readonly file: OpenFile
-  readonly view: FileView
-  readonly onSave: () => void
-}): ReactElement {
-  const state = useStore(file.state)
-  const isDirty = useStore(file.dirty)
-  const isSaving = state.is === 'text' && state.isSaving
-  return (
-    <div className="file-head">
-      <span className="file-path">{shownName(path)}</span>
-      <span className="file-status" role="status">
-        {isSaving ? 'Saving…' : isDirty ? 'Not saved' : ''}
-      </span>
-      {state.is === 'text' && state.theirs === undefined && (
-        <button
-          type="button"
-          className={isDirty ? 'primary' : ''}
-          title="Save (Ctrl+S)"
-          disabled={!isDirty || isSaving}
-          onClick={onSave}
-        >
-          Save
-        </button>
-      )}
-      <a
-        className="button"
-        href={workspaceUrl(sandbox, 'file', { path })}
-        download={shownName(path.split('/').pop() ?? path)}
-      >
-        Download
-      </a>
+      <FileHead file={file} view={view} onSave={save}>
+        {isDrawing(path) && (
+          <button type="button" aria-pressed={isPicture} onClick={() => setWantsPicture(!isPicture)}>
+            {isPicture ? 'Text' : 'Picture'}
+          </button>
+        )}
+      </FileHead>
+      <FileBody file={file} view={view} isFocused={isFocused} isPicture={isPicture} onSave={save} />
     </div>
   )
 }
@@ -92,11 +65,13 @@ function FileBody({
   file,
   view,
   isFocused,
+  isPicture,
   onSave,
 }: {
   readonly file: OpenFile
   readonly view: FileView
   readonly isFocused: boolean
+  readonly isPicture: boolean
   readonly onSave: () => void
 }): ReactElement {
   const state = useStore(file.state)
@@ -108,9 +83,13 @@ function FileBody({
       return <p className="empty">{state.message}</p>
     case 'binary':
       return (
-        <p className="empty">
-          {sizeText(state.sizeBytes)} that are not text. Download the file to look at it.
-        </p>
+        <>
+          <p className="hex-note">
+            {sizeText(state.sizeBytes)} that are not text
+            {state.sizeBytes > state.head.length && `. These are the first ${sizeText(state.head.length)}`}.
+          </p>
+          <pre className="editor hex">{hexOf(state.head)}</pre>
+        </>
       )
     case 'large':
       return (
@@ -128,10 +107,12 @@ function FileBody({
     case 'image':
       return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
-      return state.theirs === undefined ? (
-        <TextBody {...{ file, state, path, line, column, isFocused, onSave }} />
-      ) : (
-        <ConflictView file={file} path={path} theirs={state.theirs} />
+      if (state.theirs !== undefined) return <ConflictView file={file} path={path} theirs={state.theirs} />
+      return (
+        <>
+          <TextBody {...{ file, state, path, line, column, isFocused, onSave }} isHidden={isPicture} />
+          {isPicture && <Drawing file={file} path={path} />}
+        </>
       )
   }
 }

@@ -149,6 +149,49 @@ describe('a text', () => {
     expect(disk.text).toBe('mine')
   })
 
+  test('that is moved by the page goes on in its new place with what was typed', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    file.beginMove()
+    const moved = new FakeFile('one')
+    moved.version = 7
+    disk.change(undefined)
+    // The watch may tell of the move before its answer is there.
+    await file.refresh()
+    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"1"', isSaving: false })
+    await file.endMove({ access: moved, path: 'b.txt' })
+    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"7"', isSaving: false })
+    await file.save()
+    expect([moved.text, disk.text]).toEqual(['mine', undefined])
+  })
+
+  test('that could not be moved is looked for where it was', async () => {
+    const { disk, file } = await open('one')
+    file.beginMove()
+    disk.change(undefined)
+    await file.refresh()
+    await file.endMove()
+    expect(file.state.get()).toMatchObject({ is: 'text', theirs: 'gone' })
+  })
+
+  test('that is there again as it was is no longer said to be gone', async () => {
+    const { disk, file } = await open('one')
+    disk.text = undefined
+    await file.refresh()
+    expect(file.state.get()).toMatchObject({ theirs: 'gone' })
+    disk.text = 'one'
+    await file.refresh()
+    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"1"', isSaving: false })
+  })
+
+  test('is saved over another version that has the same text', async () => {
+    const { disk, file } = await open('one')
+    file.edited('mine')
+    disk.change('one')
+    await file.save()
+    expect([disk.text, file.isDirty]).toEqual(['mine', false])
+  })
+
   test('that changed to what is in the editor is no conflict', async () => {
     const { disk, file } = await open('one')
     file.edited('same')

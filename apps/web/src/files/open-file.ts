@@ -2,6 +2,7 @@ import { createStore, type Store } from '@sandwire/client'
 import { ApiError } from '../api/request.ts'
 import { readFile, statFile, writeFile } from '../api/workspace.ts'
 import { messageOf } from '../state/workbench.ts'
+import { HEX_BYTES } from './hex.ts'
 import { imageType, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
 
 /** What a pane shows of a file. */
@@ -10,7 +11,7 @@ export type FileState =
   | { readonly is: 'failed'; readonly message: string; readonly isMissing: boolean }
   /** Larger than is opened without a question, or at all. */
   | { readonly is: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
-  | { readonly is: 'binary'; readonly sizeBytes: number }
+  | { readonly is: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
   | { readonly is: 'image'; readonly type: string; readonly bytes: Uint8Array }
   | {
       readonly is: 'text'
@@ -46,12 +47,14 @@ function isMissing(caught: unknown): boolean {
  * version that the person has not seen.
  */
 export class OpenFile {
-  readonly #access: FileAccess
-  readonly #path: string
+  #access: FileAccess
+  #path: string
   readonly #state = createStore<FileState>({ is: 'loading' })
   readonly #dirty = createStore(false)
   /** The text in the editor; told by it. */
   #text = ''
+  /** The page moves it: that it is not in its place says nothing. */
+  #isMoving = false
   /** A save that is under way. */
   #saving: Promise<void> | undefined
 
@@ -90,6 +93,21 @@ export class OpenFile {
   discard(): void {
     const state = this.#state.get()
     if (state.is === 'text') this.#showText(state.base, state.etag)
+  }
+
+  /** The page is about to move it. */
+  beginMove(): void {
+    this.#isMoving = true
+  }
+
+  /** It was moved there, or stays where it was. What is typed and not saved stays as it is. */
+  async endMove(there?: { readonly access: FileAccess; readonly path: string }): Promise<void> {
+    this.#isMoving = false
+    if (there !== undefined) {
+      this.#access = there.access
+      this.#path = there.path
+    }
+    await this.refresh()
   }
 
   async load(opensLarge = false): Promise<void> {
@@ -137,6 +155,10 @@ export class OpenFile {
       )
         throw caught
       await this.refresh()
+      // Another version with the same text, as a moved file is, is written over.
+      const now = this.#state.get()
+      if (now.is === 'text' && now.theirs === undefined && now.etag !== state.etag && this.isDirty)
+        await this.#write()
     }
   }
 
@@ -149,14 +171,15 @@ export class OpenFile {
     }
     try {
       const { etag } = await this.#access.stat()
-      if (etag === state.etag) return
+      if (etag === state.etag) return this.#comeBack(etag)
       const version = await this.#access.read()
       if (version.etag === this.#textEtag()) return
       const text = textOf(version.bytes)
       if (!this.isDirty || text === this.#text) this.#show(version)
+      else if (text === state.base) this.#comeBack(version.etag)
       else this.#state.set({ ...state, theirs: { text, etag: version.etag } })
     } catch (caught) {
-      if (!isMissing(caught)) return
+      if (!isMissing(caught) || this.#isMoving) return
       this.#state.set({ ...state, theirs: 'gone' })
     }
   }
@@ -190,6 +213,13 @@ export class OpenFile {
     if (this.#dirty.get() !== this.isDirty) this.#dirty.set(this.isDirty)
   }
 
+  /** The file has the text it had, whatever was believed of it. */
+  #comeBack(etag: string): void {
+    const state = this.#state.get()
+    if (state.is !== 'text' || (state.theirs === undefined && state.etag === etag)) return
+    this.#state.set({ is: 'text', base: state.base, etag, isSaving: state.isSaving })
+  }
+
   #textEtag(): string | undefined {
     const state = this.#state.get()
     return state.is === 'text' ? state.etag : undefined
@@ -200,7 +230,7 @@ export class OpenFile {
     const text = type === undefined || type === 'image/svg+xml' ? textOf(bytes) : undefined
     if (text !== undefined) this.#showText(text, etag)
     else if (type !== undefined) this.#state.set({ is: 'image', type, bytes })
-    else this.#state.set({ is: 'binary', sizeBytes: bytes.byteLength })
+    else this.#state.set({ is: 'binary', sizeBytes: bytes.byteLength, head: bytes.slice(0, HEX_BYTES) })
   }
 
   #showText(text: string, etag: string): void {

@@ -17,6 +17,17 @@ export function isWithin(path: string, folder: string): boolean {
   return folder === ROOT || path === folder || path.startsWith(`${folder}/`)
 }
 
+/** A path as lists spell it, whatever way it was typed. */
+export function cleanPath(typed: string): string {
+  const names = typed.split('/').filter((name) => name !== '' && name !== '.')
+  return names.length === 0 ? ROOT : names.join('/')
+}
+
+/** Where something is after what it is, or what it is in, was moved; undefined when it was not. */
+export function movedPath(path: string, from: string, to: string): string | undefined {
+  return from !== ROOT && isWithin(path, from) ? `${to}${path.slice(from.length)}` : undefined
+}
+
 /** Why a name cannot be one of a file; undefined when it can. */
 export function nameTrouble(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'A name is needed'

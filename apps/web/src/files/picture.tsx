@@ -1,4 +1,6 @@
-import { type ReactElement, useEffect, useState } from 'react'
+import { type ReactElement, useEffect, useMemo, useState } from 'react'
+import { imageType } from './file-kind.ts'
+import type { OpenFile } from './open-file.ts'
 import { shownName } from './shown-name.ts'
 
 /** A picture, or that there is none in the file. */
@@ -28,4 +30,11 @@ export function Picture({
       {url !== undefined && <img key={url} src={url} alt={shownName(path)} onError={() => setBroken(url)} />}
     </div>
   )
+}
+
+/** The picture that the text in an editor is when it is asked for, saved or not. */
+export function Drawing({ file, path }: { readonly file: OpenFile; readonly path: string }): ReactElement {
+  const { text } = file
+  const bytes = useMemo(() => new TextEncoder().encode(text), [text])
+  return <Picture bytes={bytes} type={imageType(path) ?? ''} path={path} />
 }

@@ -10,6 +10,7 @@ export function TextBody({
   line,
   column,
   isFocused,
+  isHidden,
   onSave,
 }: {
   readonly file: OpenFile
@@ -18,23 +19,29 @@ export function TextBody({
   readonly line: number | undefined
   readonly column: number | undefined
   readonly isFocused: boolean
+  /** Something else is shown in its place; it stays as it is. */
+  readonly isHidden: boolean
   readonly onSave: () => void
 }): ReactElement {
   const place = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
   const save = useRef(onSave)
   save.current = onSave
+  const latestPath = useRef(path)
+  latestPath.current = path
   useEffect(() => {
     if (place.current === null) return undefined
     const made = new Editor(place.current, {
       text: file.text,
-      path,
+      path: latestPath.current,
       onChange: (text) => file.edited(text),
       onSave: () => save.current(),
     })
     editor.current = made
     return () => made.dispose()
-  }, [file, path])
+  }, [file])
+  // A file that was moved keeps its editor, with the place in it and all that can be undone.
+  useEffect(() => editor.current?.setPath(path), [path])
   // A version that was taken over from the disk.
   useEffect(() => {
     if (file.text !== editor.current?.text) editor.current?.setText(file.text)
@@ -45,5 +52,5 @@ export function TextBody({
   useEffect(() => {
     if (isFocused) editor.current?.focus()
   }, [isFocused])
-  return <div ref={place} className="editor" />
+  return <div ref={place} className="editor" hidden={isHidden} />
 }

@@ -1,6 +1,6 @@
-import { printable } from '@sandwire/react'
 import type { ReactElement } from 'react'
 import { discard, type GitFile } from '../api/git.ts'
+import { firstNames } from '../files/first-names.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { discardText } from './discard-text.ts'
 
@@ -24,18 +24,16 @@ export function DiscardDialog({
   readonly onAnswer: (isYes: boolean) => void
 }): ReactElement {
   const { title, losses, yes } = discardText(files)
-  const more = files.length - MAX_SHOWN
   return (
     <Confirm title={title} yes={yes} isDangerous onAnswer={onAnswer}>
       {losses.map((loss) => (
         <p key={loss}>{loss}</p>
       ))}
       <pre className="preview">
-        {files
-          .slice(0, MAX_SHOWN)
-          .map(({ path }) => printable(path))
-          .concat(more > 0 ? [`and ${more} more`] : [])
-          .join('\n')}
+        {firstNames(
+          files.map(({ path }) => path),
+          MAX_SHOWN,
+        )}
       </pre>
     </Confirm>
   )

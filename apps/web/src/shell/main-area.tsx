@@ -30,9 +30,7 @@ function ViewPane({
     case 'terminal':
       return <TerminalPane viewId={viewId} view={view} isFocused={isFocused} onClose={close} />
     case 'file':
-      return (
-        <FilePane key={`${view.sandbox} ${view.path}`} viewId={viewId} view={view} isFocused={isFocused} />
-      )
+      return <FilePane key={viewId} viewId={viewId} view={view} isFocused={isFocused} />
     case 'diff':
       return <DiffPane key={viewId} view={view} />
   }

@@ -1,0 +1,50 @@
+import { useStore } from '@sandwire/react'
+import type { ReactElement, ReactNode } from 'react'
+import { workspaceUrl } from '../api/workspace.ts'
+import type { View } from '../layout/layout.ts'
+import type { OpenFile } from './open-file.ts'
+import { shownName } from './shown-name.ts'
+
+/** Where a file is, whether it is saved, and what can be done with it. */
+export function FileHead({
+  file,
+  view: { sandbox, path },
+  onSave,
+  children,
+}: {
+  readonly file: OpenFile
+  readonly view: Extract<View, { kind: 'file' }>
+  readonly onSave: () => void
+  readonly children: ReactNode
+}): ReactElement {
+  const state = useStore(file.state)
+  const isDirty = useStore(file.dirty)
+  const isSaving = state.is === 'text' && state.isSaving
+  return (
+    <div className="file-head">
+      <span className="file-path">{shownName(path)}</span>
+      <span className="file-status" role="status">
+        {isSaving ? 'Saving…' : isDirty ? 'Not saved' : ''}
+      </span>
+      {state.is === 'text' && state.theirs === undefined && (
+        <button
+          type="button"
+          className={isDirty ? 'primary' : ''}
+          title="Save (Ctrl+S)"
+          disabled={!isDirty || isSaving}
+          onClick={onSave}
+        >
+          Save
+        </button>
+      )}
+      {state.is === 'text' && state.theirs === undefined && children}
+      <a
+        className="button"
+        href={workspaceUrl(sandbox, 'file', { path })}
+        download={shownName(path.split('/').pop() ?? path)}
+      >
+        Download
+      </a>
+    </div>
+  )
+}

@@ -1,0 +1,61 @@
+import { type ReactElement, useState } from 'react'
+import { Confirm } from '../shell/dialog.tsx'
+import { useSandboxName } from '../shell/view-title.ts'
+import { useParts } from '../state/context.ts'
+import type { FileQuestion } from './file-actions.tsx'
+import { firstNames } from './first-names.ts'
+import { ROOT } from './paths.ts'
+import { shownName } from './shown-name.ts'
+
+/** Files that are named before an upload begins. */
+const MAX_SHOWN = 8
+
+/** Asks before files are uploaded: which, where to, and whether over what is there. */
+export function UploadDialog({
+  sandbox,
+  question,
+  onDone,
+  refresh,
+}: {
+  readonly sandbox: string
+  readonly question: Extract<FileQuestion, { ask: 'upload' }>
+  readonly onDone: () => void
+  readonly refresh: (...folders: readonly string[]) => Promise<void>
+}): ReactElement {
+  const { workbench, uploads } = useParts()
+  const name = useSandboxName(sandbox)
+  const [replaces, setReplaces] = useState(false)
+  const { files, folder } = question
+  const upload = async (): Promise<void> => {
+    onDone()
+    const { kind, text } = await uploads.start({ sandbox, folder, files, replaces })
+    workbench.tell(kind, text)
+    await refresh(folder)
+  }
+  return (
+    <Confirm
+      title={
+        files.length === 1 ? `Upload ${shownName(files[0]?.path ?? '')}?` : `Upload ${files.length} files?`
+      }
+      yes="Upload"
+      onAnswer={(isYes) => {
+        if (isYes) void upload()
+        else onDone()
+      }}
+    >
+      <p>Into {folder === ROOT ? `the workspace of ${name}` : shownName(folder)}.</p>
+      {files.length > 1 && (
+        <pre className="preview">
+          {firstNames(
+            files.map(({ path }) => path),
+            MAX_SHOWN,
+          )}
+        </pre>
+      )}
+      <label className="check">
+        <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
+        Replace files that are there already
+      </label>
+    </Confirm>
+  )
+}
