@@ -15,7 +15,7 @@ beforeAll(async () => {
   sandboxes = new StandInSandboxes()
   control = await startControl({ birthplace: sandboxes, workbench: await buildWorkbench() })
   await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev', start: false } })
-})
+}, 60_000)
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -156,6 +156,9 @@ describe.skipIf(obstacle !== undefined)(
     test('signs in, erases its code and shows the sandboxes', async () => {
       control.host.codes.add(CODE)
       const page = await browser.newPage()
+      // Somebody who has the page open, as it was before, follows the link in the same tab.
+      await page.goto(`${control.origin}/signin`)
+      await page.getByLabel('Link or code').waitFor()
       await page.goto(`${control.origin}/signin#${CODE}`)
       await page.getByRole('button', { name: /^dev\b/ }).waitFor()
       expect(page.url()).toBe(`${control.origin}/`)

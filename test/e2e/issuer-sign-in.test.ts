@@ -26,7 +26,7 @@ describe.skipIf(obstacle !== undefined)(
       const json = { name: 'dev', start: false }
       await control.fetch('/api/sandboxes', { method: 'POST', headers, json })
       browser = await openBrowser()
-    })
+    }, 60_000)
     afterAll(async () => {
       await browser.close()
       await control[Symbol.asyncDispose]()

@@ -48,7 +48,7 @@ describe.skipIf(obstacle !== undefined)(
       sandboxes = new StandInSandboxes()
       issuer = await startIssuer()
       browser = await openBrowser()
-    })
+    }, 60_000)
     afterAll(async () => {
       await browser.close()
       await issuer[Symbol.asyncDispose]()

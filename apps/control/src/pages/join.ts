@@ -1,19 +1,18 @@
+import { frame, THEME_JS } from './frame.ts'
 import { WAY_THERE_JS } from './way-there.ts'
 
 /** Where a link to something shared leads. Its secret is in the fragment, which never leaves the browser by itself. */
-export const JOIN_HTML = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Join in Sandwire</title>
-<link rel="stylesheet" href="/page.css"><script src="/join.js" defer></script></head>
-<body><main class="narrow"><h1>Join in Sandwire</h1>
+export const JOIN_HTML = frame(
+  'Join in Sandwire',
+  `<h1>Join in Sandwire</h1>
 <p id="status" role="status">Loading…</p>
 <p id="signin" hidden><a class="button main" href="/signin?to=%2Fjoin">Sign in</a></p>
 <form id="ask" class="stack" hidden><label id="naming">Your name, as the others see it
 <input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
 <p id="instead" hidden>A link works once, and joins this browser. For a terminal, give it to <code>npx sbx-stdio join</code> there instead.</p>
-<div id="next" hidden><p><a id="open" class="button main" href="/">Open it</a></p><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>
-</main></body></html>
-`
+<div id="next" hidden><p><a id="open" class="button main" href="/">Open it</a></p><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>`,
+  '/join.js',
+)
 
 /**
  * Erases the secret from the address bar and the history before anything else. It waits in this tab's storage while its
@@ -21,7 +20,7 @@ export const JOIN_HTML = `<!doctype html>
  * What is to be opened then is left in the same place for the workbench, which takes it from there. Texts go in as text, never as markup.
  */
 export const JOIN_JS = `'use strict'
-const fragment = location.hash.slice(1)
+${THEME_JS}const fragment = location.hash.slice(1)
 history.replaceState(null, '', '/join')
 // Another link in the same tab changes nothing but the fragment.
 addEventListener('hashchange', () => { location.reload() })

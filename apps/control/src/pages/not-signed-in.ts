@@ -1,4 +1,5 @@
 import type { SignInRefusal } from '../auth/code-flow.ts'
+import { frame } from './frame.ts'
 
 const SENTENCES: Readonly<Record<SignInRefusal, string>> = {
   stale: 'This sign-in was not started in this browser, took too long or was completed before.',
@@ -10,10 +11,8 @@ const SENTENCES: Readonly<Record<SignInRefusal, string>> = {
 
 /** Says in one sentence why nobody was signed in, and how to try again. */
 export function notSignedInPage(why: SignInRefusal): string {
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Not signed in to Sandwire</title>
-<link rel="stylesheet" href="/page.css"></head>
-<body><main class="narrow"><h1>Not signed in</h1><p role="alert">${SENTENCES[why]}</p><p><a class="button main" href="/signin">Try again</a></p></main></body></html>
-`
+  return frame(
+    'Not signed in to Sandwire',
+    `<h1>Not signed in</h1><p role="alert">${SENTENCES[why]}</p><p><a class="button main" href="/signin">Try again</a></p>`,
+  )
 }

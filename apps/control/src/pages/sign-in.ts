@@ -1,21 +1,21 @@
+import { frame, THEME_JS } from './frame.ts'
+
 /** Where printed links lead, and everybody who is not signed in. A code is in the fragment, which never leaves the browser by itself. */
-export const SIGN_IN_HTML = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in to Sandwire</title>
-<link rel="stylesheet" href="/page.css"><script src="/signin.js" defer></script></head>
-<body><main class="narrow"><h1>Sign in to Sandwire</h1>
+export const SIGN_IN_HTML = frame(
+  'Sign in to Sandwire',
+  `<h1>Sign in to Sandwire</h1>
 <p id="status" role="status">Loading…</p>
 <div id="issuers" class="stack" hidden></div>
 <section id="local" hidden><h2>On this machine</h2>
 <p><code>npx sandwire signin</code> prints a link. Open it, or paste it here:</p>
 <form id="form" class="stack"><label>Link or code <input id="code" autocomplete="off" spellcheck="false" required></label>
-<button>Sign in</button></form></section>
-</main></body></html>
-`
+<button>Sign in</button></form></section>`,
+  '/signin.js',
+)
 
 /** Erases the code from the address bar and the history before it is used. Texts go in as text, never as markup. */
 export const SIGN_IN_JS = `'use strict'
-const at = (id) => document.getElementById(id)
+${THEME_JS}const at = (id) => document.getElementById(id)
 const say = (text) => { at('status').textContent = text }
 const away = () => say('The server does not answer.')
 const linked = location.hash.slice(1)
@@ -23,6 +23,8 @@ const to = new URLSearchParams(location.search).get('to')
 // As the server has it for issuers: a path, and on this server.
 const isOurs = /^\\/(?![\\/\\\\])/.test(to ?? '') && new URL(to, location.origin).origin === location.origin
 history.replaceState(null, '', '/signin' + location.search)
+// Another link in the same tab changes nothing but the fragment.
+addEventListener('hashchange', () => { location.reload() })
 const redeem = async (code) => {
   say('Signing in…')
   const response = await fetch('/api/signin', {

@@ -1,18 +1,25 @@
-/** The look of every page. Colours come from the browser's own light and dark. */
-export const PAGE_CSS = `:root{color-scheme:light dark;--line:#8884;--edge:#808080;--soft:#8881;--strong:#1d5fd1}
-@media (prefers-color-scheme:dark){:root{--strong:#2f6fe0}}
+const LIGHT =
+  'color-scheme:light;--bg:#fbfbfa;--raised:#fff;--hover:#e9e9e6;--line:#d9d9d5;--edge:#868b91;--text:#24292f;--dim:#57606a;--accent:#8a5100;--on-accent:#fff;--focus:#0b57c2'
+const DARK =
+  'color-scheme:dark;--bg:#14161b;--raised:#22262e;--hover:#2a2f39;--line:#2d323c;--edge:#6b7482;--text:#e3e6ec;--dim:#a0a8b6;--accent:#e8b04b;--on-accent:#1b1405;--focus:#7ab3f5'
+
+/** The look of every small page: colours, letters and shapes are those of the workbench, light and dark. */
+export const PAGE_CSS = `:root{${LIGHT}}
+@media (prefers-color-scheme:dark){:root:not([data-theme=light]){${DARK}}}
+:root[data-theme=dark]{${DARK}}
 *{box-sizing:border-box}
-body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:60rem;padding:0 1rem}
+body{margin:0;padding:12vh 1rem 2rem;background:var(--bg);color:var(--text);font:15px/1.5 Inter,system-ui,-apple-system,'Segoe UI',sans-serif}
 [hidden]{display:none!important}
-header{display:flex;flex-wrap:wrap;align-items:center;gap:.5rem 1rem;margin-bottom:1.5rem}
-h1{font-size:1.6rem;margin:0;flex:1}h1+p{margin-top:1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .8rem .4rem 0;border-bottom:1px solid var(--line)}
-code{background:var(--soft);padding:.1rem .3rem;border-radius:.2rem;overflow-wrap:anywhere}
-.button,button{display:inline-block;font:inherit;line-height:1.3;padding:.5rem 1rem;border:1px solid var(--edge);border-radius:.4rem;background:var(--soft);color:inherit;text-decoration:none;cursor:pointer}
-.button:hover,button:hover{border-color:currentcolor}
-.main{background:var(--strong);border-color:var(--strong);color:#fff}
-input{font:inherit;padding:.5rem .6rem;border:1px solid var(--edge);border-radius:.4rem;background:transparent;color:inherit;min-width:0}
-:focus-visible{outline:2px solid var(--strong);outline-offset:2px}
-.narrow{max-width:24rem;margin:0 auto}.narrow h1{margin-bottom:1rem}
+main{max-width:26rem;margin:0 auto;padding:1.5rem;border:1px solid var(--line);border-radius:10px;background:var(--raised)}
+.brand{display:flex;align-items:center;gap:.5rem;margin:0 0 1.2rem;color:var(--dim);font-weight:600}.brand svg{width:1.6rem;height:1.6rem}
+h1{font-size:1.3rem;margin:0 0 .8rem}h2{font-size:1rem;margin:1.5rem 0 .4rem}
+p{margin:.6rem 0}a{color:var(--focus)}
+code{padding:.1rem .3rem;border-radius:4px;background:var(--bg);font:.9em 'JetBrains Mono','Cascadia Code','DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}
+.button,button{display:inline-block;padding:.45rem 1rem;border:1px solid var(--edge);border-radius:6px;background:var(--raised);color:inherit;font:inherit;text-decoration:none;cursor:pointer}
+.button:hover,button:hover{background:var(--hover)}
+.main,form button{border-color:var(--accent);background:var(--accent);color:var(--on-accent);font-weight:600}
+.main:hover,form button:hover{background:var(--accent);filter:brightness(1.08)}
+input{padding:.45rem .6rem;border:1px solid var(--edge);border-radius:6px;background:var(--bg);color:inherit;font:inherit;min-width:0}
+:focus-visible{outline:2px solid var(--focus);outline-offset:2px}
 .stack{display:flex;flex-direction:column;gap:.6rem}.stack .button,.stack button{text-align:center;width:100%}.stack label{display:flex;flex-direction:column;gap:.2rem}
 `

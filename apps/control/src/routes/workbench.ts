@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { acceptedCodings, type Coding, hasTag, nameInCoding, tagOf } from '../http/content-coding.ts'
+import { frame } from '../pages/frame.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { HTML, pageHeaders, respondPage } from './page.ts'
@@ -39,9 +40,10 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-const NOT_HERE = `<!doctype html><html lang="en"><title>Sandwire</title><link rel="stylesheet" href="/page.css">
-<body><main><h1>Sandwire</h1><p>This server was built without its workbench. <a href="/signin">Sign in</a>, or use <code>sbx-stdio</code>.</p></main></body></html>
-`
+const NOT_HERE = frame(
+  'Sandwire',
+  '<h1>No workbench</h1><p>This server was built without its workbench. <a href="/signin">Sign in</a>, or use <code>sbx-stdio</code>.</p>',
+)
 
 /** What the workbench is served from. */
 export interface WorkbenchSource {
