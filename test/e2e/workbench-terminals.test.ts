@@ -231,6 +231,42 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('\n^[OD')
     }, 60_000)
 
+    test('is scrolled with a finger, through what is above and in a full-screen program', async () => {
+      const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+      await using desk = await scene.openDesk(phone)
+      const devtools = await desk.context.newCDPSession(desk.page)
+      const shown = () => desk.page.locator('.xterm-rows').innerText()
+      const swipe = async (from: number, to: number): Promise<void> => {
+        const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ys: readonly number[]) =>
+          devtools.send('Input.dispatchTouchEvent', { type, touchPoints: ys.map((y) => ({ x: 150, y })) })
+        await touch('touchStart', [from])
+        for (let step = 1; step <= 10; step += 1) await touch('touchMove', [from + ((to - from) * step) / 10])
+        await touch('touchEnd', [])
+      }
+      const until = (text: string) =>
+        eventually(async () => (await shown()).includes(text), { what: text, ...WAIT })
+      await desk.first.run('clear; for i in $(seq 300); do echo "row-$i."; done')
+      await until('row-300.')
+      expect(await shown()).not.toContain('row-250.')
+      await eventually(
+        async () => {
+          await swipe(200, 600)
+          return (await shown()).includes('row-200.')
+        },
+        { what: 'what is above', ...WAIT },
+      )
+      await desk.first.run('seq -f "row-%g." 300 > rows; less rows')
+      await until('row-1.')
+      await eventually(
+        async () => {
+          await swipe(600, 200)
+          return (await shown()).includes('row-90.')
+        },
+        { what: 'what is below', ...WAIT },
+      )
+      expect(await desk.page.evaluate(() => [scrollY, visualViewport?.pageTop])).toEqual([0, 0])
+    }, 60_000)
+
     test('copies what is selected, by keys and on selecting', async () => {
       await using desk = await scene.openDesk()
       await desk.first.run('clear; echo first-word second_word')

@@ -11,6 +11,7 @@ import { type FilePlace, fileLinks } from './file-links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
 import { toldFolder } from './told-folder.ts'
+import { scrollByTouch } from './touch-scroll.ts'
 import { webAddress } from './web-address.ts'
 
 /** Of a terminal, in cells. */
@@ -203,6 +204,7 @@ export class Surface implements Canvas {
     if (this.#terminal.element === undefined) {
       this.#terminal.open(element)
       releaseKeysOnBlur(this.#terminal)
+      scrollByTouch(this.#terminal)
       this.#useWebgl()
     } else {
       element.append(this.#terminal.element)

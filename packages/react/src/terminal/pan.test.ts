@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'bun:test'
+import { LineCount, Pan, slowDown } from './pan.ts'
+
+const at = (x: number, y: number, atMs: number) => ({ x, y, atMs })
+
+describe('Pan', () => {
+  test('is a tap until a finger has moved further than it trembles, then takes all of its way', () => {
+    const pan = new Pan(at(0, 100, 0))
+    expect(pan.moveTo(at(3, 105, 10))).toBe(0)
+    expect(pan.isUpright).toBe(false)
+    expect(pan.moveTo(at(3, 110, 20))).toBe(10)
+    expect(pan.moveTo(at(50, 90, 30))).toBe(-20)
+    expect(pan.isUpright).toBe(true)
+  })
+  test('that begins sideways stays that', () => {
+    const pan = new Pan(at(0, 0, 0))
+    pan.moveTo(at(20, 5, 10))
+    expect(pan.moveTo(at(20, 200, 20))).toBe(0)
+    expect(pan.speedAt(20)).toBe(0)
+  })
+  test('leaves with the speed that it had last, and with none when it had stopped', () => {
+    const pan = new Pan(at(0, 0, 0))
+    pan.moveTo(at(0, 500, 900))
+    pan.moveTo(at(0, 520, 920))
+    expect(pan.speedAt(930)).toBe(1)
+    expect(pan.speedAt(2_000)).toBe(0)
+  })
+})
+
+test('a glide comes to its end', () => {
+  expect(slowDown(1, 0)).toBe(1)
+  expect(slowDown(-1, 100)).toBeLessThan(0)
+  expect(Math.abs(slowDown(-1, 3_000))).toBeLessThan(0.001)
+})
+
+test('lines are counted of pixels, and no pixel is lost or counted twice', () => {
+  const count = new LineCount()
+  expect([7, 7, 7, -1, -30].map((pixels) => count.take(pixels, 10))).toEqual([0, 1, 1, 0, -3])
+  expect(count.take(0, 10)).toBe(0)
+})

@@ -1,0 +1,116 @@
+import type { Terminal } from '@xterm/xterm'
+import { type FingerPlace, LineCount, Pan, slowDown } from './pan.ts'
+
+/** Slower than this nothing glides, in pixels in a millisecond. */
+const MIN_THROW = 0.3
+const MIN_GLIDE = 0.02
+
+/** Whether a wheel is the program's: it asked for the mouse, or has a screen with nothing above it. */
+function isForProgram({ modes, buffer }: Terminal): boolean {
+  return !['none', 'x10'].includes(modes.mouseTrackingMode) || buffer.active.type === 'alternate'
+}
+
+function placeOf(touch: Touch): FingerPlace {
+  return { x: touch.clientX, y: touch.clientY, atMs: performance.now() }
+}
+
+/**
+ * Scrolls a terminal with a finger, which xterm.js 6.0 does not (xtermjs/xterm.js#5489): through the lines above, or as a wheel does
+ * where a program has it. A tap stays a click, and what goes sideways or is done with two fingers stays the browser's.
+ */
+class TouchScroll {
+  readonly #terminal: Terminal
+  readonly #element: HTMLElement
+  #pan: Pan | undefined
+  #lines = new LineCount()
+  #frame: number | undefined
+
+  constructor(terminal: Terminal, element: HTMLElement) {
+    this.#terminal = terminal
+    this.#element = element
+  }
+
+  start(event: TouchEvent): void {
+    const [touch] = event.touches
+    const isOnScrollbar = event.target instanceof Element && event.target.closest('.scrollbar') !== null
+    // A finger that stops a glide means only that.
+    if (this.stopGlide() && event.cancelable) event.preventDefault()
+    this.#pan = undefined
+    if (touch === undefined || event.touches.length > 1 || isOnScrollbar) return
+    this.#pan = new Pan(placeOf(touch))
+    this.#lines = new LineCount()
+  }
+
+  move(event: TouchEvent): void {
+    const [touch] = event.touches
+    if (this.#pan === undefined || touch === undefined) return
+    const place = placeOf(touch)
+    const pixels = this.#pan.moveTo(place)
+    if (!this.#pan.isUpright) return
+    if (event.cancelable) event.preventDefault()
+    this.#scroll(pixels, place)
+  }
+
+  end(): void {
+    const nowMs = performance.now()
+    const speed = this.#pan?.speedAt(nowMs) ?? 0
+    this.#pan = undefined
+    if (Math.abs(speed) >= MIN_THROW && !isForProgram(this.#terminal)) this.#glide(speed, nowMs)
+  }
+
+  /** Says whether there was one. */
+  stopGlide(): boolean {
+    if (this.#frame === undefined) return false
+    cancelAnimationFrame(this.#frame)
+    this.#frame = undefined
+    return true
+  }
+
+  #glide(speed: number, beforeMs: number): void {
+    this.#frame = requestAnimationFrame((nowMs) => {
+      this.#frame = undefined
+      const elapsedMs = Math.max(0, nowMs - beforeMs)
+      const next = slowDown(speed, elapsedMs)
+      if (Math.abs(next) < MIN_GLIDE || !this.#element.isConnected) return
+      this.#scroll(next * elapsedMs, { x: 0, y: 0, atMs: nowMs })
+      this.#glide(next, nowMs)
+    })
+  }
+
+  /** Takes the text along with the finger. */
+  #scroll(pixels: number, place: FingerPlace): void {
+    const screen = this.#element.querySelector('.xterm-screen')
+    if (screen === null || screen.clientHeight === 0) return
+    const rest = pixels + this.#scrollAround(-pixels)
+    const lines = -this.#lines.take(rest, screen.clientHeight / this.#terminal.rows)
+    if (!isForProgram(this.#terminal)) return this.#terminal.scrollLines(lines)
+    for (let left = Math.abs(lines); left > 0; left -= 1) this.#turnWheel(Math.sign(lines), place)
+  }
+
+  /** A terminal that does not fit into what it is in is moved in there first. Answers how far. */
+  #scrollAround(pixels: number): number {
+    const around = this.#element.parentElement
+    if (around === null) return 0
+    const before = around.scrollTop
+    around.scrollTop += pixels
+    return around.scrollTop - before
+  }
+
+  #turnWheel(deltaY: number, { x, y }: FingerPlace): void {
+    const place = { clientX: x, clientY: y, bubbles: true, cancelable: true }
+    const deltaMode = WheelEvent.DOM_DELTA_LINE
+    this.#element.dispatchEvent(new WheelEvent('wheel', { ...place, deltaY, deltaMode }))
+  }
+}
+
+/** Lets a terminal that has an element be scrolled with a finger. */
+export function scrollByTouch(terminal: Terminal): void {
+  const { element } = terminal
+  if (element === undefined) return
+  const scroll = new TouchScroll(terminal, element)
+  element.style.touchAction = 'pan-x pinch-zoom'
+  element.addEventListener('touchstart', (event) => scroll.start(event), { passive: false })
+  element.addEventListener('touchmove', (event) => scroll.move(event), { passive: false })
+  element.addEventListener('touchend', () => scroll.end())
+  element.addEventListener('touchcancel', () => scroll.end())
+}
