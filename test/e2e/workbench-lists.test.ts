@@ -75,6 +75,49 @@ describe.skipIf(obstacle !== undefined)(
       expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
     }, 60_000)
 
+    test('of git find a repository in a folder, name what was renamed, and keep a message until it is committed', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.read(
+        'git init -q proj; cd proj; git config user.name A; git config user.email a@example.test; seq 50 > ren.txt; git add .; git commit -qm first; git mv ren.txt renamed.txt; cd ..',
+      )
+      const git = (): Promise<void> =>
+        page.getByRole('navigation').getByRole('button', { name: 'Git' }).click()
+      await git()
+      const panel = page.getByRole('complementary', { name: 'Git' })
+      await panel.getByRole('heading', { name: 'Git in dev' }).waitFor()
+      await panel.getByLabel('Repository').selectOption('proj')
+      await panel.getByRole('button', { name: 'ren.txt → renamed.txt' }).click()
+      await page.getByText('The file was renamed. Its text is as it was.').waitFor()
+
+      const message = panel.getByLabel('Commit message')
+      await message.fill('words that stay')
+      await desk.button('Files').click()
+      await page.getByRole('tree').waitFor()
+      await git()
+      expect(await message.inputValue()).toBe('words that stay')
+      await page.route('**/api/**', (route) => route.abort('connectionrefused'))
+      await desk.button('Look again').click()
+      await panel.getByText('The server does not answer. This is how it was').waitFor()
+      expect(await message.inputValue()).toBe('words that stay')
+      await page.unroute('**/api/**')
+      await panel.getByText('The server does not answer').waitFor({ state: 'detached' })
+      await page.reload()
+      await git()
+      await panel.getByText('ren.txt → renamed.txt').waitFor()
+      expect(await panel.getByLabel('Repository').inputValue()).toBe('proj')
+      expect(await message.inputValue()).toBe('words that stay')
+      await desk.button('Commit what is staged').click()
+      await panel.getByText('Nothing has changed since the last commit').waitFor()
+      expect(await message.inputValue()).toBe('')
+
+      await panel.getByRole('button', { name: 'Log' }).click()
+      await panel.getByRole('button', { name: /^words that stay/ }).click()
+      await panel.getByRole('button', { name: 'ren.txt → renamed.txt' }).waitFor()
+      await panel.getByRole('button', { name: /^first/ }).click()
+      await panel.getByRole('button', { name: 'ren.txt', exact: true }).waitFor()
+    }, 60_000)
+
     test('are of the sandbox whose terminal has the keyboard, also after a reload', async () => {
       await using desk = await scene.openDesk()
       const { page } = desk

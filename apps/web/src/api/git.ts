@@ -63,51 +63,77 @@ export interface GitBranches {
   }[]
 }
 
-export function readStatus(sandbox: string): Promise<GitStatus> {
-  return requestJson<GitStatus>(workspaceUrl(sandbox, 'git/status'))
+/** A repository: the folder that it is in, "." for the workspace itself. */
+export interface GitPlace {
+  readonly sandbox: string
+  readonly repo: string
 }
 
+type Parameters = Readonly<Record<string, string | number | boolean | undefined>>
+
+function gitUrl({ sandbox, repo }: GitPlace, tail: string, parameters: Parameters = {}): string {
+  return workspaceUrl(sandbox, `git/${tail}`, { ...parameters, repo: repo === '.' ? undefined : repo })
+}
+
+/** Folders of a workspace with a repository. */
+export async function findRepositories(sandbox: string): Promise<readonly string[]> {
+  const { repositories } = await requestJson<{ repositories: readonly { path: string }[] }>(
+    workspaceUrl(sandbox, 'git/repositories'),
+  )
+  return repositories.map(({ path }) => path)
+}
+
+export function readStatus(place: GitPlace): Promise<GitStatus> {
+  return requestJson<GitStatus>(gitUrl(place, 'status'))
+}
+
+/** What differs; `to` alone is a commit with the one before it, `old` where a renamed path was. */
 export function readDiff(
-  sandbox: string,
-  wish: { readonly path?: string; readonly staged?: boolean; readonly from?: string; readonly to?: string },
+  place: GitPlace,
+  wish: {
+    readonly path?: string
+    readonly old?: string | undefined
+    readonly staged?: boolean
+    readonly to?: string
+  },
 ): Promise<GitDiff> {
-  return requestJson<GitDiff>(workspaceUrl(sandbox, 'git/diff', wish))
+  return requestJson<GitDiff>(gitUrl(place, 'diff', wish))
 }
 
 /** A file's text at a commit; undefined when it is no text, or not all of it was given. */
-export async function showText(sandbox: string, path: string, ref: string): Promise<string | undefined> {
+export async function showText(place: GitPlace, path: string, ref: string): Promise<string | undefined> {
   const shown = await requestJson<{ encoding: string; content: string; truncated: boolean }>(
-    workspaceUrl(sandbox, 'git/show', { path, ref }),
+    gitUrl(place, 'show', { path, ref }),
   )
   return shown.encoding === 'utf-8' && !shown.truncated ? shown.content : undefined
 }
 
 export function readLog(
-  sandbox: string,
+  place: GitPlace,
   after?: string,
 ): Promise<{ readonly commits: readonly GitCommit[]; readonly truncated: boolean }> {
-  return requestJson(workspaceUrl(sandbox, 'git/log', { limit: 50, after }))
+  return requestJson(gitUrl(place, 'log', { limit: 50, after }))
 }
 
-export function readBranches(sandbox: string): Promise<GitBranches> {
-  return requestJson<GitBranches>(workspaceUrl(sandbox, 'git/branches'))
+export function readBranches(place: GitPlace): Promise<GitBranches> {
+  return requestJson<GitBranches>(gitUrl(place, 'branches'))
 }
 
-async function change(sandbox: string, verb: string, json: unknown): Promise<void> {
-  await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json })
+async function change({ sandbox, repo }: GitPlace, verb: string, wish: object): Promise<void> {
+  await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json: { ...wish, repo } })
 }
 
-export function stage(sandbox: string, paths: readonly string[]): Promise<void> {
-  return change(sandbox, 'stage', { paths })
+export function stage(place: GitPlace, paths: readonly string[]): Promise<void> {
+  return change(place, 'stage', { paths })
 }
 
-export function unstage(sandbox: string, paths: readonly string[]): Promise<void> {
-  return change(sandbox, 'unstage', { paths })
+export function unstage(place: GitPlace, paths: readonly string[]): Promise<void> {
+  return change(place, 'unstage', { paths })
 }
 
 /** Loses what was changed; with `untracked`, also files that git does not know. */
-export function discard(sandbox: string, paths: readonly string[], untracked: boolean): Promise<void> {
-  return change(sandbox, 'discard', { paths, ...(untracked ? { untracked } : {}) })
+export function discard(place: GitPlace, paths: readonly string[], untracked: boolean): Promise<void> {
+  return change(place, 'discard', { paths, ...(untracked ? { untracked } : {}) })
 }
 
 /** Whom a commit is by. */
@@ -117,8 +143,8 @@ export interface Author {
 }
 
 /** Commits what is staged, by whom git knows unless an author is named. */
-export function commit(sandbox: string, message: string, author?: Author): Promise<void> {
-  return change(sandbox, 'commit', { message, ...(author === undefined ? {} : { author }) })
+export function commit(place: GitPlace, message: string, author?: Author): Promise<void> {
+  return change(place, 'commit', { message, ...(author === undefined ? {} : { author }) })
 }
 
 /** Whether a commit was refused because git does not know whom it is by. Git's failures share one code, so its words tell. */

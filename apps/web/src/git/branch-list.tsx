@@ -1,19 +1,19 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
-import { type GitBranches, readBranches } from '../api/git.ts'
+import { type GitBranches, type GitPlace, readBranches } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
 
 /** The branches of a repository, the last used first. */
-export function BranchList({ sandbox }: { readonly sandbox: string }): ReactElement {
+export function BranchList({ place }: { readonly place: GitPlace }): ReactElement {
   const { workbench } = useParts()
   const [branches, setBranches] = useState<GitBranches>()
   useEffect(() => {
     void workbench
-      .attempt('Cannot list branches', () => readBranches(sandbox))
+      .attempt('Cannot list branches', () => readBranches(place))
       .then((read) => {
         if (read !== undefined) setBranches(read)
       })
-  }, [workbench, sandbox])
+  }, [workbench, place])
   if (branches === undefined) return <p className="empty">Loading the branches…</p>
   if (branches.branches.length === 0) return <p className="empty">No branches yet.</p>
   return (

@@ -1,33 +1,48 @@
 import { useStore } from '@sandwire/react'
-import { type FormEvent, type ReactElement, useState } from 'react'
-import { type Author, commit, lacksAuthor } from '../api/git.ts'
+import { type FormEvent, type ReactElement, useMemo, useState } from 'react'
+import { type Author, commit, type GitPlace, lacksAuthor } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
 import { messageOf, sayFailure } from '../state/workbench.ts'
 import { isAuthor, keepAuthor, readAuthor } from './author.ts'
+import { KeptTexts } from './kept-texts.ts'
 
 const NOBODY: Author = { name: '', email: '' }
 
+const DRAFTS_KEY = 'sandwire.commit-messages'
+
+/** A message that this tab of the browser keeps until it was committed, whatever the page shows meanwhile. */
+function useDraft({ sandbox, repo }: GitPlace, account: string): readonly [string, (text: string) => void] {
+  const drafts = useMemo(() => new KeptTexts(sessionStorage, DRAFTS_KEY, account), [account])
+  const name = `${sandbox} ${repo}`
+  const [message, setMessage] = useState(() => drafts.read(name) ?? '')
+  const change = (text: string): void => {
+    setMessage(text)
+    drafts.keep(name, text)
+  }
+  return [message, change]
+}
+
 /** A message, and the button that makes a commit of what is staged. Who commits is asked where git does not know. */
 export function CommitBox({
-  sandbox,
+  place,
   canCommit,
   onDone,
 }: {
-  readonly sandbox: string
+  readonly place: GitPlace
   readonly canCommit: boolean
   readonly onDone: () => Promise<void>
 }): ReactElement {
   const { workbench } = useParts()
   const person = useStore(workbench.person)
   const account = person.is === 'ready' ? (person.value?.account ?? '') : ''
-  const [message, setMessage] = useState('')
+  const [message, setMessage] = useDraft(place, account)
   const [author, setAuthor] = useState<Author>()
   const [isBusy, setBusy] = useState(false)
 
   /** Commits as this author or, without one, as whom git knows. */
   const make = async (as: Author | undefined): Promise<void> => {
     try {
-      await commit(sandbox, message, as)
+      await commit(place, message, as)
       if (as !== undefined) keepAuthor(localStorage, account, as)
       setMessage('')
     } catch (caught) {
@@ -60,6 +75,7 @@ export function CommitBox({
         placeholder="Message"
         rows={3}
         value={message}
+        readOnly={isBusy}
         onChange={(event) => setMessage(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && isReady) void submit()

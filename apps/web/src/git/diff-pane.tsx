@@ -4,6 +4,7 @@ import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
+import { renamedText } from './changed-path.ts'
 import { type DiffTexts, readTexts } from './diff-texts.ts'
 
 type DiffView = Extract<View, { kind: 'diff' }>
@@ -56,7 +57,8 @@ export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
     <div className="file-pane">
       <div className="file-head">
         <span className="file-path">
-          {shownName(view.path)}, {whatOf(view)}
+          {view.repo !== undefined && `${shownName(view.repo)}: `}
+          {view.from === undefined ? shownName(view.path) : renamedText(view.from, view.path)}, {whatOf(view)}
         </span>
         <button type="button" aria-pressed={isInline} onClick={() => setInline(!isInline)}>
           {isInline ? 'Side by side' : 'Inline'}
@@ -81,6 +83,8 @@ function DiffBody({
   switch (texts.is) {
     case 'same':
       return <p className="empty">There is no difference any more.</p>
+    case 'renamed':
+      return <p className="empty">The file was renamed. Its text is as it was.</p>
     case 'binary':
       return <p className="empty">The file changed. It is not text, so there are no lines to compare.</p>
     case 'words':

@@ -1,6 +1,7 @@
-import { type GitDiff, readDiff, showText } from '../api/git.ts'
+import { type GitDiff, type GitPlace, readDiff, showText } from '../api/git.ts'
 import { readFile } from '../api/workspace.ts'
 import { textOf } from '../files/file-kind.ts'
+import { joinPath, ROOT } from '../files/paths.ts'
 import type { View } from '../layout/layout.ts'
 import { areDrawable, type DiffWords, wordsOf } from './diff-words.ts'
 import { applyDiff, undoDiff } from './patch.ts'
@@ -11,12 +12,19 @@ export type DiffTexts =
   | ({ readonly is: 'words' } & DiffWords)
   | { readonly is: 'binary' }
   | { readonly is: 'same' }
+  /** It has another name and nothing else is different. */
+  | { readonly is: 'renamed' }
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
-async function readWords({ sandbox, path, of }: DiffView): Promise<GitDiff> {
-  if (of === 'staged' || of === 'unstaged') return readDiff(sandbox, { path, staged: of === 'staged' })
-  return readDiff(sandbox, { path, from: `${of.commit}~1`, to: of.commit })
+function placeOf({ sandbox, repo = ROOT }: DiffView): GitPlace {
+  return { sandbox, repo }
+}
+
+async function readWords(view: DiffView): Promise<GitDiff> {
+  const { path, of, from: old } = view
+  const which = typeof of === 'string' ? { staged: of === 'staged' } : { to: of.commit }
+  return readDiff(placeOf(view), { path, old, ...which })
 }
 
 /** A text that may not be there: a new file has none before, a deleted one none after. */
@@ -34,16 +42,19 @@ async function textsOf(
   diff: GitDiff,
 ): Promise<{ before?: string | undefined; after?: string | undefined }> {
   const { sandbox, path, of } = view
+  const place = placeOf(view)
   const old = diff.files[0]?.from ?? path
   if (of === 'unstaged') {
-    const after = await orEmpty(async () => textOf((await readFile(sandbox, path)).bytes))
+    const after = await orEmpty(async () =>
+      textOf((await readFile(sandbox, joinPath(place.repo, path))).bytes),
+    )
     return { after, before: after === undefined ? undefined : undoDiff(after, diff.diff) }
   }
   const [from, to] = of === 'staged' ? ['HEAD', undefined] : [`${of.commit}~1`, of.commit]
-  const before = diff.files[0]?.status === 'A' ? '' : await orEmpty(() => showText(sandbox, old, from))
+  const before = diff.files[0]?.status === 'A' ? '' : await orEmpty(() => showText(place, old, from))
   if (before === undefined) return {}
   if (to === undefined) return { before, after: applyDiff(before, diff.diff) }
-  return { before, after: await orEmpty(() => showText(sandbox, path, to)) }
+  return { before, after: await orEmpty(() => showText(place, path, to)) }
 }
 
 /** What shows the same in a terminal. */
@@ -55,7 +66,9 @@ function commandOf({ of }: DiffView): string {
 /** Reads both sides of a difference. */
 export async function readTexts(view: DiffView): Promise<DiffTexts> {
   const diff = await readWords(view)
-  if (diff.files.length === 0) return { is: 'same' }
+  const [file] = diff.files
+  if (file === undefined) return { is: 'same' }
+  if (file.from !== undefined && file.added + file.removed === 0 && !file.binary) return { is: 'renamed' }
   if (diff.files.some(({ binary }) => binary)) return { is: 'binary' }
   const words: DiffTexts = { is: 'words', ...wordsOf(diff, commandOf(view)) }
   if (diff.lossy || diff.truncated !== false) return words

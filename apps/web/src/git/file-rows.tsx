@@ -1,22 +1,25 @@
 import { type ReactElement, useState } from 'react'
-import type { GitFile } from '../api/git.ts'
+import type { GitFile, GitPlace } from '../api/git.ts'
+import { joinPath } from '../files/paths.ts'
 import { shownName } from '../files/shown-name.ts'
 import { Icon } from '../shell/icon.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
-import { readChangedPath } from './changed-path.ts'
-import { type GitGroups, markOf } from './git-state.ts'
+import { readChangedPath, renamedText } from './changed-path.ts'
+import { type GitGroups, markOf, originOf, pathsOf } from './git-state.ts'
 import { NewFolderFiles } from './new-folder.tsx'
 
 /** What can be done with files of a group. */
 export interface RowActions {
   readonly open: (file: GitFile) => void
+  /** Opens what is at a path of the workspace. */
+  readonly openFile: (path: string) => void
   readonly stage?: (paths: readonly string[]) => void
   readonly unstage?: (paths: readonly string[]) => void
   readonly discard?: (files: readonly GitFile[]) => void
 }
 
 interface GroupProps {
-  readonly sandbox: string
+  readonly place: GitPlace
   readonly group: keyof GitGroups
   readonly actions: RowActions
 }
@@ -29,7 +32,7 @@ export function FileRows({
 }: GroupProps & { readonly title: string; readonly files: readonly GitFile[] }): ReactElement | null {
   if (files.length === 0) return null
   const { stage, unstage, discard } = group.actions
-  const paths = files.map(({ path }) => path)
+  const paths = files.flatMap((file) => pathsOf(file, group.group))
   return (
     <section aria-label={title}>
       <header className="panel-head">
@@ -55,24 +58,27 @@ export function FileRows({
   )
 }
 
-function FileRow({ file, sandbox, group, actions }: GroupProps & { readonly file: GitFile }): ReactElement {
+function FileRow({ file, place, group, actions }: GroupProps & { readonly file: GitFile }): ReactElement {
   const [isShown, setShown] = useState(false)
   const { letter, word } = markOf(file, group)
   const { path } = file
   const { name, folder, isFolder } = readChangedPath(path)
-  const { open, stage, unstage, discard } = actions
+  const origin = originOf(file, group)
+  const { open, openFile, stage, unstage, discard } = actions
   return (
     <li>
       <div className="row git-row">
         <button
           type="button"
           className="row-main"
-          title={shownName(path)}
+          title={origin === undefined ? shownName(path) : `${shownName(origin)} → ${shownName(path)}`}
           aria-expanded={isFolder ? isShown : undefined}
           onClick={() => (isFolder ? setShown(!isShown) : open(file))}
         >
           {isFolder && <Icon name="folder" />}
-          <span className="row-name">{shownName(name)}</span>
+          <span className="row-name">
+            {origin === undefined ? shownName(name) : renamedText(origin, path)}
+          </span>
           <span className="row-note git-folder">{folder === undefined ? '' : shownName(folder)}</span>
           <span
             className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
@@ -86,17 +92,25 @@ function FileRow({ file, sandbox, group, actions }: GroupProps & { readonly file
           <IconButton icon="undo" label={`Discard ${shownName(path)}`} onClick={() => discard([file])} />
         )}
         {stage !== undefined && (
-          <IconButton icon="plus" label={`Stage ${shownName(path)}`} onClick={() => stage([path])} />
+          <IconButton
+            icon="plus"
+            label={`Stage ${shownName(path)}`}
+            onClick={() => stage(pathsOf(file, group))}
+          />
         )}
         {unstage !== undefined && (
-          <IconButton icon="minus" label={`Unstage ${shownName(path)}`} onClick={() => unstage([path])} />
+          <IconButton
+            icon="minus"
+            label={`Unstage ${shownName(path)}`}
+            onClick={() => unstage(pathsOf(file, group))}
+          />
         )}
       </div>
       {isShown && (
         <NewFolderFiles
-          sandbox={sandbox}
-          path={path.replace(/\/$/, '')}
-          onOpen={(inside) => open({ kind: 'untracked', path: inside })}
+          sandbox={place.sandbox}
+          path={joinPath(place.repo, path.replace(/\/$/, ''))}
+          onOpen={openFile}
         />
       )}
     </li>

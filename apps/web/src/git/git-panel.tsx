@@ -1,36 +1,38 @@
-import { printable, useStore } from '@sandwire/react'
+import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useMemo, useState } from 'react'
-import { type GitFile, type GitStatus, readStatus, stage, unstage } from '../api/git.ts'
-import { reveal, type View } from '../layout/layout.ts'
+import { type GitPlace, readStatus } from '../api/git.ts'
+import { shownName } from '../files/shown-name.ts'
+import { ROOT } from '../files/paths.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { IconButton } from '../shell/icon-button.tsx'
+import { useSandboxName } from '../shell/view-title.ts'
 import { useParts } from '../state/context.ts'
-import { BranchList } from './branch-list.tsx'
-import { CommitBox } from './commit-box.tsx'
-import { DiscardDialog, discardFiles } from './discard-dialog.tsx'
-import { FileRows } from './file-rows.tsx'
-import { GitWatch, groupFiles } from './git-state.ts'
-import { LogRows } from './log-rows.tsx'
+import { Changes } from './changes.tsx'
+import { needsChooser } from './choose-repository.ts'
+import { GitWatch } from './git-state.ts'
+import { useRepositories } from './use-repositories.ts'
 
 /** Changes settle for so long before git is asked again. */
 const SETTLE_MS = 300
+/** How often it is asked again when nobody answers. */
+const AWAY_MS = 3_000
 
 /** Git's view of the chosen sandbox. */
 export function GitPanel(): ReactElement {
   return (
     <SandboxGate what="what git knows of it">
-      {(sandbox) => <Repository key={sandbox} sandbox={sandbox} />}
+      {(sandbox) => <Repositories key={sandbox} sandbox={sandbox} />}
     </SandboxGate>
   )
 }
 
-function useGit(sandbox: string): GitWatch {
+function useGit(place: GitPlace): GitWatch {
   const { watch } = useParts()
-  const git = useMemo(() => new GitWatch(() => readStatus(sandbox)), [sandbox])
+  const git = useMemo(() => new GitWatch(() => readStatus(place)), [place])
   useEffect(() => {
     void git.refresh()
     let timer: ReturnType<typeof setTimeout> | undefined
-    const stop = watch.subscribe(sandbox, (event) => {
+    const stop = watch.subscribe(place.sandbox, (event) => {
       if (event.kind === 'lost') return
       clearTimeout(timer)
       timer = setTimeout(() => void git.refresh(), SETTLE_MS)
@@ -39,123 +41,85 @@ function useGit(sandbox: string): GitWatch {
       clearTimeout(timer)
       stop()
     }
-  }, [git, watch, sandbox])
+  }, [git, watch, place])
   return git
 }
 
-function Repository({ sandbox }: { readonly sandbox: string }): ReactElement {
-  const git = useGit(sandbox)
-  const state = useStore(git.state)
+function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
+  const { found, repo, choose, look } = useRepositories(sandbox)
+  const name = useSandboxName(sandbox)
+  const [looks, setLooks] = useState(0)
   return (
     <>
       <header className="panel-head">
-        <h2>Git</h2>
-        <IconButton icon="refresh" label="Look again" onClick={() => void git.refresh()} />
-      </header>
-      {state.is === 'loading' && <p className="empty">Asking git…</p>}
-      {state.is === 'none' && (
-        <p className="empty">The workspace is no git repository. Run git init in a terminal.</p>
-      )}
-      {state.is === 'failed' && <p className="empty">{state.message}</p>}
-      {state.is === 'ready' && (
-        <Changes sandbox={sandbox} status={state.status} refresh={() => git.refresh()} />
-      )}
-    </>
-  )
-}
-
-function headText({ head, state }: GitStatus): string {
-  const where = head.branch ?? (head.oid === undefined ? 'no commit yet' : `at ${head.oid.slice(0, 8)}`)
-  const ahead = head.ahead === undefined || head.ahead === 0 ? '' : ` ↑${head.ahead}`
-  const behind = head.behind === undefined || head.behind === 0 ? '' : ` ↓${head.behind}`
-  return `${printable(where)}${ahead}${behind}${state === null ? '' : ` (${state} in progress)`}`
-}
-
-function Changes({
-  sandbox,
-  status,
-  refresh,
-}: {
-  readonly sandbox: string
-  readonly status: GitStatus
-  readonly refresh: () => Promise<void>
-}): ReactElement {
-  const { workbench } = useParts()
-  const [doomed, setDoomed] = useState<readonly GitFile[]>()
-  const [isLogOpen, setLogOpen] = useState(false)
-  const [areBranchesOpen, setBranchesOpen] = useState(false)
-  const { conflicts, staged, unstaged } = groupFiles(status.files)
-  const act = async (what: string, run: () => Promise<void>): Promise<void> => {
-    await workbench.attempt(what, run)
-    await refresh()
-  }
-  const open = (view: View) => workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
-  const openDiff =
-    (of: 'staged' | 'unstaged') =>
-    (file: GitFile): void => {
-      const { path, kind } = file
-      open(kind === 'changed' ? { kind: 'diff', sandbox, path, of } : { kind: 'file', sandbox, path })
-    }
-  const stagePaths = (paths: readonly string[]) => void act('Cannot stage', () => stage(sandbox, paths))
-  return (
-    <>
-      <button
-        type="button"
-        className="branch-line"
-        aria-expanded={areBranchesOpen}
-        onClick={() => setBranchesOpen(!areBranchesOpen)}
-      >
-        {headText(status)}
-      </button>
-      {areBranchesOpen && <BranchList sandbox={sandbox} />}
-      <CommitBox sandbox={sandbox} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
-      {status.files.length === 0 && <p className="empty">Nothing has changed since the last commit.</p>}
-      {!status.untracked && (
-        <p className="tree-note dim">New files were not looked for: it would take too long.</p>
-      )}
-      {status.truncated && <p className="tree-note dim">There are more changes than are shown.</p>}
-      <FileRows
-        sandbox={sandbox}
-        title="In conflict"
-        group="conflicts"
-        files={conflicts}
-        actions={{ open: ({ path }) => open({ kind: 'file', sandbox, path }), stage: stagePaths }}
-      />
-      <FileRows
-        sandbox={sandbox}
-        title="Staged"
-        group="staged"
-        files={staged}
-        actions={{
-          open: openDiff('staged'),
-          unstage: (paths) => void act('Cannot unstage', () => unstage(sandbox, paths)),
-        }}
-      />
-      <FileRows
-        sandbox={sandbox}
-        title="Changes"
-        group="unstaged"
-        files={unstaged}
-        actions={{ open: openDiff('unstaged'), stage: stagePaths, discard: setDoomed }}
-      />
-      <button
-        type="button"
-        className="branch-line"
-        aria-expanded={isLogOpen}
-        onClick={() => setLogOpen(!isLogOpen)}
-      >
-        Log
-      </button>
-      {isLogOpen && <LogRows sandbox={sandbox} head={status.head.oid ?? ''} />}
-      {doomed !== undefined && (
-        <DiscardDialog
-          files={doomed}
-          onAnswer={(isYes) => {
-            setDoomed(undefined)
-            if (isYes) void act('Cannot discard', () => discardFiles(sandbox, doomed))
+        <h2>
+          Git in <span className="git-sandbox">{name}</span>
+        </h2>
+        <IconButton
+          icon="refresh"
+          label="Look again"
+          onClick={() => {
+            look()
+            setLooks(looks + 1)
           }}
         />
+      </header>
+      {found === undefined && <p className="empty">Asking git…</p>}
+      {found !== undefined && needsChooser(found) && (
+        <label className="repository-line">
+          <span>Repository</span>
+          <select value={repo} onChange={(event) => choose(event.target.value)}>
+            {found.map((path) => (
+              <option key={path} value={path}>
+                {path === ROOT ? 'The workspace' : shownName(path)}
+              </option>
+            ))}
+          </select>
+        </label>
       )}
+      {found !== undefined && <Repository key={repo} sandbox={sandbox} repo={repo} looks={looks} />}
     </>
   )
+}
+
+function Repository({
+  sandbox,
+  repo,
+  looks,
+}: GitPlace & { /** Changes when it is to look again. */ readonly looks: number }): ReactElement {
+  const place = useMemo(() => ({ sandbox, repo }), [sandbox, repo])
+  const git = useGit(place)
+  const state = useStore(git.state)
+  useEffect(() => {
+    if (looks > 0) void git.refresh()
+  }, [git, looks])
+  useEffect(() => {
+    if (state.is !== 'ready' || !state.isOld) return undefined
+    const timer = setTimeout(() => void git.refresh(), AWAY_MS)
+    return () => clearTimeout(timer)
+  }, [git, state])
+  switch (state.is) {
+    case 'loading':
+      return <p className="empty">Asking git…</p>
+    case 'none':
+      return (
+        <p className="empty">
+          There is no git repository in the workspace, nor in the folders near its top. Run git init or git
+          clone in a terminal.
+        </p>
+      )
+    case 'failed':
+      return <p className="empty">{state.message}</p>
+    case 'ready':
+      return (
+        <>
+          {state.isOld && (
+            <p className="git-old" role="status">
+              The server does not answer. This is how it was; it is asked again.
+            </p>
+          )}
+          <Changes place={place} status={state.status} refresh={() => git.refresh()} />
+        </>
+      )
+  }
 }

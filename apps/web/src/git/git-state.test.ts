@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ApiError } from '../api/request.ts'
 import type { GitFile, GitStatus } from '../api/git.ts'
-import { GitWatch, groupFiles, markOf } from './git-state.ts'
+import { GitWatch, groupFiles, markOf, originOf, pathsOf } from './git-state.ts'
 
 const both: GitFile = { kind: 'changed', path: 'a', staged: 'A', unstaged: 'M' }
 const fresh: GitFile = { kind: 'untracked', path: 'b' }
@@ -31,7 +31,33 @@ test('looks that overlap become one more', async () => {
   gate.resolve()
   await Promise.all(all)
   expect(looks).toBe(2)
-  expect(watch.state.get()).toEqual({ is: 'ready', status })
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: false })
+})
+
+test('what is known stays while nobody answers, and only then', async () => {
+  const status: GitStatus = { head: {}, state: null, files: [fresh], truncated: false, untracked: true }
+  let trouble: Error | undefined
+  const watch = new GitWatch(async () => {
+    if (trouble !== undefined) throw trouble
+    return status
+  })
+  await watch.refresh()
+  trouble = new ApiError('unreachable', 'The server does not answer', 0)
+  await watch.refresh()
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: true })
+  trouble = undefined
+  await watch.refresh()
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: false })
+  trouble = new ApiError('git_failed', 'Cannot use git', 409)
+  await watch.refresh()
+  expect(watch.state.get()).toEqual({ is: 'failed', message: 'Cannot use git' })
+})
+
+test('a renamed file has where it was, in the group in which it was renamed, and goes with that', () => {
+  const renamed: GitFile = { kind: 'changed', path: 'b', from: 'a', staged: 'R', unstaged: 'M' }
+  expect([originOf(renamed, 'staged'), originOf(renamed, 'unstaged')]).toEqual(['a', undefined])
+  expect([pathsOf(renamed, 'staged'), pathsOf(renamed, 'unstaged')]).toEqual([['b', 'a'], ['b']])
+  expect(pathsOf({ ...renamed, staged: 'C' }, 'staged')).toEqual(['b'])
 })
 
 test('no repository is no failure', async () => {

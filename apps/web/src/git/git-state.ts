@@ -1,5 +1,5 @@
 import { createStore, type Store } from '@sandwire/client'
-import { ApiError } from '../api/request.ts'
+import { ApiError, isUnreachable } from '../api/request.ts'
 import type { GitFile, GitStatus } from '../api/git.ts'
 import { messageOf } from '../state/workbench.ts'
 
@@ -8,7 +8,8 @@ export type GitState =
   | { readonly is: 'loading' }
   | { readonly is: 'none' }
   | { readonly is: 'failed'; readonly message: string }
-  | { readonly is: 'ready'; readonly status: GitStatus }
+  /** How it was when it was last told; `isOld` while nobody answers. */
+  | { readonly is: 'ready'; readonly status: GitStatus; readonly isOld: boolean }
 
 /** Changed files in the order in which they are dealt with. */
 export interface GitGroups {
@@ -42,6 +43,18 @@ export function markOf(
   return { letter, word: NAMES[letter] ?? letter }
 }
 
+/** Where a file of a group was, if it was renamed or copied to where it is. */
+export function originOf(file: GitFile, group: keyof GitGroups): string | undefined {
+  const { letter } = markOf(file, group)
+  return file.kind === 'changed' && (letter === 'R' || letter === 'C') ? file.from : undefined
+}
+
+/** What is staged or unstaged as one: a renamed file is so with what went from its old place. */
+export function pathsOf(file: GitFile, group: keyof GitGroups): readonly string[] {
+  const origin = originOf(file, group)
+  return origin === undefined || markOf(file, group).letter === 'C' ? [file.path] : [file.path, origin]
+}
+
 /** The state of one repository, read again on demand; requests that overlap become one more. */
 export class GitWatch {
   readonly #read: () => Promise<GitStatus>
@@ -70,8 +83,11 @@ export class GitWatch {
 
   async #look(): Promise<GitState> {
     try {
-      return { is: 'ready', status: await this.#read() }
+      return { is: 'ready', status: await this.#read(), isOld: false }
     } catch (caught) {
+      const known = this.#state.get()
+      // What somebody sees and types there stays while nobody answers.
+      if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isOld: true }
       if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
       return { is: 'failed', message: messageOf(caught) }
     }

@@ -1,39 +1,38 @@
 import { printable } from '@sandwire/react'
-import { type ReactElement, useCallback, useEffect, useState } from 'react'
-import { type GitCommit, readDiff, readLog } from '../api/git.ts'
+import { type ReactElement, useCallback, useEffect, useRef, useState } from 'react'
+import { type GitCommit, type GitDiff, type GitPlace, readDiff, readLog } from '../api/git.ts'
 import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
+import { diffView } from './diff-view.ts'
 
 /** Commits, the last first, and the files that each changed. */
-export function LogRows({
-  sandbox,
-  head,
-}: {
-  readonly sandbox: string
-  readonly head: string
-}): ReactElement {
+export function LogRows({ place, head }: { readonly place: GitPlace; readonly head: string }): ReactElement {
   const { workbench } = useParts()
   const [commits, setCommits] = useState<readonly GitCommit[]>()
   const [hasMore, setHasMore] = useState(false)
   const load = useCallback(
     async (after?: string) => {
-      const page = await workbench.attempt('Cannot read the log', () => readLog(sandbox, after))
+      const page = await workbench.attempt('Cannot read the log', () => readLog(place, after))
       if (page === undefined) return
       setCommits((old) => (after === undefined ? page.commits : [...(old ?? []), ...page.commits]))
       setHasMore(page.truncated)
     },
-    [workbench, sandbox],
+    [workbench, place],
   )
+  const element = useRef<HTMLUListElement>(null)
+  const isLoaded = commits !== undefined
+  // It opens below everything else, where nobody would see it.
+  useEffect(() => element.current?.scrollIntoView({ block: 'start' }), [isLoaded])
   // Read again whenever the last commit is another one.
   useEffect(() => void load(), [load, head])
   if (commits === undefined) return <p className="empty">Loading the log…</p>
   if (commits.length === 0) return <p className="empty">No commits yet.</p>
   return (
-    <ul className="rows">
+    <ul ref={element} className="rows log" aria-label="Commits">
       {commits.map((commit) => (
-        <CommitRow key={commit.oid} sandbox={sandbox} commit={commit} />
+        <CommitRow key={commit.oid} place={place} commit={commit} />
       ))}
       {hasMore && (
         <li className="row">
@@ -47,28 +46,25 @@ export function LogRows({
 }
 
 function CommitRow({
-  sandbox,
+  place,
   commit,
 }: {
-  readonly sandbox: string
+  readonly place: GitPlace
   readonly commit: GitCommit
 }): ReactElement {
   const { workbench } = useParts()
-  const [files, setFiles] = useState<readonly string[]>()
+  const [files, setFiles] = useState<GitDiff['files']>()
   const [isOpen, setOpen] = useState(false)
-  const { oid, parents, author, message, refs } = commit
+  const { oid, author, message, refs } = commit
   const toggle = async (): Promise<void> => {
     setOpen(!isOpen)
-    const [parent] = parents
-    if (isOpen || files !== undefined || parent === undefined) return
-    const diff = await workbench.attempt('Cannot read the commit', () =>
-      readDiff(sandbox, { from: parent, to: oid }),
-    )
-    if (diff !== undefined) setFiles(diff.files.map(({ path }) => path))
+    if (isOpen || files !== undefined) return
+    const diff = await workbench.attempt('Cannot read the commit', () => readDiff(place, { to: oid }))
+    if (diff !== undefined) setFiles(diff.files)
   }
-  const show = (path: string): void =>
+  const show = (path: string, from: string | undefined): void =>
     workbench.changeLayout((layout) =>
-      reveal(layout, { kind: 'diff', sandbox, path, of: { commit: oid } }, workbench.mint),
+      reveal(layout, diffView(place, { path, from, of: { commit: oid } }), workbench.mint),
     )
   return (
     <li>
@@ -89,14 +85,14 @@ function CommitRow({
           </span>
         </button>
       </div>
-      {isOpen && parents.length === 0 && <p className="tree-note dim">The first commit.</p>}
-      {isOpen && files === undefined && parents.length > 0 && <p className="tree-note dim">Loading…</p>}
+      {isOpen && files === undefined && <p className="tree-note dim">Loading…</p>}
       {isOpen && files !== undefined && (
         <ul className="rows commit-files">
-          {files.map((path) => (
+          {files.length === 0 && <li className="tree-note dim">It changed no files.</li>}
+          {files.map(({ path, from }) => (
             <li key={path}>
-              <button type="button" className="tree-line" onClick={() => show(path)}>
-                {shownName(path)}
+              <button type="button" className="tree-line" onClick={() => show(path, from)}>
+                {from === undefined ? shownName(path) : `${shownName(from)} → ${shownName(path)}`}
               </button>
             </li>
           ))}

@@ -39,6 +39,10 @@ export type View =
       readonly path: string
       /** What is compared: the working tree with the index, the index with HEAD, or a commit with the one before. */
       readonly of: 'unstaged' | 'staged' | { readonly commit: string }
+      /** Folder of the repository that the path is in; the workspace when absent. */
+      readonly repo?: string
+      /** Where the path was before it was renamed or copied. */
+      readonly from?: string
     }
 
 export interface Tab {

@@ -11,6 +11,7 @@ const views: readonly View[] = [
   { kind: 'file', sandbox: 'dev', path: 'ä\u{dcff}.ts', line: 3, column: 7 },
   { kind: 'diff', sandbox: 'dev', path: 'a', of: 'staged' },
   { kind: 'diff', sandbox: 'dev', path: 'a', of: { commit: 'abc123' } },
+  { kind: 'diff', sandbox: 'dev', path: 'b', of: 'staged', repo: 'proj', from: 'a' },
 ]
 
 const full = views.reduce((layout, view) => openTab(layout, view, mint), EMPTY)

@@ -45,11 +45,13 @@ const decoders = [
     kind: shape.literal('diff'),
     ...{ sandbox, path },
     of: shape.oneOf(['unstaged', 'staged']),
+    ...{ repo: shape.optional(path), from: shape.optional(path) },
   }),
   forgiving({
     kind: shape.literal('diff'),
     ...{ sandbox, path },
     of: shape.record({ commit: shape.text(64, /^[0-9a-f]+$/) }),
+    ...{ repo: shape.optional(path), from: shape.optional(path) },
   }),
 ]
 

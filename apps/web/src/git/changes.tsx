@@ -1,0 +1,112 @@
+import { printable } from '@sandwire/react'
+import { type ReactElement, useState } from 'react'
+import { type GitFile, type GitPlace, type GitStatus, stage, unstage } from '../api/git.ts'
+import { joinPath } from '../files/paths.ts'
+import { reveal, type View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { BranchList } from './branch-list.tsx'
+import { CommitBox } from './commit-box.tsx'
+import { diffView } from './diff-view.ts'
+import { DiscardDialog, discardFiles } from './discard-dialog.tsx'
+import { FileRows } from './file-rows.tsx'
+import { groupFiles, originOf } from './git-state.ts'
+import { LogRows } from './log-rows.tsx'
+
+function headText({ head, state }: GitStatus): string {
+  const where = head.branch ?? (head.oid === undefined ? 'no commit yet' : `at ${head.oid.slice(0, 8)}`)
+  const ahead = head.ahead === undefined || head.ahead === 0 ? '' : ` ↑${head.ahead}`
+  const behind = head.behind === undefined || head.behind === 0 ? '' : ` ↓${head.behind}`
+  return `${printable(where)}${ahead}${behind}${state === null ? '' : ` (${state} in progress)`}`
+}
+
+/** What git says of a repository, and what can be done about it. */
+export function Changes({
+  place,
+  status,
+  refresh,
+}: {
+  readonly place: GitPlace
+  readonly status: GitStatus
+  readonly refresh: () => Promise<void>
+}): ReactElement {
+  const { workbench } = useParts()
+  const [doomed, setDoomed] = useState<readonly GitFile[]>()
+  const [isLogOpen, setLogOpen] = useState(false)
+  const [areBranchesOpen, setBranchesOpen] = useState(false)
+  const { conflicts, staged, unstaged } = groupFiles(status.files)
+  const act = async (what: string, run: () => Promise<void>): Promise<void> => {
+    await workbench.attempt(what, run)
+    await refresh()
+  }
+  const open = (view: View) => workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
+  const openFile = (path: string) => open({ kind: 'file', sandbox: place.sandbox, path })
+  const openDiff =
+    (of: 'staged' | 'unstaged') =>
+    (file: GitFile): void => {
+      if (file.kind === 'changed') open(diffView(place, { path: file.path, of, from: originOf(file, of) }))
+      else openFile(joinPath(place.repo, file.path))
+    }
+  const stagePaths = (paths: readonly string[]) => void act('Cannot stage', () => stage(place, paths))
+  return (
+    <>
+      <button
+        type="button"
+        className="branch-line"
+        aria-expanded={areBranchesOpen}
+        onClick={() => setBranchesOpen(!areBranchesOpen)}
+      >
+        {headText(status)}
+      </button>
+      {areBranchesOpen && <BranchList place={place} />}
+      <CommitBox place={place} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
+      {status.files.length === 0 && <p className="empty">Nothing has changed since the last commit.</p>}
+      {!status.untracked && (
+        <p className="tree-note dim">New files were not looked for: it would take too long.</p>
+      )}
+      {status.truncated && <p className="tree-note dim">There are more changes than are shown.</p>}
+      <FileRows
+        place={place}
+        title="In conflict"
+        group="conflicts"
+        files={conflicts}
+        actions={{ open: ({ path }) => openFile(joinPath(place.repo, path)), openFile, stage: stagePaths }}
+      />
+      <FileRows
+        place={place}
+        title="Staged"
+        group="staged"
+        files={staged}
+        actions={{
+          open: openDiff('staged'),
+          openFile,
+          unstage: (paths) => void act('Cannot unstage', () => unstage(place, paths)),
+        }}
+      />
+      <FileRows
+        place={place}
+        title="Changes"
+        group="unstaged"
+        files={unstaged}
+        actions={{ open: openDiff('unstaged'), openFile, stage: stagePaths, discard: setDoomed }}
+      />
+      <button
+        type="button"
+        className="branch-line"
+        aria-expanded={isLogOpen}
+        onClick={() => setLogOpen(!isLogOpen)}
+      >
+        Log
+      </button>
+      {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} />}
+      {doomed !== undefined && (
+        <DiscardDialog
+          files={doomed}
+          onAnswer={(isYes) => {
+            setDoomed(undefined)
+            if (isYes) void act('Cannot discard', () => discardFiles(place, doomed))
+          }}
+        />
+      )}
+    </>
+  )
+}
