@@ -68,6 +68,11 @@ describe.skipIf(obstacle !== undefined)(
       await guest.page.getByText('Watching only').waitFor()
       await guest.page.getByText('owner drives; you watch').waitFor()
       await owner.page.getByText('You drive').first().waitFor()
+      // Nothing is offered that would do nothing.
+      await owner.page
+        .locator('.person', { hasText: 'Gus Guest (guest) watches. Who only watches' })
+        .waitFor()
+      expect(await owner.button(/Let them drive/).count()).toBe(0)
 
       await guest.first.type('echo never\n')
       await guest.first.paste('echo never')

@@ -1,15 +1,29 @@
 import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
-import { driveActionOf, driveTextOf, peopleOf, type Somebody, whatTheyDo } from './people.ts'
+import {
+  canBeGiven,
+  driveActionOf,
+  driveTextOf,
+  nameToAsk,
+  peopleOf,
+  type Somebody,
+  whatTheyDo,
+  whoTheyAre,
+  whyNotGiven,
+} from './people.ts'
 
 function Person({
   person,
   onGive,
+  note,
 }: {
   readonly person: Somebody
   readonly onGive: (() => void) | undefined
+  /** Why there is nothing to do with them. */
+  readonly note: string
 }): ReactElement {
-  const label = `${person.name}${person.isSelf ? ' (you)' : ''} ${whatTheyDo(person)}`
+  const what = `${whoTheyAre(person)} ${whatTheyDo(person)}`
+  const label = note === '' ? what : `${what}. ${note}`
   const className = `person ${person.drives ? 'drives' : ''} ${person.isConnected ? '' : 'away'}`
   if (onGive === undefined)
     return (
@@ -28,11 +42,22 @@ function Person({
   )
 }
 
+/** Ids of those who typed or drove in a session since it is watched here. */
+function useSeenTyping(session: string | undefined, people: readonly Somebody[]): ReadonlySet<string> {
+  const [seen] = useState(() => new Map<string | undefined, Set<string>>())
+  useEffect(() => {
+    const ids = people.filter(({ role }) => role !== 'viewer').map(({ id }) => id)
+    seen.set(session, new Set([...(seen.get(session) ?? []), ...ids]))
+  }, [seen, session, people])
+  return seen.get(session) ?? new Set()
+}
+
 /** Who is in a terminal and who drives it; shown when that is somebody else than this person alone. */
 export function PeopleBar({ controller }: { readonly controller: TerminalController }): ReactElement | null {
   const state = useStore(controller.state)
   const people = peopleOf(state)
   const { handle } = controller
+  const seen = useSeenTyping(state.session, people)
   const [asked, setAsked] = useState<string>()
   const isDriver = state.role === 'driver'
   useEffect(() => {
@@ -51,33 +76,39 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
   return (
     <div className="people-bar" role="status">
       <ul className="people" aria-label="Who is here">
-        {people.map((person) => (
-          <Person
-            key={person.id}
-            person={person}
-            onGive={state.role === 'driver' && !person.isSelf ? () => handle.give(person.id) : undefined}
-          />
-        ))}
+        {people.map((person) => {
+          const isGiven = isDriver && canBeGiven(person, seen)
+          return (
+            <Person
+              key={person.id}
+              person={person}
+              onGive={isGiven ? () => handle.give(person.id) : undefined}
+              note={isDriver && !isGiven ? whyNotGiven(person) : ''}
+            />
+          )
+        })}
       </ul>
       <span className="people-text">{driveTextOf({ role: state.role, driver, asker, isAsked })}</span>
       {asker !== undefined && (
         <button type="button" className="primary" onClick={() => handle.give(asker.id)}>
-          Let {asker.name} drive
+          Let {nameToAsk(asker)} drive
         </button>
       )}
       {action === 'ask' && (
         <>
-          <button
-            type="button"
-            onClick={() => {
-              handle.ask()
-              setAsked(driver?.id)
-            }}
-          >
-            {isAsked ? 'Ask again' : 'Ask to drive'}
-          </button>
+          {driver?.isOwn !== true && (
+            <button
+              type="button"
+              onClick={() => {
+                handle.ask()
+                setAsked(driver?.id)
+              }}
+            >
+              {isAsked ? 'Ask again' : 'Ask to drive'}
+            </button>
+          )}
           <button type="button" onClick={() => handle.take()}>
-            Take over
+            {driver?.isOwn === true ? 'Drive here' : 'Take over'}
           </button>
         </>
       )}

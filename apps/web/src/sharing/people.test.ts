@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { driveActionOf, driveTextOf, peopleOf } from './people.ts'
+import { canBeGiven, driveActionOf, driveTextOf, peopleOf, whoTheyAre, whyNotGiven } from './people.ts'
 
 const presence = {
   type: 'presence',
@@ -19,18 +19,29 @@ test('this person comes first, and names are only printable', () => {
       id: 'a1',
       role: 'viewer',
       name: 'Vi Ewer',
-      initials: 'VE',
+      initials: 'You',
       isSelf: true,
+      isOwn: false,
       drives: false,
       isConnected: true,
     },
-    { id: 'a2', role: 'driver', name: 'ann', initials: 'AN', isSelf: false, drives: true, isConnected: true },
+    {
+      id: 'a2',
+      role: 'driver',
+      name: 'ann',
+      initials: 'AN',
+      isSelf: false,
+      isOwn: false,
+      drives: true,
+      isConnected: true,
+    },
     {
       id: 'a3',
       role: 'viewer',
       name: 'Somebody',
       initials: 'SO',
       isSelf: false,
+      isOwn: false,
       drives: false,
       isConnected: false,
     },
@@ -72,4 +83,40 @@ test('who asks to drive is told that it was said, and who drives that somebody a
   const driving = { role: 'driver', driver: ann, isAsked: false } as const
   expect(driveTextOf({ ...driving, asker: undefined })).toBe('You drive')
   expect(driveTextOf({ ...driving, asker: vi })).toBe('You drive; Vi Ewer asks to drive')
+})
+
+function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'collaborator' | 'viewer')[]) {
+  const attachments = names.map((name, at) => ({
+    ...{ id: `a${at}`, name, connected: true },
+    role: roles[at] ?? 'viewer',
+  }))
+  return peopleOf({
+    presence: { ...presence, driver: 'a0', attachments },
+    attachment: `a${names.length - 1}`,
+  })
+}
+
+test("a person's own window is told apart from others, but not from names that guests choose", () => {
+  const [self, ann] = peopleNamed(['ann', 'ann'], ['driver'])
+  expect([self, ann].map((one) => (one === undefined ? '' : whoTheyAre(one)))).toEqual([
+    'ann (you)',
+    'ann (you, in another window)',
+  ])
+  const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false } as const
+  expect(driveTextOf(watching)).toBe('You drive in another window; here you watch')
+  expect(driveTextOf({ ...watching, role: 'driver', asker: ann })).toBe(
+    'You drive; your other window asks to drive',
+  )
+  const guests = peopleNamed(['Gus (guest)', 'Gus (guest)'], ['driver'])
+  expect(guests.map(({ isOwn }) => isOwn)).toEqual([false, false])
+})
+
+test('only who may drive is offered to, and of the others it is said why', () => {
+  const people = peopleNamed(['Gus', 'Cleo', 'Dan', 'ann', 'ann'], ['viewer', 'collaborator'])
+  const offered = people.filter((one) => canBeGiven(one, new Set(['a2']))).map(({ name }) => name)
+  expect(offered).toEqual(['Cleo', 'Dan', 'ann'])
+  const away = people.map((one) => ({ ...one, isConnected: false }))
+  expect(away.some((one) => canBeGiven(one, new Set(['a2'])))).toBe(false)
+  expect(people.map(whyNotGiven)[0]).toBe('')
+  expect(people.map(whyNotGiven)[1]).toContain('only watches')
 })

@@ -6,10 +6,15 @@ export interface Somebody {
   readonly name: string
   readonly initials: string
   readonly isSelf: boolean
+  /** The same person in another window, as far as names tell; those of guests are anybody's. */
+  readonly isOwn: boolean
   readonly drives: boolean
   readonly isConnected: boolean
   readonly role: 'driver' | 'collaborator' | 'viewer'
 }
+
+/** What control puts behind the names of guests, which they choose themselves. */
+const GUEST_MARK = '(guest)'
 
 const characters = new Intl.Segmenter('en')
 
@@ -34,12 +39,16 @@ export function peopleOf({
   attachment,
 }: Pick<TerminalState, 'presence' | 'attachment'>): readonly Somebody[] {
   const order = ['driver', 'collaborator', 'viewer']
-  return (presence?.attachments ?? [])
+  const attachments = presence?.attachments ?? []
+  const own = attachments.find(({ id }) => id === attachment)?.name ?? ''
+  const isAccount = own !== '' && !own.endsWith(GUEST_MARK)
+  return attachments
     .map(({ id, name, role, connected }) => {
       const shown = printable(name) === '' ? 'Somebody' : printable(name)
+      const isSelf = id === attachment
       return {
-        ...{ id, role, name: shown, initials: initialsOf(shown) },
-        isSelf: id === attachment,
+        ...{ id, role, name: shown, initials: isSelf ? 'You' : initialsOf(shown) },
+        ...{ isSelf, isOwn: isAccount && !isSelf && name === own },
         drives: id === presence?.driver,
         isConnected: connected,
       }
@@ -49,6 +58,11 @@ export function peopleOf({
         ? order.indexOf(left.role) - order.indexOf(right.role)
         : Number(right.isSelf) - Number(left.isSelf),
     )
+}
+
+/** Somebody's name, with what they are to this person. */
+export function whoTheyAre({ name, isSelf, isOwn }: Somebody): string {
+  return `${name}${isSelf ? ' (you)' : isOwn ? ' (you, in another window)' : ''}`
 }
 
 /** What somebody does in a session, in a word or two. */
@@ -71,6 +85,25 @@ export function driveActionOf({
   return driver?.connected === true ? 'ask' : 'take'
 }
 
+/**
+ * Whether somebody can be let drive. Nobody is told who may, but whoever types may, and whoever did or drove in this session still
+ * may when they watch; a person's own window always may.
+ */
+export function canBeGiven(
+  { id, isSelf, isOwn, isConnected, role }: Somebody,
+  seen: ReadonlySet<string>,
+): boolean {
+  return !isSelf && isConnected && (isOwn || role !== 'viewer' || seen.has(id))
+}
+
+/** Why somebody is not offered to drive, to who drives. */
+export function whyNotGiven({ isSelf, isConnected }: Somebody): string {
+  if (isSelf) return ''
+  return isConnected
+    ? 'Who only watches cannot be let drive; share with “Type as well” for that'
+    : 'Who is away cannot be let drive'
+}
+
 /** Who drives, and who would like to. */
 export function driveTextOf({
   role,
@@ -85,8 +118,16 @@ export function driveTextOf({
   /** This person asked the driver. */
   readonly isAsked: boolean
 }): string {
-  if (role === 'driver') return asker === undefined ? 'You drive' : `You drive; ${asker.name} asks to drive`
+  if (role === 'driver')
+    return asker === undefined ? 'You drive' : `You drive; ${nameToAsk(asker)} asks to drive`
   if (driver === undefined) return 'Nobody drives'
-  if (isAsked) return `Asked; waiting for ${driver.name}`
-  return `${driver.name} drives${role === 'viewer' ? '; you watch' : ''}`
+  if (isAsked) return `Asked; waiting for ${nameToAsk(driver)}`
+  const watches = role === 'viewer'
+  if (driver.isOwn) return `You drive in another window${watches ? '; here you watch' : ''}`
+  return `${driver.name} drives${watches ? '; you watch' : ''}`
+}
+
+/** What somebody is called in a sentence. */
+export function nameToAsk({ name, isOwn }: Somebody): string {
+  return isOwn ? 'your other window' : name
 }

@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react'
-import { type Somebody, whatTheyDo } from './people.ts'
+import { type Somebody, whatTheyDo, whoTheyAre } from './people.ts'
 
 /** Everybody who is in a terminal now. */
 export function PresentRows({ people }: { readonly people: readonly Somebody[] }): ReactElement {
@@ -10,8 +10,7 @@ export function PresentRows({ people }: { readonly people: readonly Somebody[] }
         {people.map((person) => (
           <li key={person.id} className="row">
             <span className="row-text">
-              {person.name}
-              {person.isSelf ? ' (you)' : ''}
+              {whoTheyAre(person)}
               <small>{whatTheyDo(person)}</small>
             </span>
           </li>

@@ -15,7 +15,16 @@ const state = {
 test('a page knows the title of what it has open, and who else is there now', () => {
   const sessions = new OpenSessions()
   sessions.tell([state])
-  expect(sessions.all.get()).toEqual({ s1: { title: 'vim', isAttached: true, others: ['Gus'] } })
+  expect(sessions.all.get()).toEqual({
+    s1: { title: 'vim', isAttached: true, hasEnded: false, others: ['Gus'] },
+  })
+})
+
+test('a person who is there twice is somebody only once', () => {
+  const sessions = new OpenSessions()
+  const again = [...attachments, { id: 'a4', role: 'viewer', name: 'ann', connected: true }] as const
+  sessions.tell([{ ...state, presence: { ...state.presence, attachments: again } }])
+  expect(sessions.all.get()['s1']?.others).toEqual(['Gus', 'you elsewhere'])
 })
 
 test('it tells only what changed', () => {

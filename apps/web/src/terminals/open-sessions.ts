@@ -7,6 +7,8 @@ export interface OpenSession {
   /** As the terminal told it; empty: it told none. */
   readonly title: string
   readonly isAttached: boolean
+  /** Its process ended, whatever a list from before says. */
+  readonly hasEnded: boolean
   /** Names of those who are there besides this person. */
   readonly others: readonly string[]
 }
@@ -21,8 +23,9 @@ function sessionsOf(states: readonly KnownState[]): Sessions {
       const { session, title, status } = state
       if (session === undefined) return []
       const others = peopleOf(state).filter(({ isSelf, isConnected }) => !isSelf && isConnected)
-      const open = { title, isAttached: status.is === 'attached', others: others.map(({ name }) => name) }
-      return [[session, open]]
+      const names = others.map(({ name, isOwn }) => (isOwn ? 'you elsewhere' : name))
+      const is = { isAttached: status.is === 'attached', hasEnded: status.is === 'exited' }
+      return [[session, { title, ...is, others: names }]]
     }),
   )
 }

@@ -19,7 +19,7 @@ test('sessions that would look alike have numbers in the order they began', () =
 })
 
 test('a terminal that told a title has that, and a mark where it is open', () => {
-  const open = { s1: { title: 'vim notes', isAttached: true, others: [] } }
+  const open = { s1: { title: 'vim notes', isAttached: true, hasEnded: false, others: [] } }
   expect(listSessionLines([session], { ...scene, open })).toMatchObject([
     { name: 'vim notes', isOpen: true, people: 'you' },
   ])
@@ -34,6 +34,13 @@ test('those who are there are told by name, the person as such', () => {
   expect(textOf(['ann', 'Gus'])).toBe('you elsewhere, Gus')
   expect(textOf(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, 2 more')
   // What the page itself sees is newer than what the list was told.
-  const open = { title: '', isAttached: true, others: ['Gus'] }
+  const open = { title: '', isAttached: true, hasEnded: false, others: ['Gus'] }
   expect(peopleText(session, open, 'ann')).toBe('you, Gus')
+})
+
+test('of what this page has open nobody is told to be there from before', () => {
+  const open = { title: '', isAttached: false, hasEnded: false, others: [] }
+  expect(peopleText({ ...session, people: ['ann', 'Gus'], attachments: 2 }, open, 'ann')).toBe('Gus')
+  expect(peopleText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
+  expect(listSessionLines([session], { ...scene, open: { s1: { ...open, hasEnded: true } } })).toEqual([])
 })

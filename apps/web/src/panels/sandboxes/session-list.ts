@@ -30,7 +30,10 @@ const MAX_NAMED = 3
 /** Who is there, in words: the person first. */
 export function peopleText(session: Session, open: OpenSession | undefined, self: string): string {
   if (open?.isAttached === true) return listed(['you', ...open.others])
-  const people = session.people ?? []
+  const told = session.people ?? []
+  // The list is from before this page lost it, and tells of that page.
+  const people = open === undefined ? told : told.filter((name) => name !== self)
+  if (open !== undefined && people.length === 0) return ''
   if (people.length === 0) return session.attachments === 0 ? 'nobody there' : `${session.attachments} there`
   return listed(people.map((name) => (name === self ? 'you elsewhere' : shownName(name))))
 }
@@ -49,7 +52,8 @@ function beganText(createdMs: number | null | undefined, nowMs: number): string 
 /** The lines of a list, by sandbox and then in the order in which they began. */
 export function listSessionLines(sessions: readonly Session[], scene: ListScene): readonly SessionLine[] {
   const { open, self, nowMs } = scene
-  const lines = sessions.map((session) => {
+  const running = sessions.filter(({ id }) => open[id]?.hasEnded !== true)
+  const lines = running.map((session) => {
     const here = open[session.id]
     const told = here?.title ?? ''
     return {
