@@ -229,6 +229,13 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('\nin vim')
       await key('Left').tap()
       await desk.first.waitFor('\n^[OD')
+      await key('Ctrl').tap()
+      await desk.page.keyboard.type('c')
+      await desk.first.run('echo there > tapped.txt; clear; ls tap*')
+      await desk.first.waitFor(/\ntapped\.txt\n|^tapped\.txt\n/)
+      const path = await placeOf(desk, 'tapped.txt')
+      await desk.page.touchscreen.tap(path.x, path.y)
+      await desk.page.locator('.cm-content', { hasText: 'there' }).waitFor()
     }, 60_000)
 
     test('is scrolled with a finger, through what is above and in a full-screen program', async () => {
@@ -286,31 +293,46 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('> echo back')
     }, 60_000)
 
-    test('opens addresses and files that it shows', async () => {
+    test('opens addresses and files that it shows, and says where they lead (threat T23)', async () => {
       await using desk = await scene.openDesk()
-      await desk.context.route('http://example.invalid/**', (route) => route.fulfill({ body: 'there' }))
+      const { page } = desk
+      await desk.context.route('http://*.invalid/**', (route) => route.fulfill({ body: 'there' }))
+      const line = page.locator('.sandwire-link-line')
+      /** Goes to a text of the screen, sees what is said of it, and clicks there with Ctrl. */
+      const follow = async (text: string, words: string): Promise<void> => {
+        const { x, y } = await placeOf(desk, text)
+        await page.mouse.move(x, y + 60)
+        await page.mouse.move(x, y)
+        await line.getByText(words, { exact: true }).waitFor()
+        await page.mouse.click(x, y)
+        await page.keyboard.down('Control')
+        await page.mouse.click(x, y)
+        await page.keyboard.up('Control')
+      }
+      const opened: string[] = []
+      desk.context.on('page', (other) => opened.push(other.url()))
       await desk.first.run('mkdir -p src; printf "one\\ntwo\\n" > src/sample.txt; clear')
-      await desk.first.run('echo http://example.invalid/page and src/sample.txt:2')
-      await desk.first.waitFor('\nhttp')
-      const address = await placeOf(desk, 'http://')
-      await desk.page.mouse.move(address.x, address.y)
-      const [opened] = await Promise.all([
-        desk.context.waitForEvent('page'),
-        desk.page
-          .locator('.xterm-cursor-pointer')
-          .waitFor()
-          .then(() => desk.page.mouse.click(address.x, address.y)),
-      ])
-      expect(opened.url()).toBe('http://example.invalid/page')
-      await opened.close()
-      const file = await placeOf(desk, 'src/sample.txt')
-      await desk.page.mouse.move(file.x, file.y)
-      await desk.page.locator('.xterm-cursor-pointer').waitFor()
-      await desk.page.keyboard.down('Control')
-      await desk.page.mouse.click(file.x, file.y)
-      await desk.page.keyboard.up('Control')
-      await desk.page.getByRole('tab', { name: 'sample.txt' }).waitFor()
-      await desk.page.locator('.cm-content', { hasText: 'two' }).waitFor()
+      await desk.first.run(
+        String.raw`printf '%s and %s\n' http://example.invalid/page src/sample.txt:2; printf '\e]8;;http://evil.invalid/\e\\http://paypal.invalid\e]8;;\e\\\n'`,
+      )
+      await desk.first.waitFor('\nhttp://paypal.invalid')
+      await follow('http://example.invalid/page and', 'Ctrl+click opens http://example.invalid/page')
+      await eventually(() => opened.length > 0, { what: 'a page', ...WAIT })
+
+      await follow('http://paypal.invalid', 'Ctrl+click opens http://evil.invalid/')
+      const question = page.getByRole('dialog', { name: 'Open this link?' })
+      await question.getByText('http://paypal.invalid', { exact: true }).waitFor()
+      await question.getByText('http://evil.invalid/', { exact: true }).waitFor()
+      await question.getByRole('button', { name: 'Cancel' }).click()
+      await follow('http://paypal.invalid', 'Ctrl+click opens http://evil.invalid/')
+      await question.getByRole('button', { name: 'Open' }).click()
+      await eventually(() => opened.length > 1, { what: 'another page', ...WAIT })
+      expect(opened).toEqual(['http://example.invalid/page', 'http://evil.invalid/'])
+
+      await page.bringToFront()
+      await follow('src/sample.txt:2', 'Ctrl+click opens src/sample.txt:2')
+      await page.getByRole('tab', { name: 'sample.txt' }).waitFor()
+      await page.locator('.cm-content', { hasText: 'two' }).waitFor()
     }, 60_000)
   },
 )

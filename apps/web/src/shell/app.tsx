@@ -6,6 +6,7 @@ import { useDocumentTitle } from './document-title.ts'
 import { MainArea } from './main-area.tsx'
 import { Notices } from './notices.tsx'
 import { Overlays } from './overlays.tsx'
+import { LinkDialog } from './link-dialog.tsx'
 import { PasteDialog } from './paste-dialog.tsx'
 import { SideBar } from './side-bar.tsx'
 import { SignedOut } from './signed-out.tsx'
@@ -43,6 +44,7 @@ function Desk(): ReactElement {
       <StatusBar />
       <Notices />
       <PasteDialog />
+      <LinkDialog />
       <UnsavedDialog />
       <Overlays />
     </div>

@@ -10,9 +10,9 @@ function countOf(count: number, what: string): string {
 /** Asks before several lines are pasted. */
 export function PasteDialog(): ReactElement | null {
   const { terminals } = useParts()
-  const question = useStore(terminals.question)
+  const question = useStore(terminals.pasting)
   if (question === undefined) return null
-  const { paste, answer } = question
+  const { about: paste, answer } = question
   const { leftOut, notShown } = paste
   return (
     <Confirm title={`Paste ${paste.lines} lines?`} yes="Paste" onAnswer={answer}>

@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 import { keysText } from './commands.ts'
 import { Dialog } from './dialog.tsx'
+import { isEditingKey } from './editing-keys.ts'
 import { useCommands } from './use-commands.ts'
 
 /** All keys that do something. */
@@ -11,7 +12,10 @@ export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): Re
       <dl className="shortcuts">
         {commands.map(({ id, title, keys = '' }) => (
           <div key={id}>
-            <dt>{title}</dt>
+            <dt>
+              {title}
+              {isEditingKey(keys, 'editor') && <small className="dim"> (not while a file is edited)</small>}
+            </dt>
             <dd>
               <kbd>{keysText(keys)}</kbd>
             </dd>
@@ -24,7 +28,13 @@ export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): Re
           </dd>
         </div>
         <div>
-          <dt>Open a path in a terminal</dt>
+          <dt>Paste into a terminal</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+Shift+V')}</kbd>
+          </dd>
+        </div>
+        <div>
+          <dt>Open a path or an address in a terminal</dt>
           <dd>
             <kbd>{keysText('Ctrl+Click')}</kbd>
           </dd>

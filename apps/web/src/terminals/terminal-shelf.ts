@@ -1,6 +1,7 @@
 import { createStore, type Store } from '@sandwire/client'
 import {
   DARK,
+  type DoubtfulLink,
   type FilePlace,
   LIGHT,
   type Look,
@@ -22,9 +23,9 @@ type TerminalPlace = Extract<View, { kind: 'terminal' }>
 /** How long a shell waits for a page that was closed: a night. */
 const KEEP_SECONDS = 12 * 60 * 60
 
-/** A question about a paste, until it is answered. */
-export interface PasteQuestion {
-  readonly paste: RiskyPaste
+/** A question, until it is answered. */
+export interface Question<T> {
+  readonly about: T
   readonly answer: (isYes: boolean) => void
 }
 
@@ -33,6 +34,8 @@ export interface FirstCommand {
   readonly cmd: string
   readonly args: readonly string[]
 }
+
+type Questions<T> = ReturnType<typeof createStore<Question<T> | undefined>>
 
 export interface ShelfEvents {
   /** Opens a file; answers the choice where it may be several. */
@@ -48,7 +51,8 @@ export class TerminalShelf {
   /** What is known here of the sessions of all of them. */
   readonly sessions = new OpenSessions()
   readonly bells = new Bells()
-  readonly #question = createStore<PasteQuestion | undefined>(undefined)
+  readonly #pasting = createStore<Question<RiskyPaste> | undefined>(undefined)
+  readonly #leaving = createStore<Question<DoubtfulLink> | undefined>(undefined)
   #firstCommand: FirstCommand | undefined
   readonly #finding = createStore<string | undefined>(undefined)
   readonly #choosing = createStore<FileChoice | undefined>(undefined)
@@ -63,8 +67,14 @@ export class TerminalShelf {
     workbench.settings.subscribe(() => this.redraw())
   }
 
-  get question(): Store<PasteQuestion | undefined> {
-    return this.#question
+  /** What is asked about a paste. */
+  get pasting(): Store<Question<RiskyPaste> | undefined> {
+    return this.#pasting
+  }
+
+  /** What is asked about a link. */
+  get leaving(): Store<Question<DoubtfulLink> | undefined> {
+    return this.#leaving
   }
 
   /** The pane whose terminal is searched. */
@@ -142,7 +152,8 @@ export class TerminalShelf {
       get asksBeforePaste() {
         return settings.get().asksBeforePaste
       },
-      confirmPaste: (paste) => this.#ask(paste),
+      confirmPaste: (paste) => ask(this.#pasting, paste),
+      confirmLink: (link) => ask(this.#leaving, link),
       onOpenFile: (place) =>
         void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),
       onBell: () => {
@@ -152,19 +163,6 @@ export class TerminalShelf {
       },
     })
     return controller
-  }
-
-  #ask(paste: RiskyPaste): Promise<boolean> {
-    this.#question.get()?.answer(false)
-    return new Promise((resolve) => {
-      this.#question.set({
-        paste,
-        answer: (isYes) => {
-          this.#question.set(undefined)
-          resolve(isYes)
-        },
-      })
-    })
   }
 
   #look(): Partial<Look> {
@@ -201,6 +199,20 @@ export class TerminalShelf {
     }
     this.#tellSessions()
   }
+}
+
+/** Asks one thing at a time; what was asked before is answered with no. */
+function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
+  questions.get()?.answer(false)
+  return new Promise((resolve) => {
+    questions.set({
+      about,
+      answer: (isYes) => {
+        questions.set(undefined)
+        resolve(isYes)
+      },
+    })
+  })
 }
 
 /** Tells when a terminal ends because its person may no longer be there, which is so for all that are signed out. */

@@ -7,6 +7,8 @@ import { type Look, type Size, Surface } from './surface.ts'
 import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
 import { watchNetwork } from './network-watch.ts'
 import type { FilePlace } from './file-links.ts'
+import type { DoubtfulLink } from './link-doubt.ts'
+import { askInBrowser } from './links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 
@@ -27,7 +29,9 @@ export interface TerminalOptions {
   readonly asksBeforePaste?: AskBeforePaste
   /** The question; without it what is asked about is not pasted. */
   readonly confirmPaste?: (paste: RiskyPaste) => Promise<boolean>
-  /** A path in the output was clicked with Ctrl or Cmd. */
+  /** Asked before a link opens that says another address than it leads to; without it the browser's own question is. */
+  readonly confirmLink?: (link: DoubtfulLink) => Promise<boolean>
+  /** A path in the output was clicked with Ctrl or Cmd, or tapped. */
   readonly onOpenFile?: (place: FilePlace) => void
   readonly onBell?: () => void
 }
@@ -106,7 +110,8 @@ export class TerminalController {
       },
       onTitle: (title) => this.#update({ title: printable(title) }),
       onBell: () => this.#options.onBell?.(),
-      onOpenFile: (place) => this.#openFile(place),
+      onOpenFile: options.onOpenFile === undefined ? undefined : (place) => this.#openFile(place),
+      confirmLink: (link) => (options.confirmLink ?? askInBrowser)(link),
       onFolder: (folder) => {
         this.#folder = folder
       },

@@ -97,26 +97,30 @@ export function readLine(rows: Rows, y: number): PlacedText {
   return line
 }
 
+/** What is done with the pointer on a path. */
+interface PathEvents extends Required<Pick<ILink, 'hover' | 'leave'>> {
+  readonly activate: (event: MouseEvent, place: FilePlace) => void
+}
+
 /** Makes paths in a terminal clickable. */
-export function fileLinks(terminal: Terminal, open: (place: FilePlace) => void): ILinkProvider {
+export function fileLinks(terminal: Terminal, events: PathEvents): ILinkProvider {
   return {
     provideLinks(y, callback) {
-      callback(linksIn(readLine(terminal.buffer.active, y - 1), open))
+      callback(linksIn(readLine(terminal.buffer.active, y - 1), events))
     },
   }
 }
 
-function linksIn({ text, places }: PlacedText, open: (place: FilePlace) => void): ILink[] {
+function linksIn({ text, places }: PlacedText, { activate, ...pointer }: PathEvents): ILink[] {
   return findFilePlaces(text).flatMap(({ at, length, place }) => {
     const [start, end] = [places[at], places[at + length - 1]]
     if (start === undefined || end === undefined) return []
     return [
       {
         range: { start: { x: start.from, y: start.y }, end: { x: end.to, y: end.y } },
-        text: place.path,
-        activate: (event: MouseEvent) => {
-          if (event.ctrlKey || event.metaKey) open(place)
-        },
+        text: text.slice(at, at + length),
+        activate: (event: MouseEvent) => activate(event, place),
+        ...pointer,
       },
     ]
   })

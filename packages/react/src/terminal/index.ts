@@ -1,6 +1,7 @@
 export { type Arrow } from './arrow.ts'
 export { type TerminalOptions, type TerminalState, TerminalController } from './controller.ts'
 export { type FilePlace } from './file-links.ts'
+export { type DoubtfulLink } from './link-doubt.ts'
 export { DARK, LIGHT, type Palette } from './palette.ts'
 export { type AskBeforePaste, type RiskyPaste } from './paste.ts'
 export { printable } from './printable.ts'

@@ -1,18 +1,16 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
-import { WebLinksAddon } from '@xterm/addon-web-links'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
 import { limits } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
-import { type FilePlace, fileLinks } from './file-links.ts'
+import { type LinkEvents, Links } from './links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, type Palette } from './palette.ts'
 import { toldFolder } from './told-folder.ts'
 import { scrollByTouch } from './touch-scroll.ts'
-import { webAddress } from './web-address.ts'
 
 /** Of a terminal, in cells. */
 export interface Size {
@@ -68,7 +66,7 @@ const MARKS = {
   activeMatchColorOverviewRuler: MATCH,
 }
 
-export interface SurfaceEvents {
+export interface SurfaceEvents extends LinkEvents {
   readonly look: Partial<Look>
   /** Its size until it has a place to draw in. */
   readonly size: Size
@@ -79,7 +77,6 @@ export interface SurfaceEvents {
   readonly onSelect: () => void
   readonly onTitle: (title: string) => void
   readonly onBell: () => void
-  readonly onOpenFile: (place: FilePlace) => void
   /** The shell says which folder it is in. */
   readonly onFolder: (folder: string) => void
   /** The element, or what fits into it, has another size. */
@@ -89,11 +86,6 @@ export interface SurfaceEvents {
 function toOptions(look: Partial<Look>): ITerminalOptions {
   const { palette, screenReader, ...rest } = { ...DEFAULT_LOOK, ...look }
   return { ...rest, theme: palette, screenReaderMode: screenReader }
-}
-
-function openAddress(text: string): void {
-  const address = webAddress(text)
-  if (address !== undefined) window.open(address, '_blank', 'noopener,noreferrer')
 }
 
 /** Text of an OSC 52 that sets the clipboard; undefined for a question, which is never answered. */
@@ -136,6 +128,7 @@ function releaseKeysOnBlur({ textarea }: Terminal): void {
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
+  readonly #links: Links
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: MAX_MATCHES })
   readonly #matches = createStore(NO_MATCHES)
@@ -154,7 +147,6 @@ export class Surface implements Canvas {
       macOptionIsMeta: true,
       // Reports of title, size and position would type a program's own text into the shell.
       windowOptions: {},
-      linkHandler: { activate: (_, text) => openAddress(text), allowNonHttpProtocols: false },
     })
     this.#terminal = terminal
     terminal.loadAddon(this.#fit)
@@ -164,9 +156,8 @@ export class Surface implements Canvas {
       this.#matches.set({ at, count: resultCount, isCounted: resultCount < MAX_MATCHES })
     })
     terminal.loadAddon(new Unicode11Addon())
-    terminal.loadAddon(new WebLinksAddon((_, text) => openAddress(text)))
     terminal.unicode.activeVersion = '11'
-    terminal.registerLinkProvider(fileLinks(terminal, events.onOpenFile))
+    this.#links = new Links(terminal, events)
     terminal.parser.registerOscHandler(52, (data) => {
       const text = events.allowsClipboardWrite() ? clipboardText(data) : undefined
       if (text !== undefined) void navigator.clipboard.writeText(text).catch(() => undefined)
@@ -205,6 +196,7 @@ export class Surface implements Canvas {
       this.#terminal.open(element)
       releaseKeysOnBlur(this.#terminal)
       scrollByTouch(this.#terminal)
+      this.#links.watch()
       this.#useWebgl()
     } else {
       element.append(this.#terminal.element)

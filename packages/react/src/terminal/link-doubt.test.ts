@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'bun:test'
+import { isDoubtful } from './link-doubt.ts'
+
+const TARGET = 'https://example.com/a/b?c=d'
+
+describe('isDoubtful (threat T23)', () => {
+  test.each([
+    'http://paypal.com',
+    'paypal.com',
+    'www.paypal.com/login',
+    'see https://paypal.com for more',
+    'https://example.com/other',
+    'https://example.com.evil.net/a/b?c=d',
+    'https://example.com/a/b?c=d https://paypal.com',
+    'pay\u{200b}pal.com',
+    'раураl.com',
+    'paypal。com',
+    'https://[',
+  ])('asks about %p', (text) => expect(isDoubtful(text, TARGET, true)).toBe(true))
+
+  test.each([
+    'the docs',
+    '-Wunused-variable',
+    'https://example.com/a/b?c=d',
+    '<https://EXAMPLE.com/a/b?c=d>.',
+    'example.com',
+    'http://example.com/',
+    'version 1.2.3',
+  ])('asks nothing about %p', (text) => expect(isDoubtful(text, TARGET, true)).toBe(false))
+
+  test('asks about a text that is no address where the address is not shown', () => {
+    expect(isDoubtful('the docs', TARGET, false)).toBe(true)
+    expect(isDoubtful(TARGET, TARGET, false)).toBe(false)
+  })
+  test('asks about an address with a name in front of its host', () => {
+    expect(isDoubtful('the docs', 'https://paypal.com@example.com/', true)).toBe(true)
+  })
+})
