@@ -27,6 +27,8 @@ const look = EditorView.theme({
     backgroundColor: 'var(--bg)',
     color: 'var(--text)',
   },
+  // The sign that it has by itself is in few fonts.
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '"⋯"' },
   '.cm-searchMatch': { backgroundColor: 'color-mix(in srgb, var(--accent) 35%, transparent)' },
 })
 

@@ -24,7 +24,10 @@ export function LogRows({ place, head }: { readonly place: GitPlace; readonly he
   const element = useRef<HTMLUListElement>(null)
   const isLoaded = commits !== undefined
   // It opens below everything else, where nobody would see it.
-  useEffect(() => element.current?.scrollIntoView({ block: 'start' }), [isLoaded])
+  useEffect(() => {
+    // In newer browsers it answers a promise, which is nothing to clean up by.
+    element.current?.scrollIntoView({ block: 'start' })
+  }, [isLoaded])
   // Read again whenever the last commit is another one.
   useEffect(() => void load(), [load, head])
   if (commits === undefined) return <p className="empty">Loading the log…</p>
