@@ -28,7 +28,9 @@ describe.skipIf(obstacle !== undefined)(
     /** Leads to each view, one after the other. */
     const views: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
       'a terminal': async ({ first }) => {
-        await first.run('printf "\\033[31mred\\033[0m text\\n"')
+        await first.run(
+          'for g in 0 1 2 3 4 5 6 7; do for c in 0 1 2 3 4 5 6 7; do printf "\\033[3${c};4${g}mt$c$g\\033[0m "; done; echo; done; printf "\\033[31mred\\033[0m text\\n"',
+        )
         await first.waitFor('\nred text')
       },
       'a split': async (desk) => {
@@ -50,7 +52,7 @@ describe.skipIf(obstacle !== undefined)(
         await desk.first.read(
           'git init -q . 2>/dev/null; git config user.email a@b.c; git config user.name A; git add src/notes.md; git commit -qm First; echo more >> src/notes.md; echo new > new.txt',
         )
-        await desk.page.keyboard.press('Control+Shift+L')
+        await desk.page.keyboard.press('Control+Shift+Y')
         await desk.page.getByText('new.txt').first().waitFor()
       },
       'a difference': async (desk) => {

@@ -62,8 +62,13 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.terminal(1).read('echo $here')).toBe('split')
       await desk.page.keyboard.press('Control+Shift+ArrowDown')
       expect(await desk.first.read('echo $here')).toBe('one')
+      const session = await desk.first.session()
       await desk.page.keyboard.press('Control+Shift+X')
       await expectTabs(desk, ['three\n2', 'two'])
+      await desk.page.getByText('What runs in there goes on').waitFor()
+      await desk.button('End it').click()
+      const list = async () => (await scene.host.fetch('/api/account/sessions')).text()
+      await eventually(async () => !(await list()).includes(session), { what: 'its end', ...WAIT })
       expect(desk.errors).toEqual([])
     }, 90_000)
 

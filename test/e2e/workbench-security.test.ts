@@ -47,7 +47,9 @@ describe.skipIf(obstacle !== undefined)(
         await panel('Search')
         await page.getByLabel('Search in files').fill('script')
         await page.locator('.found-line').first().click()
-        await panel('Git')
+        // Its keys lead there from the editor too.
+        await page.locator('.cm-content').click()
+        await page.keyboard.press('Control+Shift+Y')
         await page
           .getByRole('button', { name: /^walk\.html/ })
           .first()

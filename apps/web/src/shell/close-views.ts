@@ -1,17 +1,48 @@
+import { endSession } from '../api/sessions.ts'
 import { closeTab, closeView } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import type { Parts } from '../state/context.ts'
+import { owns } from '../state/rights.ts'
 
-type Needs = Pick<Parts, 'workbench' | 'dirty'>
+type Needs = Pick<Parts, 'workbench' | 'dirty' | 'terminals'>
+
+/** Sessions of the person's own in some panes that go on without them. */
+function sessionsThatGoOn({ workbench, terminals }: Needs, views: readonly string[]): readonly string[] {
+  const { views: open } = workbench.layout.get()
+  return views.flatMap((id) => {
+    const state = terminals.find(id)?.state.get()
+    const isThere = state?.status.is === 'attached' || state?.status.is === 'reconnecting'
+    const isOwn = owns(workbench.sandboxes.get(), open[id]?.sandbox ?? '')
+    return isThere && isOwn && state.session !== undefined ? [state.session] : []
+  })
+}
+
+/** Says where a shell is found whose pane was closed, to who may take closing for ending. */
+function tellOfGoingOn({ workbench }: Needs, sessions: readonly string[]): void {
+  if (sessions.length === 0) return
+  workbench.tellOnce('What runs in there goes on. It is under Sandboxes, in the list of sessions.', {
+    label: 'End it',
+    run: () =>
+      void Promise.all(sessions.map((one) => workbench.attempt('Cannot end it', () => endSession(one)))),
+  })
+}
+
+function leave(needs: Needs, views: readonly string[], close: () => void): void {
+  void needs.dirty.leave(views, () => {
+    const sessions = sessionsThatGoOn(needs, views)
+    close()
+    tellOfGoingOn(needs, sessions)
+  })
+}
 
 /** Closes a pane, after a question if something in it is not saved. */
-export function closePane({ workbench, dirty }: Needs, viewId: string): void {
-  void dirty.leave([viewId], () => workbench.changeLayout((layout) => closeView(layout, viewId)))
+export function closePane(needs: Needs, viewId: string): void {
+  leave(needs, [viewId], () => needs.workbench.changeLayout((layout) => closeView(layout, viewId)))
 }
 
 /** Closes a tab with all that is in it, after a question if something of that is not saved. */
-export function closeWholeTab({ workbench, dirty }: Needs, tabId: string): void {
-  const tab = workbench.layout.get().tabs.find(({ id }) => id === tabId)
+export function closeWholeTab(needs: Needs, tabId: string): void {
+  const tab = needs.workbench.layout.get().tabs.find(({ id }) => id === tabId)
   const views = tab === undefined ? [] : leavesOf(tab.panes)
-  void dirty.leave(views, () => workbench.changeLayout((layout) => closeTab(layout, tabId)))
+  leave(needs, views, () => needs.workbench.changeLayout((layout) => closeTab(layout, tabId)))
 }

@@ -135,7 +135,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
       keys: 'Ctrl+Shift+F',
       run: panel('search'),
     },
-    { id: 'panel.git', isForWork: true, title: 'Git', keys: 'Ctrl+Shift+L', run: panel('git') },
+    { id: 'panel.git', isForWork: true, title: 'Git', keys: 'Ctrl+Shift+Y', run: panel('git') },
     { id: 'settings', title: 'Settings', run: () => workbench.showOverlay('settings') },
     { id: 'keys', title: 'Keys', keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
   ]

@@ -21,9 +21,20 @@ export function Notices(): ReactElement {
           </button>
         </div>
       ))}
-      {notices.map(({ id, kind, text }) => (
+      {notices.map(({ id, kind, text, action }) => (
         <p key={id} className={`notice ${kind}`}>
-          <span>{text}</span>
+          <span className="notice-text">{text}</span>
+          {action !== undefined && (
+            <button
+              type="button"
+              onClick={() => {
+                workbench.dismiss(id)
+                action.run()
+              }}
+            >
+              {action.label}
+            </button>
+          )}
           <IconButton icon="close" label="Dismiss" onClick={() => workbench.dismiss(id)} />
         </p>
       ))}

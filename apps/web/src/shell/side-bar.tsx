@@ -58,6 +58,10 @@ export function SideBar(): ReactElement {
             if (event.key === 'Escape' && !event.defaultPrevented) terminals.focusActive()
           }}
         >
+          {/* Where it lies over everything; elsewhere its button is beside it. */}
+          <div className="panel-close">
+            <IconButton icon="close" label="Close the panel" onClick={() => workbench.showPanel(undefined)} />
+          </div>
           <PartBoundary key={panel.id}>
             <Suspense fallback={<p className="empty">Loading…</p>}>
               <panel.Body />

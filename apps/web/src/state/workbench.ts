@@ -19,6 +19,8 @@ export interface Notice {
   readonly id: string
   readonly kind: 'info' | 'error'
   readonly text: string
+  /** What can be done about it. */
+  readonly action?: { readonly label: string; readonly run: () => void }
 }
 
 /** What lies over the page. */
@@ -29,6 +31,8 @@ export type Shelf = Pick<Storage, 'getItem' | 'setItem'>
 
 const LAYOUT_KEY = 'sandwire.layout'
 const SETTINGS_KEY = 'sandwire.settings'
+/** Id of the panel that is open; empty: none. */
+const PANEL_KEY = 'sandwire.panel'
 /** Whose layout is kept. */
 const ACCOUNT_KEY = 'sandwire.account'
 /** How often the list of sandboxes is asked for while somebody looks. */
@@ -53,6 +57,8 @@ export class Workbench {
   readonly #renaming = createStore<string | undefined>(undefined)
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
+  /** What was told once. */
+  readonly #told = new Set<string>()
   #isChecking = false
 
   constructor(shelf: Shelf) {
@@ -60,6 +66,8 @@ export class Workbench {
     this.names = new SandboxNames(shelf)
     this.#settings = createStore(readSettings(shelf.getItem(SETTINGS_KEY)))
     this.#layout.set(readLayout(shelf.getItem(LAYOUT_KEY)))
+    const panel = shelf.getItem(PANEL_KEY)
+    if (panel !== null) this.#panel.set(panel === '' ? undefined : panel)
   }
 
   /** Who is signed in; undefined: nobody. */
@@ -124,6 +132,12 @@ export class Workbench {
 
   showPanel(panel: string | undefined): void {
     this.#panel.set(panel)
+    this.#keep(PANEL_KEY, panel ?? '')
+  }
+
+  /** Puts the panel away for now; it is there again after a reload where there is room. */
+  hidePanel(): void {
+    this.#panel.set(undefined)
   }
 
   showOverlay(overlay: Overlay | undefined): void {
@@ -139,12 +153,20 @@ export class Workbench {
   }
 
   /** Answers what the notice is dismissed by, before its time. */
-  tell(kind: Notice['kind'], text: string): string {
+  tell(kind: Notice['kind'], text: string, action?: Notice['action']): string {
     // A server's words may hold the names of files.
-    const notice = { id: this.mint(), kind, text: printable(text, MAX_NOTICE_CHARS) }
+    const words = printable(text, MAX_NOTICE_CHARS)
+    const notice = { id: this.mint(), kind, text: words, ...(action === undefined ? {} : { action }) }
     this.#notices.set([...this.#notices.get(), notice].slice(-MAX_NOTICES))
     setTimeout(() => this.dismiss(notice.id), NOTICE_MS)
     return notice.id
+  }
+
+  /** Tells something that is worth knowing the first time. */
+  tellOnce(text: string, action?: Notice['action']): void {
+    if (this.#told.has(text)) return
+    this.#told.add(text)
+    this.tell('info', text, action)
   }
 
   dismiss(id: string): void {

@@ -62,7 +62,8 @@ export function CreateDialog({
   }
   return (
     <Dialog title="New sandbox" onClose={onClose}>
-      <form className="form" onSubmit={submit}>
+      {/* What was refused is not what is there once anything was changed. */}
+      <form className="form" onSubmit={submit} onChange={() => setTrouble('')}>
         <label className="field">
           <span>Name</span>
           <input

@@ -28,3 +28,11 @@ test('what the chosen network hides does not count', () => {
 test('a repository that git is not to be given is refused', () => {
   expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ is: 'refused' })
 })
+
+test('a list of hosts with none in it is refused', () => {
+  for (const hosts of ['', ' ,\n'])
+    expect(planSandbox({ ...form, hosts })).toEqual({
+      is: 'refused',
+      why: 'Name at least one host, or choose a network of none',
+    })
+})

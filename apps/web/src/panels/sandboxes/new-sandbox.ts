@@ -25,7 +25,10 @@ export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm)
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
     return { is: 'refused', why: 'The repository needs an address that begins with https://' }
-  const network = { policy, allow: policy === 'allowlist' ? readHosts(hosts) : [] }
+  const allow = policy === 'allowlist' ? readHosts(hosts) : []
+  if (policy === 'allowlist' && allow.length === 0)
+    return { is: 'refused', why: 'Name at least one host, or choose a network of none' }
+  const network = { policy, allow }
   return {
     is: 'good',
     sandbox: { ...(name.trim() === '' ? {} : { name: name.trim() }), network, start: true },
