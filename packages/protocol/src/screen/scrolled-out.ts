@@ -1,0 +1,93 @@
+/** Output of which the middle leaves no trace: whether that is so is seen after the first two parts. */
+export interface ScrollingText {
+  /** Everything that is more than text, and then enough lines to bring the cursor to the last row. */
+  readonly head: Uint8Array
+  /** A line with text: where it is drawn and makes room for the next, so do those that follow. */
+  readonly probe: Uint8Array
+  /** What is scrolled out again by what follows it. */
+  readonly middle: Uint8Array
+  /** Lines that fill the screen and all that is kept above it. */
+  readonly tail: Uint8Array
+}
+
+const TAB = 0x09
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const SPACE = 0x20
+const TILDE = 0x7e
+const DELETE = 0x7f
+/** In UTF-8 the control characters behind ASCII begin with it, and few others. */
+const CONTROL_LEAD = 0xc2
+/** Less than this is parsed as soon as it is looked at. */
+const WORTH_BYTES = 64 * 1024
+
+/** Text, or the end of a line: nothing that changes more than the lines it stands in. */
+function isText(byte: number): boolean {
+  if (byte > TILDE) return byte !== DELETE && byte !== CONTROL_LEAD
+  return byte >= SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB
+}
+
+/** Where the text begins that everything ends with. */
+function startOfText(bytes: Uint8Array): number {
+  let at = bytes.byteLength
+  while (at > 0 && isText(bytes[at - 1] ?? 0)) at -= 1
+  return at
+}
+
+/** Whether a line ends there in both its halves, so that the next begins at the left. */
+function endsLine(bytes: Uint8Array, at: number): boolean {
+  return bytes[at] === LINE_FEED && bytes[at - 1] === CARRIAGE_RETURN
+}
+
+/** Where the line behind the next `lines` ones begins. */
+function skipLines(bytes: Uint8Array, from: number, lines: number): number | undefined {
+  let left = lines
+  for (let at = from; at < bytes.byteLength; at += 1) {
+    if (!endsLine(bytes, at)) continue
+    left -= 1
+    if (left === 0) return at + 1
+  }
+  return undefined
+}
+
+/** Where the last `lines` lines begin. */
+function lastLines(bytes: Uint8Array, lines: number): number | undefined {
+  let left = lines + 1
+  for (let at = bytes.byteLength - 1; at > 0; at -= 1) {
+    if (!endsLine(bytes, at)) continue
+    left -= 1
+    if (left === 0) return at + 1
+  }
+  return undefined
+}
+
+/** Where the first line ends that has something in it; empty ones before it are part of it. */
+function endOfText(bytes: Uint8Array, from: number): number | undefined {
+  for (let end = skipLines(bytes, from, 1); end !== undefined; end = skipLines(bytes, end, 1)) {
+    if (bytes.subarray(from, end).some((byte) => byte > SPACE)) return end
+  }
+  return undefined
+}
+
+/**
+ * Finds the part of a flood that need not be parsed: lines of text that later ones push out of the screen and of what is kept
+ * above it. Undefined where there is none that is worth it.
+ */
+export function findScrolledOut(
+  bytes: Uint8Array,
+  { rows, scrollback }: { readonly rows: number; readonly scrollback: number },
+): ScrollingText | undefined {
+  const start = startOfText(bytes)
+  if (bytes.byteLength - start < WORTH_BYTES) return undefined
+  const headEnd = skipLines(bytes, start, rows)
+  if (headEnd === undefined) return undefined
+  const probeEnd = endOfText(bytes, headEnd)
+  const tailStart = lastLines(bytes, rows + scrollback)
+  if (probeEnd === undefined || tailStart === undefined || tailStart <= probeEnd) return undefined
+  return {
+    head: bytes.subarray(0, headEnd),
+    probe: bytes.subarray(headEnd, probeEnd),
+    middle: bytes.subarray(probeEnd, tailStart),
+    tail: bytes.subarray(tailStart),
+  }
+}

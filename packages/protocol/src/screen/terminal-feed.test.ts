@@ -1,0 +1,182 @@
+import { expect, test } from 'bun:test'
+import { Terminal } from '@xterm/headless'
+import fc from 'fast-check'
+import { TerminalFeed } from './terminal-feed.ts'
+
+const SCROLLBACK = 20
+const [COLS, ROWS] = [30, 6]
+const encoder = new TextEncoder()
+
+function open(): Terminal {
+  return new Terminal({ cols: COLS, rows: ROWS, scrollback: SCROLLBACK, allowProposedApi: true })
+}
+
+/** Counts what is parsed. */
+function countParsed(terminal: Terminal): () => number {
+  let bytes = 0
+  const write = terminal.write.bind(terminal)
+  terminal.write = (data, done) => {
+    bytes += data.length
+    write(data, done)
+  }
+  return () => bytes
+}
+
+/** Everything that can be seen of a terminal. */
+function look(terminal: Terminal): unknown {
+  const { active } = terminal.buffer
+  const lines = Array.from({ length: active.length }, (_, y) => {
+    const line = active.getLine(y)
+    const cells = Array.from({ length: COLS }, (_, x) => {
+      const cell = line?.getCell(x)
+      return [cell?.getChars(), cell?.getFgColor(), cell?.getBgColor(), cell?.isInverse()].join()
+    })
+    return [line?.isWrapped, ...cells].join('|')
+  })
+  return { lines, at: [active.cursorX, active.cursorY, active.baseY, active.type] }
+}
+
+async function compare(parts: readonly Uint8Array[]): Promise<{ readonly parsed: number }> {
+  const [skipping, whole] = [open(), open()]
+  const parsed = countParsed(skipping)
+  const feed = new TerminalFeed(skipping, () => SCROLLBACK)
+  for (const part of parts) {
+    feed.write(part, () => undefined)
+    await new Promise<void>((resolve) => whole.write(part, resolve))
+  }
+  await new Promise<void>((resolve) => feed.run(resolve))
+  expect(look(skipping)).toEqual(look(whole))
+  return { parsed: parsed() }
+}
+
+const lines = (count: number, text: (at: number) => string): Uint8Array =>
+  encoder.encode(Array.from({ length: count }, (_, at) => `${text(at)}\r\n`).join(''))
+
+test('does not parse what a flood of text pushes out', async () => {
+  const flood = lines(10_000, (at) => `line ${at} of the flood`)
+  const { parsed } = await compare([encoder.encode('$ '), flood, encoder.encode('$ ')])
+  expect(parsed).toBeLessThan(flood.byteLength / 50)
+})
+
+test('does not parse what a flood of numbers pushes out, and all of it within a sequence', async () => {
+  const flood = lines(20_000, (at) => String(at))
+  expect((await compare([flood])).parsed).toBeLessThan(flood.byteLength / 50)
+  expect((await compare([encoder.encode('\u{1b}['), flood])).parsed).toBeGreaterThan(flood.byteLength)
+})
+
+test('parses a flood up to where something else than text stands for the last time', async () => {
+  const flood = lines(10_000, (at) => (at === 5_000 ? '\u{1b}[31mred' : `line ${at} of the flood`))
+  const { parsed } = await compare([flood])
+  expect(parsed).toBeGreaterThan(flood.byteLength / 2)
+  expect(parsed).toBeLessThan(flood.byteLength * 0.55)
+  const coloured = lines(10_000, (at) => `\u{1b}[3${at % 8}mline`)
+  expect((await compare([coloured])).parsed).toBe(coloured.byteLength)
+})
+
+test('takes text of all scripts for text, and control characters in UTF-8 for what they are', async () => {
+  const flood = lines(5_000, (at) => `zeile ${at} größe 漢字 🙂 é`)
+  expect((await compare([flood])).parsed).toBeLessThan(flood.byteLength / 20)
+  // U+009B begins a sequence as ESC [ does.
+  const coloured = lines(5_000, (at) => `\u{9b}3${at % 8}mline of the flood`)
+  expect((await compare([coloured])).parsed).toBe(coloured.byteLength)
+})
+
+test('parses all of a flood that is swallowed by a sequence', async () => {
+  const flood = lines(5_000, (at) => `line ${at} of the flood`)
+  const { parsed } = await compare([
+    encoder.encode('\u{1b}]0;a title'),
+    flood,
+    encoder.encode('\u{7}seen again'),
+  ])
+  expect(parsed).toBeGreaterThan(flood.byteLength)
+})
+
+test('parses all of a flood below what scrolls, where lines are drawn over each other', async () => {
+  const below = encoder.encode('\u{1b}[1;3r\u{1b}[6;1H')
+  const flood = lines(10_000, (at) => (at === 5_000 ? 'the longest of all lines' : `line ${at}`))
+  expect((await compare([below, flood])).parsed).toBeGreaterThan(flood.byteLength)
+})
+
+test('puts what waits together, and what is to be run in its place', async () => {
+  const terminal = open()
+  const parsed = countParsed(terminal)
+  const feed = new TerminalFeed(terminal, () => SCROLLBACK)
+  const told: string[] = []
+  feed.write(encoder.encode('first\r\n'), () => told.push('first'))
+  for (let part = 0; part < 100; part += 1)
+    feed.write(
+      lines(100, (at) => `line ${at} of part ${part}`),
+      () => told.push(`part ${part}`),
+    )
+  const shown = new Promise<string | undefined>((resolve) =>
+    feed.run(() => {
+      told.push('run')
+      resolve(
+        terminal.buffer.active.getLine(terminal.buffer.active.baseY + ROWS - 2)?.translateToString(true),
+      )
+    }),
+  )
+  feed.write(encoder.encode('last'), () => told.push('last'))
+  expect(await shown).toBe('line 99 of part 99')
+  await new Promise<void>((resolve) => feed.run(resolve))
+  expect(told).toEqual(['first', ...Array.from({ length: 100 }, (_, part) => `part ${part}`), 'run', 'last'])
+  expect(parsed()).toBeLessThan(3_000)
+})
+
+test('parses everything where each line is taken note of', async () => {
+  const terminal = open()
+  const parsed = countParsed(terminal)
+  const feed = new TerminalFeed(terminal, () => undefined)
+  const flood = lines(10_000, (at) => `line ${at}`)
+  await new Promise<void>((resolve) => feed.write(flood, resolve))
+  expect(parsed()).toBe(flood.byteLength)
+})
+
+const ESC = '\u{1b}'
+/** What may stand before a flood and change where or how it is drawn. */
+const piece = fc.oneof(
+  fc.constantFrom(
+    ...[`${ESC}[2;4r`, `${ESC}[1;3r`, `${ESC}[3;6r`, `${ESC}[r`, `${ESC}[?1049h`, `${ESC}[?1049l`],
+    ...[`${ESC}[31;44m`, `${ESC}[7m`, `${ESC}[m`, `${ESC}[4h`, `${ESC}[?7l`, `${ESC}[?6h`, `${ESC}(0`],
+    ...[`${ESC}[6;1H`, `${ESC}[1;1H`, `${ESC}[5;9H`, `${ESC}[2J`, `${ESC}7`, `${ESC}8`, `${ESC}M`],
+    ...[
+      ESC,
+      `${ESC}[`,
+      `${ESC}[3`,
+      `${ESC}]0;open`,
+      `${ESC}P1$r`,
+      `${ESC}X`,
+      `${ESC}\\`,
+      '\u{7}',
+      '漢',
+      '\r\n',
+    ],
+  ),
+  fc.string({ maxLength: 40 }),
+)
+const flood = fc
+  .record({
+    count: fc.integer({ min: 3_000, max: 8_000 }),
+    lengths: fc.oneof(
+      fc.array(fc.integer({ min: 0, max: 90 }), { minLength: 1, maxLength: 7 }),
+      fc.array(fc.integer({ min: 15, max: 30 }), { minLength: 1, maxLength: 3 }),
+    ),
+    signs: fc.constantFrom('abcXYZ', '0123456789', ' 12', 'a\tb c', ';:<=>?@[', '漢 é', 'e\u{301}🙂'),
+    end: fc.constantFrom('', 'cut off', '\n', '\r'),
+  })
+  .map(({ count, lengths, signs, end }) => {
+    const text = lines(count, (at) => `${at} ${signs.repeat(16)}`.slice(0, lengths[at % lengths.length] ?? 0))
+    return Buffer.concat([text, encoder.encode(end)])
+  })
+
+test('shows of whatever comes the same as a terminal that parses everything', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof({ arbitrary: piece, weight: 3 }, { arbitrary: flood, weight: 1 }), { maxLength: 12 }),
+      async (pieces) => {
+        await compare(pieces.map((part) => (typeof part === 'string' ? encoder.encode(part) : part)))
+      },
+    ),
+    { numRuns: 60 },
+  )
+}, 60_000)
