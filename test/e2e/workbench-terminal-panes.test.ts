@@ -59,11 +59,16 @@ describe.skipIf(obstacle !== undefined)(
     test('are shown whole to who joins late with a smaller window', async () => {
       await using owner = await scene.openDesk({ viewport: { width: 1280, height: 800 } })
       await using _ = await join(await share(owner, 'Watch'), 'Ann')
-      const { drawn } = await owner.first.until(() => true)
       const viewport = { width: 1000, height: 640 }
       await using late = await join(await share(owner, 'Watch'), 'Late', { viewport })
-      await late.first.until((facts) => `${facts.cols},${facts.rows}` === drawn.join())
-      expect(await late.page.locator('.status-bar').innerText()).toContain(drawn.join('×'))
+      // What is said of those who come takes room from the owner's terminal.
+      const isTold = async (): Promise<boolean> => {
+        const { drawn } = await owner.first.until(() => true)
+        const { cols, rows } = await late.first.until(() => true)
+        const words = await late.page.locator('.status-bar').innerText()
+        return drawn.join('×') === `${cols}×${rows}` && words.includes(drawn.join('×'))
+      }
+      await eventually(isTold, { what: 'the size of the owner', ...WAIT })
       const isWhole = (): Promise<boolean> =>
         late.first.element.evaluate((place) => {
           const screen = place.querySelector('.xterm-screen')?.getBoundingClientRect()
@@ -71,6 +76,17 @@ describe.skipIf(obstacle !== undefined)(
           return screen !== undefined && screen.right <= right && screen.bottom <= bottom
         })
       await eventually(isWhole, { what: 'all of it to be in sight', ...WAIT })
+      const [terminal, words] = await Promise.all(
+        [late.first.element, late.page.getByText('Watching only')].map((one) => one.boundingBox()),
+      )
+      expect(words?.y).toBeGreaterThanOrEqual((terminal?.y ?? 0) + (terminal?.height ?? 0))
+
+      // What has ended is nobody's, and has letters as everywhere.
+      await owner.first.run('exit')
+      await late.page.locator('.banner.ended').waitFor()
+      const letters = () =>
+        late.page.locator('.xterm-rows').evaluate((element) => getComputedStyle(element).fontSize)
+      await eventually(async () => (await letters()) === '14px', { what: 'letters of their size', ...WAIT })
     }, 90_000)
 
     /** Clicks with Ctrl on a text that a line of a terminal ends with. */

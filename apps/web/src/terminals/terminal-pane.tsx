@@ -39,7 +39,6 @@ export function TerminalPane({
   return (
     <div className={`terminal-pane ${state.role === 'driver' ? '' : 'follows'}`}>
       <PeopleBar controller={controller} />
-      {isReadOnly && banner === undefined && <div className="badge-read-only">Watching only</div>}
       {finding === viewId && (
         <FindBar controller={controller} onClose={() => terminals.openFind(undefined)} />
       )}
@@ -47,6 +46,7 @@ export function TerminalPane({
         <div className="banner notice-line">{state.notice}</div>
       )}
       <Terminal controller={controller} url="" showsTrouble={false} className="terminal-surface" />
+      {isReadOnly && banner === undefined && <div className="read-only-line">Watching only</div>}
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}
       {banner?.kind === 'ended' && (

@@ -265,6 +265,7 @@ export class TerminalController {
     })
     const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
     this.#surface.setReadOnly(role === 'viewer' || isOver)
+    if (status.is === 'exited') return this.#fit()
     if (status.is !== 'attached') return
     if (before.status.is === 'reconnecting') this.#comeBack()
     else this.#fit()
@@ -284,7 +285,8 @@ export class TerminalController {
   #fit(): void {
     const { status, role, cols: toldCols, rows: toldRows } = this.#state.get()
     if (role === undefined || this.#isDisposed) return
-    if (role !== 'driver') return this.#surface.showWhole(toldCols, toldRows)
+    // Of what has ended, nobody has a size that others follow.
+    if (role !== 'driver' && status.is !== 'exited') return this.#surface.showWhole(toldCols, toldRows)
     // What cannot be seen keeps its size, for what runs in it.
     if (!this.#surface.hasPlace) return
     this.#surface.endShowWhole()

@@ -249,7 +249,12 @@ export class Surface implements Canvas {
     this.#setFontSize(this.#fontSize)
     const fitting = this.proposedSize
     const factor = Math.min(1, fitting.cols / cols, fitting.rows / rows)
-    this.#setFontSize(Math.max(MIN_FONT_SIZE, Math.floor(this.#fontSize * factor)))
+    // Cells are whole pixels of the screen, so that letters of half the size may take more than half the room.
+    for (let px = Math.floor(this.#fontSize * factor); ; px -= 1) {
+      this.#setFontSize(Math.max(MIN_FONT_SIZE, px))
+      const now = this.proposedSize
+      if (px <= MIN_FONT_SIZE || (now.cols >= cols && now.rows >= rows)) return
+    }
   }
 
   /** Has letters of their own size again. */
