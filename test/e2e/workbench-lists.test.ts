@@ -191,6 +191,7 @@ describe.skipIf(obstacle !== undefined)(
         await desk.button('New sandbox').click()
         await page.getByLabel('Name', { exact: true }).fill(name)
         await page.getByRole('radio', { name: 'Listed hosts' }).check()
+        await page.getByLabel(/^Hosts, /).fill('example.invalid')
         await page.getByLabel('Git repository to begin with').fill('https://example.invalid/a.git')
         await page.getByRole('radio', { name: network }).check()
         await desk.button('Make it').click()
