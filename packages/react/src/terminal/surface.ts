@@ -4,7 +4,7 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
-import { limits } from '@sandwire/protocol'
+import { limits, TerminalFeed } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
 import { type LinkEvents, Links } from './links.ts'
 import type { Canvas } from './ordered-screen.ts'
@@ -128,6 +128,7 @@ function releaseKeysOnBlur({ textarea }: Terminal): void {
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
+  readonly #feed: TerminalFeed
   readonly #links: Links
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: MAX_MATCHES })
@@ -149,6 +150,10 @@ export class Surface implements Canvas {
       windowOptions: {},
     })
     this.#terminal = terminal
+    // A screen reader reads lines out as they come.
+    this.#feed = new TerminalFeed(terminal, () =>
+      terminal.options.screenReaderMode === true ? undefined : terminal.options.scrollback,
+    )
     terminal.loadAddon(this.#fit)
     terminal.loadAddon(this.#search)
     this.#search.onDidChangeResults(({ resultIndex, resultCount }) => {
@@ -205,7 +210,7 @@ export class Surface implements Canvas {
   }
 
   write(bytes: Uint8Array | string, done: () => void): void {
-    this.#terminal.write(bytes, done)
+    this.#feed.write(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes, done)
   }
 
   resize(cols: number, rows: number): void {
