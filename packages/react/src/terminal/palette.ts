@@ -1,6 +1,9 @@
 import type { ITheme } from '@xterm/xterm'
 
-/** Colours of a terminal; every pair of text and background has a contrast of at least 4.5. */
+/** Contrast of text that everybody can read. */
+export const MIN_CONTRAST = 4.5
+
+/** Colours of a terminal; every one of them has at least that contrast on its own background, and gets it elsewhere. */
 export type Palette = ITheme
 
 export const DARK: Palette = {
@@ -9,7 +12,7 @@ export const DARK: Palette = {
   cursor: '#e8b04b',
   cursorAccent: '#14161b',
   selectionBackground: '#3b4a63',
-  black: '#5c6370',
+  black: '#7b8390',
   red: '#f0787f',
   green: '#8cc98f',
   yellow: '#e5c07b',

@@ -8,7 +8,7 @@ import { limits, TerminalFeed } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
 import { type LinkEvents, Links } from './links.ts'
 import type { Canvas } from './ordered-screen.ts'
-import { DARK, type Palette } from './palette.ts'
+import { DARK, MIN_CONTRAST, type Palette } from './palette.ts'
 import { toldFolder } from './told-folder.ts'
 import { scrollByTouch } from './touch-scroll.ts'
 
@@ -145,6 +145,8 @@ export class Surface implements Canvas {
       ...toOptions(events.look),
       ...events.size,
       allowProposedApi: true,
+      // A palette suits one ground; on the others, such as the green of a status line, text is made light or dark enough.
+      minimumContrastRatio: MIN_CONTRAST,
       macOptionIsMeta: true,
       // Reports of title, size and position would type a program's own text into the shell.
       windowOptions: {},
