@@ -146,6 +146,29 @@ describe.skipIf(obstacle !== undefined)(
     )
 
     test(
+      'reads of a sandbox that its owner destroys that it was destroyed, not stopped',
+      async () => {
+        await using host = await scene.openDesk()
+        const post = (path: string, body: object) =>
+          scene.host.fetch(`/api/sandboxes${path}`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          })
+        const { id } = (await (await post('', { name: 'doomed', start: true })).json()) as { id: string }
+        await host.button('Look again').click()
+        await host.page.getByRole('button', { name: 'New terminal in doomed' }).click()
+        await host.first.ready()
+        const { link } = await share({ session: await host.first.session() })
+        await using guest = await come(link)
+        await guest.page.getByText('Watching only').waitFor()
+        await scene.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })
+        await guest.page.getByText('The sandbox was destroyed').waitFor()
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
       'who watches a whole sandbox gets the list of what runs in it, and joins from there',
       async () => {
         const session = await owner.first.session()

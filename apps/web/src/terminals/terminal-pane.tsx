@@ -3,6 +3,7 @@ import { type ReactElement, useEffect } from 'react'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { useIsGone, useMayWorkIn, useOwns } from '../state/use-rights.ts'
+import { useShareGone } from '../state/use-share-gone.ts'
 import { PeopleBar } from '../sharing/people-bar.tsx'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
@@ -25,7 +26,10 @@ export function TerminalPane({
   const controller: TerminalController = terminals.of(viewId, view)
   const state = useStore(controller.state)
   const finding = useStore(terminals.finding)
-  const banner = bannerOf(state, { isOwn: useOwns(view.sandbox), isGone: useIsGone(view.sandbox) })
+  const isMissing = useIsGone(view.sandbox)
+  const isShareGone = useShareGone(view.sandbox, state.status.is === 'exited' && state.isStopping)
+  const isGone = isMissing || isShareGone
+  const banner = bannerOf(state, { isOwn: useOwns(view.sandbox), isGone })
   const mayWork = useMayWorkIn(view.sandbox)
   const isReadOnly = state.role === 'viewer'
   useEffect(() => {
