@@ -189,7 +189,7 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.paste('o\u{3}ne\ntwo\nthree\n')
       await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
       await dialog.getByText('1 control character in it will not be sent').waitFor()
-      await dialog.getByText('o␃ne').waitFor()
+      await dialog.getByText('o<^C>ne').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await desk.first.paste('four\nfive\n')
       await dialog.getByRole('button', { name: 'Paste', exact: true }).click()

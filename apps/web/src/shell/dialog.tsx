@@ -53,11 +53,14 @@ export function Confirm({
   readonly isDangerous?: boolean
   readonly onAnswer: (isYes: boolean) => void
 }): ReactElement {
+  const cancel = useRef<HTMLButtonElement>(null)
+  // Not what is shown, which would have the keyboard when it is long enough to be scrolled.
+  useLayoutEffect(() => cancel.current?.focus(), [])
   return (
     <Dialog title={title} onClose={() => onAnswer(false)}>
       <div className="dialog-text">{children}</div>
       <div className="dialog-actions">
-        <button type="button" onClick={() => onAnswer(false)}>
+        <button ref={cancel} type="button" onClick={() => onAnswer(false)}>
           Cancel
         </button>
         <button type="button" className={isDangerous ? 'danger' : 'primary'} onClick={() => onAnswer(true)}>

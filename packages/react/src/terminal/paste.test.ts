@@ -21,7 +21,7 @@ describe('judgePaste', () => {
   test('shows what cannot be seen, and says what is left out and what does not fit', () => {
     const hidden = 'a\u{3}b\tc\n\u{7f}\u{85}d\u{202e}e\u{200b}'
     expect(judgePaste(hidden, plain)).toMatchObject({
-      preview: 'a␃b\tc\n␡<U+85>d<U+202E>e<U+200B>',
+      preview: 'a<^C>b\tc\n<^?><U+85>d<U+202E>e<U+200B>',
       leftOut: 3,
     })
     const long = judgePaste(`a\n${'b'.repeat(5_000)}`, plain)

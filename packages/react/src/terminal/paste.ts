@@ -25,14 +25,13 @@ const PREVIEW_CHARS = 4_000
 // oxlint-disable-next-line no-control-regex -- Control characters are what it is about.
 const KEYS = /[\u{0}-\u{8}\u{b}\u{c}\u{e}-\u{1f}\u{7f}-\u{9f}]/gu
 const UNSEEN = /[^\P{C}\t\r\n]|[\p{Zl}\p{Zp}]/gu
-const FIRST_PICTURE = 0x2400
 const DELETE = 0x7f
 
-/** A sign for a character that cannot be seen: `␃`, or its number. */
-function pictureOf(character: string): string {
+/** A sign for a character that cannot be seen: its key, as `<^C>`, or its number. There are pictures of them, which fonts do not have. */
+function signOf(character: string): string {
   const code = character.codePointAt(0) ?? 0
-  if (code < 0x20) return String.fromCharCode(FIRST_PICTURE + code)
-  return code === DELETE ? '␡' : `<U+${code.toString(16).toUpperCase()}>`
+  const isKey = code < 0x20 || code === DELETE
+  return isKey ? `<^${String.fromCharCode(code ^ 0x40)}>` : `<U+${code.toString(16).toUpperCase()}>`
 }
 
 function isAsked(lines: number, isBracketed: boolean, asks: AskBeforePaste): boolean {
@@ -49,7 +48,7 @@ export function judgePaste(
   if (!isAsked(lines, isBracketed, asks)) return undefined
   return {
     lines,
-    preview: text.slice(0, PREVIEW_CHARS).replaceAll(UNSEEN, pictureOf),
+    preview: text.slice(0, PREVIEW_CHARS).replaceAll(UNSEEN, signOf),
     leftOut: text.match(KEYS)?.length ?? 0,
     notShown: Math.max(0, text.length - PREVIEW_CHARS),
   }
