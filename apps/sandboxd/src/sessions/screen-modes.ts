@@ -1,36 +1,32 @@
 import type { Terminal } from '@xterm/headless'
 
-/** Rows that scroll, counted from 1, both included. */
-interface ScrollRegion {
-  readonly top: number
-  readonly bottom: number
-}
-
 const SHOW_CURSOR = 25
+const BLINK_CURSOR = 12
 /** Private modes that say how mouse events are written; of these one is in force. */
 const MOUSE_ENCODINGS: readonly number[] = [1006, 1016]
-const ALTERNATE_SCREENS: readonly number[] = [47, 1047, 1049]
 /** A title is shown in a tab; a longer one is not worth its bytes. */
 const MAX_TITLE_CHARS = 1024
+const COLOUR = /^(?:#[\da-f]{3,12}|rgb:[\da-f]{1,4}(?:\/[\da-f]{1,4}){2})$/i
+const PALETTE = 4
+/** The colours of text, ground and cursor, by the number of the sequence that sets them. */
+const SPECIAL_COLOURS: readonly number[] = [10, 11, 12]
+/** A colour is given back by the sequence with this much more. */
+const RESTORE = 100
 
 /**
- * Follows the state of a terminal that its serializer leaves out: whether the cursor shows and how, how the mouse is
- * reported, which rows scroll, the title. Listens to the same bytes, and changes nothing about how they are parsed.
+ * Follows the state of a terminal that can only be heard of: whether the cursor shows and how, how the mouse is reported, the title,
+ * the colours. Listens to the same bytes, and changes nothing about how they are parsed.
  */
 export class ScreenModes {
-  readonly #terminal: Terminal
   #isCursorHidden = false
   #cursorStyle = 0
+  #isBlinking: boolean | undefined
   #mouseEncoding: number | undefined
   #title = ''
-  /** Each of the two screens has its own; undefined means all rows. */
-  readonly #regions: Record<'normal' | 'alternate', ScrollRegion | undefined> = {
-    normal: undefined,
-    alternate: undefined,
-  }
+  /** By what stands before them in the sequence: `4;1` or `10`. */
+  readonly #colours = new Map<string, string>()
 
   constructor(terminal: Terminal) {
-    this.#terminal = terminal
     const { parser } = terminal
     const heard = (handle: () => void): boolean => {
       handle()
@@ -38,68 +34,75 @@ export class ScreenModes {
     }
     parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => heard(() => this.#set(params, true)))
     parser.registerCsiHandler({ prefix: '?', final: 'l' }, (params) => heard(() => this.#set(params, false)))
-    parser.registerCsiHandler({ final: 'r' }, (params) => heard(() => this.#scroll(params)))
     parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, (params) =>
       heard(() => (this.#cursorStyle = whole(params[0]))),
     )
     parser.registerCsiHandler({ intermediates: '!', final: 'p' }, () => heard(() => this.#resetSoftly()))
     parser.registerEscHandler({ final: 'c' }, () => heard(() => this.#reset()))
+    parser.registerOscHandler(PALETTE, (data) => heard(() => this.#setPalette(data)))
+    parser.registerOscHandler(PALETTE + RESTORE, (data) => heard(() => this.#restorePalette(data)))
+    for (const which of SPECIAL_COLOURS) {
+      parser.registerOscHandler(which, (data) => heard(() => this.#setSpecial(which, data)))
+      parser.registerOscHandler(which + RESTORE, () => heard(() => this.#colours.delete(`${which}`)))
+    }
     terminal.onTitleChange((title) => (this.#title = title.slice(0, MAX_TITLE_CHARS)))
-    terminal.onResize(() => {
-      this.#regions.normal = undefined
-      this.#regions.alternate = undefined
-    })
   }
 
-  /** What follows the serialized screen, to bring another terminal into the same state. */
+  /** What brings another terminal into the same state. Moves no cursor. */
   serialize(): string {
     const title = this.#title === '' ? '' : `\x1b]2;${this.#title}\x07`
+    const colours = Array.from(this.#colours, ([which, colour]) => `\x1b]${which};${colour}\x07`).join('')
     const encoding = this.#mouseEncoding === undefined ? '' : `\x1b[?${this.#mouseEncoding}h`
     const style = this.#cursorStyle === 0 ? '' : `\x1b[${this.#cursorStyle} q`
-    return title + this.#serializeRegion() + encoding + style + (this.#isCursorHidden ? '\x1b[?25l' : '')
-  }
-
-  /** Setting a region or origin mode moves the cursor, so its place is stated again behind them. */
-  #serializeRegion(): string {
-    const { buffer, modes } = this.#terminal
-    const { type, cursorX, cursorY } = buffer.active
-    const region = this.#regions[type]
-    if (region === undefined && !modes.originMode) return ''
-    const origin = modes.originMode ? (region?.top ?? 1) : 1
-    const set = region === undefined ? '' : `\x1b[${region.top};${region.bottom}r`
-    return `${set}\x1b[${cursorY + 2 - origin};${cursorX + 1}H`
+    const blink = this.#isBlinking === undefined ? '' : `\x1b[?${BLINK_CURSOR}${this.#isBlinking ? 'h' : 'l'}`
+    return title + colours + encoding + style + blink + (this.#isCursorHidden ? '\x1b[?25l' : '')
   }
 
   #set(params: readonly (number | number[])[], isSet: boolean): void {
     for (const param of params) {
       const mode = whole(param)
       if (mode === SHOW_CURSOR) this.#isCursorHidden = !isSet
+      else if (mode === BLINK_CURSOR) this.#isBlinking = isSet
       else if (MOUSE_ENCODINGS.includes(mode)) this.#mouseEncoding = isSet ? mode : undefined
-      else if (ALTERNATE_SCREENS.includes(mode)) this.#regions.alternate = undefined
     }
   }
 
-  #scroll(params: readonly (number | number[])[]): void {
-    const { buffer, rows } = this.#terminal
-    const top = whole(params[0]) || 1
-    const asked = whole(params[1])
-    const bottom = asked === 0 || asked > rows ? rows : asked
-    if (bottom <= top) return
-    this.#regions[buffer.active.type] = top === 1 && bottom === rows ? undefined : { top, bottom }
+  /** Pairs of a number and a colour, which may also be a question. */
+  #setPalette(data: string): void {
+    const slots = data.split(';')
+    for (let at = 0; at + 1 < slots.length; at += 2) {
+      const [index = '', colour = ''] = [slots[at], slots[at + 1]]
+      if (isPaletteIndex(index) && COLOUR.test(colour))
+        this.#colours.set(`${PALETTE};${Number(index)}`, colour)
+    }
+  }
+
+  #restorePalette(data: string): void {
+    const given = data === '' ? undefined : data.split(';').map((index) => `${PALETTE};${Number(index)}`)
+    for (const which of this.#colours.keys())
+      if (which.startsWith(`${PALETTE};`) && (given?.includes(which) ?? true)) this.#colours.delete(which)
+  }
+
+  /** Further colours in one sequence belong to the next numbers. */
+  #setSpecial(first: number, data: string): void {
+    for (const [index, colour] of data.split(';').entries())
+      if (SPECIAL_COLOURS.includes(first + index) && COLOUR.test(colour))
+        this.#colours.set(`${first + index}`, colour)
   }
 
   #resetSoftly(): void {
     this.#isCursorHidden = false
-    this.#regions[this.#terminal.buffer.active.type] = undefined
+    this.#cursorStyle = 0
   }
 
   #reset(): void {
-    this.#isCursorHidden = false
-    this.#cursorStyle = 0
+    this.#resetSoftly()
     this.#mouseEncoding = undefined
-    this.#regions.normal = undefined
-    this.#regions.alternate = undefined
   }
+}
+
+function isPaletteIndex(text: string): boolean {
+  return /^\d{1,3}$/.test(text) && Number(text) < 256
 }
 
 function whole(param: number | number[] | undefined): number {

@@ -1,0 +1,150 @@
+import { type Extras, readExtras, type Styled } from './screen-internals.ts'
+
+const DEFAULT = '\x1b[m'
+const CLOSED_LINK = ';'
+/** Colours are a mode and a number in one, as in a cell. */
+const MODE = 0x0300_0000
+const PALETTE_16 = 0x0100_0000
+const PALETTE_256 = 0x0200_0000
+
+/**
+ * Knows how a terminal would write the next character, and says what to tell it before one that is written otherwise. What is said
+ * names everything anew, so that it holds wherever it is put.
+ */
+export class Pen {
+  readonly #linkOf: (link: number) => string | undefined
+  readonly #isPlain: boolean
+  #fg = 0
+  #bg = 0
+  #flags = 0
+  #extras: Extras | undefined
+  #link = CLOSED_LINK
+
+  /** A plain one says nothing, ever. */
+  constructor(linkOf: (link: number) => string | undefined, isPlain = false) {
+    this.#linkOf = linkOf
+    this.#isPlain = isPlain
+  }
+
+  /** Writes from here on as this is written. */
+  take(styled: Styled): string {
+    if (styled.isAttributeDefault()) return this.reset()
+    const extras = readExtras(styled)
+    const flags = extras?.isUnderlined === false ? flagsOf(styled) & ~UNDERLINE : flagsOf(styled)
+    return this.#change(foreground(styled), background(styled), flags, extras)
+  }
+
+  /** Erases from here on with a ground. */
+  takeGround(ground: number): string {
+    return this.#change(0, ground, 0, undefined)
+  }
+
+  reset(): string {
+    return this.#change(0, 0, 0, undefined)
+  }
+
+  #change(fg: number, bg: number, flags: number, extras: Extras | undefined): string {
+    const isSame =
+      fg === this.#fg && bg === this.#bg && flags === this.#flags && areSame(extras, this.#extras)
+    if (isSame || this.#isPlain) return ''
+    const wasProtected = this.#extras?.isProtected ?? false
+    this.#fg = fg
+    this.#bg = bg
+    this.#flags = flags
+    this.#extras = extras
+    return this.#rendition() + this.#protection(wasProtected) + this.#openLink(extras?.link ?? 0)
+  }
+
+  #rendition(): string {
+    const codes = [...colourCodes(this.#fg, 30), ...colourCodes(this.#bg, 40)]
+    for (const [index, code] of FLAG_CODES.entries()) if ((this.#flags & (1 << index)) !== 0) codes.push(code)
+    const style = this.#extras?.underlineStyle ?? 0
+    if (style > 1 && (this.#flags & UNDERLINE) !== 0) codes.push(`4:${style}`)
+    codes.push(...underlineCodes(this.#extras?.underlineColour ?? 0))
+    return codes.length === 0 ? DEFAULT : `\x1b[0;${codes.join(';')}m`
+  }
+
+  #protection(wasProtected: boolean): string {
+    const isProtected = this.#extras?.isProtected ?? false
+    if (isProtected) return '\x1b[1"q'
+    return wasProtected ? '\x1b[0"q' : ''
+  }
+
+  #openLink(number: number): string {
+    const link = this.#linkOf(number) ?? CLOSED_LINK
+    if (link === this.#link) return ''
+    this.#link = link
+    return `\x1b]8;${link}\x1b\\`
+  }
+}
+
+/** Codes that set the flags, from the lowest bit. */
+const FLAG_CODES: readonly string[] = ['1', '2', '3', '4', '5', '7', '8', '9', '53']
+const UNDERLINE = 8
+
+/** Asked of every cell with colours, so without a list to go through. */
+function flagsOf(styled: Styled): number {
+  return (
+    (styled.isBold() === 0 ? 0 : 1) |
+    (styled.isDim() === 0 ? 0 : 2) |
+    (styled.isItalic() === 0 ? 0 : 4) |
+    (styled.isUnderline() === 0 ? 0 : UNDERLINE) |
+    (styled.isBlink() === 0 ? 0 : 16) |
+    (styled.isInverse() === 0 ? 0 : 32) |
+    (styled.isInvisible() === 0 ? 0 : 64) |
+    (styled.isStrikethrough() === 0 ? 0 : 128) |
+    (styled.isOverline() === 0 ? 0 : 256)
+  )
+}
+
+/** Whether a cell without a character shows more than its ground. */
+export function isMoreThanGround(styled: Styled): boolean {
+  if (styled.isAttributeDefault()) return false
+  return foreground(styled) !== 0 || flagsOf(styled) !== 0 || readExtras(styled) !== undefined
+}
+
+function foreground(styled: Styled): number {
+  const mode = styled.getFgColorMode()
+  return mode === 0 ? 0 : mode | styled.getFgColor()
+}
+
+/** 0 where it is the terminal's own. */
+export function background(styled: Styled): number {
+  const mode = styled.getBgColorMode()
+  return mode === 0 ? 0 : mode | styled.getBgColor()
+}
+
+function areSame(one: Extras | undefined, other: Extras | undefined): boolean {
+  if (one === other) return true
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    one.link === other.link &&
+    one.isProtected === other.isProtected &&
+    one.underlineStyle === other.underlineStyle &&
+    one.underlineColour === other.underlineColour
+  )
+}
+
+/** `base` is 30 for what is written, 40 for its ground. */
+function colourCodes(colour: number, base: number): string[] {
+  const [mode, value] = [colour & MODE, colour & ~MODE]
+  if (mode === 0) return []
+  if (mode === PALETTE_16) return [String(value < 8 ? base + value : base + 60 + value - 8)]
+  if (mode === PALETTE_256) return [`${base + 8};5;${value}`]
+  return [`${base + 8};2;${value >> 16};${(value >> 8) & 255};${value & 255}`]
+}
+
+/** Sets a colour for lines below, whether there is one or not. */
+export function underlineColourSequence(colour: number): string {
+  return underlineCodes(colour)
+    .map((code) => `\x1b[${code}m`)
+    .join('')
+}
+
+function underlineCodes(colour: number): string[] {
+  const [mode, value] = [colour & MODE, colour & ~MODE]
+  if (mode === 0) return []
+  if (mode === PALETTE_16 || mode === PALETTE_256) return [`58:5:${value}`]
+  return [`58:2::${value >> 16}:${(value >> 8) & 255}:${value & 255}`]
+}

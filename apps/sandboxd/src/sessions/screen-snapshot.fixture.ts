@@ -1,0 +1,169 @@
+import { expect } from 'bun:test'
+import type { IBuffer, IBufferCell, IBufferLine, Terminal } from '@xterm/headless'
+import { inner, readExtras, readLink } from './screen-internals.ts'
+import { openTerminal, Screen } from './screen-terminal.ts'
+
+export type Step = Uint8Array | { readonly cols: number; readonly rows: number }
+export interface Size {
+  readonly cols: number
+  readonly rows: number
+}
+
+/** Calls for each step, with bytes that follow each other in one. */
+async function play(
+  steps: readonly Step[],
+  write: (bytes: Uint8Array, done: () => void) => void,
+  resize: (cols: number, rows: number) => void,
+): Promise<void> {
+  const merged: Step[] = []
+  for (const step of steps) {
+    const last = merged.at(-1)
+    if (step instanceof Uint8Array && last instanceof Uint8Array)
+      merged.splice(-1, 1, Buffer.concat([last, step]))
+    else merged.push(step)
+  }
+  for (const step of merged) {
+    if (step instanceof Uint8Array) await new Promise<void>((resolve) => write(step, resolve))
+    else resize(step.cols, step.rows)
+  }
+}
+
+function feed(terminal: Terminal, steps: readonly Step[]): Promise<void> {
+  return play(
+    steps,
+    (bytes, done) => terminal.write(bytes, done),
+    (cols, rows) => terminal.resize(cols, rows),
+  )
+}
+
+/** The snapshot of a screen that was shown this. */
+export async function draw(size: Size, steps: readonly Step[]): Promise<Uint8Array> {
+  using screen = new Screen(size.cols, size.rows)
+  await play(
+    steps,
+    (written, done) => screen.feed(written, done),
+    (cols, rows) => screen.resize(cols, rows),
+  )
+  return await new Promise((resolve) => screen.draw(resolve))
+}
+
+/** What the terminal of a late joiner is after the snapshot. */
+export async function join(size: Size, steps: readonly Step[]): Promise<Terminal> {
+  const last = steps.findLast((step): step is Size => !(step instanceof Uint8Array)) ?? size
+  const terminal = openTerminal(last.cols, last.rows)
+  await feed(terminal, [await draw(size, steps)])
+  return terminal
+}
+
+/** Everything that can be seen of a terminal, as text that reads well in a difference. */
+function describeTerminal(terminal: Terminal): Record<string, unknown> {
+  const { active, normal, alternate } = terminal.buffer
+  return {
+    screen: active.type,
+    cursor: [Math.min(active.cursorX, terminal.cols), active.cursorY],
+    base: normal.baseY,
+    modes: { ...terminal.modes },
+    normal: describeRows(terminal, normal),
+    alternate: active.type === 'alternate' ? describeRows(terminal, alternate).slice(-terminal.rows) : [],
+  }
+}
+
+function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
+  return Array.from({ length: buffer.length }, (_, y) => {
+    const line = buffer.getLine(y)
+    if (line === undefined) return ''
+    const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
+    // A cursor behind an empty cell can only be brought there by a space.
+    const isEdge = y === buffer.baseY + buffer.cursorY && buffer.cursorX >= terminal.cols
+    const text = isEdge ? cells.with(-1, (cells.at(-1) ?? '').replace(/^ /, '·')) : cells
+    return `${line.isWrapped ? '>' : '|'}${text.join(' ')}`
+  })
+}
+
+/** How a cell looks that was told nothing. */
+const PLAIN = '0,-1,0,-1,'
+
+function describeCell(terminal: Terminal, line: IBufferLine, column: number): string {
+  const cell = line.getCell(column)
+  if (cell === undefined) return '?'
+  const isEmpty = cell.getChars() === '' || isHalf(line, column, terminal.cols)
+  const isSecondHalf = cell.getWidth() === 0 && !isHalf(line, column, terminal.cols)
+  const text = isEmpty ? (isSecondHalf ? '<' : '·') : cell.getChars()
+  const look = describeLook(terminal, cell)
+  return look === PLAIN ? text : `${text}{${look}}`
+}
+
+function describeLook(terminal: Terminal, cell: IBufferCell): string {
+  const { isUnderlined, isProtected, link, underlineStyle, underlineColour } = readExtras(cell) ?? {}
+  const isSet = {
+    bold: cell.isBold(),
+    dim: cell.isDim(),
+    italic: cell.isItalic(),
+    underline: isUnderlined ?? cell.isUnderline(),
+    blink: cell.isBlink(),
+    inverse: cell.isInverse(),
+    invisible: cell.isInvisible(),
+    strike: cell.isStrikethrough(),
+    over: cell.isOverline(),
+    protected: isProtected,
+  }
+  const flags = Object.entries(isSet).flatMap(([name, value]) =>
+    value === true || (typeof value === 'number' && value !== 0) ? [name] : [],
+  )
+  const colours = [cell.getFgColorMode(), cell.getFgColor(), cell.getBgColorMode(), cell.getBgColor()]
+  const line = isUnderlined === true ? [underlineStyle || 1, underlineColour] : []
+  return [...colours, ...flags, ...line, readLink(terminal, link ?? 0) ?? ''].join()
+}
+
+/** Half of a wide character whose other half is gone, as a cell at the edge can be; nothing that is written makes one. */
+function isHalf(line: IBufferLine, column: number, cols: number): boolean {
+  const isTail = (cell: IBufferCell | undefined): boolean =>
+    cell !== undefined && cell.getWidth() === 0 && cell.getChars() === ''
+  const cell = line.getCell(column)
+  if (cell?.getWidth() === 2) return column + 1 >= cols || !isTail(line.getCell(column + 1))
+  return isTail(cell) && (column === 0 || line.getCell(column - 1)?.getWidth() !== 2)
+}
+
+/**
+ * Whether there is something in a terminal that shows only later, and that no bytes can bring into another: cells beyond the edge,
+ * which xterm.js keeps on an alternate screen that got narrower, rows above one that got lower while it was hidden, a cursor behind
+ * an empty cell at the edge, now or saved, and halves of wide characters.
+ */
+function hasUntold(terminal: Terminal): boolean {
+  const { cols, rows } = terminal
+  const { active, normal, alternate } = terminal.buffer
+  const buffers = inner(terminal, '_core', 'buffers')
+  const isTooHigh = alternate.baseY > 0 || inner(buffers, 'alt', 'lines', 'maxLength') !== rows
+  const isSavedBehind = ['alt', 'normal'].some((name) => inner(buffers, name, 'savedX') === cols)
+  const last = active.getLine(active.baseY + active.cursorY)?.getCell(cols - 1)
+  const isBehindNothing = active.cursorX >= cols && last?.getChars() === '' && last.getWidth() > 0
+  return (
+    isTooHigh ||
+    isSavedBehind ||
+    isBehindNothing ||
+    [active, normal].some((buffer) => hasOddCells(buffer, cols))
+  )
+}
+
+function hasOddCells(buffer: IBuffer, cols: number): boolean {
+  const columns = Array.from({ length: cols }, (_, column) => column)
+  return Array.from({ length: buffer.length }, (_, y) => buffer.getLine(y)).some(
+    (line) =>
+      line !== undefined && (line.length > cols || columns.some((column) => isHalf(line, column, cols))),
+  )
+}
+
+export async function expectSame(
+  size: Size,
+  before: readonly Step[],
+  after: readonly Step[] = [],
+): Promise<void> {
+  const reference = openTerminal(size.cols, size.rows)
+  await feed(reference, before)
+  const joined = await join(size, before)
+  expect(describeTerminal(joined)).toEqual(describeTerminal(reference))
+  if (hasUntold(reference)) return
+  await feed(reference, after)
+  await feed(joined, after)
+  expect(describeTerminal(joined)).toEqual(describeTerminal(reference))
+}

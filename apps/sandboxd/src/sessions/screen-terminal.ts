@@ -1,0 +1,66 @@
+import { Unicode11Addon } from '@xterm/addon-unicode11'
+import { Terminal } from '@xterm/headless'
+import { limits } from '@sandwire/protocol'
+import { ScreenModes } from './screen-modes.ts'
+import { drawSnapshot } from './screen-snapshot.ts'
+import { UnfinishedTail } from './screen-tail.ts'
+
+const ERASE_ABOVE = 1
+
+/** Parses as the terminals do that a screen is drawn in. */
+export function openTerminal(cols: number, rows: number): Terminal {
+  const terminal = new Terminal({ cols, rows, scrollback: limits.SCROLLBACK_LINES, allowProposedApi: true })
+  // Characters are as wide here as in those; else what stands behind an emoji would move.
+  terminal.loadAddon(new Unicode11Addon())
+  terminal.unicode.activeVersion = '11'
+  // xterm.js looks for a line below the last one, and would end the thread with all its screens.
+  const isFatal = ([which]: readonly (number | number[])[]): boolean => {
+    const { cursorX, cursorY, length } = terminal.buffer.active
+    return which === ERASE_ABOVE && cursorX + 1 >= terminal.cols && cursorY + 1 >= length
+  }
+  terminal.parser.registerCsiHandler({ final: 'J' }, isFatal)
+  terminal.parser.registerCsiHandler({ prefix: '?', final: 'J' }, isFatal)
+  return terminal
+}
+
+/** A terminal without a face, fed with the output of one session. Everything happens in the order of the calls. */
+export class Screen implements Disposable {
+  readonly #terminal: Terminal
+  readonly #modes: ScreenModes
+  readonly #tail = new UnfinishedTail()
+
+  constructor(cols: number, rows: number) {
+    const terminal = openTerminal(cols, rows)
+    this.#terminal = terminal
+    this.#modes = new ScreenModes(terminal)
+  }
+
+  /** `done` comes when the bytes were parsed. */
+  feed(bytes: Uint8Array, done: () => void): void {
+    this.#terminal.write(bytes, () => {
+      this.#tail.scan(bytes)
+      done()
+    })
+  }
+
+  resize(cols: number, rows: number): void {
+    // Parsing is asynchronous: an empty write puts the resize behind what was fed before.
+    this.#terminal.write('', () => this.#terminal.resize(cols, rows))
+  }
+
+  /** Gives the bytes that draw the screen, with as much of its scrollback as fits. */
+  draw(done: (bytes: Uint8Array) => void): void {
+    this.#terminal.write('', () => {
+      const tail = this.#tail.bytes
+      const maxBytes = limits.MAX_SNAPSHOT_BYTES - tail.byteLength
+      const drawn =
+        drawSnapshot(this.#terminal, this.#modes, { maxBytes, isPlain: false }) ??
+        drawSnapshot(this.#terminal, this.#modes, { maxBytes, isPlain: true })
+      done(drawn === undefined ? new Uint8Array(0) : Buffer.concat([drawn, tail]))
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#terminal.dispose()
+  }
+}
