@@ -92,6 +92,10 @@ describe.skipIf(obstacle !== undefined)(
       await desk.page.keyboard.press('Control+Shift+Backslash')
       await desk.page.getByText('This pane is too small to be split.').waitFor()
       expect(await desk.page.locator('[data-view]').count()).toBe(3)
+      // On a phone a panel lies over them, and can be closed.
+      await desk.page.setViewportSize({ width: 390, height: 800 })
+      await desk.button('Close the panel').click()
+      await desk.page.locator('.panel').waitFor({ state: 'detached' })
     }, 60_000)
 
     test('are moved by keys alone', async () => {

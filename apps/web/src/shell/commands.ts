@@ -113,7 +113,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
     },
     {
       id: 'terminal.copy',
-      title: 'Copy the selection',
+      title: 'Copy what is selected in this terminal',
       keys: 'Ctrl+Shift+C',
       run: () => void terminals.find(focused() ?? '')?.copy(),
     },
