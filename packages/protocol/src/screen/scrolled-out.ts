@@ -27,6 +27,11 @@ function isText(byte: number): boolean {
   return byte >= SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB
 }
 
+/** Whether there is nothing but text, and much of it. */
+export function isTextFlood(bytes: Uint8Array): boolean {
+  return bytes.byteLength >= WORTH_BYTES / 2 && startOfText(bytes) === 0
+}
+
 /** Where the text begins that everything ends with. */
 function startOfText(bytes: Uint8Array): number {
   let at = bytes.byteLength

@@ -123,6 +123,37 @@ test('puts what waits together, and what is to be run in its place', async () =>
   expect(parsed()).toBeLessThan(3_000)
 })
 
+test('lets more come in a flood before it goes on, and nothing wait that is no flood', async () => {
+  const terminal = open()
+  const parsed = countParsed(terminal)
+  const later: (() => void)[] = []
+  const feed = new TerminalFeed(
+    terminal,
+    () => SCROLLBACK,
+    (run) => later.push(run),
+  )
+  const flood = lines(2_000, (at) => `line ${at} of the flood`)
+  const write = (bytes: Uint8Array): Promise<void> => new Promise((resolve) => feed.write(bytes, resolve))
+  await write(flood)
+  const more = Array.from({ length: 5 }, () => write(flood))
+  await Bun.sleep(5)
+  expect([parsed(), later.length]).toEqual([flood.byteLength, 1])
+  later.shift()?.()
+  await Promise.all(more)
+  expect(parsed()).toBeLessThan(flood.byteLength * 1.1)
+
+  // Enough does not wait, and neither does a change of size behind it.
+  void write(flood)
+  await new Promise<void>((resolve) => feed.run(resolve))
+  const enough = Array.from({ length: 12 }, () => write(flood))
+  await Promise.all(enough)
+  later.length = 0
+  void write(encoder.encode('$ '))
+  await new Promise<void>((resolve) => feed.run(resolve))
+  await write(encoder.encode('x'))
+  expect(later).toEqual([])
+})
+
 test('parses everything where each line is taken note of', async () => {
   const terminal = open()
   const parsed = countParsed(terminal)

@@ -1,4 +1,4 @@
-import { findScrolledOut } from './scrolled-out.ts'
+import { findScrolledOut, isTextFlood } from './scrolled-out.ts'
 
 /** As much of a terminal emulator as is needed to feed it: xterm.js has it, in a page and without one. */
 export interface FedTerminal {
@@ -19,6 +19,9 @@ type Item =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly done: () => void }
   | { readonly kind: 'run'; readonly run: () => void }
 
+/** In a flood, as much as is worth a wait. */
+const ENOUGH_BYTES = 512 * 1024
+
 /** What may end a sequence. */
 function isFinal(byte: number): boolean {
   return byte >= 0x40 && byte <= 0x7e
@@ -33,13 +36,22 @@ export class TerminalFeed {
   readonly #terminal: FedTerminal
   readonly #keptLines: () => number | undefined
   readonly #waiting: Item[] = []
+  readonly #later: ((run: () => void) => void) | undefined
   #isBusy = false
+  /** What was fed last was much text, and most of what follows is likely to push it out again. */
+  #isFlood = false
+  /** More is let come before what waits is fed. */
+  #isHeld = false
   #lineFeeds = 0
 
-  /** `keptLines` are those above the screen; undefined: somebody takes note of each line, so all are parsed. */
-  constructor(terminal: FedTerminal, keptLines: () => number | undefined) {
+  /**
+   * `keptLines` are those above the screen; undefined: somebody takes note of each line, so all are parsed. `later` runs something
+   * in a moment; with it, in a flood, more is let come first.
+   */
+  constructor(terminal: FedTerminal, keptLines: () => number | undefined, later?: (run: () => void) => void) {
     this.#terminal = terminal
     this.#keptLines = keptLines
+    this.#later = later
     terminal.onLineFeed(() => {
       this.#lineFeeds += 1
     })
@@ -57,22 +69,57 @@ export class TerminalFeed {
 
   #push(item: Item): void {
     this.#waiting.push(item)
-    if (!this.#isBusy) void this.#drain()
+    this.#goOn()
   }
 
-  async #drain(): Promise<void> {
-    this.#isBusy = true
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      if (first.kind === 'run') {
+  #goOn(): void {
+    if (this.#isBusy || this.#waiting.length === 0) return
+    if (!this.#isFlood || this.#hasEnough()) this.#drain()
+    else this.#hold()
+  }
+
+  #hasEnough(): boolean {
+    let bytes = 0
+    for (const item of this.#waiting) {
+      if (item.kind === 'run') return true
+      bytes += item.bytes.byteLength
+    }
+    return this.#later === undefined || bytes >= ENOUGH_BYTES
+  }
+
+  #hold(): void {
+    if (this.#isHeld) return
+    this.#isHeld = true
+    this.#later?.(() => {
+      this.#isHeld = false
+      if (!this.#isBusy) this.#drain()
+    })
+  }
+
+  /** Goes on until something is being parsed, or nothing waits. */
+  #drain(): void {
+    while (!this.#isBusy) {
+      const [first] = this.#waiting
+      if (first === undefined) return
+      this.#isBusy = true
+      if (first.kind === 'bytes') this.#feedWaiting()
+      else {
         this.#waiting.shift()
         first.run()
-        continue
+        this.#isBusy = false
       }
-      const pieces = this.#takeBytes()
-      await this.#feed(join(pieces.map(({ bytes }) => bytes)))
-      for (const { done } of pieces) done()
     }
-    this.#isBusy = false
+  }
+
+  #feedWaiting(): void {
+    const pieces = this.#takeBytes()
+    const bytes = join(pieces.map((piece) => piece.bytes))
+    this.#isFlood = isTextFlood(bytes)
+    this.#feed(bytes, () => {
+      for (const { done } of pieces) done()
+      this.#isBusy = false
+      this.#goOn()
+    })
   }
 
   /** Takes what waits, up to something else than bytes. */
@@ -82,16 +129,23 @@ export class TerminalFeed {
     return taken.flatMap((item) => (item.kind === 'bytes' ? [item] : []))
   }
 
-  async #feed(bytes: Uint8Array): Promise<void> {
+  /** Parts follow each other within the terminal's own turn: an emulator that is left alone with nothing rests before it goes on. */
+  #feed(bytes: Uint8Array, done: () => void): void {
+    const terminal = this.#terminal
     const scrollback = this.#keptLines()
     const text =
-      scrollback === undefined ? undefined : findScrolledOut(bytes, { rows: this.#terminal.rows, scrollback })
-    if (text === undefined) return this.#parse(bytes)
-    await this.#parse(text.head)
-    this.#lineFeeds = 0
-    await this.#parse(text.probe)
-    if (!this.#isDrawn(text.probe)) await this.#parse(text.middle)
-    await this.#parse(text.tail)
+      scrollback === undefined ? undefined : findScrolledOut(bytes, { rows: terminal.rows, scrollback })
+    if (text === undefined) {
+      terminal.write(bytes, done)
+      return
+    }
+    terminal.write(text.head, () => {
+      this.#lineFeeds = 0
+    })
+    terminal.write(text.probe, () => {
+      if (!this.#isDrawn(text.probe)) terminal.write(text.middle, () => undefined)
+      terminal.write(text.tail, done)
+    })
   }
 
   /**
@@ -107,10 +161,6 @@ export class TerminalFeed {
   #readRow(y: number): string | undefined {
     const { active } = this.#terminal.buffer
     return active.getLine(active.baseY + active.cursorY + y)?.translateToString(true)
-  }
-
-  #parse(bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve) => this.#terminal.write(bytes, resolve))
   }
 }
 

@@ -42,6 +42,8 @@ const DEFAULT_LOOK: Look = {
 /** Longest text that a program may put into the clipboard, in base64. */
 const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
+/** In a flood, output is let gather for about as long as a frame is shown. */
+const FLOOD_WAIT_MS = 12
 /** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
 const MIN_FONT_SIZE = 6
 
@@ -153,8 +155,10 @@ export class Surface implements Canvas {
     })
     this.#terminal = terminal
     // A screen reader reads lines out as they come.
-    this.#feed = new TerminalFeed(terminal, () =>
-      terminal.options.screenReaderMode === true ? undefined : terminal.options.scrollback,
+    this.#feed = new TerminalFeed(
+      terminal,
+      () => (terminal.options.screenReaderMode === true ? undefined : terminal.options.scrollback),
+      (run) => setTimeout(run, FLOOD_WAIT_MS),
     )
     terminal.loadAddon(this.#fit)
     terminal.loadAddon(this.#search)
