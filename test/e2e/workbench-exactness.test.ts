@@ -83,6 +83,31 @@ describe.skipIf(obstacle !== undefined)(
       await expectExact(desk.first)
     }, 120_000)
 
+    /** Fills every row to its last column, again when the size changes, then shows keys as line drawing from the third row on. */
+    const FULL_SCREEN =
+      'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0"; }; ' +
+      'printf "\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && printf %s "$k"; done'
+
+    test('is exact in a full-screen program that got narrower before the page was loaded again', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run(FULL_SCREEN)
+      const { cols: wide } = await desk.first.until(({ status }) => status === 'attached')
+      await desk.first.waitFor(`row 2 of ${wide}`)
+      await desk.command('Split to the right')
+      const { cols, rows } = await desk.first.until((facts) => facts.cols < wide)
+      await desk.first.waitFor(`row ${rows} of ${cols}`)
+      await desk.first.type('lq')
+      await desk.first.waitFor('row ┌─')
+      await desk.page.reload()
+      await desk.first.until(({ status, role }) => status === 'attached' && role === 'driver')
+      await desk.first.waitFor('row ┌─')
+      await desk.first.type('k')
+      const shown = await desk.first.waitFor('row ┌─┐')
+      const wanted = Array.from({ length: rows }, (_, row) => `row ${row + 1} of ${cols}`)
+      wanted[2] = `row ┌─┐${wanted[2]?.slice(7)}`
+      expect(shown.split('\n').map((row) => row.trimEnd())).toEqual(wanted)
+    }, 60_000)
+
     test('is exact after the network was away', async () => {
       const { port } = scene.host
       await using proxy = openFaultProxy({ target: { port } })

@@ -74,7 +74,8 @@ function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
     if (line === undefined) return ''
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
     // A cursor behind an empty cell can only be brought there by a space.
-    const isEdge = y === buffer.baseY + buffer.cursorY && buffer.cursorX >= terminal.cols
+    const isActive = buffer.type === terminal.buffer.active.type
+    const isEdge = isActive && y === buffer.baseY + buffer.cursorY && buffer.cursorX >= terminal.cols
     const text = isEdge ? cells.with(-1, (cells.at(-1) ?? '').replace(/^ /, '·')) : cells
     return `${line.isWrapped ? '>' : '|'}${text.join(' ')}`
   })

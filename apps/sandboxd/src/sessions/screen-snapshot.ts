@@ -197,7 +197,11 @@ function isErasedRow({ buffer: { active }, cols }: Terminal): boolean {
 function drawJoint(cursor: Cursor, isInserting: boolean): string {
   const { terminal, pen, origin } = cursor
   const before = characterBefore(cursor)
-  if (before === undefined || before.cell.getChars() === '' || pen.take(before.cell) !== '') return ''
+  if (before === undefined || before.cell.getChars() === '') return ''
+  // A change of size may have put the cursor onto the character.
+  const end = before.column + Math.max(1, before.cell.getWidth())
+  if (end !== Math.min(terminal.buffer.active.cursorX, terminal.cols) || pen.take(before.cell) !== '')
+    return ''
   const place = moveTo(before.column, terminal.buffer.active.cursorY - origin)
   const room = isInserting ? `\x1b[${before.cell.getWidth()}P` : ''
   return place + room + before.cell.getChars()
