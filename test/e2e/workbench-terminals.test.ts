@@ -135,6 +135,15 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.first.read('echo alive')).toBe('alive')
     }, 60_000)
 
+    test('shows of a flood what is left of it when all of it is parsed', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('seq 1 200000; printf "\\033[31mred\\033[m "; seq 1 20 | tr "\\n" "-"; echo')
+      await desk.first.waitFor('19-20-')
+      await expectExact(desk.first)
+      // As many lines as are kept, and not one more.
+      expect((await desk.first.text()).split('\n').length).toBeGreaterThan(2_000)
+    }, 60_000)
+
     test('shows and sends emoji, CJK, combining marks and characters that come in pieces', async () => {
       await using desk = await scene.openDesk()
       await desk.first.run(
