@@ -89,17 +89,22 @@ export class ScreenModel {
     this.#feedUpTo(log.end)
   }
 
+  /** In one piece: the longer a flood of text is, the less of it has to be parsed. */
   #feedUpTo(end: number): void {
     const { id, log } = this.#session
+    const start = this.#fed
+    const bytes = new Uint8Array(Math.max(0, end - start))
     while (this.#fed < end) {
       const slice = log.read(this.#fed, end - this.#fed)
-      if (slice === undefined) return
-      const bytes = slice.bytes.slice()
+      if (slice === undefined) break
+      bytes.set(slice.bytes, this.#fed - start)
       this.#fed = slice.end
-      this.#inFlight += bytes.byteLength
-      void this.#renderer.feed(id, bytes).then(() => {
-        this.#inFlight -= bytes.byteLength
-      })
     }
+    const fed = this.#fed - start
+    if (fed === 0) return
+    this.#inFlight += fed
+    void this.#renderer.feed(id, bytes.subarray(0, fed)).then(() => {
+      this.#inFlight -= fed
+    })
   }
 }

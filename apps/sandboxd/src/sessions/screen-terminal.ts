@@ -1,6 +1,6 @@
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
-import { limits } from '@sandwire/protocol'
+import { limits, TerminalFeed } from '@sandwire/protocol'
 import { ScreenModes } from './screen-modes.ts'
 import { drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
@@ -26,31 +26,32 @@ export function openTerminal(cols: number, rows: number): Terminal {
 /** A terminal without a face, fed with the output of one session. Everything happens in the order of the calls. */
 export class Screen implements Disposable {
   readonly #terminal: Terminal
+  readonly #feed: TerminalFeed
   readonly #modes: ScreenModes
   readonly #tail = new UnfinishedTail()
 
   constructor(cols: number, rows: number) {
     const terminal = openTerminal(cols, rows)
     this.#terminal = terminal
+    this.#feed = new TerminalFeed(terminal, () => limits.SCROLLBACK_LINES)
     this.#modes = new ScreenModes(terminal)
   }
 
   /** `done` comes when the bytes were parsed. */
   feed(bytes: Uint8Array, done: () => void): void {
-    this.#terminal.write(bytes, () => {
+    this.#feed.write(bytes, () => {
       this.#tail.scan(bytes)
       done()
     })
   }
 
   resize(cols: number, rows: number): void {
-    // Parsing is asynchronous: an empty write puts the resize behind what was fed before.
-    this.#terminal.write('', () => this.#terminal.resize(cols, rows))
+    this.#feed.run(() => this.#terminal.resize(cols, rows))
   }
 
   /** Gives the bytes that draw the screen, with as much of its scrollback as fits. */
   draw(done: (bytes: Uint8Array) => void): void {
-    this.#terminal.write('', () => {
+    this.#feed.run(() => {
       const tail = this.#tail.bytes
       const maxBytes = limits.MAX_SNAPSHOT_BYTES - tail.byteLength
       const drawn =
