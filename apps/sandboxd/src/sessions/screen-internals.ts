@@ -135,6 +135,13 @@ function learnCharsetNames(): ReadonlyMap<unknown, string> {
   return names
 }
 
+/** Whether xterm.js finds a line where it looks for the one below this row; it does not expect to find none. */
+export function hasLineBelow(terminal: Terminal, row: number): boolean {
+  const maxLength = inner(terminal, '_core', '_bufferService', 'buffer', 'lines', 'maxLength')
+  // The list is a ring: behind its end is its start.
+  return row + 1 < terminal.buffer.active.length || (typeof maxLength === 'number' && row + 1 >= maxLength)
+}
+
 /** How the next character will be written. */
 export function readNextStyle(terminal: Terminal): Styled | undefined {
   const style = inner(terminal, '_core', '_inputHandler', '_curAttrData')

@@ -64,14 +64,17 @@ function describeTerminal(terminal: Terminal): Record<string, unknown> {
     base: normal.baseY,
     modes: { ...terminal.modes },
     normal: describeRows(terminal, normal),
-    alternate: active.type === 'alternate' ? describeRows(terminal, alternate).slice(-terminal.rows) : [],
+    alternate: active.type === 'alternate' ? describeRows(terminal, alternate) : [],
   }
 }
 
 function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
-  return Array.from({ length: buffer.length }, (_, y) => {
+  // xterm.js gives an alternate screen that got lower while it was hidden rows above, and then none for the last ones.
+  const first = buffer.type === 'alternate' ? buffer.baseY : 0
+  return Array.from({ length: buffer.baseY + terminal.rows - first }, (_, row) => {
+    const y = first + row
     const line = buffer.getLine(y)
-    if (line === undefined) return ''
+    if (line === undefined) return `|${'·'.repeat(terminal.cols).split('').join(' ')}`
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
     // A cursor behind an empty cell can only be brought there by a space.
     const isActive = buffer.type === terminal.buffer.active.type

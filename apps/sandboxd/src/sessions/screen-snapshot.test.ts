@@ -18,6 +18,8 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
     'X',
     NARROWER,
   ],
+  ['an alternate screen that was erased up to the corner', '\x1b[?1049hab\x1b[9;99H\x1b[1J', 'X'],
+  ['a normal screen that xterm.js cannot erase up to the corner', 'ab\x1b[9;99H\x1b[1J', 'X'],
   ['a normal screen that got narrower', 'AAAAAAAAAA\r\nB', 'X', NARROWER],
   ['a saved cursor', 'ab\x1b[31m\x1b7\x1b[0m\r\ndef', '\x1b8X'],
   ['a saved cursor in a row that scrolled away', 'ab\x1b7\n\n\n\n\n\n', '\x1b8X'],

@@ -81,7 +81,7 @@ function drawRows(
   let bytes = OPENING_BYTES + Buffer.byteLength(sequence)
   for (const row of writer.upwards()) {
     bytes += Buffer.byteLength(row)
-    if (bytes > maxBytes && drawn.length >= rows) break
+    if (bytes > maxBytes && drawn.length >= buffer.length - buffer.baseY) break
     drawn.push(row)
   }
   const first = buffer.length - drawn.length

@@ -1,6 +1,7 @@
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
 import { limits, TerminalFeed } from '@sandwire/protocol'
+import { hasLineBelow } from './screen-internals.ts'
 import { ScreenModes } from './screen-modes.ts'
 import { drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
@@ -15,8 +16,8 @@ export function openTerminal(cols: number, rows: number): Terminal {
   terminal.unicode.activeVersion = '11'
   // xterm.js looks for a line below the last one, and would end the thread with all its screens.
   const isFatal = ([which]: readonly (number | number[])[]): boolean => {
-    const { cursorX, cursorY, length } = terminal.buffer.active
-    return which === ERASE_ABOVE && cursorX + 1 >= terminal.cols && cursorY + 1 >= length
+    const { cursorX, cursorY } = terminal.buffer.active
+    return which === ERASE_ABOVE && cursorX + 1 >= terminal.cols && !hasLineBelow(terminal, cursorY)
   }
   terminal.parser.registerCsiHandler({ final: 'J' }, isFatal)
   terminal.parser.registerCsiHandler({ prefix: '?', final: 'J' }, isFatal)
