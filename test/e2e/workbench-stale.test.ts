@@ -22,7 +22,6 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('button', { name: 'Reload the page' }).click()
       await desk.first.until(({ status }) => status === 'attached')
       expect(await desk.first.session()).toBe(session)
-      await page.getByRole('button', { name: 'Files', exact: true }).click()
       await page.getByRole('treeitem', { name: 'some.txt' }).waitFor()
     }, 120_000)
   },
