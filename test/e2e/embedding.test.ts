@@ -176,7 +176,7 @@ describe.skipIf(obstacle !== undefined)(
         expect(await tab.getByRole('status').count()).toBe(0)
         await tab.close()
       },
-      40_000,
+      60_000,
     )
 
     test('says in words that its server gives no ticket where the origin is not listed', async () => {
@@ -192,7 +192,7 @@ describe.skipIf(obstacle !== undefined)(
         ...WAIT,
       })
       await tab.close()
-    }, 40_000)
+    }, 60_000)
 
     test('says in words that the connection is refused where the origin is not listed', async () => {
       // As a server asks that does not say for whose page.
@@ -208,11 +208,14 @@ describe.skipIf(obstacle !== undefined)(
       const status = tab.getByRole('status')
       await eventually(async () => (await status.innerText()).includes(words), { what: 'the words', ...WAIT })
       await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error', ...WAIT })
-      expect(await status.innerText()).toBe(`Not connected. ${words}.`)
+      await eventually(async () => (await status.innerText()) === `Not connected. ${words}.`, {
+        what: 'the end of it',
+        ...WAIT,
+      })
       expect(await screenOf(tab)).not.toMatch(/[$#]/)
       // Not connected either it is no larger than its place, so that the words stay in sight.
       expect((await tab.locator('.xterm-screen').boundingBox())?.height).toBeLessThanOrEqual(400)
       await tab.close()
-    }, 40_000)
+    }, 60_000)
   },
 )
