@@ -83,10 +83,13 @@ describe.skipIf(obstacle !== undefined)(
       await expectExact(desk.first)
     }, 120_000)
 
-    /** Fills every row to its last column, again when the size changes, then shows keys as line drawing from the third row on. */
+    /**
+     * Erases up to the corner, where xterm.js looks for a line that is not there. Then fills every row to its last column, again when
+     * the size changes, and shows keys as line drawing from the third row on.
+     */
     const FULL_SCREEN =
       'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0"; }; ' +
-      'printf "\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && printf %s "$k"; done'
+      'printf "\\033[99;999H\\033[1J\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && printf %s "$k"; done'
 
     test('is exact in a full-screen program that got narrower before the page was loaded again', async () => {
       await using desk = await scene.openDesk()

@@ -6,6 +6,7 @@ import { type ITerminalOptions, Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
 import { limits, TerminalFeed } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
+import { guardErase } from './erase-guard.ts'
 import { type LinkEvents, Links } from './links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, MIN_CONTRAST, type Palette } from './palette.ts'
@@ -168,6 +169,7 @@ export class Surface implements Canvas {
     })
     terminal.loadAddon(new Unicode11Addon())
     terminal.unicode.activeVersion = '11'
+    guardErase(terminal)
     this.#links = new Links(terminal, events)
     terminal.parser.registerOscHandler(52, (data) => {
       const text = events.allowsClipboardWrite() ? clipboardText(data) : undefined
