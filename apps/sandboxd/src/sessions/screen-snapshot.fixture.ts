@@ -73,7 +73,7 @@ function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
   const first = buffer.type === 'alternate' ? buffer.baseY : 0
   return Array.from({ length: buffer.baseY + terminal.rows - first }, (_, row) => {
     const y = first + row
-    const line = buffer.getLine(y)
+    const line = y < buffer.length ? buffer.getLine(y) : undefined
     if (line === undefined) return `|${'·'.repeat(terminal.cols).split('').join(' ')}`
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
     // A cursor behind an empty cell can only be brought there by a space.
