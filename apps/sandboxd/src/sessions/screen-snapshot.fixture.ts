@@ -69,12 +69,12 @@ function describeTerminal(terminal: Terminal): Record<string, unknown> {
 }
 
 function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
-  // xterm.js gives an alternate screen that got lower while it was hidden rows above, and then none for the last ones.
+  // Rows above an alternate screen nobody can get to.
   const first = buffer.type === 'alternate' ? buffer.baseY : 0
-  return Array.from({ length: buffer.baseY + terminal.rows - first }, (_, row) => {
+  return Array.from({ length: buffer.length - first }, (_, row) => {
     const y = first + row
-    const line = y < buffer.length ? buffer.getLine(y) : undefined
-    if (line === undefined) return `|${'·'.repeat(terminal.cols).split('').join(' ')}`
+    const line = buffer.getLine(y)
+    if (line === undefined) return ''
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
     // A cursor behind an empty cell can only be brought there by a space.
     const isActive = buffer.type === terminal.buffer.active.type
@@ -128,6 +128,11 @@ function isHalf(line: IBufferLine, column: number, cols: number): boolean {
   return isTail(cell) && (column === 0 || line.getCell(column - 1)?.getWidth() !== 2)
 }
 
+/** Whether xterm.js lacks the last rows: of an alternate screen that got lower while it was hidden, scrolled, and got higher. */
+function isBroken({ buffer: { alternate, active }, rows }: Terminal): boolean {
+  return active.type === 'alternate' && alternate.baseY + rows > alternate.length
+}
+
 /**
  * Whether there is something in a terminal that shows only later, and that no bytes can bring into another: cells beyond the edge,
  * which xterm.js keeps on an alternate screen that got narrower, rows above one that got lower while it was hidden, a cursor behind
@@ -164,6 +169,7 @@ export async function expectSame(
 ): Promise<void> {
   const reference = openTerminal(size.cols, size.rows)
   await feed(reference, before)
+  if (isBroken(reference)) return
   const joined = await join(size, before)
   expect(describeTerminal(joined)).toEqual(describeTerminal(reference))
   if (hasUntold(reference)) return
