@@ -47,6 +47,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
   ['protected text', 'a\x1b[1"qbc\x1b[0"qd\r', '\x1b[?K'],
   ['a mark after its letter', 'e', '\u0301X'],
   ['a cursor that a change of size put onto a character', '\x1b[1;9H\u4f60', 'X', { cols: 10, rows: 5 }],
+  ['a last column that a mark does not join', '0123456789\x1b[m', '\u0301X'],
   ['a letter that is repeated', '\x1b[32mab', '\x1b[3b'],
   ['a mark that stands alone', '\u0301\u0301a\x1b[m\u0301', '\u0301'],
 ]

@@ -19,6 +19,8 @@ const NORMAL_SCREEN = '\x1b[?1047l'
 const ALTERNATE_SCREEN = '\x1b[?1047h\x1b[r\x1b[2J\x1b[H'
 const SAVE_CURSOR = '\x1b7'
 const RESTORE_CURSOR = '\x1b8'
+/** Ends a string where there is none: only keeps a mark that comes next from joining what was written. */
+const NOTHING = '\x1b\\'
 const DESIGNATORS = ['(', ')', '*', '+']
 const SHIFTS = ['\x0f', '\x0e', '\x1bn', '\x1bo']
 const ASCII = 'B'
@@ -180,7 +182,7 @@ function drawEdge(cursor: Cursor): string {
   const place = moveTo(before.column, terminal.buffer.active.cursorY - origin)
   const isCut = before.cell.getWidth() > terminal.cols - before.column
   const isErased = before.cell.getChars() === '' || isCut
-  if (!isErased) return place + pen.take(before.cell) + before.cell.getChars()
+  if (!isErased) return place + pen.take(before.cell) + before.cell.getChars() + NOTHING
   // Erasing a row leaves the cursor where it is. Of a row with more in it, the last cell becomes a space.
   return `${place}${pen.takeGround(background(before.cell))} ${isErasedRow(terminal) ? '\x1b[1K' : ''}`
 }
