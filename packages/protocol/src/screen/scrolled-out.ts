@@ -20,6 +20,8 @@ const DELETE = 0x7f
 const CONTROL_LEAD = 0xc2
 /** Less than this is parsed as soon as it is looked at. */
 const WORTH_BYTES = 64 * 1024
+/** By this much of its end it is told whether something is text. */
+const SAMPLE_BYTES = 4_096
 
 /** Text, or the end of a line: nothing that changes more than the lines it stands in. */
 function isText(byte: number): boolean {
@@ -27,16 +29,19 @@ function isText(byte: number): boolean {
   return byte >= SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB
 }
 
-/** Whether there is nothing but text, and much of it. */
-export function isTextFlood(bytes: Uint8Array): boolean {
-  return bytes.byteLength >= WORTH_BYTES / 2 && startOfText(bytes) === 0
-}
+/** The same for each byte, as floods are looked at byte by byte. */
+const TEXT = Uint8Array.from({ length: 256 }, (_, byte) => (isText(byte) ? 1 : 0))
 
 /** Where the text begins that everything ends with. */
 function startOfText(bytes: Uint8Array): number {
-  let at = bytes.byteLength
-  while (at > 0 && isText(bytes[at - 1] ?? 0)) at -= 1
-  return at
+  let at = bytes.byteLength - 1
+  while (at >= 0 && TEXT[bytes[at] ?? 0] === 1) at -= 1
+  return at + 1
+}
+
+/** Whether there is much, and text at its end. */
+export function isTextFlood(bytes: Uint8Array): boolean {
+  return bytes.byteLength >= WORTH_BYTES / 2 && startOfText(bytes.subarray(-SAMPLE_BYTES)) === 0
 }
 
 /** Whether a line ends there in both its halves, so that the next begins at the left. */
@@ -58,7 +63,7 @@ function skipLines(bytes: Uint8Array, from: number, lines: number): number | und
 /** Where the last `lines` lines begin. */
 function lastLines(bytes: Uint8Array, lines: number): number | undefined {
   let left = lines + 1
-  for (let at = bytes.byteLength - 1; at > 0; at -= 1) {
+  for (let at = bytes.lastIndexOf(LINE_FEED); at > 0; at = bytes.lastIndexOf(LINE_FEED, at - 1)) {
     if (!endsLine(bytes, at)) continue
     left -= 1
     if (left === 0) return at + 1

@@ -112,11 +112,17 @@ export class TerminalFeed {
   }
 
   #feedWaiting(): void {
-    const pieces = this.#takeBytes()
+    const pieces = [...this.#takeBytes()]
     const bytes = join(pieces.map((piece) => piece.bytes))
     this.#isFlood = isTextFlood(bytes)
-    this.#feed(bytes, () => {
-      for (const { done } of pieces) done()
+    let end = 0
+    this.#feed(bytes, (dealtWith) => {
+      for (let [piece] = pieces; piece !== undefined; [piece] = pieces) {
+        if (end + piece.bytes.byteLength > dealtWith) return
+        end += piece.bytes.byteLength
+        pieces.shift()
+        piece.done()
+      }
       this.#isBusy = false
       this.#goOn()
     })
@@ -130,11 +136,12 @@ export class TerminalFeed {
   }
 
   /** Parts follow each other within the terminal's own turn: an emulator that is left alone with nothing rests before it goes on. */
-  #feed(bytes: Uint8Array, done: () => void): void {
+  #feed(bytes: Uint8Array, tell: (dealtWith: number) => void): void {
     const terminal = this.#terminal
     const scrollback = this.#keptLines()
     const text =
       scrollback === undefined ? undefined : findScrolledOut(bytes, { rows: terminal.rows, scrollback })
+    const done = (): void => tell(bytes.byteLength)
     if (text === undefined) {
       terminal.write(bytes, done)
       return
@@ -143,8 +150,11 @@ export class TerminalFeed {
       this.#lineFeeds = 0
     })
     terminal.write(text.probe, () => {
-      if (!this.#isDrawn(text.probe)) terminal.write(text.middle, () => undefined)
+      const isDrawn = this.#isDrawn(text.probe)
+      if (!isDrawn) terminal.write(text.middle, () => undefined)
       terminal.write(text.tail, done)
+      // Whoever sends may send on while the rest is parsed.
+      if (isDrawn) tell(bytes.byteLength - text.tail.byteLength)
     })
   }
 

@@ -43,8 +43,8 @@ const DEFAULT_LOOK: Look = {
 /** Longest text that a program may put into the clipboard, in base64. */
 const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
-/** In a flood, output is let gather for about as long as a frame is shown. */
-const FLOOD_WAIT_MS = 12
+/** In a flood, output is let gather for so long. */
+const FLOOD_WAIT_MS = 4
 /** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
 const MIN_FONT_SIZE = 6
 
