@@ -39,6 +39,17 @@ function startOfText(bytes: Uint8Array): number {
   return at + 1
 }
 
+/** Lines that end in bytes which are nothing but text; undefined for others. */
+export function countTextLines(bytes: Uint8Array): number | undefined {
+  let lines = 0
+  for (let at = 0; at < bytes.byteLength; at += 1) {
+    const byte = bytes[at] ?? 0
+    if (TEXT[byte] === 0) return undefined
+    if (byte === LINE_FEED && bytes[at - 1] === CARRIAGE_RETURN) lines += 1
+  }
+  return lines
+}
+
 /** Whether there is much, and text at its end. */
 export function isTextFlood(bytes: Uint8Array): boolean {
   return bytes.byteLength >= WORTH_BYTES / 2 && startOfText(bytes.subarray(-SAMPLE_BYTES)) === 0

@@ -36,15 +36,32 @@ function look(terminal: Terminal): unknown {
   return { lines, at: [active.cursorX, active.cursorY, active.baseY, active.type] }
 }
 
-async function compare(parts: readonly Uint8Array[]): Promise<{ readonly parsed: number }> {
+interface Way {
+  /** Waits for each part to be dealt with before the next comes. */
+  readonly isPatient: boolean
+  readonly later?: (run: () => void) => void
+}
+
+async function compare(
+  parts: readonly Uint8Array[],
+  { isPatient, later }: Way = { isPatient: false },
+): Promise<{ readonly parsed: number }> {
   const [skipping, whole] = [open(), open()]
   const parsed = countParsed(skipping)
-  const feed = new TerminalFeed(skipping, () => SCROLLBACK)
-  for (const part of parts) {
-    feed.write(part, () => undefined)
+  const feed = new TerminalFeed(skipping, () => SCROLLBACK, later)
+  const told: number[] = []
+  for (const [index, part] of parts.entries()) {
+    const done = new Promise<void>((resolve) => {
+      feed.write(part, () => {
+        told.push(index)
+        resolve()
+      })
+    })
     await new Promise<void>((resolve) => whole.write(part, resolve))
+    if (isPatient) await done
   }
   await new Promise<void>((resolve) => feed.run(resolve))
+  expect(told).toEqual([...parts.keys()])
   expect(look(skipping)).toEqual(look(whole))
   return { parsed: parsed() }
 }
@@ -154,6 +171,72 @@ test('lets more come in a flood before it goes on, and nothing wait that is no f
   expect(later).toEqual([])
 })
 
+test('deals at once with what is pushed out while it waits, however long that lasts', async () => {
+  const terminal = open()
+  const parsed = countParsed(terminal)
+  const later: (() => void)[] = []
+  const feed = new TerminalFeed(
+    terminal,
+    () => SCROLLBACK,
+    (run) => later.push(run),
+  )
+  await new Promise<void>((resolve) =>
+    feed.write(
+      lines(5_000, (at) => `line ${at} of the flood`),
+      resolve,
+    ),
+  )
+  const before = parsed()
+  let done = 0
+  for (let part = 0; part < 1_000; part += 1)
+    feed.write(
+      lines(100, (at) => `line ${at} of part ${part}`),
+      () => (done += 1),
+    )
+  expect([done, parsed() - before]).toEqual([999, 0])
+  // What is no text does not wait, and finds everything in its place.
+  await new Promise<void>((resolve) => feed.write(encoder.encode('\u{1b}[31mred'), resolve))
+  expect(parsed() - before).toBeLessThan(3_000)
+  const { active } = terminal.buffer
+  const text = (y: number): string | undefined => active.getLine(y)?.translateToString(true)
+  expect([text(active.baseY + ROWS - 1), text(active.baseY + ROWS - 2), text(0)]).toEqual([
+    'red',
+    'line 99 of part 999',
+    'line 75 of part 999',
+  ])
+})
+
+/** Text that is pushed out while it waits, as nothing is fed until the end. */
+const NEVER: Way = { isPatient: false, later: () => undefined }
+
+test('keeps of what waits every line that can be seen at the end, wherever parts begin', async () => {
+  const start = encoder.encode('and a beginning')
+  const flood = lines(5_000, (at) => `line ${at} of the flood`)
+  for (const size of [5, 28, 29, 30, 200]) {
+    const more = lines(80, (at) => `number ${at} of 漢字 to keep`)
+    const { parsed } = await compare([flood, start, ...cut(more, size)], NEVER)
+    expect(parsed).toBeLessThan(10_000)
+  }
+})
+
+test('does not judge text by what was before a sequence that is still being parsed', async () => {
+  const flood = lines(5_000, (at) => `line ${at} of the flood`)
+  const below = encoder.encode('\u{1b}[1;3r\u{1b}[6;1H')
+  const more = lines(400, (at) => (at === 100 ? 'the longest of all lines' : `line ${at}`))
+  const terminal = open()
+  const feed = new TerminalFeed(
+    terminal,
+    () => SCROLLBACK,
+    () => undefined,
+  )
+  await new Promise<void>((resolve) => feed.write(flood, resolve))
+  for (const part of [below, ...cut(more, 100)]) feed.write(part, () => undefined)
+  await new Promise<void>((resolve) => feed.run(resolve))
+  const whole = open()
+  for (const part of [flood, below, more]) await new Promise<void>((resolve) => whole.write(part, resolve))
+  expect(look(terminal)).toEqual(look(whole))
+})
+
 test('parses everything where each line is taken note of', async () => {
   const terminal = open()
   const parsed = countParsed(terminal)
@@ -200,14 +283,34 @@ const flood = fc
     return Buffer.concat([text, encoder.encode(end)])
   })
 
+/** A flood as it arrives: in parts that are cut anywhere. */
+function cut(part: string | Uint8Array, size: number): readonly Uint8Array[] {
+  const bytes = typeof part === 'string' ? encoder.encode(part) : part
+  return Array.from({ length: Math.ceil(bytes.byteLength / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  )
+}
+
+const WAYS: readonly Way[] = [
+  { isPatient: true },
+  { isPatient: false },
+  { isPatient: false, later: (run) => setTimeout(run, 1) },
+  { isPatient: false, later: (run) => setTimeout(run, 30) },
+]
+
 test('shows of whatever comes the same as a terminal that parses everything', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof({ arbitrary: piece, weight: 3 }, { arbitrary: flood, weight: 1 }), { maxLength: 12 }),
-      async (pieces) => {
-        await compare(pieces.map((part) => (typeof part === 'string' ? encoder.encode(part) : part)))
+      fc.constantFrom(5_000, 20_000, 65_536, 1_000_000),
+      fc.constantFrom(...WAYS),
+      async (parts, size, way) => {
+        await compare(
+          parts.flatMap((part) => cut(part, size)),
+          way,
+        )
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 50 },
   )
 }, 60_000)

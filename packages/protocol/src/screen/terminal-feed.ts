@@ -1,3 +1,4 @@
+import { FeedQueue } from './feed-queue.ts'
 import { findScrolledOut, isTextFlood } from './scrolled-out.ts'
 
 /** As much of a terminal emulator as is needed to feed it: xterm.js has it, in a page and without one. */
@@ -15,11 +16,7 @@ export interface FedTerminal {
   onLineFeed(listener: () => void): unknown
 }
 
-type Item =
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly done: () => void }
-  | { readonly kind: 'run'; readonly run: () => void }
-
-/** In a flood, as much as is worth a wait. */
+/** In a flood, as much as does not wait for more. */
 const ENOUGH_BYTES = 512 * 1024
 
 /** What may end a sequence. */
@@ -35,11 +32,13 @@ function isFinal(byte: number): boolean {
 export class TerminalFeed {
   readonly #terminal: FedTerminal
   readonly #keptLines: () => number | undefined
-  readonly #waiting: Item[] = []
   readonly #later: ((run: () => void) => void) | undefined
+  readonly #queue = new FeedQueue()
   #isBusy = false
   /** What was fed last was much text, and most of what follows is likely to push it out again. */
   #isFlood = false
+  /** Text was seen to be drawn and to scroll, and nothing but text came since: so will all text that follows it. */
+  #isScrolling = false
   /** More is let come before what waits is fed. */
   #isHeld = false
   #lineFeeds = 0
@@ -59,38 +58,30 @@ export class TerminalFeed {
 
   /** `done` is called once they are parsed, or leave no trace. */
   write(bytes: Uint8Array, done: () => void): void {
-    this.#push({ kind: 'bytes', bytes, done })
+    this.#queue.write(bytes, done)
+    const keptLines = this.#keptLines()
+    // One more than fit, as the first line may be cut off.
+    if (this.#isScrolling && keptLines !== undefined)
+      this.#queue.dropScrolledOut(this.#terminal.rows + keptLines + 1)
+    this.#goOn()
   }
 
   /** Calls back when everything before is parsed, and before anything that comes later is. */
   run(run: () => void): void {
-    this.#push({ kind: 'run', run })
-  }
-
-  #push(item: Item): void {
-    this.#waiting.push(item)
+    this.#queue.run(run)
     this.#goOn()
   }
 
   #goOn(): void {
-    if (this.#isBusy || this.#waiting.length === 0) return
-    if (!this.#isFlood || this.#hasEnough()) this.#drain()
-    else this.#hold()
+    if (this.#isBusy || this.#queue.isEmpty) return
+    if (!this.#isFlood || this.#later === undefined || this.#queue.isWorth(ENOUGH_BYTES)) this.#drain()
+    else this.#hold(this.#later)
   }
 
-  #hasEnough(): boolean {
-    let bytes = 0
-    for (const item of this.#waiting) {
-      if (item.kind === 'run') return true
-      bytes += item.bytes.byteLength
-    }
-    return this.#later === undefined || bytes >= ENOUGH_BYTES
-  }
-
-  #hold(): void {
+  #hold(later: (run: () => void) => void): void {
     if (this.#isHeld) return
     this.#isHeld = true
-    this.#later?.(() => {
+    later(() => {
       this.#isHeld = false
       if (!this.#isBusy) this.#drain()
     })
@@ -98,63 +89,47 @@ export class TerminalFeed {
 
   /** Goes on until something is being parsed, or nothing waits. */
   #drain(): void {
-    while (!this.#isBusy) {
-      const [first] = this.#waiting
-      if (first === undefined) return
+    while (!this.#isBusy && !this.#queue.isEmpty) {
       this.#isBusy = true
-      if (first.kind === 'bytes') this.#feedWaiting()
+      const run = this.#queue.takeRun()
+      if (run === undefined) this.#feedWaiting()
       else {
-        this.#waiting.shift()
-        first.run()
+        // A change of size may change what scrolls.
+        this.#isScrolling = false
+        run()
         this.#isBusy = false
       }
     }
   }
 
   #feedWaiting(): void {
-    const pieces = [...this.#takeBytes()]
-    const bytes = join(pieces.map((piece) => piece.bytes))
+    const { bytes, isText, tell } = this.#queue.takeBytes()
     this.#isFlood = isTextFlood(bytes)
-    let end = 0
-    this.#feed(bytes, (dealtWith) => {
-      for (let [piece] = pieces; piece !== undefined; [piece] = pieces) {
-        if (end + piece.bytes.byteLength > dealtWith) return
-        end += piece.bytes.byteLength
-        pieces.shift()
-        piece.done()
-      }
+    // At once: what comes while it is parsed must not be judged by what was before it.
+    this.#isScrolling &&= isText
+    this.#feed(bytes, tell, () => {
+      tell(bytes.byteLength)
       this.#isBusy = false
       this.#goOn()
     })
   }
 
-  /** Takes what waits, up to something else than bytes. */
-  #takeBytes(): readonly Extract<Item, { kind: 'bytes' }>[] {
-    const end = this.#waiting.findIndex(({ kind }) => kind !== 'bytes')
-    const taken = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
-    return taken.flatMap((item) => (item.kind === 'bytes' ? [item] : []))
-  }
-
   /** Parts follow each other within the terminal's own turn: an emulator that is left alone with nothing rests before it goes on. */
-  #feed(bytes: Uint8Array, tell: (dealtWith: number) => void): void {
+  #feed(bytes: Uint8Array, tell: (dealtWith: number) => void, done: () => void): void {
     const terminal = this.#terminal
     const scrollback = this.#keptLines()
     const text =
       scrollback === undefined ? undefined : findScrolledOut(bytes, { rows: terminal.rows, scrollback })
-    const done = (): void => tell(bytes.byteLength)
-    if (text === undefined) {
-      terminal.write(bytes, done)
-      return
-    }
+    if (text === undefined) return terminal.write(bytes, done)
     terminal.write(text.head, () => {
       this.#lineFeeds = 0
     })
     terminal.write(text.probe, () => {
-      const isDrawn = this.#isDrawn(text.probe)
-      if (!isDrawn) terminal.write(text.middle, () => undefined)
+      this.#isScrolling = this.#isDrawn(text.probe)
+      if (!this.#isScrolling) terminal.write(text.middle, () => undefined)
       terminal.write(text.tail, done)
       // Whoever sends may send on while the rest is parsed.
-      if (isDrawn) tell(bytes.byteLength - text.tail.byteLength)
+      if (this.#isScrolling) tell(bytes.byteLength - text.tail.byteLength)
     })
   }
 
@@ -172,16 +147,4 @@ export class TerminalFeed {
     const { active } = this.#terminal.buffer
     return active.getLine(active.baseY + active.cursorY + y)?.translateToString(true)
   }
-}
-
-function join(pieces: readonly Uint8Array[]): Uint8Array {
-  const [first] = pieces
-  if (pieces.length === 1 && first !== undefined) return first
-  const joined = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const piece of pieces) {
-    joined.set(piece, at)
-    at += piece.byteLength
-  }
-  return joined
 }

@@ -44,7 +44,7 @@ const DEFAULT_LOOK: Look = {
 const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
 /** In a flood, output is let gather for so long. */
-const FLOOD_WAIT_MS = 8
+const FLOOD_WAIT_MS = 30
 /** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
 const MIN_FONT_SIZE = 6
 

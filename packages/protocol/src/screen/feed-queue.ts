@@ -1,0 +1,116 @@
+import { countTextLines } from './scrolled-out.ts'
+
+/** Bytes that wait for a terminal. */
+interface Piece {
+  readonly kind: 'bytes'
+  readonly bytes: Uint8Array
+  readonly done: () => void
+  /** Lines that end in it; undefined: it holds more than text. */
+  readonly lines: number | undefined
+}
+
+type Item = Piece | { readonly kind: 'run'; readonly run: () => void }
+
+/** What is fed together. */
+export interface Batch {
+  readonly bytes: Uint8Array
+  /** There is nothing but text in it. */
+  readonly isText: boolean
+  /** Says that so many of the bytes are dealt with. */
+  readonly tell: (bytes: number) => void
+}
+
+/** What waits for a terminal, in order. */
+export class FeedQueue {
+  readonly #items: Item[] = []
+
+  write(bytes: Uint8Array, done: () => void): void {
+    this.#items.push({ kind: 'bytes', bytes, done, lines: countTextLines(bytes) })
+  }
+
+  run(run: () => void): void {
+    this.#items.push({ kind: 'run', run })
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0
+  }
+
+  /** Whether there are so many bytes, or something that is not to wait for more. */
+  isWorth(bytes: number): boolean {
+    let waiting = 0
+    for (const item of this.#items) {
+      if (item.kind === 'run' || item.lines === undefined) return true
+      waiting += item.bytes.byteLength
+    }
+    return waiting >= bytes
+  }
+
+  /** Lets go of text of which nothing is left once what is behind it, text of at least so many lines, is parsed. */
+  dropScrolledOut(lines: number): void {
+    let behind = 0
+    let count = 1
+    while (this.#linesOf(count) !== undefined) {
+      behind += this.#linesOf(count) ?? 0
+      count += 1
+    }
+    while (this.#linesOf(0) !== undefined && behind >= lines) {
+      behind -= this.#linesOf(1) ?? 0
+      const [dropped] = this.#items.splice(0, 1)
+      if (dropped?.kind === 'bytes') dropped.done()
+    }
+  }
+
+  /** Takes what is to be run, if that is next. */
+  takeRun(): (() => void) | undefined {
+    const [first] = this.#items
+    if (first?.kind !== 'run') return undefined
+    this.#items.shift()
+    return first.run
+  }
+
+  /** Takes all bytes up to what is to be run. */
+  takeBytes(): Batch {
+    const end = this.#items.findIndex(({ kind }) => kind === 'run')
+    const taken = this.#items.splice(0, end < 0 ? this.#items.length : end)
+    const pieces = taken.flatMap((item) => (item.kind === 'bytes' ? [item] : []))
+    return {
+      bytes: join(pieces.map((piece) => piece.bytes)),
+      isText: pieces.every(({ lines }) => lines !== undefined),
+      tell: teller(pieces),
+    }
+  }
+
+  #linesOf(index: number): number | undefined {
+    const item = this.#items[index]
+    return item?.kind === 'bytes' ? item.lines : undefined
+  }
+}
+
+/** Tells pieces that they are done, each once, in order. */
+function teller(pieces: readonly Piece[]): (bytes: number) => void {
+  let [next, end] = [0, 0]
+  return (bytes) => {
+    for (let piece = pieces[next]; piece !== undefined; piece = pieces[next]) {
+      end += piece.bytes.byteLength
+      if (end > bytes) {
+        end -= piece.bytes.byteLength
+        return
+      }
+      next += 1
+      piece.done()
+    }
+  }
+}
+
+function join(pieces: readonly Uint8Array[]): Uint8Array {
+  const [first] = pieces
+  if (pieces.length === 1 && first !== undefined) return first
+  const joined = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
+  let at = 0
+  for (const piece of pieces) {
+    joined.set(piece, at)
+    at += piece.byteLength
+  }
+  return joined
+}
