@@ -28,7 +28,11 @@ async function passOn(host: RunningHost, request: Request): Promise<Response> {
   const headers = new Headers(request.headers)
   headers.delete('host')
   const body = request.body === null ? {} : { body: await request.arrayBuffer() }
-  return fetch(`${host.url}${pathname}${search}`, { method: request.method, headers, ...body })
+  return fetch(`${host.url}${pathname}${search}`, {
+    ...{ method: request.method, headers, ...body },
+    // As it came, with the coding that its headers name.
+    decompress: false,
+  })
 }
 
 /** Stands before control and answers some paths itself. */
