@@ -22,7 +22,7 @@ export interface Verb {
 const NEWER = '/api/workspaces/{sandbox}'
 
 function inQuery(method: string, tail: string, name: string, more = '', body?: string): Verb {
-  const takes = ['path', 'after', 'repo'].includes(name) ? 'path' : 'word'
+  const takes = ['path', 'after', 'old', 'repo'].includes(name) ? 'path' : 'word'
   const base = tail.startsWith('/') ? tail : `${W}/${tail}`
   return {
     route: `${method} ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
@@ -77,6 +77,13 @@ const SEARCHES: readonly Verb[] = [
 ]
 
 const GIT: readonly Verb[] = [
+  // It takes nothing; what lies in the workspace is hostile enough.
+  {
+    route: `GET ${NEWER}/git/repositories`,
+    takes: 'nothing',
+    query: () => ({ method: 'GET', path: `${W}/git/repositories` }),
+  },
+  inQuery('GET', 'git/diff', 'old', 'path=plain/f&'),
   ...['status', 'diff', 'log', 'branches'].map((tail) => inQuery('GET', `git/${tail}`, 'repo')),
   ...['diff', 'show', 'log'].map((tail) => inQuery('GET', `git/${tail}`, 'path')),
   inQuery('GET', 'git/diff', 'from'),
