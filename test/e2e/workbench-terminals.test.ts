@@ -241,6 +241,8 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('\n^[OD')
       await key('Ctrl').tap()
       await desk.page.keyboard.type('c')
+      // What is typed before the program has ended is discarded with the rest.
+      await desk.first.waitFor(/\^C\n> ?$/)
       await desk.first.run('echo there > tapped.txt; clear; ls tap*')
       await desk.first.waitFor(/\ntapped\.txt\n|^tapped\.txt\n/)
       const path = await placeOf(desk, 'tapped.txt')
