@@ -1,7 +1,7 @@
 import { type IBufferCell, Terminal } from '@xterm/headless'
 
 /**
- * The one place that looks behind the public face of xterm.js, for what a terminal remembers and nothing public tells: margins, tab
+ * Looks behind the public face of xterm.js, for what a terminal remembers and nothing public tells: margins, tab
  * stops, saved cursors, character sets, the colours that come next, links. Each part is looked at before it is believed; without
  * it the terminal counts as one that was never told anything.
  */
@@ -133,13 +133,6 @@ function learnCharsetNames(): ReadonlyMap<unknown, string> {
   }
   terminal.dispose()
   return names
-}
-
-/** Whether xterm.js finds a line where it looks for the one below this row; it does not expect to find none. */
-export function hasLineBelow(terminal: Terminal, row: number): boolean {
-  const maxLength = inner(terminal, '_core', '_bufferService', 'buffer', 'lines', 'maxLength')
-  // The list is a ring: behind its end is its start.
-  return row + 1 < terminal.buffer.active.length || (typeof maxLength === 'number' && row + 1 >= maxLength)
 }
 
 /** How the next character will be written. */

@@ -1,12 +1,9 @@
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
-import { limits, TerminalFeed } from '@sandwire/protocol'
-import { hasLineBelow } from './screen-internals.ts'
+import { guardErase, limits, TerminalFeed } from '@sandwire/protocol'
 import { ScreenModes } from './screen-modes.ts'
 import { drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
-
-const ERASE_ABOVE = 1
 
 /** Parses as the terminals do that a screen is drawn in. */
 export function openTerminal(cols: number, rows: number): Terminal {
@@ -14,13 +11,7 @@ export function openTerminal(cols: number, rows: number): Terminal {
   // Characters are as wide here as in those; else what stands behind an emoji would move.
   terminal.loadAddon(new Unicode11Addon())
   terminal.unicode.activeVersion = '11'
-  // xterm.js looks for a line below the last one, and would end the thread with all its screens.
-  const isFatal = ([which]: readonly (number | number[])[]): boolean => {
-    const { cursorX, cursorY } = terminal.buffer.active
-    return which === ERASE_ABOVE && cursorX + 1 >= terminal.cols && !hasLineBelow(terminal, cursorY)
-  }
-  terminal.parser.registerCsiHandler({ final: 'J' }, isFatal)
-  terminal.parser.registerCsiHandler({ prefix: '?', final: 'J' }, isFatal)
+  guardErase(terminal)
   return terminal
 }
 

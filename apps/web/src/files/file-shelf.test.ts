@@ -4,7 +4,7 @@ import { openTab } from '../layout/layout.ts'
 import { DirtyViews } from '../state/dirty-views.ts'
 import { Workbench } from '../state/workbench.ts'
 import { FileShelf } from './file-shelf.ts'
-import type { FileAccess } from './open-file.ts'
+import type { FileAccess, OpenFile } from './open-file.ts'
 
 /** A shelf over files that are texts in a map, with one of them open. */
 function openShelf(disk: Map<string, string>, path: string) {
@@ -29,12 +29,21 @@ function openShelf(disk: Map<string, string>, path: string) {
   return { workbench, dirty, shelf, viewId, file: shelf.of(viewId, view) }
 }
 
-const loaded = (): Promise<void> => Bun.sleep(0)
+/** Until a file is no longer read. */
+function loaded({ state }: OpenFile): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (state.get().is !== 'loading') resolve()
+    }
+    state.subscribe(look)
+    look()
+  })
+}
 
 test('a pane follows a folder that the page moves, with what is not saved', async () => {
   const disk = new Map([['old/a', 'one']])
   const { workbench, dirty, shelf, viewId, file } = openShelf(disk, 'old/a')
-  await loaded()
+  await loaded(file)
   file.edited('mine')
   await shelf.move({ sandbox: 's', from: 'old', to: 'new/place' }, async () => {
     disk.delete('old/a')
@@ -52,7 +61,7 @@ test('a pane follows a folder that the page moves, with what is not saved', asyn
 
 test('a pane stays where it is when the move fails, or is of another file or sandbox', async () => {
   const { workbench, shelf, viewId, file } = openShelf(new Map([['a', 'one']]), 'a')
-  await loaded()
+  await loaded(file)
   const fail = async (): Promise<void> => {
     throw new Error('there is something')
   }

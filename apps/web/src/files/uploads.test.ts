@@ -48,15 +48,17 @@ test('says which file was refused and how many are there', async () => {
 })
 
 test('stops when it is told to', async () => {
+  const second = Promise.withResolvers<void>()
   const uploads = new Uploads(
     (_, path, _body, _condition, way) =>
       new Promise((resolve, reject) => {
-        if (path === 'in/f0') resolve('')
-        else way?.signal?.addEventListener('abort', () => reject(new Error('stopped')))
+        if (path === 'in/f0') return resolve('')
+        way?.signal?.addEventListener('abort', () => reject(new Error('stopped')))
+        second.resolve()
       }),
   )
   const end = uploads.start({ ...wish, files: files(1, 1) })
-  await Bun.sleep(0)
+  await second.promise
   uploads.running.get()[0]?.stop()
   expect(await end).toEqual({ kind: 'info', text: 'Stopped: 1 of 2 files uploaded' })
 })

@@ -66,6 +66,20 @@ async function compare(
   return { parsed: parsed() }
 }
 
+/** A terminal that is fed, and what it puts off. */
+function openHeld() {
+  const terminal = open()
+  const parsed = countParsed(terminal)
+  const later: (() => void)[] = []
+  const feed = new TerminalFeed(
+    terminal,
+    () => SCROLLBACK,
+    (run) => later.push(run),
+  )
+  const write = (bytes: Uint8Array): Promise<void> => new Promise((resolve) => feed.write(bytes, resolve))
+  return { terminal, parsed, feed, later, write }
+}
+
 const lines = (count: number, text: (at: number) => string): Uint8Array =>
   encoder.encode(Array.from({ length: count }, (_, at) => `${text(at)}\r\n`).join(''))
 
@@ -141,19 +155,10 @@ test('puts what waits together, and what is to be run in its place', async () =>
 })
 
 test('lets more come in a flood before it goes on, and nothing wait that is no flood', async () => {
-  const terminal = open()
-  const parsed = countParsed(terminal)
-  const later: (() => void)[] = []
-  const feed = new TerminalFeed(
-    terminal,
-    () => SCROLLBACK,
-    (run) => later.push(run),
-  )
+  const { parsed, feed, later, write } = openHeld()
   const flood = lines(2_000, (at) => `line ${at} of the flood`)
-  const write = (bytes: Uint8Array): Promise<void> => new Promise((resolve) => feed.write(bytes, resolve))
   await write(flood)
   const more = Array.from({ length: 5 }, () => write(flood))
-  await Bun.sleep(5)
   expect([parsed(), later.length]).toEqual([flood.byteLength, 1])
   later.shift()?.()
   await Promise.all(more)
@@ -172,20 +177,8 @@ test('lets more come in a flood before it goes on, and nothing wait that is no f
 })
 
 test('deals at once with what is pushed out while it waits, however long that lasts', async () => {
-  const terminal = open()
-  const parsed = countParsed(terminal)
-  const later: (() => void)[] = []
-  const feed = new TerminalFeed(
-    terminal,
-    () => SCROLLBACK,
-    (run) => later.push(run),
-  )
-  await new Promise<void>((resolve) =>
-    feed.write(
-      lines(5_000, (at) => `line ${at} of the flood`),
-      resolve,
-    ),
-  )
+  const { terminal, parsed, feed, write } = openHeld()
+  await write(lines(5_000, (at) => `line ${at} of the flood`))
   const before = parsed()
   let done = 0
   for (let part = 0; part < 1_000; part += 1)
@@ -195,7 +188,7 @@ test('deals at once with what is pushed out while it waits, however long that la
     )
   expect([done, parsed() - before]).toEqual([999, 0])
   // What is no text does not wait, and finds everything in its place.
-  await new Promise<void>((resolve) => feed.write(encoder.encode('\u{1b}[31mred'), resolve))
+  await write(encoder.encode('\u{1b}[31mred'))
   expect(parsed() - before).toBeLessThan(3_000)
   const { active } = terminal.buffer
   const text = (y: number): string | undefined => active.getLine(y)?.translateToString(true)

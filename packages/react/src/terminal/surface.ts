@@ -1,17 +1,18 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
-import { WebglAddon } from '@xterm/addon-webgl'
 import { type ITerminalOptions, Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
-import { limits, TerminalFeed } from '@sandwire/protocol'
+import { guardErase, limits, TerminalFeed } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
-import { guardErase } from './erase-guard.ts'
+import { clipboardText } from './clipboard-text.ts'
+import { releaseKeysOnBlur } from './key-release.ts'
 import { type LinkEvents, Links } from './links.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { DARK, MIN_CONTRAST, type Palette } from './palette.ts'
 import { toldFolder } from './told-folder.ts'
 import { scrollByTouch } from './touch-scroll.ts'
+import { useWebgl } from './webgl.ts'
 
 /** Of a terminal, in cells. */
 export interface Size {
@@ -40,8 +41,6 @@ const DEFAULT_LOOK: Look = {
   screenReader: false,
 }
 
-/** Longest text that a program may put into the clipboard, in base64. */
-const MAX_CLIPBOARD_CHARS = 1024 * 1024
 const FLASH_MS = 180
 /** In a flood, output is let gather for so long. */
 const FLOOD_WAIT_MS = 30
@@ -89,43 +88,6 @@ export interface SurfaceEvents extends LinkEvents {
 function toOptions(look: Partial<Look>): ITerminalOptions {
   const { palette, screenReader, ...rest } = { ...DEFAULT_LOOK, ...look }
   return { ...rest, theme: palette, screenReaderMode: screenReader }
-}
-
-/** Text of an OSC 52 that sets the clipboard; undefined for a question, which is never answered. */
-function clipboardText(data: string): string | undefined {
-  const [, encoded = ''] = data.split(';')
-  if (encoded === '' || encoded === '?' || encoded.length > MAX_CLIPBOARD_CHARS) return undefined
-  try {
-    return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)))
-  } catch {
-    // Not base64: nothing to set.
-    return undefined
-  }
-}
-
-/** Whether WebGL is more than an imitation by the processor, which takes so long for a frame that output waits for it. */
-function hasFastWebgl(): boolean {
-  const context = document
-    .createElement('canvas')
-    .getContext('webgl2', { failIfMajorPerformanceCaveat: true })
-  if (context === null) return false
-  const names = context.getExtension('WEBGL_debug_renderer_info')
-  const name = String(context.getParameter(names?.UNMASKED_RENDERER_WEBGL ?? context.RENDERER))
-  context.getExtension('WEBGL_lose_context')?.loseContext()
-  return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name)
-}
-
-/**
- * Tells xterm.js that keys come up when the keyboard goes elsewhere, as those of a shortcut do. It would think of one as down for ever,
- * and until the next key drop text that comes without any: from a phone, by voice, from a list of signs.
- */
-function releaseKeysOnBlur({ textarea }: Terminal): void {
-  textarea?.addEventListener('blur', () => {
-    const up = new KeyboardEvent('keyup', { key: 'Shift' })
-    // By this number it knows a key that types nothing, for which it does not ask for the keyboard again.
-    Object.defineProperty(up, 'keyCode', { value: 16 })
-    textarea.dispatchEvent(up)
-  })
 }
 
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
@@ -210,7 +172,7 @@ export class Surface implements Canvas {
       releaseKeysOnBlur(this.#terminal)
       scrollByTouch(this.#terminal)
       this.#links.watch()
-      this.#useWebgl()
+      useWebgl(this.#terminal)
     } else {
       element.append(this.#terminal.element)
     }
@@ -359,17 +321,5 @@ export class Surface implements Canvas {
 
   #setFontSize(px: number): void {
     if (this.#terminal.options.fontSize !== px) this.#terminal.options.fontSize = px
-  }
-
-  /** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
-  #useWebgl(): void {
-    if (!hasFastWebgl()) return
-    try {
-      const webgl = new WebglAddon()
-      webgl.onContextLoss(() => webgl.dispose())
-      this.#terminal.loadAddon(webgl)
-    } catch {
-      // No WebGL here: xterm.js draws with elements.
-    }
   }
 }
