@@ -11,6 +11,7 @@ export const O_NOCTTY = 0o400
 export const O_NONBLOCK = 0o4000
 export const O_CLOEXEC = 0o2000000
 
+const POLLIN = 1
 const F_GETFL = 3
 const F_SETFL = 4
 const F_SETPIPE_SZ = 1031
@@ -47,8 +48,10 @@ const { symbols: libc } = dlopen(LIBC, {
   ioctl: { args: ['i32', FFIType.u64_fast, 'ptr'], returns: 'i32' },
   kill: { args: ['i32', 'i32'], returns: 'i32' },
   pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
+  ppoll: { args: ['ptr', 'u64', 'ptr', 'ptr'], returns: 'i32' },
   posix_openpt: { args: ['i32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', FFIType.u64_fast], returns: FFIType.i64_fast },
+  sched_yield: { args: [], returns: 'i32' },
   setfsgid: { args: ['u32'], returns: 'u32' },
   setfsuid: { args: ['u32'], returns: 'u32' },
   syscall: {
@@ -100,6 +103,22 @@ export function writeFd(fd: number, bytes: Uint8Array): number {
   return bytes.byteLength === 0 ? 0 : orErrno(libc.write(fd, bytes, bytes.byteLength))
 }
 
+/** `struct pollfd` and `struct timespec`, filled anew for each call. */
+const polled = new Int32Array([-1, POLLIN])
+const pollTime = new BigInt64Array(2)
+
+/** Waits until `fd` can be read or has hung up, less than a second; 0 when that is over first. */
+export function awaitReadable(fd: number, nanoseconds: number): number {
+  polled[0] = fd
+  pollTime[1] = BigInt(nanoseconds)
+  return orErrno(libc.ppoll(polled, 1, pollTime, null))
+}
+
+/** Lets others that could run go first. */
+export function yieldProcessor(): void {
+  libc.sched_yield()
+}
+
 export function setNonBlocking(fd: number): number {
   const flags = orErrno(libc.fcntl(fd, F_GETFL, 0))
   return flags < 0 ? flags : orErrno(libc.fcntl(fd, F_SETFL, flags | O_NONBLOCK))
@@ -109,11 +128,12 @@ export function setPipeBytes(fd: number, bytes: number): number {
   return orErrno(libc.fcntl(fd, F_SETPIPE_SZ, bytes))
 }
 
-/** Bytes a read would return now. */
+const readable = new Int32Array(1)
+
+/** Bytes a read would return now. Unlike a read or a poll of a terminal, it does not wait for what the kernel is about to add. */
 export function readableBytes(fd: number): number {
-  const count = new Int32Array(1)
-  const result = ioctlPointer(fd, FIONREAD, count)
-  return result < 0 ? result : (count[0] ?? 0)
+  const result = ioctlPointer(fd, FIONREAD, readable)
+  return result < 0 ? result : (readable[0] ?? 0)
 }
 
 export function openPtyMaster(flags: number): number {

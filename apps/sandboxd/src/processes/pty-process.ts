@@ -11,6 +11,9 @@ import { isTerminalSignal } from './signals.ts'
 import type { StartOptions } from './start-options.ts'
 import { type TerminalLoop, TerminalReader } from './terminal-reader.ts'
 
+/** What a key sends at most; more is a paste, whose answer takes its time. */
+const KEY_BYTES = 32
+
 /** Starts a process on a terminal of its own; `setsidFile` makes that its controlling terminal. */
 export function startPtyProcess(
   command: ResolvedCommand,
@@ -93,7 +96,9 @@ class PtyProcess implements RunningProcess {
   }
 
   write(chunk: Uint8Array): void {
-    if (!this.#hasEnded) this.#input.write(chunk)
+    if (this.#hasEnded) return
+    if (chunk.byteLength > KEY_BYTES) this.#input.write(chunk)
+    else this.#reader.expectAnswer(() => this.#input.write(chunk))
   }
 
   closeInput(): void {

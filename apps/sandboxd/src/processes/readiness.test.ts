@@ -55,4 +55,32 @@ describe.each([true, false])('readiness with asynchronous requests: %p', (canUse
     await eventually(() => told.length > 0, { what: 'the second' })
     expect(told).toEqual(['second'])
   })
+
+  test('says nothing of a descriptor that is held, and what came meanwhile when it is released', async () => {
+    const [first, second] = [open(), open()]
+    const told: string[] = []
+    const listen = (name: string, { masterFd }: PtyDevice): void =>
+      readiness.watch(masterFd, () => {
+        told.push(name)
+        readiness.unwatch(masterFd)
+      })
+    listen('first', first)
+    listen('second', second)
+    readiness.hold(first.masterFd)
+    writeFd(first.slaveFd, new Uint8Array([1]))
+    writeFd(second.slaveFd, new Uint8Array([1]))
+    await eventually(() => told.length > 0, { what: 'the second' })
+    expect(told).toEqual(['second'])
+    readiness.release(first.masterFd)
+    await eventually(() => told.length > 1, { what: 'the first' })
+    expect(told).toEqual(['second', 'first'])
+  })
+
+  test('releases nothing that is not watched', () => {
+    const { masterFd } = open()
+    readiness.release(masterFd)
+    readiness.watch(masterFd, () => {})
+    readiness.unwatch(masterFd)
+    readiness.release(masterFd)
+  })
 })

@@ -14,6 +14,7 @@ import {
 const EPOLLIN = 1
 const EPOLL_CTL_ADD = 1
 const EPOLL_CTL_DEL = 2
+const EPOLL_CTL_MOD = 3
 /** `struct epoll_event` is packed on x86-64 only. */
 const EPOLL_EVENT_BYTES = process.arch === 'x64' ? 12 : 16
 const EPOLL_DATA_AT = process.arch === 'x64' ? 4 : 8
@@ -58,9 +59,7 @@ export class Readiness {
 
   /** Calls `listener` once per turn of the event loop while `fd` can be read or has hung up. */
   watch(fd: number, listener: () => void): void {
-    this.#eventView.setUint32(0, EPOLLIN, true)
-    this.#eventView.setUint32(EPOLL_DATA_AT, fd, true)
-    controlEpoll(this.#epollFd, EPOLL_CTL_ADD, fd, this.#event)
+    this.#control(EPOLL_CTL_ADD, fd, EPOLLIN)
     this.#listeners.set(fd, listener)
     if (this.#alarm === undefined) this.#timer ??= setInterval(() => this.#tell(), LOOK_MS)
   }
@@ -68,10 +67,26 @@ export class Readiness {
   /** Before the descriptor is closed. */
   unwatch(fd: number): void {
     if (!this.#listeners.delete(fd)) return
-    controlEpoll(this.#epollFd, EPOLL_CTL_DEL, fd, this.#event)
+    this.#control(EPOLL_CTL_DEL, fd, 0)
     if (this.#listeners.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
+  }
+
+  /** Says nothing of `fd` until `release`: its owner looks by itself. */
+  hold(fd: number): void {
+    if (this.#listeners.has(fd)) this.#control(EPOLL_CTL_MOD, fd, 0)
+  }
+
+  /** What came while it was held is told now. */
+  release(fd: number): void {
+    if (this.#listeners.has(fd)) this.#control(EPOLL_CTL_MOD, fd, EPOLLIN)
+  }
+
+  #control(operation: number, fd: number, events: number): void {
+    this.#eventView.setUint32(0, events, true)
+    this.#eventView.setUint32(EPOLL_DATA_AT, fd, true)
+    controlEpoll(this.#epollFd, operation, fd, this.#event)
   }
 
   #tell(): void {

@@ -1,3 +1,4 @@
+import { AnswerWait, createPatience } from './answer-wait.ts'
 import { NO_VICTIM } from './oom-score.ts'
 import { startPipeProcess } from './pipe-process.ts'
 import type { StartProcess } from './process.ts'
@@ -33,7 +34,7 @@ export function createStartProcess(
     const command = resolveCommand(spec)
     if (isFailure(command)) return command
     if (spec.mode === 'pipe') return startPipeProcess(command, spec, events, settings)
-    terminals ??= new TerminalLoop(new Readiness())
+    terminals ??= new TerminalLoop(new Readiness(), new AnswerWait(createPatience(settings.now)))
     return startPtyProcess(command, spec, events, { ...settings, terminals })
   }
   return (spec, events) => asUser(() => startNow(spec, events))

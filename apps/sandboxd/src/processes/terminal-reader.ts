@@ -1,4 +1,5 @@
-import { EAGAIN, EINTR, readFd } from './libc.ts'
+import { type AnswerWait, Attention } from './answer-wait.ts'
+import { EAGAIN, EINTR, readableBytes, readFd } from './libc.ts'
 import type { OutputReaderEvents } from './output-reader.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -16,11 +17,13 @@ const SHORT_READ_BYTES = 1_024
 /** What all terminals of a program share. */
 export class TerminalLoop {
   readonly readiness: Readiness
+  readonly answers: AnswerWait
   /** Where chunks are read to; copied before anything else runs. */
   readonly scratch = new Uint8Array(EAGER_BYTES)
 
-  constructor(readiness: Readiness) {
+  constructor(readiness: Readiness, answers: AnswerWait) {
     this.readiness = readiness
+    this.answers = answers
   }
 }
 
@@ -32,6 +35,7 @@ export class TerminalReader {
   readonly #fd: number
   readonly #loop: TerminalLoop
   readonly #events: OutputReaderEvents
+  readonly #attention = new Attention()
   #isPaused = false
   #isOver = false
   #bytesSincePause = 0
@@ -66,6 +70,29 @@ export class TerminalReader {
   look(): boolean {
     if (this.#isPaused || this.#isOver) return false
     return this.#take()
+  }
+
+  /** Types something, and takes the answer at once if it comes within a moment. */
+  expectAnswer(type: () => void): void {
+    const { readiness, answers } = this.#loop
+    if (this.#isPaused || this.#isOver || !answers.begin(this.#attention)) {
+      type()
+      return
+    }
+    readiness.hold(this.#fd)
+    type()
+    answers.await(this.#attention, this.#fd, this.#tookAnswer)
+    // Behind what is sent in this turn.
+    setImmediate(() => {
+      readiness.release(this.#fd)
+      answers.endTurn()
+    })
+  }
+
+  /** True when there was something, or nothing is to be read any more. */
+  readonly #tookAnswer = (): boolean => {
+    if (this.#isPaused || this.#isOver) return true
+    return readableBytes(this.#fd) !== 0 && !this.#take()
   }
 
   readonly #readable = (): void => {

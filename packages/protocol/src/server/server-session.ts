@@ -102,6 +102,8 @@ export class ServerSession {
       ? this.#handle(link, known.rights, wire, nowMs)
       : { code: 'rate_limited', message: `Cannot take more than ${messagesPerSecond} messages a second` }
     if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
+    // Input changes nothing about output, and a key's way to the process is short.
+    else if (typeof wire !== 'string') return this.#parts.outbox.take()
     return this.#settle(nowMs)
   }
 
@@ -138,8 +140,9 @@ export class ServerSession {
 
   /** The process took `bytes` more of its input. */
   inputSettled(bytes: number, nowMs: number): readonly ServerEffect[] {
-    this.#parts.gate.settled(bytes, nowMs)
-    return this.#settle(nowMs)
+    const { gate, outbox } = this.#parts
+    gate.settled(bytes, nowMs)
+    return outbox.take()
   }
 
   /** The process's terminal refused the oldest unsettled input; its writer is told. */

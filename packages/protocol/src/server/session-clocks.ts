@@ -9,6 +9,9 @@ import type { SessionParts } from './session-parts.ts'
 /** How long an ending session waits for its process and its readers before it is gone all the same. */
 const ENDING_MS = 10_000
 
+/** Of a clock that does not run. */
+const NEVER = Number.POSITIVE_INFINITY
+
 const REAUTHORISE: Refusal = {
   code: 'reauthorise',
   message: 'Cannot stay attached: the right to be here has to be shown again',
@@ -25,8 +28,8 @@ export function expire(parts: SessionParts, nowMs: number): void {
 /** When the next clock runs out; undefined when none runs. */
 export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undefined {
   if (parts.life.state.is === 'gone') return undefined
-  const times = [...linkTimes(parts), ...attachmentTimes(parts, nowMs), ...sessionTimes(parts, nowMs)]
-  return times.length === 0 ? undefined : Math.max(nowMs, Math.min(...times))
+  const nextMs = Math.min(linkMs(parts), attachmentMs(parts, nowMs), sessionMs(parts, nowMs))
+  return nextMs === NEVER ? undefined : Math.max(nowMs, nextMs)
 }
 
 /** The session is over; whoever is still connected is told why. */
@@ -41,7 +44,7 @@ export function vanish(parts: SessionParts, code: ErrorCode, nowMs: number): voi
 function expireLinks(parts: SessionParts, nowMs: number): void {
   const { limits } = parts.options
   for (const [link, known] of parts.links.all()) {
-    if (nowMs >= (known.rights.reauthoriseMs ?? Number.POSITIVE_INFINITY)) {
+    if (nowMs >= (known.rights.reauthoriseMs ?? NEVER)) {
       refuseLink(parts, link, REAUTHORISE, nowMs)
       continue
     }
@@ -56,17 +59,18 @@ function expireLinks(parts: SessionParts, nowMs: number): void {
   }
 }
 
-function linkTimes({ links, roster, options }: SessionParts): number[] {
+function linkMs({ links, roster, options }: SessionParts): number {
   const { limits } = options
-  const times: number[] = []
+  let nextMs = NEVER
   for (const [link, known] of links.all()) {
-    if (known.rights.reauthoriseMs !== undefined) times.push(known.rights.reauthoriseMs)
-    const { dialect, isRelayed = false } = known.rights
+    const { dialect, isRelayed = false, reauthoriseMs = NEVER } = known.rights
+    nextMs = Math.min(nextMs, reauthoriseMs)
     const isHelloed = roster.ofLink(link) !== undefined
     if (dialect === 'plain' || (isHelloed && isRelayed)) continue
-    times.push(isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs)
+    const silentMs = isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs
+    nextMs = Math.min(nextMs, silentMs)
   }
-  return times
+  return nextMs
 }
 
 function expireAttachments({ roster, gate, options }: SessionParts, nowMs: number): void {
@@ -87,18 +91,18 @@ function resumableUntilMs(
   return Math.max(sinceMs + keepSeconds * 1000, awaitedMs)
 }
 
-function attachmentTimes({ roster, options }: SessionParts, nowMs: number): number[] {
-  const times: number[] = []
+function attachmentMs({ roster, options }: SessionParts, nowMs: number): number {
+  let nextMs = NEVER
   for (const attachment of roster.all()) {
-    if (attachment.state.is === 'detached') times.push(resumableUntilMs(attachment.state, options))
-    const presenceMs = roster.presenceDueMs(attachment)
-    if (presenceMs !== undefined) times.push(presenceMs)
-    if (attachment.inputAckDueMs !== undefined && !attachment.isBlocked) times.push(attachment.inputAckDueMs)
+    if (attachment.state.is === 'detached')
+      nextMs = Math.min(nextMs, resumableUntilMs(attachment.state, options))
+    nextMs = Math.min(nextMs, roster.presenceDueMs(attachment) ?? NEVER)
+    if (!attachment.isBlocked) nextMs = Math.min(nextMs, attachment.inputAckDueMs ?? NEVER)
     // Time has passed since it was found to be throttled, so that it may not be any more.
     const isThrottled = attachment.state.is === 'attached' && attachment.isThrottled
-    if (isThrottled) times.push(nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
+    if (isThrottled) nextMs = Math.min(nextMs, nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
   }
-  return times
+  return nextMs
 }
 
 /** A driver that consumes nothing no longer holds the program of a trimming session back. */
@@ -121,23 +125,24 @@ function expireSession(parts: SessionParts, nowMs: number): void {
     if (nowMs >= state.sinceMs + options.limits.helloMs) vanish(parts, 'hello_timeout', nowMs)
     return
   }
-  if (nowMs >= (life.idleEndMs(options.keepSeconds) ?? Number.POSITIVE_INFINITY)) beginEnding(parts, nowMs)
+  if (nowMs >= (life.idleEndMs(options.keepSeconds) ?? NEVER)) beginEnding(parts, nowMs)
   const { endingSinceMs } = life
   if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) vanish(parts, 'session_ended', nowMs)
 }
 
-function sessionTimes(parts: SessionParts, nowMs: number): number[] {
-  const { life, options, roster, valve } = parts
-  const times: number[] = []
+function sessionMs(parts: SessionParts, nowMs: number): number {
+  const { options, roster, valve } = parts
   const { driver } = roster
-  if (driver !== undefined && canStall(parts, driver))
-    times.push(driver.ackProgressMs + options.limits.stallMs)
-  const graceMs = valve.nextMs(nowMs)
-  if (graceMs !== undefined) times.push(graceMs)
+  const canDriverStall = driver !== undefined && canStall(parts, driver)
+  const stallMs = canDriverStall ? driver.ackProgressMs + options.limits.stallMs : NEVER
+  const graceMs = valve.nextMs(nowMs) ?? NEVER
+  return Math.min(stallMs, graceMs, lifeMs(parts))
+}
+
+/** When the session ends, or is given up, as things stand. */
+function lifeMs({ life, options }: SessionParts): number {
   const { state, endingSinceMs } = life
-  const idleEndMs = life.idleEndMs(options.keepSeconds)
-  if (state.is === 'pending') times.push(state.sinceMs + options.limits.helloMs)
-  else if (idleEndMs !== undefined && endingSinceMs === null) times.push(idleEndMs)
-  if (endingSinceMs !== null) times.push(endingSinceMs + ENDING_MS)
-  return times
+  const endedMs = endingSinceMs === null ? NEVER : endingSinceMs + ENDING_MS
+  if (state.is === 'pending') return Math.min(endedMs, state.sinceMs + options.limits.helloMs)
+  return endingSinceMs === null ? (life.idleEndMs(options.keepSeconds) ?? NEVER) : endedMs
 }
