@@ -5,10 +5,10 @@ const YIELD_MS = 0.06
 /** How long is slept after that, for a program that thinks or runs on another processor. */
 const SLEEP_MS = 0.15
 /** A wait that took this long met a machine with more to do than processors. */
-const BUSY_MS = 1
+const BUSY_MS = 0.4
 /** How long no answer is waited for after that, and after many such waits in a row. */
-const FIRST_PAUSE_MS = 20
-const LONGEST_PAUSE_MS = 2_000
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 5_000
 /** Keys that are passed over at most after answers that did not come in time. */
 const MAX_SKIPS = 64
 
@@ -88,10 +88,10 @@ export class AnswerWait {
 
   #took(startMs: number, endMs: number): void {
     if (endMs < startMs + BUSY_MS) {
-      this.#pauseMs = FIRST_PAUSE_MS
+      this.#pauseMs = Math.max(FIRST_PAUSE_MS, this.#pauseMs / 2)
       return
     }
     this.#pausedUntilMs = endMs + this.#pauseMs
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 4)
   }
 }
