@@ -70,10 +70,14 @@ export class LineGuard {
     this.#isQuoting = false
   }
 
+  /** Whether these bytes cannot overflow the line, whatever they are and the mode is. */
+  hasRoomFor(bytes: Uint8Array): boolean {
+    return this.#length + 2 * bytes.length <= MAX_LINE_BYTES
+  }
+
   /** How many of `bytes` can be written, from the start, before a line grows too long; changes nothing. */
   countFitting(bytes: Uint8Array, termios: Termios): number {
-    // Whatever they are, this many bytes cannot overflow the line.
-    if (this.#length + 2 * bytes.length <= MAX_LINE_BYTES) return bytes.length
+    if (this.hasRoomFor(bytes)) return bytes.length
     const trial = this.#copy()
     const tooLongAt = bytes.findIndex((byte) => !trial.#apply(byte, termios))
     return tooLongAt < 0 ? bytes.length : tooLongAt

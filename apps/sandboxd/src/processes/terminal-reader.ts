@@ -79,8 +79,9 @@ export class TerminalReader {
       type()
       return
     }
-    readiness.hold(this.#fd)
     type()
+    // While the program is at work. If it has answered already, the event loop is woken in vain.
+    readiness.hold(this.#fd)
     answers.await(this.#attention, this.#fd, this.#tookAnswer)
     // Behind what is sent in this turn.
     setImmediate(() => {
