@@ -28,7 +28,7 @@ interface Block {
 /** Pieces from this size on are kept as they came; smaller ones are copied together. */
 const KEEP_BYTES = 16 * 1024
 /** A piece that fills less of its memory than this share is copied, so that the log does not hold the rest. */
-const KEEP_SHARE = 0.75
+const KEEP_SHARE = 0.5
 /** A full block of small pieces is a whole frame. */
 const BLOCK_BYTES = MAX_DATA_BYTES
 /** Changes of the stream in one block: a stream that changes every byte costs ten times its size, not hundreds. */

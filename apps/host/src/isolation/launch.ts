@@ -15,7 +15,7 @@ import { createRlimits, limitProcesses } from './rlimits.ts'
 import { ensureFolder, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
 import type { IsolationSettings } from './settings.ts'
-import { SYSTEM_ENV } from './system-env.ts'
+import { DAEMON_MEMORY, SYSTEM_ENV } from './system-env.ts'
 import { openUserNamespace } from './user-namespace.ts'
 import { watchDisk } from './disk-watch.ts'
 import { watchMemory } from './memory-watch.ts'
@@ -54,6 +54,7 @@ const DAEMON_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
   HOME: INSIDE.home,
   LANG: 'C.UTF-8',
+  ...DAEMON_MEMORY,
 }
 
 interface Sources {

@@ -11,3 +11,9 @@ export async function runTool(argv: readonly string[]): Promise<void> {
   if ((await child.exited) !== 0)
     throw new Error(`Cannot run ${argv[0] ?? ''}: ${said.split('\n')[0] ?? 'it failed'}`)
 }
+
+/**
+ * For sandboxd: milliseconds until its allocator gives freed memory back. By default it does so at once, and a flood of
+ * output gets and gives back the same pages all the time.
+ */
+export const DAEMON_MEMORY = { MIMALLOC_PURGE_DELAY: '1000' } as const

@@ -16,6 +16,7 @@ import { descendantsOf, findProcess, listProcesses, signalProcess } from './proc
 import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
 import { removeTree } from './remove-tree.ts'
 import type { IsolationSettings } from './settings.ts'
+import { DAEMON_MEMORY } from './system-env.ts'
 
 /** Longer than sandboxd takes to end processes that do not want to. */
 const SWEEP_MS = 6_000
@@ -84,7 +85,12 @@ class Unisolated implements Isolation {
     writeFileSync(path.join(folders.io, path.basename(INSIDE.publicKey)), plan.publicKey, { mode: 0o600 })
     const child = Bun.spawn(this.#argv(plan, outside), {
       cwd: outside.workspace,
-      env: { PATH: process.env['PATH'], LANG: process.env['LANG'] ?? 'C.UTF-8', HOME: outside.home },
+      env: {
+        PATH: process.env['PATH'],
+        LANG: process.env['LANG'] ?? 'C.UTF-8',
+        HOME: outside.home,
+        ...DAEMON_MEMORY,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     writeFileSync(daemonFile(folders), JSON.stringify(identifyProcess(child.pid) ?? null), { mode: 0o600 })
