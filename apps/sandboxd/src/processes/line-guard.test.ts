@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { LineGuard, MAX_LINE_BYTES } from './line-guard.ts'
 import type { Termios } from './pty-device.ts'
 
-/** What a new Linux terminal has: ICRNL IXON IUTF8; ISIG ICANON ECHO* IEXTEN; ^C ^\ ^? ^U ^D ... */
+/** What our terminals have: ICRNL IXON IUTF8; ISIG ICANON ECHO* IEXTEN; ^C ^\ ^? ^U ^D ... */
 const COOKED: Termios = {
   inputFlags: 0o42400,
   localFlags: 0o105073,
@@ -65,6 +65,14 @@ test('a line guard kills twice after a quoting character', () => {
   const guard = new LineGuard()
   guard.advance(bytes('ab\x16'), COOKED)
   expect(guard.killSequence(COOKED)).toEqual(new Uint8Array([21, 21]))
+})
+
+test('a line guard knows no key for a line whose start cannot be erased', () => {
+  const guard = new LineGuard()
+  guard.advance(new Uint8Array([0x80, 0x80, 0x61]), COOKED)
+  expect(guard.killSequence(COOKED)).toBeUndefined()
+  // Without echo the kernel drops the line as a whole.
+  expect(guard.killSequence({ ...COOKED, localFlags: 0o105003 })).toEqual(new Uint8Array([21]))
 })
 
 test('a line guard ends a refused line at its terminator, and before an interrupt', () => {

@@ -13,6 +13,10 @@ const IUTF8 = 0o40000
 /** Local flags. */
 const ISIG = 0o1
 const ICANON = 0o2
+const ECHO = 0o10
+const ECHOE = 0o20
+const ECHOK = 0o40
+const ECHOKE = 0o4000
 const NOFLSH = 0o200
 const IEXTEN = 0o100000
 /** Indexes of control characters. */
@@ -70,14 +74,10 @@ export class LineGuard {
     this.#isQuoting = false
   }
 
-  /** Whether these bytes cannot overflow the line, whatever they are and the mode is. */
-  hasRoomFor(bytes: Uint8Array): boolean {
-    return this.#length + 2 * bytes.length <= MAX_LINE_BYTES
-  }
-
   /** How many of `bytes` can be written, from the start, before a line grows too long; changes nothing. */
   countFitting(bytes: Uint8Array, termios: Termios): number {
-    if (this.hasRoomFor(bytes)) return bytes.length
+    // Whatever they are, this many bytes cannot overflow the line.
+    if (this.#length + 2 * bytes.length <= MAX_LINE_BYTES) return bytes.length
     const trial = this.#copy()
     const tooLongAt = bytes.findIndex((byte) => !trial.#apply(byte, termios))
     return tooLongAt < 0 ? bytes.length : tooLongAt
@@ -88,14 +88,16 @@ export class LineGuard {
     for (const byte of bytes) this.#apply(byte, termios)
   }
 
-  /** Bytes to write so that nothing of the unfinished line is left; undefined when neither key for it is enabled. */
+  /** Bytes to write so that nothing of the unfinished line is left; undefined when no key does that. */
   killSequence(termios: Termios): Uint8Array | undefined {
+    const canEraseAll = this.#countFixed(termios) === 0
     const kill = termios.controlCharacters[VKILL] ?? 0
     // After a quoting character the first one would be stored, so a second one follows.
-    if (kill !== 0) return new Uint8Array(this.#isQuoting ? 2 : 1).fill(kill)
+    if (kill !== 0 && (canEraseAll || killsAtOnce(termios)))
+      return new Uint8Array(this.#isQuoting ? 2 : 1).fill(kill)
     const erase = termios.controlCharacters[VERASE] ?? 0
     // Two to spare for a quoted one; on an empty line it does nothing.
-    return erase === 0 ? undefined : new Uint8Array(this.#length + 2).fill(erase)
+    return erase === 0 || !canEraseAll ? undefined : new Uint8Array(this.#length + 2).fill(erase)
   }
 
   /** Bytes from the start of `bytes` that belong to a refused line; `isOver` tells whether its end is among them. */
@@ -132,10 +134,12 @@ export class LineGuard {
         this.#erase(termios)
         return true
       case 'erase_word':
-        this.#eraseWord()
+        this.#eraseWord(termios)
+        return true
+      case 'kill':
+        this.#length = killsAtOnce(termios) ? 0 : this.#countFixed(termios)
         return true
       case 'finish':
-      case 'kill':
       case 'flush':
         this.reset()
         return true
@@ -155,20 +159,32 @@ export class LineGuard {
   }
 
   #erase(termios: Termios): void {
-    if (this.#length === 0) return
-    this.#length -= 1
-    if ((termios.inputFlags & IUTF8) === 0) return
-    while (this.#length > 0 && isContinuation(this.#line[this.#length])) this.#length -= 1
+    this.#length = this.#startOfLast(termios) ?? this.#length
   }
 
-  #eraseWord(): void {
+  #eraseWord(termios: Termios): void {
     let hasSeenWord = false
-    while (this.#length > 0) {
-      const isWord = isWordByte(this.#line[this.#length - 1])
+    for (let start = this.#startOfLast(termios); start !== undefined; start = this.#startOfLast(termios)) {
+      const isWord = isWordByte(this.#line[start] ?? 0)
       if (hasSeenWord && !isWord) return
       hasSeenWord ||= isWord
-      this.#length -= 1
+      this.#length = start
     }
+  }
+
+  /** Where the last character begins; undefined when there is none that can be erased. */
+  #startOfLast(termios: Termios): number | undefined {
+    if (this.#length <= this.#countFixed(termios)) return undefined
+    let start = this.#length - 1
+    while (isContinuation(this.#line[start], termios)) start -= 1
+    return start
+  }
+
+  /** Bytes at the start of the line that no key erases: they continue a character that has not begun. */
+  #countFixed(termios: Termios): number {
+    let count = 0
+    while (count < this.#length && isContinuation(this.#line[count], termios)) count += 1
+    return count
   }
 }
 
@@ -199,21 +215,32 @@ function effectOf(byte: number, termios: Termios): Effect {
   if (is(VERASE)) return 'erase'
   if (is(VKILL)) return 'kill'
   if (is(VEOF) || is(VEOL)) return 'finish'
-  return (localFlags & IEXTEN) === 0 ? 'store' : extendedEffectOf(is)
+  return (localFlags & IEXTEN) === 0 ? 'store' : extendedEffectOf(is, (localFlags & ECHO) !== 0)
 }
 
-function extendedEffectOf(is: (index: number) => boolean): Effect {
+function extendedEffectOf(is: (index: number) => boolean, isEchoing: boolean): Effect {
   if (is(VWERASE)) return 'erase_word'
   if (is(VLNEXT)) return 'quote'
-  if (is(VREPRINT)) return 'ignore'
+  if (is(VREPRINT) && isEchoing) return 'ignore'
   return is(VEOL2) ? 'finish' : 'store'
 }
 
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80
+/** Whether a byte does not begin a character, where the terminal knows about characters at all. */
+function isContinuation(byte: number | undefined, { inputFlags }: Termios): boolean {
+  return byte !== undefined && (inputFlags & IUTF8) !== 0 && (byte & 0xc0) === 0x80
 }
 
-/** The kernel's idea of a word: letters, digits and underscore. */
-function isWordByte(byte: number | undefined): boolean {
-  return byte !== undefined && /\w/.test(String.fromCharCode(byte))
+/** A terminal that need not draw the erasing drops the whole line; others erase character by character. */
+function killsAtOnce({ localFlags }: Termios): boolean {
+  const drawing = ECHO | ECHOE | ECHOK | ECHOKE
+  return (localFlags & drawing) !== drawing
+}
+
+const MULTIPLICATION_SIGN = 0xd7
+const DIVISION_SIGN = 0xf7
+
+/** The kernel's idea of a word: underscore, and letters and digits of Latin-1. */
+function isWordByte(byte: number): boolean {
+  if (byte >= 0xc0) return byte !== MULTIPLICATION_SIGN && byte !== DIVISION_SIGN
+  return byte < 0x80 && /\w/.test(String.fromCharCode(byte))
 }

@@ -10,6 +10,7 @@ import {
 } from './libc.ts'
 
 const TCGETS = 0x5401
+const TCSETS = 0x5402
 const TCFLSH = 0x540b
 const TCIFLUSH = 0
 const TCOFLUSH = 1
@@ -22,6 +23,7 @@ const TIOCGPTPEER = 0x5441
 /** The kernel's `struct termios`: four flag words, one byte of line discipline, 19 control characters. */
 const TERMIOS_BYTES = 36
 const LOCAL_FLAGS_AT = 12
+const IUTF8 = 0o40000
 const CONTROL_CHARACTERS_AT = 17
 const CONTROL_CHARACTERS = 19
 
@@ -49,8 +51,17 @@ export function openPty(cols: number, rows: number): PtyDevice | number {
     closeFd(masterFd)
     return slaveFd
   }
+  setUtf8(slaveFd)
   setWindowSize(masterFd, cols, rows)
   return { masterFd, slaveFd }
+}
+
+/** Lets the kernel erase whole characters, as terminals of this century do. */
+function setUtf8(fd: number): void {
+  const termios = new Uint32Array(TERMIOS_BYTES / Uint32Array.BYTES_PER_ELEMENT)
+  if (ioctlPointer(fd, TCGETS, termios) < 0) return
+  termios[0] = (termios[0] ?? 0) | IUTF8
+  ioctlPointer(fd, TCSETS, termios)
 }
 
 /** A further descriptor of the terminal side, without a path lookup; never becomes our controlling terminal. */

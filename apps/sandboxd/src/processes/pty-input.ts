@@ -137,25 +137,12 @@ export class PtyInput {
   }
 
   #writeBytes(bytes: Uint8Array): boolean {
-    if (!this.#isRefusing && this.#guard.hasRoomFor(bytes)) return this.#writeAndLook(bytes)
     const termios = this.#termios.read()
     if (termios !== undefined && isCanonical(termios)) return this.#writeLines(bytes, termios)
     this.#isRefusing = false
     this.#guard.reset()
     const written = this.#write(bytes.subarray(0, SLICE_BYTES))
     if (written < 0) return false
-    this.#consume(bytes, written)
-    return true
-  }
-
-  /** Writes what fits in any mode, and looks at the mode while the program is at work on it. */
-  #writeAndLook(bytes: Uint8Array): boolean {
-    const written = this.#write(bytes)
-    if (written < 0) return false
-    const termios = this.#termios.read()
-    if (termios !== undefined && isCanonical(termios))
-      this.#guard.advance(written === bytes.byteLength ? bytes : bytes.subarray(0, written), termios)
-    else this.#guard.reset()
     this.#consume(bytes, written)
     return true
   }

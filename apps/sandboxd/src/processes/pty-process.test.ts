@@ -107,6 +107,51 @@ test.each(['stty kill undef', 'stty kill undef erase undef'])(
   },
 )
 
+test('a pty process erases whole characters', async () => {
+  const run = begin(shell('stty -echo; echo ready; read line; echo "$line" | od -An -tx1'))
+  await shown(run, 'ready')
+  type(run, 'aé\x7fb\n')
+  await run.ended
+  expect(run.text()).toContain('61 62 0a')
+})
+
+test.each([
+  ['iutf8', 'привет мир ошибка'],
+  ['-iutf8', 'привет мир ошибка'],
+  ['-echo', '\x12'.repeat(2_500)],
+])('a pty process refuses a long line with stty %s, whatever was erased in it', async (mode, written) => {
+  const run = begin(shell(`stty ${mode}; echo ready; head -n 1 | wc -c; echo over`))
+  await shown(run, 'ready')
+  type(run, `${'a'.repeat(2_000)} ${written}\x17${'b'.repeat(2_100)}\n`)
+  await eventually(() => run.refusals.length > 0, { what: 'the refusal' })
+  type(run, 'short\n')
+  await run.ended
+  expect(run.text()).toContain('6\r\nover')
+})
+
+/** Takes one key without line editing, turns that on again at once, and then reads to the end of input, twice. */
+const KEY_THEN_LINES = `
+  use POSIX ":termios_h"; $| = 1;
+  my $t = POSIX::Termios->new; $t->getattr(0); my $flags = $t->getlflag;
+  $t->setlflag($flags & ~(ICANON | ECHO)); $t->setattr(0, TCSANOW); print "ready";
+  sysread(STDIN, my $key, 1); $t->setlflag($flags); $t->setattr(0, TCSANOW); print "taken";
+  sysread(STDIN, $key, 9); print "once"; sysread(STDIN, $key, 9); print "twice"`
+
+test('a pty process sees one end of its input after a key that it took in another mode', async () => {
+  for (let count = 0; count < 40; count += 1) {
+    const run = begin(['perl', '-e', KEY_THEN_LINES])
+    await shown(run, 'ready')
+    type(run, 'y')
+    await shown(run, 'taken')
+    run.process.closeInput()
+    await shown(run, 'once')
+    await Bun.sleep(5)
+    expect(run.text()).not.toContain('twice')
+    await run.process.terminate()
+    await run.ended
+  }
+})
+
 test('a pty process reads an unfinished line and then the end', async () => {
   const run = begin(shell('stty -echo; echo ready; cat; echo over'))
   await shown(run, 'ready')
