@@ -39,6 +39,6 @@ authority=/etc/cloudflare/certs/cloudflare-containers-ca.crt
 # Linux 6.16 takes capabilities away at exec from who acts with a foreign group on files and has its own in no list: hence --groups.
 caps=+setuid,+setgid,+setpcap,+kill
 exec env -i HOME=/home/user USER=user LOGNAME=user SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
-  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin MIMALLOC_PURGE_DELAY=1000 \
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin MIMALLOC_PURGE_DELAY=50 \
   setpriv --reuid=900 --regid=900 --groups=900 --inh-caps="$caps" --ambient-caps="$caps" \
   /usr/local/bin/sandboxd "$@"

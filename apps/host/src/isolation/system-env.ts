@@ -16,4 +16,4 @@ export async function runTool(argv: readonly string[]): Promise<void> {
  * For sandboxd: milliseconds until its allocator gives freed memory back. By default it does so at once, and a flood of
  * output gets and gives back the same pages all the time.
  */
-export const DAEMON_MEMORY = { MIMALLOC_PURGE_DELAY: '1000' } as const
+export const DAEMON_MEMORY = { MIMALLOC_PURGE_DELAY: '50' } as const
