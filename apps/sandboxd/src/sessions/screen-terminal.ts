@@ -15,17 +15,26 @@ export function openTerminal(cols: number, rows: number): Terminal {
   return terminal
 }
 
+/** How long the end of a flood may wait to be pushed out by what follows: nobody looks until a screen is asked for. */
+const FLOOD_WAIT_MS = 250
+
 /** A terminal without a face, fed with the output of one session. Everything happens in the order of the calls. */
 export class Screen implements Disposable {
   readonly #terminal: Terminal
   readonly #feed: TerminalFeed
   readonly #modes: ScreenModes
   readonly #tail = new UnfinishedTail()
+  #floodTimer: Timer | undefined
 
   constructor(cols: number, rows: number) {
     const terminal = openTerminal(cols, rows)
     this.#terminal = terminal
-    this.#feed = new TerminalFeed(terminal, () => limits.SCROLLBACK_LINES)
+    this.#feed = new TerminalFeed(terminal, () => limits.SCROLLBACK_LINES, {
+      later: (run) => {
+        this.#floodTimer = setTimeout(run, FLOOD_WAIT_MS)
+      },
+      enoughBytes: Number.POSITIVE_INFINITY,
+    })
     this.#modes = new ScreenModes(terminal)
   }
 
@@ -54,6 +63,7 @@ export class Screen implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearTimeout(this.#floodTimer)
     this.#terminal.dispose()
   }
 }

@@ -40,15 +40,20 @@ interface Way {
   /** Waits for each part to be dealt with before the next comes. */
   readonly isPatient: boolean
   readonly later?: (run: () => void) => void
+  readonly enoughBytes?: number
 }
+
+/** What the page takes for enough. */
+const ENOUGH_BYTES = 512 * 1024
 
 async function compare(
   parts: readonly Uint8Array[],
-  { isPatient, later }: Way = { isPatient: false },
+  { isPatient, later, enoughBytes = ENOUGH_BYTES }: Way = { isPatient: false },
 ): Promise<{ readonly parsed: number }> {
   const [skipping, whole] = [open(), open()]
   const parsed = countParsed(skipping)
-  const feed = new TerminalFeed(skipping, () => SCROLLBACK, later)
+  const wait = later === undefined ? undefined : { later, enoughBytes }
+  const feed = new TerminalFeed(skipping, () => SCROLLBACK, wait)
   const told: number[] = []
   for (const [index, part] of parts.entries()) {
     const done = new Promise<void>((resolve) => {
@@ -71,11 +76,10 @@ function openHeld() {
   const terminal = open()
   const parsed = countParsed(terminal)
   const later: (() => void)[] = []
-  const feed = new TerminalFeed(
-    terminal,
-    () => SCROLLBACK,
-    (run) => later.push(run),
-  )
+  const feed = new TerminalFeed(terminal, () => SCROLLBACK, {
+    later: (run) => later.push(run),
+    enoughBytes: ENOUGH_BYTES,
+  })
   const write = (bytes: Uint8Array): Promise<void> => new Promise((resolve) => feed.write(bytes, resolve))
   return { terminal, parsed, feed, later, write }
 }
@@ -212,16 +216,25 @@ test('keeps of what waits every line that can be seen at the end, wherever parts
   }
 })
 
+test('parses the end of a flood only, where nothing is enough not to wait', async () => {
+  const flood = lines(10_000, (at) => `line ${at} of the flood`)
+  const { parsed } = await compare([flood, flood, flood, flood, encoder.encode('$ ')], {
+    isPatient: false,
+    later: () => undefined,
+    enoughBytes: Number.POSITIVE_INFINITY,
+  })
+  expect(parsed).toBeLessThan(flood.byteLength / 25)
+})
+
 test('does not judge text by what was before a sequence that is still being parsed', async () => {
   const flood = lines(5_000, (at) => `line ${at} of the flood`)
   const below = encoder.encode('\u{1b}[1;3r\u{1b}[6;1H')
   const more = lines(400, (at) => (at === 100 ? 'the longest of all lines' : `line ${at}`))
   const terminal = open()
-  const feed = new TerminalFeed(
-    terminal,
-    () => SCROLLBACK,
-    () => undefined,
-  )
+  const feed = new TerminalFeed(terminal, () => SCROLLBACK, {
+    later: () => undefined,
+    enoughBytes: ENOUGH_BYTES,
+  })
   await new Promise<void>((resolve) => feed.write(flood, resolve))
   for (const part of [below, ...cut(more, 100)]) feed.write(part, () => undefined)
   await new Promise<void>((resolve) => feed.run(resolve))
@@ -289,6 +302,7 @@ const WAYS: readonly Way[] = [
   { isPatient: false },
   { isPatient: false, later: (run) => setTimeout(run, 1) },
   { isPatient: false, later: (run) => setTimeout(run, 30) },
+  { isPatient: false, later: (run) => setTimeout(run, 1), enoughBytes: Number.POSITIVE_INFINITY },
 ]
 
 test('shows of whatever comes the same as a terminal that parses everything', async () => {

@@ -16,8 +16,13 @@ export interface FedTerminal {
   onLineFeed(listener: () => void): unknown
 }
 
-/** In a flood, as much as does not wait for more. */
-const ENOUGH_BYTES = 512 * 1024
+/** How a flood of text is let grow before it is fed. */
+export interface FloodWait {
+  /** Runs something in a moment. */
+  readonly later: (run: () => void) => void
+  /** As much as does not wait for more. */
+  readonly enoughBytes: number
+}
 
 /** What may end a sequence. */
 function isFinal(byte: number): boolean {
@@ -32,7 +37,7 @@ function isFinal(byte: number): boolean {
 export class TerminalFeed {
   readonly #terminal: FedTerminal
   readonly #keptLines: () => number | undefined
-  readonly #later: ((run: () => void) => void) | undefined
+  readonly #wait: FloodWait | undefined
   readonly #queue = new FeedQueue()
   #isBusy = false
   /** What was fed last was much text, and most of what follows is likely to push it out again. */
@@ -44,13 +49,13 @@ export class TerminalFeed {
   #lineFeeds = 0
 
   /**
-   * `keptLines` are those above the screen; undefined: somebody takes note of each line, so all are parsed. `later` runs something
-   * in a moment; with it, in a flood, more is let come first.
+   * `keptLines` are those above the screen; undefined: somebody takes note of each line, so all are parsed. With `wait`, in a
+   * flood, more is let come first.
    */
-  constructor(terminal: FedTerminal, keptLines: () => number | undefined, later?: (run: () => void) => void) {
+  constructor(terminal: FedTerminal, keptLines: () => number | undefined, wait?: FloodWait) {
     this.#terminal = terminal
     this.#keptLines = keptLines
-    this.#later = later
+    this.#wait = wait
     terminal.onLineFeed(() => {
       this.#lineFeeds += 1
     })
@@ -74,11 +79,12 @@ export class TerminalFeed {
 
   #goOn(): void {
     if (this.#isBusy || this.#queue.isEmpty) return
-    if (!this.#isFlood || this.#later === undefined || this.#queue.isWorth(ENOUGH_BYTES)) this.#drain()
-    else this.#hold(this.#later)
+    if (!this.#isFlood || this.#wait === undefined || this.#queue.isWorth(this.#wait.enoughBytes))
+      this.#drain()
+    else this.#hold(this.#wait)
   }
 
-  #hold(later: (run: () => void) => void): void {
+  #hold({ later }: FloodWait): void {
     if (this.#isHeld) return
     this.#isHeld = true
     later(() => {

@@ -44,6 +44,8 @@ const DEFAULT_LOOK: Look = {
 const FLASH_MS = 180
 /** In a flood, output is let gather for so long. */
 const FLOOD_WAIT_MS = 30
+/** So much does not wait for more. */
+const FLOOD_ENOUGH_BYTES = 512 * 1024
 /** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
 const MIN_FONT_SIZE = 6
 
@@ -121,7 +123,7 @@ export class Surface implements Canvas {
     this.#feed = new TerminalFeed(
       terminal,
       () => (terminal.options.screenReaderMode === true ? undefined : terminal.options.scrollback),
-      (run) => setTimeout(run, FLOOD_WAIT_MS),
+      { later: (run) => setTimeout(run, FLOOD_WAIT_MS), enoughBytes: FLOOD_ENOUGH_BYTES },
     )
     terminal.loadAddon(this.#fit)
     terminal.loadAddon(this.#search)
