@@ -22,7 +22,7 @@ export class ScreenRenderer {
     this.#post({ kind: 'resize', session, cols, rows })
   }
 
-  /** Resolves when the bytes were parsed. */
+  /** Takes the memory of the bytes, and resolves when they were parsed. */
   async feed(session: string, bytes: Uint8Array): Promise<void> {
     await this.#ask((id) => ({ kind: 'feed', session, id, bytes }))
   }
@@ -51,7 +51,7 @@ export class ScreenRenderer {
 
   #post(request: ScreenRequest): void {
     this.#worker ??= this.#start()
-    this.#worker.postMessage(request)
+    this.#worker.postMessage(request, request.kind === 'feed' ? [request.bytes.buffer] : [])
   }
 
   #start(): Worker {

@@ -4,6 +4,8 @@ const CANCEL = 0x18
 const SUBSTITUTE = 0x1a
 /** A longer string is not passed on; whoever reads on must only not take the rest of it for text. */
 const MAX_TAIL_BYTES = 65_536
+/** As many bytes as a character has that lacks one. */
+const MAX_LACKING_BYTES = 3
 /** `[`, and the openings of strings: `P`, `X`, `]`, `^`, `_`. */
 const BRACKET = 0x5b
 const STRING_OPENINGS: ReadonlySet<number> = new Set([0x50, 0x58, 0x5d, 0x5e, 0x5f])
@@ -28,9 +30,8 @@ export class UnfinishedTail {
 
   scan(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += 1) {
-      const byte = bytes[at] ?? 0
-      if (this.#state === 'ground' && byte < 0x80 && byte !== ESC) continue
-      this.#step(byte)
+      if (this.#state === 'ground') at = nextOpening(bytes, at)
+      this.#step(bytes[at] ?? 0)
     }
   }
 
@@ -82,6 +83,12 @@ export class UnfinishedTail {
   #end(): void {
     this.#begin('ground')
   }
+}
+
+/** Where something may open that stays open: an escape, which ends any character before it, or else the last character. */
+function nextOpening(bytes: Uint8Array, from: number): number {
+  const escape = bytes.indexOf(ESC, from)
+  return escape < 0 ? Math.max(from, bytes.length - MAX_LACKING_BYTES) : escape
 }
 
 /** Of a UTF-8 character by its first byte. */

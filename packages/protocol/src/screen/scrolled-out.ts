@@ -41,13 +41,31 @@ function startOfText(bytes: Uint8Array): number {
 
 /** Lines that end in bytes which are nothing but text; undefined for others. */
 export function countTextLines(bytes: Uint8Array): number | undefined {
+  const { buffer, byteOffset, byteLength } = bytes
+  const firstWord = -byteOffset & 3
+  const wordCount = (byteLength - firstWord) >> 2
+  const words = wordCount > 0 ? new Int32Array(buffer, byteOffset + firstWord, wordCount) : new Int32Array(0)
   let lines = 0
-  for (let at = 0; at < bytes.byteLength; at += 1) {
-    const byte = bytes[at] ?? 0
+  for (let at = 0; at < byteLength; at += 1) {
+    // Most of a flood is printable ASCII, and is passed over four bytes at a time.
+    if (((at - firstWord) & 3) === 0) at = firstWord + 4 * skipPrintable(words, (at - firstWord) >> 2)
+    const byte = bytes[at]
+    if (byte === undefined) break
     if (TEXT[byte] === 0) return undefined
     if (byte === LINE_FEED && bytes[at - 1] === CARRIAGE_RETURN) lines += 1
   }
   return lines
+}
+
+/** The next word of which not every byte is printable ASCII. */
+function skipPrintable(words: Int32Array, from: number): number {
+  let index = from
+  while (index < words.length && isPrintable(words[index] ?? 0)) index += 1
+  return index
+}
+
+function isPrintable(word: number): boolean {
+  return (((word - 0x20202020) | (word + 0x01010101) | word) & 0x80808080) === 0
 }
 
 /** Whether there is much, and text at its end. */
