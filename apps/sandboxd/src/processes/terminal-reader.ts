@@ -79,15 +79,15 @@ export class TerminalReader {
       type()
       return
     }
-    type()
-    // While the program is at work. If it has answered already, the event loop is woken in vain.
-    readiness.hold(this.#fd)
-    answers.await(this.#attention, this.#fd, this.#tookAnswer)
-    // Behind what is sent in this turn.
+    // Behind what is sent in this turn, whatever goes wrong in it.
     setImmediate(() => {
       readiness.release(this.#fd)
       answers.endTurn()
     })
+    type()
+    // While the program is at work. If it has answered already, the event loop is woken in vain.
+    readiness.hold(this.#fd)
+    answers.await(this.#attention, this.#fd, this.#tookAnswer)
   }
 
   /** True when there was something, or nothing is to be read any more. */
