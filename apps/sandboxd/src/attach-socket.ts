@@ -13,7 +13,8 @@ import {
 } from '@sandwire/protocol'
 import type { Envelope } from './envelopes/envelope.ts'
 import type { Log } from './log.ts'
-import type { HostLink, SessionHost } from './sessions/session-host.ts'
+import type { SessionHost } from './sessions/session-host.ts'
+import type { HostLink } from './sessions/session-links.ts'
 import { sendFrame } from './sessions/socket-link.ts'
 
 /** What an accepted upgrade carries until its socket opens. */

@@ -1,4 +1,4 @@
-import type { HostLink } from '../sessions/session-host.ts'
+import type { HostLink } from '../sessions/session-links.ts'
 
 /** Stands between a session and a client that speaks an envelope of its own. */
 export interface Envelope {

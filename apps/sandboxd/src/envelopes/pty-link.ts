@@ -6,7 +6,8 @@ import {
   SandwireError,
   TokenBucket,
 } from '@sandwire/protocol'
-import type { HostLink, SessionHost } from '../sessions/session-host.ts'
+import type { SessionHost } from '../sessions/session-host.ts'
+import type { HostLink } from '../sessions/session-links.ts'
 import type { SendOutcome } from '../sessions/socket-link.ts'
 import type { Envelope } from './envelope.ts'
 import { historyBefore } from './history.ts'

@@ -31,8 +31,8 @@ test('A character that lacks bytes is kept, however many it has', () => {
 })
 
 const piece = fc.constantFrom(
-  ...['a', 'é', '漢', '😀', '\u001b', '[', ']', '0;', 'm', '\u0007', '\u0018', 'P', '\\', '\n'].map(
-    (text) => encoder.encode(text),
+  ...['a', 'é', '漢', '😀', '\u001b', '[', ']', '0;', 'm', '\u0007', '\u0018', 'P', '\\', '\n'].map((text) =>
+    encoder.encode(text),
   ),
 )
 const fragment = fc.oneof(

@@ -12,7 +12,8 @@ import {
 } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
-import { type HostLink, SessionHost } from './session-host.ts'
+import { SessionHost } from './session-host.ts'
+import type { HostLink } from './session-links.ts'
 import type { SendOutcome } from './socket-link.ts'
 
 /** A process in the test's hand. */

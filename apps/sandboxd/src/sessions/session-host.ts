@@ -8,42 +8,21 @@ import {
   type StartParameters,
   type WhichAttachments,
 } from '@sandwire/protocol'
-import type { ProcessEnd, RunningProcess, SpawnFailure, StartProcess } from '../processes/process.ts'
-import type { StopPlan } from '../stop-plan.ts'
-import { MARKER_VARIABLE } from '../processes/process-tree.ts'
 import type { Log } from '../log.ts'
+import type {
+  ProcessEnd,
+  ProcessEvents,
+  RunningProcess,
+  SpawnFailure,
+  StartProcess,
+} from '../processes/process.ts'
+import type { StopPlan } from '../stop-plan.ts'
+import { type HostedCommand, specify } from './hosted-command.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from './screen-model.ts'
+import { type HostLink, SessionLinks } from './session-links.ts'
+import { SessionTimer } from './session-timer.ts'
 import type { SendOutcome } from './socket-link.ts'
-
-/** One connection as the host needs it. */
-export interface HostLink {
-  /** The request that became this connection. */
-  readonly requestId: string
-  send(data: string | Uint8Array): SendOutcome
-  /** Sends output as one data frame; `bytes` are read before this returns. */
-  sendOutput(stream: OutputStream, bytes: Uint8Array): SendOutcome
-  close(code: number, reason: string): void
-  /** Cuts the connection without a goodbye. */
-  terminate(): void
-  /** The process took input; one that was held back because of it may go on. */
-  inputSettled(): void
-}
-
-/** What to run when the session starts; environment and size come with the first hello. */
-export interface HostedCommand {
-  readonly argv: readonly [string, ...string[]]
-  readonly cwd: string
-  readonly baseEnv: Readonly<Record<string, string>>
-  /** Over what a hello says. */
-  readonly fixedEnv?: Readonly<Record<string, string>>
-  /** Keeps the sandbox awake while it runs. */
-  readonly isPinned: boolean
-  /** Made of a template of the operator: whoever types into it cannot run what they like. */
-  readonly isTemplate: boolean
-  /** The request that asked for it, for the log. */
-  readonly requestId: string
-}
 
 export interface HostDependencies {
   readonly startProcess: StartProcess
@@ -65,9 +44,6 @@ const SPAWN_CODES = {
   spawn_failed: 'spawn_failed',
 } as const
 
-/** The longest that a timer takes; a longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
 function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFailure {
   return 'failure' in started
 }
@@ -79,9 +55,7 @@ export class SessionHost {
   /** Somebody behind an envelope was told how the process ended. */
   isEndTold = false
   readonly #deps: HostDependencies
-  readonly #links = new Map<LinkId, HostLink>()
-  /** Connections that became an attachment; what closes another one with a reason has refused it. */
-  readonly #admitted = new Set<LinkId>()
+  readonly #links = new SessionLinks()
   readonly #screen: ScreenModel | undefined
   #process: RunningProcess | undefined
   #hasEnded = false
@@ -89,16 +63,15 @@ export class SessionHost {
   /** Effects that wait; one performed effect may cause events that ask for more. */
   readonly #queue: ServerEffect[] = []
   #isPerforming = false
-  #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
+  readonly #timer: SessionTimer
   #isGone = false
-  /** Called whenever the last connection is gone. */
-  #onVacant: () => void = () => undefined
 
   constructor(options: SessionOptions, command: HostedCommand, deps: HostDependencies) {
     this.session = new ServerSession(options, deps.now())
     this.command = command
     this.#deps = deps
     this.#screen = options.mode === 'pty' ? deps.createScreen(this.session) : undefined
+    this.#timer = new SessionTimer(deps.now, () => this.#run(this.session.tick(deps.now())))
     this.#arm()
   }
 
@@ -120,7 +93,7 @@ export class SessionHost {
   }
 
   connected(id: LinkId, link: HostLink, rights: LinkRights, start: StartParameters): void {
-    this.#links.set(id, link)
+    this.#links.add(id, link)
     this.#runFor(id, this.session.connected(id, rights, start, this.#deps.now()))
   }
 
@@ -140,7 +113,7 @@ export class SessionHost {
   }
 
   disconnected(id: LinkId): void {
-    this.#unlink(id)
+    this.#links.remove(id)
     this.#run(this.session.disconnected(id, this.#deps.now()))
   }
 
@@ -163,22 +136,10 @@ export class SessionHost {
     this.#run(this.session.forewarn({ code: 'shutting_down', message }, this.#deps.now()))
     // A process that nobody has greeted yet is not started any more.
     if (this.#process === undefined) this.end()
-    await Promise.all([this.#process?.terminate(plan.patience), this.#whenVacant(plan.totalMs)])
+    await Promise.all([this.#process?.terminate(plan.patience), this.#links.whenVacant(plan.totalMs)])
     this.#run(
       this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()),
     )
-  }
-
-  /** Resolves when no connection is left, or at the deadline. */
-  #whenVacant(waitMs: number): Promise<void> {
-    if (this.#links.size === 0) return Promise.resolve()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, waitMs)
-    this.#onVacant = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    return promise
   }
 
   /** Cuts off the attachments that match; returns how many had a connection. */
@@ -190,20 +151,14 @@ export class SessionHost {
 
   /** Performs what a connection's own event led to, which may be that it is let in. */
   #runFor(id: LinkId, effects: readonly ServerEffect[]): void {
-    if (!this.#admitted.has(id) && this.session.roster.ofLink(id) !== undefined) this.#admitted.add(id)
+    if (!this.#links.isAdmitted(id) && this.session.roster.ofLink(id) !== undefined) this.#links.admit(id)
     this.#run(effects)
   }
 
-  #unlink(id: LinkId): void {
-    this.#links.delete(id)
-    this.#admitted.delete(id)
-    if (this.#links.size === 0) this.#onVacant()
-  }
-
   #close(id: LinkId, code: number, reason: string): void {
-    const link = this.#links.get(id)
+    const link = this.#links.find(id)
     if (link === undefined) return
-    if (reason !== '' && !this.#admitted.has(id)) this.#deps.onRefused(link.requestId, reason)
+    if (reason !== '' && !this.#links.isAdmitted(id)) this.#deps.onRefused(link.requestId, reason)
     link.close(code, reason)
   }
 
@@ -271,46 +226,38 @@ export class SessionHost {
   }
 
   #start(start: StartParameters): void {
-    const { argv, cwd, baseEnv, fixedEnv } = this.command
-    const { mode, id } = this.session.options
+    const { mode } = this.session.options
     const { now, log } = this.#deps
-    const env = {
-      ...baseEnv,
-      ...(mode === 'pty' && start.env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}),
-      ...start.env,
-      ...fixedEnv,
-      // Last, so that no client can pass its processes off as another session's.
-      [MARKER_VARIABLE]: id,
-    }
     const started = this.#deps.startProcess(
-      { argv, cwd, env, mode, cols: start.cols, rows: start.rows },
-      {
-        output: (stream, chunk) => this.#output.add(stream, chunk),
-        inputSettled: (bytes) => {
-          this.#run(this.session.inputSettled(bytes, now()))
-          for (const link of this.#links.values()) link.inputSettled()
-        },
-        inputRefused: (reason) =>
-          this.#run(
-            this.session.inputRefused({
-              code: reason,
-              message: 'Cannot type this line: it is longer than 4,095 bytes in canonical mode',
-            }),
-          ),
-        inputClosed: () => this.#run(this.session.inputClosed(now())),
-        ended: (end) => this.#ended(end),
-      },
+      specify(this.command, start, this.session.options),
+      this.#processEvents(),
     )
     if (isFailure(started)) {
-      log.info('start_failed', { ...this.#named, code: SPAWN_CODES[started.failure] })
-      this.#deps.onRefused(this.command.requestId, SPAWN_CODES[started.failure])
-      this.#run(
-        this.session.startFailed({ code: SPAWN_CODES[started.failure], message: started.message }, now()),
-      )
+      const code = SPAWN_CODES[started.failure]
+      log.info('start_failed', { ...this.#named, code })
+      this.#deps.onRefused(this.command.requestId, code)
+      this.#run(this.session.startFailed({ code, message: started.message }, now()))
       return
     }
     this.#process = started
     log.info('started', { ...this.#named, pid: started.pid, mode })
+  }
+
+  #processEvents(): ProcessEvents {
+    const { now } = this.#deps
+    return {
+      output: (stream, chunk) => this.#output.add(stream, chunk),
+      inputSettled: (bytes) => {
+        this.#run(this.session.inputSettled(bytes, now()))
+        this.#links.inputSettled()
+      },
+      inputRefused: (code) => {
+        const message = 'Cannot type this line: it is longer than 4,095 bytes in canonical mode'
+        this.#run(this.session.inputRefused({ code, message }))
+      },
+      inputClosed: () => this.#run(this.session.inputClosed(now())),
+      ended: (end) => this.#ended(end),
+    }
   }
 
   #outputArrived(stream: OutputStream, bytes: Uint8Array): void {
@@ -333,7 +280,7 @@ export class SessionHost {
   }
 
   #send(id: LinkId, send: (link: HostLink) => SendOutcome): void {
-    const link = this.#links.get(id)
+    const link = this.#links.find(id)
     if (link === undefined) return
     switch (send(link)) {
       case 'sent':
@@ -344,7 +291,7 @@ export class SessionHost {
       case 'lost':
         // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
         link.terminate()
-        this.#unlink(id)
+        this.#links.remove(id)
         this.#run(this.session.disconnected(id, this.#deps.now()))
         return
     }
@@ -373,19 +320,6 @@ export class SessionHost {
   }
 
   #arm(): void {
-    const atMs = this.#isGone ? undefined : this.session.nextTickMs(this.#deps.now())
-    // A timer that fires too early costs less than setting it anew for every frame.
-    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
-    if (this.#timer !== undefined) clearTimeout(this.#timer.id)
-    this.#timer = undefined
-    if (atMs === undefined) return
-    const id = setTimeout(
-      () => {
-        this.#timer = undefined
-        this.#run(this.session.tick(this.#deps.now()))
-      },
-      Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(atMs - this.#deps.now()))),
-    )
-    this.#timer = { id, atMs }
+    this.#timer.arm(this.#isGone ? undefined : this.session.nextTickMs(this.#deps.now()))
   }
 }
