@@ -13,7 +13,7 @@ const programs = [
     name: 'sandboxd',
     entry: 'apps/sandboxd/src/main.ts',
     workers: [
-      'apps/sandboxd/src/sessions/screen-worker.ts',
+      'apps/sandboxd/src/screen/screen-worker.ts',
       'apps/sandboxd/src/workspace/thread/files-worker.ts',
     ],
   },

@@ -14,8 +14,8 @@ import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './proces
 import { openVictimScore } from './processes/oom-score.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
-import { ScreenModel } from './sessions/screen-model.ts'
-import { ScreenRenderer } from './sessions/screen-renderer.ts'
+import { ScreenModel } from './screen/screen-model.ts'
+import { ScreenRenderer } from './screen/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
 import { planStop } from './stop-plan.ts'
@@ -145,7 +145,7 @@ async function main(): Promise<void> {
   }
   const now = (): number => performance.now()
   const renderer = new ScreenRenderer(
-    () => new Worker(new URL('./sessions/screen-worker.ts', import.meta.url).href),
+    () => new Worker(new URL('./screen/screen-worker.ts', import.meta.url).href),
   )
   const registry = new SessionRegistry(
     settings,

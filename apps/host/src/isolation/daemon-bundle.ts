@@ -5,7 +5,7 @@ import path from 'node:path'
 export const BUNDLE_ENTRY = 'main.js'
 
 /** What of sandboxd's sources is started by itself. */
-const ENTRIES = ['main.ts', 'sessions/screen-worker.ts', 'workspace/thread/files-worker.ts']
+const ENTRIES = ['main.ts', 'screen/screen-worker.ts', 'workspace/thread/files-worker.ts']
 
 /** A program to bundle: a folder of sources, and the files in it that are started by themselves. */
 export interface BundleSource {

@@ -19,7 +19,7 @@ import type {
 import type { StopPlan } from '../stop-plan.ts'
 import { type HostedCommand, specify } from './hosted-command.ts'
 import { OutputBatch } from './output-batch.ts'
-import type { ScreenModel } from './screen-model.ts'
+import type { ScreenModel } from '../screen/screen-model.ts'
 import { type HostLink, SessionLinks } from './session-links.ts'
 import { SessionTimer } from './session-timer.ts'
 import type { SendOutcome } from './socket-link.ts'

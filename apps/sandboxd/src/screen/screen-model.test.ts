@@ -80,6 +80,18 @@ describe('ScreenModel', () => {
     expect(await linesOf(snapshot.data)).toEqual(await linesOf((await reference.model.render()).data))
   })
 
+  test('goes on with another thread when one has failed', async () => {
+    const target = open()
+    write(target, 'before')
+    const rendering = target.model.render()
+    workers.at(-1)?.dispatchEvent(new ErrorEvent('error'))
+    expect((await rendering).exact).toBe(false)
+    write(target, ' and after')
+    const snapshot = await target.model.render()
+    expect(snapshot.exact).toBe(true)
+    expect(await linesOf(snapshot.data)).toEqual(['before and after', '', '', ''])
+  })
+
   test('says that it is not exact when trimming overtook it', async () => {
     const target = open(65_536)
     target.session.output('stdout', new TextEncoder().encode('lost '.repeat(40_000)), 1)

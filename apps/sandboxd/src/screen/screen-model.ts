@@ -1,4 +1,5 @@
 import type { ServerSession, Snapshot } from '@sandwire/protocol'
+import type { RemoteScreen } from './remote-screen.ts'
 import type { ScreenRenderer } from './screen-renderer.ts'
 
 /** Bytes on their way to the renderer; a program that writes faster than it parses overtakes it. */
@@ -11,13 +12,13 @@ const MAX_IN_FLIGHT_BYTES = 2 * 1024 * 1024
 export class ScreenModel {
   readonly #session: ServerSession
   readonly #renderer: ScreenRenderer
-  /** Output up to here was given to the renderer. */
+  #screen: RemoteScreen | undefined
+  /** Output up to here was given to the screen. */
   #fed = 0
   #inFlight = 0
   /** The log lost bytes that were never fed. From then on screens are drawn from what the log has when they are asked for. */
   #isOvertaken = false
-  #isOpen = false
-  /** Serial number of the last resize the renderer knows; one may come at an offset that was fed before. */
+  /** Serial number of the last resize the screen knows; one may come at an offset that was fed before. */
   #resizeSerial = 0
   /** Screens asked for and not answered. */
   #rendering = 0
@@ -30,7 +31,7 @@ export class ScreenModel {
   /** Called after output was logged: feeds what the log is about to lose. */
   outputArrived(): void {
     const { log } = this.#session
-    if (this.#isOvertaken || log.end - this.#fed < log.limitBytes >> 1) return
+    if (this.#isOvertaken || log.end - this.#known < log.limitBytes >> 1) return
     if (this.#inFlight < MAX_IN_FLIGHT_BYTES) {
       this.#feed()
       return
@@ -42,13 +43,12 @@ export class ScreenModel {
 
   /** The screen at the end of the log. */
   async render(): Promise<Snapshot> {
-    this.#feed()
-    const { id, resizes } = this.#session
+    const screen = this.#feed()
     const at = this.#fed
     const isExact = !this.#isOvertaken
-    const { cols, rows } = resizes.sizeAt(at)
+    const { cols, rows } = this.#session.resizes.sizeAt(at)
     this.#rendering += 1
-    const data = await this.#renderer.render(id)
+    const data = await screen.render()
     this.#rendering -= 1
     // Such a model can be built again from the log when it is needed.
     const isRebuildable = this.#session.log.start === 0 || this.#isOvertaken
@@ -60,38 +60,47 @@ export class ScreenModel {
     this.#close()
   }
 
-  #close(): void {
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    this.#fed = 0
-    this.#renderer.close(this.#session.id)
+  /** Output up to here is on a screen. */
+  get #known(): number {
+    return this.#screen === undefined || this.#screen.isOver ? 0 : this.#fed
   }
 
-  #feed(): void {
-    const { id, log, resizes } = this.#session
-    if (!this.#isOpen) {
-      this.#isOpen = true
-      const { serial, cols, rows } = resizes.sizeAt(0)
-      this.#resizeSerial = serial
-      this.#renderer.open(id, cols, rows)
-    }
+  #close(): void {
+    this.#screen?.close()
+    this.#screen = undefined
+  }
+
+  /** A screen that has nothing yet, where there is none or it was lost. */
+  #open(): RemoteScreen {
+    const { serial, cols, rows } = this.#session.resizes.sizeAt(0)
+    this.#resizeSerial = serial
+    this.#fed = 0
+    return this.#renderer.open(cols, rows)
+  }
+
+  /** Gives the screen all that the log has and it has not. */
+  #feed(): RemoteScreen {
+    const { log, resizes } = this.#session
+    const screen = this.#screen === undefined || this.#screen.isOver ? this.#open() : this.#screen
+    this.#screen = screen
     if (this.#fed < log.start) {
       this.#isOvertaken = true
       this.#fed = log.start
     }
     let resize = resizes.after(this.#resizeSerial)
     while (resize !== undefined) {
-      this.#feedUpTo(resize.at)
+      this.#feedUpTo(screen, resize.at)
       this.#resizeSerial = resize.serial
-      this.#renderer.resize(id, resize.cols, resize.rows)
+      screen.resize(resize.cols, resize.rows)
       resize = resizes.after(this.#resizeSerial)
     }
-    this.#feedUpTo(log.end)
+    this.#feedUpTo(screen, log.end)
+    return screen
   }
 
   /** In one piece: the longer a flood of text is, the less of it has to be parsed. */
-  #feedUpTo(end: number): void {
-    const { id, log } = this.#session
+  #feedUpTo(screen: RemoteScreen, end: number): void {
+    const { log } = this.#session
     const start = this.#fed
     const bytes = new Uint8Array(Math.max(0, end - start))
     while (this.#fed < end) {
@@ -103,7 +112,7 @@ export class ScreenModel {
     const fed = this.#fed - start
     if (fed === 0) return
     this.#inFlight += fed
-    void this.#renderer.feed(id, bytes.subarray(0, fed)).then(() => {
+    void screen.feed(bytes.subarray(0, fed)).then(() => {
       this.#inFlight -= fed
     })
   }
