@@ -78,10 +78,14 @@ export class PtyInput {
     if (this.#retry === undefined && !this.#isPumping) this.#pump()
   }
 
-  /** Keystrokes and sizes that wait behind others become one item; the first item may be half done and stays. */
+  /**
+   * Keystrokes that wait behind others become one item; the first item may be half done and stays. Of sizes in a row the
+   * first and the last count: two that differ make a program draw anew.
+   */
   #joinLast(item: Item): Item | undefined {
     const last = this.#queue.length > 1 ? this.#queue.at(-1) : undefined
-    if (last?.kind === 'resize' && item.kind === 'resize') return item
+    if (last?.kind === 'resize' && item.kind === 'resize')
+      return this.#queue.at(-2)?.kind === 'resize' ? item : undefined
     if (last?.kind !== 'bytes' || item.kind !== 'bytes') return undefined
     const bytes = joinInput(last.bytes, item.bytes)
     return bytes === undefined ? undefined : { kind: 'bytes', bytes }
@@ -89,16 +93,17 @@ export class PtyInput {
 
   #pump(): void {
     this.#isPumping = true
-    while (!this.#isClosed) {
-      const item = this.#queue[0]
-      if (item === undefined) break
-      const isDone = this.#perform(item)
-      if (!isDone) {
+    try {
+      while (!this.#isClosed) {
+        const item = this.#queue[0]
+        if (item === undefined) return
+        if (this.#perform(item)) continue
         this.#retryLater()
-        break
+        return
       }
+    } finally {
+      this.#isPumping = false
     }
-    this.#isPumping = false
   }
 
   /** Takes one step on the first item; false when the terminal is full. */

@@ -129,6 +129,17 @@ test.each([
   expect(run.text()).toContain('6\r\nover')
 })
 
+test('a pty process draws anew after two changes of size that wait behind its input', async () => {
+  const script = `stty raw -echo; trap 'echo WINCH' WINCH; echo ready; read -rn 1 key; head -c 99999 > /dev/null; while :; do sleep 0.01; done`
+  const run = begin(['bash', '-c', script])
+  await shown(run, 'ready')
+  type(run, 'x'.repeat(100_000))
+  for (const rows of [20, 21, 22, 23, 24]) run.process.resize(80, rows)
+  await shown(run, 'WINCH')
+  await run.process.terminate()
+  await run.ended
+})
+
 /** Takes one key without line editing, turns that on again at once, and then reads to the end of input, twice. */
 const KEY_THEN_LINES = `
   use POSIX ":termios_h"; $| = 1;

@@ -52,6 +52,25 @@ describe('SendLog', () => {
     expect(sendAll(log)).toEqual(['cdef', { type: 'eof', at: 6, seq: 3 }])
   })
 
+  test('[I14] keeps of very many sizes the last, and of each signal one', () => {
+    const log = new SendLog()
+    const wait = (count: number): void => {
+      for (let rows = 1; rows <= count; rows += 1) {
+        log.control({ type: 'resize', cols: 80, rows })
+        log.control({ type: 'signal', signal: 'SIGINT' })
+        log.write(bytes('a'))
+      }
+    }
+    wait(32)
+    expect(sendAll(log).filter((frame) => typeof frame === 'object')).toHaveLength(64)
+    wait(1_000)
+    log.control({ type: 'signal', signal: 'SIGTERM' })
+    const sent = sendAll(log).filter((frame) => typeof frame === 'object')
+    expect(sent.length).toBeLessThanOrEqual(66)
+    expect(sent).toContainEqual(expect.objectContaining({ signal: 'SIGTERM' }))
+    expect(sent.at(-1)).toMatchObject({ type: 'resize', rows: 1_000 })
+  })
+
   test('[R2] sends again what was not accepted, with the same numbers', () => {
     const log = new SendLog()
     log.write(bytes('abc'))

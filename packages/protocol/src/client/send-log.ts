@@ -18,6 +18,9 @@ export type Outgoing = Uint8Array | ClientMessage
 /** Pieces smaller than this are joined, so that a megabyte written byte by byte is not a million items. */
 const JOIN_BYTES = 4096
 
+/** Control messages that wait before some of them are let go of: many more than a person has in a cut. */
+const MAX_WAITING_CONTROLS = 64
+
 /**
  * Input of one attachment: what waits to be sent, and what was sent and may have to be sent again.
  * Bytes are counted by offset and control messages by number; both start at 0 and never repeat.
@@ -54,18 +57,28 @@ export class SendLog {
     this.#queuedBytes += bytes.byteLength
   }
 
-  /** Queues a control message behind the bytes; a signal goes ahead of bytes that are still waiting. */
+  /**
+   * Queues a control message behind the bytes; a signal goes ahead of bytes that are still waiting. Where very many wait, only
+   * the last of all sizes does, and one of each signal.
+   */
   control(message: UnplacedMessage): void {
+    const controls = this.#queue.filter(isControl)
+    if (controls.length >= MAX_WAITING_CONTROLS && !this.#makeRoom(message)) return
     const item: Item = { kind: 'control', message }
     if (message.type !== 'signal') {
       this.#queue.push(item)
       return
     }
     // Behind the last signal that waits: after a cut, sent ones wait again among bytes that have credit.
-    const lastSignal = this.#queue.findLastIndex(
-      (queued) => queued.kind === 'control' && queued.message.type === 'signal',
-    )
+    const lastSignal = this.#queue.findLastIndex(isSignal)
     this.#queue.splice(lastSignal + 1, 0, item)
+  }
+
+  /** Takes back what the message replaces; false when the message itself is not needed. */
+  #makeRoom(message: UnplacedMessage): boolean {
+    if (message.type === 'resize') this.#queue = this.#queue.filter((item) => !isResize(item))
+    if (message.type !== 'signal') return true
+    return !this.#queue.some((item) => isSignal(item) && item.message.signal === message.signal)
   }
 
   /** Takes the next frame that `limit`, the offset up to which input may be sent, allows. */
@@ -144,6 +157,22 @@ export class SendLog {
   dropQueuedControls(): void {
     this.#queue = this.#queue.filter((item) => item.kind === 'bytes')
   }
+}
+
+type Control<Type extends UnplacedMessage['type']> = Item & {
+  readonly message: UnplacedMessage & { readonly type: Type }
+}
+
+function isControl(item: Item): item is Control<UnplacedMessage['type']> {
+  return item.kind === 'control'
+}
+
+function isResize(item: Item): item is Control<'resize'> {
+  return isControl(item) && item.message.type === 'resize'
+}
+
+function isSignal(item: Item): item is Control<'signal'> {
+  return isControl(item) && item.message.type === 'signal'
 }
 
 /** Adds bytes at the end, joined with the ones before when both are few. */
