@@ -2,7 +2,7 @@ import { eventually } from '@sandwire/testing'
 import { afterEach, describe, expect, test } from 'bun:test'
 import { closeFd, readFd, writeFd } from './libc.ts'
 import { openPty, type PtyDevice } from './pty-device.ts'
-import { Readiness } from './readiness.ts'
+import { openReadiness } from './readiness.fixture.ts'
 
 const devices: PtyDevice[] = []
 
@@ -21,7 +21,7 @@ afterEach(() => {
 })
 
 describe.each([true, false])('readiness with asynchronous requests: %p', (canUseAio) => {
-  const readiness = new Readiness({ canUseAio })
+  const readiness = openReadiness({ canUseAio })
 
   test('tells again and again until what is there was read, and then not any more', async () => {
     const { masterFd, slaveFd } = open()
@@ -76,11 +76,19 @@ describe.each([true, false])('readiness with asynchronous requests: %p', (canUse
     expect(told).toEqual(['second', 'first'])
   })
 
-  test('releases nothing that is not watched', () => {
-    const { masterFd } = open()
-    readiness.release(masterFd)
-    readiness.watch(masterFd, () => {})
-    readiness.unwatch(masterFd)
-    readiness.release(masterFd)
+  test('releases nothing that is not watched', async () => {
+    const [first, second] = [open(), open()]
+    const told: string[] = []
+    readiness.watch(first.masterFd, () => told.push('first'))
+    readiness.unwatch(first.masterFd)
+    readiness.release(first.masterFd)
+    writeFd(first.slaveFd, new Uint8Array([1]))
+    readiness.watch(second.masterFd, () => {
+      told.push('second')
+      readiness.unwatch(second.masterFd)
+    })
+    writeFd(second.slaveFd, new Uint8Array([1]))
+    await eventually(() => told.length > 0, { what: 'the second' })
+    expect(told).toEqual(['second'])
   })
 })

@@ -43,7 +43,7 @@ const LOOK_MS = 4
  */
 export class Readiness {
   readonly #listeners = new Map<number, () => void>()
-  readonly #epollFd = createEpoll()
+  readonly #epollFd: number
   readonly #event = new Uint8Array(EPOLL_EVENT_BYTES)
   readonly #eventView = new DataView(this.#event.buffer)
   readonly #ready = new Uint8Array(BATCH * EPOLL_EVENT_BYTES)
@@ -53,8 +53,15 @@ export class Readiness {
   /** Set where there is no alarm, while somebody listens. */
   #timer: Timer | undefined
 
-  constructor(options: { readonly canUseAio: boolean } = { canUseAio: true }) {
-    this.#alarm = options.canUseAio ? Alarm.open(this.#epollFd, () => this.#tell()) : undefined
+  private constructor(epollFd: number, canUseAio: boolean) {
+    this.#epollFd = epollFd
+    this.#alarm = canUseAio ? Alarm.open(epollFd, () => this.#tell()) : undefined
+  }
+
+  /** Undefined when there is no descriptor left for it. */
+  static open({ canUseAio }: { readonly canUseAio: boolean } = { canUseAio: true }): Readiness | undefined {
+    const epollFd = createEpoll()
+    return epollFd < 0 ? undefined : new Readiness(epollFd, canUseAio)
   }
 
   /** Calls `listener` once per turn of the event loop while `fd` can be read or has hung up. */

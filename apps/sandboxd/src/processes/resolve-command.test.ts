@@ -18,6 +18,7 @@ beforeAll(() => {
   write('good', '#!/bin/sh\n', 0o755)
   write('plain', 'text', 0o644)
   write('orphan', '#!/no/such/interpreter -x\n', 0o755)
+  write('foreign', '#!/bin/sh\r\necho\r\n', 0o755)
 })
 
 afterAll(() => rmSync(root, { recursive: true }))
@@ -55,6 +56,13 @@ test('a command that cannot be executed is told from one that does not exist', (
   expect(resolve('folder')).toEqual({
     failure: 'not_executable',
     message: `Cannot start "folder": "${folder}" is a directory`,
+  })
+})
+
+test('a script with the line ends of another system names an interpreter that is missing', () => {
+  expect(resolve('foreign')).toEqual({
+    failure: 'not_executable',
+    message: String.raw`Cannot start "foreign": its interpreter "/bin/sh\r" cannot be executed`,
   })
 })
 

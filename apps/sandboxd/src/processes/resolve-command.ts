@@ -79,7 +79,7 @@ function inspect(file: string): FileState {
 function checkInterpreter(name: string, file: string): ResolvedCommand | SpawnFailure {
   const interpreter = readInterpreter(file)
   if (interpreter === undefined || inspect(interpreter) === 'executable') return { file }
-  return fail('not_executable', name, `its interpreter "${interpreter}" cannot be executed`)
+  return fail('not_executable', name, `its interpreter ${JSON.stringify(interpreter)} cannot be executed`)
 }
 
 function readInterpreter(file: string): string | undefined {
@@ -88,8 +88,9 @@ function readInterpreter(file: string): string | undefined {
   const words = head
     .slice(2)
     .split('\n', 1)[0]
-    ?.trim()
-    .split(/[ \t]+/)
+    // Nothing else ends a word for the kernel: the carriage return of another system is a part of the name.
+    ?.split(/[ \t]+/)
+    .filter((word) => word !== '')
   const path = words?.[0]
   return path === undefined || path === '' ? undefined : path
 }

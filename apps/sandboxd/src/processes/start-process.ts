@@ -4,7 +4,7 @@ import { startPipeProcess } from './pipe-process.ts'
 import type { StartProcess } from './process.ts'
 import { startPtyProcess } from './pty-process.ts'
 import { Readiness } from './readiness.ts'
-import { isFailure, resolveCommand } from './resolve-command.ts'
+import { fail, isFailure, resolveCommand } from './resolve-command.ts'
 import { NO_SWITCH, type UserSwitch } from './run-as.ts'
 import { DRAIN_BYTES, DRAIN_MS, HANGUP_MS, type StartOptions, TERMINATE_MS } from './start-options.ts'
 import { TerminalLoop } from './terminal-reader.ts'
@@ -34,8 +34,14 @@ export function createStartProcess(
     const command = resolveCommand(spec)
     if (isFailure(command)) return command
     if (spec.mode === 'pipe') return startPipeProcess(command, spec, events, settings)
-    terminals ??= new TerminalLoop(new Readiness(), new AnswerWait(createPatience(settings.now)))
+    terminals ??= openTerminals(settings.now)
+    if (terminals === undefined) return fail('spawn_failed', spec.argv[0], 'no terminal can be waited for')
     return startPtyProcess(command, spec, events, { ...settings, terminals })
   }
   return (spec, events) => asUser(() => startNow(spec, events))
+}
+
+function openTerminals(now: () => number): TerminalLoop | undefined {
+  const readiness = Readiness.open()
+  return readiness && new TerminalLoop(readiness, new AnswerWait(createPatience(now)))
 }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { AnswerWait, createPatience } from './answer-wait.ts'
 import { awaitReadable, closeFd, writeFd } from './libc.ts'
 import { openPty, type PtyDevice } from './pty-device.ts'
-import { Readiness } from './readiness.ts'
+import { openReadiness } from './readiness.fixture.ts'
 import { TerminalLoop, TerminalReader } from './terminal-reader.ts'
 
 let device: PtyDevice
@@ -20,7 +20,7 @@ beforeEach(() => {
   read = []
   let yields = 0
   const answers = new AnswerWait({ ...patience, now: () => (yields += 1) })
-  reader = new TerminalReader(device.masterFd, new TerminalLoop(new Readiness(), answers), {
+  reader = new TerminalReader(device.masterFd, new TerminalLoop(openReadiness(), answers), {
     chunk: (bytes) => read.push(new TextDecoder().decode(bytes)),
     ended: () => read.push('end'),
   })

@@ -64,7 +64,8 @@ export class WatchService {
 
   async #open(path: string, isRecursive: boolean): Promise<Watching> {
     const { files, asUser, now } = this.#deps
-    this.#readiness ??= new Readiness()
+    this.#readiness ??= Readiness.open()
+    if (this.#readiness === undefined) throw tooMany()
     const notices = new Notices(this.#limits, now)
     const options = { path, isRecursive, maxFolders: this.#limits.maxFolders }
     const watch = await FolderWatch.open(notices, options, { files, asUser, readiness: this.#readiness })
