@@ -1,4 +1,4 @@
-import type { Role } from '@sandwire/protocol'
+import { type Role, SandwireError } from '@sandwire/protocol'
 
 /** What to start or join, as the URL says it. */
 export interface AttachRequest {
@@ -24,15 +24,22 @@ export interface AttachRequest {
   readonly overflow?: 'block' | 'trim'
 }
 
-/** The address of an upgrade: creates under `createId`, or joins `session` once that is known. */
+/** Throws `bad_request` for what is no address of a server. */
+function parseBase(base: string | URL): URL {
+  const url = URL.canParse(base) ? new URL(base) : undefined
+  if (url?.protocol === 'http:') url.protocol = 'ws:'
+  if (url?.protocol === 'https:') url.protocol = 'wss:'
+  if (url?.protocol === 'ws:' || url?.protocol === 'wss:') return url
+  throw new SandwireError('bad_request', `Cannot attach to "${String(base)}": it is no http or ws address`)
+}
+
+/** The address of an upgrade: creates under `createId`, or joins `session` once that is known. Throws `bad_request`. */
 export function attachUrl(
   base: string | URL,
   request: AttachRequest,
   known: { createId: string; session: string | undefined },
 ): URL {
-  const url = new URL(base)
-  if (url.protocol === 'http:') url.protocol = 'ws:'
-  if (url.protocol === 'https:') url.protocol = 'wss:'
+  const url = parseBase(base)
   if (url.pathname === '' || url.pathname === '/') url.pathname = '/attach'
   const set = (name: string, value: string | number | undefined): void => {
     if (value !== undefined) url.searchParams.set(name, String(value))

@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, jest, spyOn, test } from 'bun:test'
 import { encode, packData, SandwireError, type ServerMessage } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { attach } from './attach.ts'
 import type { AttachOptions } from './attach-options.ts'
-import type { SocketEvents, SocketRequest } from './socket.ts'
+import type { Socket, SocketEvents, SocketRequest } from './socket.ts'
 
 const WELCOME = {
   type: 'welcome',
@@ -51,6 +51,11 @@ function open(options: Partial<AttachOptions> = {}) {
     return first
   }
   return { handle, socket, say, welcomed }
+}
+
+/** Lets everything run that waits for promises only. */
+async function turns(): Promise<void> {
+  for (let count = 0; count < 10; count += 1) await Promise.resolve()
 }
 
 const EXIT = { type: 'exit', code: 3, signal: null, outputEnd: 4, truncated: false } as const
@@ -148,13 +153,80 @@ describe('attach', () => {
   ])(
     'counts output as consumed when the consumer %s, so that nothing waits for it for ever',
     async (_, onOutput) => {
-      const { handle, welcomed, say } = open({ onOutput })
+      const faults: unknown[] = []
+      const { handle, welcomed, say } = open({ onOutput, onFault: (error) => faults.push(error) })
       const first = await welcomed()
       first.events.message(packData('stdout', new TextEncoder().encode('last')))
       say(first, EXIT)
       expect((await handle.exit).code).toBe(3)
+      expect(faults).toEqual([new Error('no')])
     },
   )
+
+  test('goes on when callbacks and listeners throw, and says so', async () => {
+    const faults: unknown[] = []
+    const fail = (what: string) => () => {
+      throw new Error(what)
+    }
+    const { handle, welcomed, say } = open({
+      onGap: fail('gap'),
+      onResized: fail('resized'),
+      onWarning: fail('warning'),
+      onFault: (error) => faults.push(error),
+    })
+    const seen: string[] = []
+    handle.status.subscribe(fail('status'))
+    handle.status.subscribe((status) => seen.push(status.is))
+    const first = await welcomed()
+    say(first, { type: 'gap', from: 0, to: 4 })
+    say(first, { type: 'error', code: 'line_too_long', message: 'long', fatal: false })
+    say(first, { type: 'resized', at: 4, cols: 90, rows: 30 })
+    say(first, EXIT)
+    expect((await handle.exit).code).toBe(3)
+    expect(seen).toEqual(['attached', 'exited'])
+    expect(faults.map(String).toSorted()).toEqual(
+      ['gap', 'resized', 'status', 'status', 'warning'].map((what) => `Error: ${what}`),
+    )
+  })
+
+  test.each(['not an address', 'localhost:8787', 'ftp://h', ''])(
+    'fails at once with bad_request for the address %j',
+    async (url) => {
+      const { handle } = open({ url })
+      expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'bad_request' })
+      expect(handle.status.get().is).toBe('failed')
+    },
+  )
+
+  test('opens no connection with credentials that come when nobody waits for them any more', async () => {
+    jest.useFakeTimers()
+    try {
+      const { promise, resolve } = Promise.withResolvers<object>()
+      let opened = 0
+      const openSocket = (): Socket => {
+        opened += 1
+        return { send: () => undefined, close: () => undefined }
+      }
+      const { handle } = open({ connectForMs: 60_000, credentials: () => promise, openSocket })
+      await turns()
+      jest.advanceTimersByTime(15_001)
+      expect(handle.status.get().is).toBe('reconnecting')
+      resolve({})
+      await turns()
+      expect(opened).toBe(0)
+      handle.detach()
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
+  test('lets go of the signal that may abort it once it is over', async () => {
+    const controller = new AbortController()
+    const removed = spyOn(controller.signal, 'removeEventListener')
+    const { handle } = open({ signal: controller.signal })
+    handle.detach()
+    expect(removed).toHaveBeenCalledTimes(1)
+  })
 
   test('performs what an answer asks for behind what is already under way', async () => {
     // A consumer that detaches inside a callback must not let the goodbye overtake frames of the same turn.

@@ -29,6 +29,8 @@ interface Attempt {
   isOpen: boolean
   isWelcomed: boolean
   isClosed: boolean
+  /** The session does not wait for it any more. */
+  isGivenUp: boolean
 }
 
 const DEFAULT_CONNECT_FOR_MS = 10_000
@@ -58,9 +60,10 @@ class Attachment implements AttachHandle {
   readonly #options: AttachOptions
   readonly #session: ClientSession
   readonly #createId = randomHex(16)
-  readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 })
-  readonly #roundTripMs = createStore<number | undefined>(undefined)
-  readonly #isSilent = createStore(false)
+  readonly #fault = (error: unknown): void => (this.#options.onFault ?? console.error)(error)
+  readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 }, this.#fault)
+  readonly #roundTripMs = createStore<number | undefined>(undefined, this.#fault)
+  readonly #isSilent = createStore(false, this.#fault)
   readonly #consumption: Consumption
   /** Effects that wait: a consumer may answer one of them at once, and what that asks for comes behind the others. */
   readonly #queue: ClientEffect[] = []
@@ -95,7 +98,7 @@ class Attachment implements AttachHandle {
     })
     this.#session.jitter = () => Math.random()
     this.#consumption = new Consumption((end) => this.#run(this.#session.consumed(end, this.#now())))
-    options.signal?.addEventListener('abort', () => this.detach(), { once: true })
+    options.signal?.addEventListener('abort', this.#aborted, { once: true })
     this.#run(this.#session.start(this.#now()))
     if (options.signal?.aborted === true) this.detach()
   }
@@ -165,6 +168,8 @@ class Attachment implements AttachHandle {
     this.#run(this.#session.detach())
   }
 
+  readonly #aborted = (): void => this.detach()
+
   #isOver(): boolean {
     const { is } = this.#status.get()
     return is === 'exited' || is === 'failed' || is === 'detached'
@@ -183,8 +188,8 @@ class Attachment implements AttachHandle {
         this.#perform(effect)
     } finally {
       this.#isPerforming = false
+      this.#alarm.set(this.#session.nextTickMs(), this.#now())
     }
-    this.#alarm.set(this.#session.nextTickMs(), this.#now())
   }
 
   #perform(effect: ClientEffect): void {
@@ -196,7 +201,7 @@ class Attachment implements AttachHandle {
         if (this.#socket?.attempt === effect.attempt) this.#socket.socket?.send(effect.data)
         return
       case 'close':
-        if (this.#socket?.attempt === effect.attempt) this.#socket.socket?.close(DETACH_CLOSE, '')
+        this.#giveUp(effect.attempt)
         return
       case 'output':
         this.#consume(effect.end, this.#options.onOutput.length > 2, (done) =>
@@ -209,25 +214,25 @@ class Attachment implements AttachHandle {
         )
         return
       case 'gap':
-        this.#options.onGap?.(effect.from, effect.to)
+        this.#tell(() => this.#options.onGap?.(effect.from, effect.to))
         return
       case 'resized':
-        this.#options.onResized?.(effect.cols, effect.rows)
+        this.#tell(() => this.#options.onResized?.(effect.cols, effect.rows))
         return
       case 'writable':
         this.#release()
         return
       case 'inputLost':
-        this.#options.onInputLost?.(effect.bytes, effect.why)
+        this.#tell(() => this.#options.onInputLost?.(effect.bytes, effect.why))
         return
       case 'presence':
-        this.#options.onPresence?.(effect.presence)
+        this.#tell(() => this.#options.onPresence?.(effect.presence))
         return
       case 'asked':
-        this.#options.onAsked?.(effect.by)
+        this.#tell(() => this.#options.onAsked?.(effect.by))
         return
       case 'warning':
-        this.#options.onWarning?.(effect.code, effect.message)
+        this.#tell(() => this.#options.onWarning?.(effect.code, effect.message))
         return
       case 'roundTrip':
         this.#roundTripMs.set(effect.ms)
@@ -241,6 +246,15 @@ class Attachment implements AttachHandle {
     }
   }
 
+  /** Calls something of the caller's; what it throws is not the attachment's. */
+  #tell(call: () => void): void {
+    try {
+      call()
+    } catch (error) {
+      this.#fault(error)
+    }
+  }
+
   /** Hands a chunk to the consumer and notices when it is done, whichever way it says so. */
   #consume(end: number, takesDone: boolean, deliver: (done: () => void) => void | Promise<void>): void {
     const done = this.#consumption.add(end)
@@ -249,9 +263,11 @@ class Attachment implements AttachHandle {
       returned = deliver(done)
     } catch (error) {
       // Thrown at once or by its promise: either way the consumer has had these bytes, and the stream goes on.
-      returned = Promise.reject(error instanceof Error ? error : new Error(String(error)))
+      this.#fault(error)
+      done()
+      return
     }
-    if (returned instanceof Promise) returned.finally(done).catch(() => {})
+    if (returned instanceof Promise) void returned.catch(this.#fault).finally(done)
     else if (!takesDone) done()
   }
 
@@ -261,6 +277,7 @@ class Attachment implements AttachHandle {
     if (status.is === 'failed') this.#settleExit.reject(status.error)
     if (status.is === 'detached') this.#settleExit.reject(new SandwireError('link_lost', 'Detached'))
     if (!this.#isOver()) return
+    this.#options.signal?.removeEventListener('abort', this.#aborted)
     this.#release()
     this.#considerClosed()
   }
@@ -283,17 +300,28 @@ class Attachment implements AttachHandle {
     for (const resume of waiting) resume()
   }
 
+  #giveUp(attempt: number): void {
+    if (this.#socket?.attempt !== attempt) return
+    this.#socket.isGivenUp = true
+    this.#socket.socket?.close(DETACH_CLOSE, '')
+  }
+
+  /** Nobody waits for this connection. */
+  #isStale(own: Attempt): boolean {
+    return this.#socket !== own || own.isGivenUp || this.#isOver()
+  }
+
   async #connect(attempt: number, session: string | undefined, isRenewed = false): Promise<void> {
-    const before = { socket: undefined, isOpen: false, isWelcomed: false, isClosed: false }
+    const before = { socket: undefined, isOpen: false, isWelcomed: false, isClosed: false, isGivenUp: false }
     const own: Attempt = { attempt, session, isRenewed, ...before }
     this.#socket = own
-    const url = attachUrl(this.#options.url, this.#options.request, { createId: this.#createId, session })
     try {
+      const url = attachUrl(this.#options.url, this.#options.request, { createId: this.#createId, session })
       // Who lets go at once, as React's strict mode does, asks for nothing.
       await Promise.resolve()
-      if (this.#socket !== own || this.#isOver()) return
+      if (this.#isStale(own)) return
       const credentials = await this.#options.credentials?.()
-      if (this.#socket !== own || this.#isOver()) return
+      if (this.#isStale(own)) return
       const headers = credentials?.headers ?? {}
       const protocols = [SUBPROTOCOL, ...(credentials?.protocols ?? [])]
       const open = this.#options.openSocket ?? openWebSocket
@@ -333,7 +361,7 @@ class Attachment implements AttachHandle {
     if (reason?.code === 'unauthorized' && !own.isOpen && !own.isRenewed) {
       try {
         if (await this.#options.renewCredentials?.()) {
-          if (this.#socket === own && !this.#isOver()) void this.#connect(own.attempt, own.session, true)
+          if (!this.#isStale(own)) void this.#connect(own.attempt, own.session, true)
           return
         }
       } catch (error) {

@@ -9,14 +9,24 @@ export interface WritableStore<T> extends Store<T> {
   set(value: T): void
 }
 
-export function createStore<T>(initial: T): WritableStore<T> {
+/** `fault` is told what listeners throw; each of them is called all the same. */
+export function createStore<T>(
+  initial: T,
+  fault: (error: unknown) => void = console.error,
+): WritableStore<T> {
   let current = initial
   const listeners = new Set<(value: T) => void>()
   return {
     get: () => current,
     set(value) {
       current = value
-      for (const listener of [...listeners]) listener(value)
+      for (const listener of [...listeners]) {
+        try {
+          listener(value)
+        } catch (error) {
+          fault(error)
+        }
+      }
     },
     subscribe(listener) {
       listeners.add(listener)
