@@ -61,7 +61,25 @@ describe('pumpPipe', () => {
   })
 })
 
+/** A terminal that hangs up. */
+function hangingUp(): ReadableStream<Uint8Array> {
+  const chunks = [encoder.encode('a')]
+  return new ReadableStream({
+    pull(controller) {
+      const chunk = chunks.shift()
+      if (chunk === undefined) throw new Error('EIO')
+      controller.enqueue(chunk)
+    },
+  })
+}
+
 describe('pumpTyping', () => {
+  test('ends with a terminal that hangs up', async () => {
+    const { handle, events, callbacks } = record()
+    await pumpTyping(handle, hangingUp(), { escape: null, events: callbacks })
+    expect(events).toEqual(['a'])
+  })
+
   const escape = parseEscapeKey('^]') ?? null
 
   test('sends what stands before the escape key in a chunk and drops what stands behind it', async () => {

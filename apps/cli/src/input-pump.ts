@@ -15,12 +15,17 @@ export interface TypingEvents {
 
 /** Sends a pipe or file to the process: as fast as it is taken, then the end of input. */
 export async function pumpPipe(handle: AttachHandle, stdin: ReadableStream<Uint8Array>): Promise<void> {
-  try {
-    for await (const chunk of stdin) await handle.write(chunk)
-  } catch {
-    // A stdin that cannot be read, such as a folder, has nothing to say: the same as its end.
-  }
+  for await (const chunk of whileReadable(stdin)) await handle.write(chunk)
   handle.eof()
+}
+
+/** A stdin that cannot be read, such as a folder or a terminal that hung up, has nothing to say: the same as its end. */
+async function* whileReadable(stdin: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stdin
+  } catch {
+    // The end.
+  }
 }
 
 /** Sends what is typed on a raw terminal, up to the escape key. */
@@ -30,7 +35,7 @@ export async function pumpTyping(
   options: { readonly escape: EscapeKey | null; readonly events: TypingEvents },
 ): Promise<void> {
   let waitingBytes = 0
-  for await (const chunk of stdin) {
+  for await (const chunk of whileReadable(stdin)) {
     const isViewer = handle.role === 'viewer'
     // Somebody who only watches has to get out somehow.
     const escape = options.escape ?? (isViewer ? CTRL_C : null)

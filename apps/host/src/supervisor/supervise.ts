@@ -207,7 +207,12 @@ export async function supervise(
   }
   await sweep(spec.start.id, deps)
   const told = reason === undefined || reason === 'stopped' ? {} : { reason }
-  writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
+  try {
+    writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
+  } catch (error) {
+    // As on a full disk. Whoever asks finds a supervisor that is gone, which says the same.
+    deps.log.warn('state_not_written', { cause: describeCause(error) })
+  }
   deps.log.info('stopped', told)
   return reason
 }

@@ -7,25 +7,19 @@ export interface DrainTimerEvents {
   expired(): void
 }
 
-/** Runs a drain clock from the leader's exit on, asking `isQuiet` every `pollMs` and before it fires. */
+/** Runs a drain clock from the leader's exit on, asking `isQuiet` before it fires. */
 export class DrainTimer {
   readonly #clock: DrainClock
   readonly #now: () => number
-  readonly #pollMs: number
   readonly #events: DrainTimerEvents
   #isStarted = false
   #isPaused = false
   #timer: Timer | undefined
 
-  constructor(options: DrainLimits & { now: () => number; pollMs: number }, events: DrainTimerEvents) {
+  constructor(options: DrainLimits & { now: () => number }, events: DrainTimerEvents) {
     this.#clock = new DrainClock(options)
     this.#now = options.now
-    this.#pollMs = options.pollMs
     this.#events = events
-  }
-
-  get isStarted(): boolean {
-    return this.#isStarted
   }
 
   /** The leader has exited. */
@@ -63,8 +57,7 @@ export class DrainTimer {
     if (!this.#isStarted || this.#isPaused || this.#timer !== undefined) return
     const now = this.#now()
     if (this.#clock.remainingMs(now) === undefined) this.#clock.restart(now)
-    const delayMs = Math.min(this.#clock.remainingMs(now) ?? 0, this.#pollMs)
-    this.#timer = setTimeout(() => this.#look(), delayMs)
+    this.#timer = setTimeout(() => this.#look(), this.#clock.remainingMs(now) ?? 0)
   }
 
   /** A late timer must not cut bytes that are waiting, so the streams are asked before the clock. */

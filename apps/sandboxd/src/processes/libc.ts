@@ -74,7 +74,7 @@ const { symbols: ofSix } = dlopen(LIBC, {
   },
 })
 
-/** errno is per thread and its address does not move; this module runs on one thread. */
+/** errno is per thread and its address does not move; each thread has this module for itself. */
 const errnoAddress = libc.__errno_location()
 
 /** Turns a C result into the kernel's own convention: a count, or a negative errno. */

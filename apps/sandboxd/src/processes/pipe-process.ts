@@ -62,10 +62,10 @@ class PipeProcess implements RunningProcess {
       closed: () => events.inputClosed(),
     })
     this.#outputs = [this.#open('stdout', pipes.stdout), this.#open('stderr', pipes.stderr)]
-    this.#drain = new DrainTimer(
-      { ...options, pollMs: Infinity },
-      { isQuiet: () => this.#outputs.every(isQuiet), expired: () => this.#finish(true) },
-    )
+    this.#drain = new DrainTimer(options, {
+      isQuiet: () => this.#outputs.every(isQuiet),
+      expired: () => this.#finish(true),
+    })
     void child.exited.then((status) => this.#exited(status))
   }
 

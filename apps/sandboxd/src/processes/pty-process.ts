@@ -84,10 +84,10 @@ class PtyProcess implements RunningProcess {
       chunk: (bytes) => this.#deliver(bytes),
       ended: () => this.#finish(false),
     })
-    this.#drain = new DrainTimer(
-      { ...options, pollMs: Infinity },
-      { isQuiet: () => this.#reader.look(), expired: () => this.#finish(true) },
-    )
+    this.#drain = new DrainTimer(options, {
+      isQuiet: () => this.#reader.look(),
+      expired: () => this.#finish(true),
+    })
     void child.exited.then((status) => this.#exited(status))
   }
 

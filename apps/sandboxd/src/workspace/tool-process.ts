@@ -84,7 +84,7 @@ function feed(fd: number, bytes: Uint8Array | undefined): void {
   input.end()
 }
 
-/** Output read only as fast as somebody takes it. `over` comes once, after its end or after `cancelled`. */
+/** Output read only as fast as somebody takes it. `over` comes once, after its end, a failure or `cancelled`. */
 function streamOutput(fd: number, cancelled: () => void, over: () => void): ReadableStream<Uint8Array> {
   const reader = Bun.file(fd).stream().getReader()
   const close = async (): Promise<void> => {
@@ -96,10 +96,18 @@ function streamOutput(fd: number, cancelled: () => void, over: () => void): Read
     }
     closeFd(fd)
   }
+  const readOrClose = async (): ReturnType<typeof reader.read> => {
+    try {
+      return await reader.read()
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read()
+        const { done, value } = await readOrClose()
         if (value !== undefined && value.byteLength > 0) controller.enqueue(value)
         if (!done) return
         controller.close()
