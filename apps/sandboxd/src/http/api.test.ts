@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
 import { Api, type ApiDependencies } from './api.ts'
-import { BEARER } from './caller.ts'
+import { BEARER } from '../caller.ts'
 
 test('(threat T11) a driver that may not run commands changes no file', async () => {
   const deps = {} as ApiDependencies

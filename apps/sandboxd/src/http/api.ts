@@ -1,6 +1,6 @@
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, SandwireError } from '@sandwire/protocol'
 import { closeAttachments } from './attachment-routes.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../caller.ts'
 import { renderMetrics } from './metrics.ts'
 import { respondJson } from './respond.ts'
 import { checkChange, checkRoute } from './route-rights.ts'
@@ -13,7 +13,8 @@ import {
   showSession,
   signalSession,
 } from './session-routes.ts'
-import { latest, toWall, viewSession } from './session-view.ts'
+import { latest } from '../sessions/latest.ts'
+import { toWall, viewSession } from './session-view.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
 import type { Workspace, WorkspaceRoute } from '../workspace/routes/route.ts'
 

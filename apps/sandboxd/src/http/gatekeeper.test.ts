@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { BEARER } from './caller.ts'
+import { BEARER } from '../caller.ts'
 import { Gatekeeper } from './gatekeeper.ts'
 
 const gate = new Gatekeeper({

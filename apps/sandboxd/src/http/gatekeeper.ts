@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { sandboxOfSession, verifyInternalToken } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
-import { BEARER, type Caller } from './caller.ts'
+import { BEARER, type Caller } from '../caller.ts'
 import { ReplayGuard } from './replay-guard.ts'
 import { readUpgrade } from './upgrade.ts'
 

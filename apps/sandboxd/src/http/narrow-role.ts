@@ -1,5 +1,5 @@
 import { type Role, SandwireError } from '@sandwire/protocol'
-import { type Caller, roleOf } from './caller.ts'
+import { type Caller, roleOf } from '../caller.ts'
 
 /** Roles that each may be narrowed to. */
 const WITHIN: Readonly<Record<Role, readonly Role[]>> = {

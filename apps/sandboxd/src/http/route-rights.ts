@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
-import type { Caller, Standing } from './caller.ts'
+import type { Caller, Standing } from '../caller.ts'
 
 type Row = readonly Exclude<Standing, 'bearer'>[]
 

@@ -1,7 +1,7 @@
 import { limits, SandwireError, signalNumber } from '@sandwire/protocol'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from '../caller.ts'
 import { parseCreateBody } from './create-body.ts'
 import { readJson } from './read-json.ts'
 import { refuse, respondJson } from './respond.ts'

@@ -33,11 +33,6 @@ export function toWall(ms: number | null, epochMs: number): number | null {
   return ms === null ? null : Math.round(epochMs + ms)
 }
 
-/** The last of the times that are known. */
-export function latest(times: readonly (number | null)[]): number | null {
-  return times.reduce((last, time) => (last === null || (time !== null && time > last) ? time : last), null)
-}
-
 /** `epochMs` is when the monotonic clock read zero. */
 export function viewSession(host: SessionHost, epochMs: number): SessionView {
   const { session, command, pid } = host

@@ -1,11 +1,11 @@
 import { CreateLedger, limits, SandwireError, type SessionOptions } from '@sandwire/protocol'
-import type { CreateParameters } from '../http/attach-parameters.ts'
-import type { Caller } from '../http/caller.ts'
-import { latest } from '../http/session-view.ts'
-import { resolveCwd } from '../http/workspace-path.ts'
+import type { Caller } from '../caller.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
 import type { StopPlan } from '../stop-plan.ts'
+import type { CreateParameters } from './create-parameters.ts'
+import { latest } from './latest.ts'
+import { resolveCwd } from './resolve-cwd.ts'
 import { type HostDependencies, SessionHost } from './session-host.ts'
 
 /** A process that has ended, for whoever keeps an index. */

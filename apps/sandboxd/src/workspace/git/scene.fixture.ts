@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bytesOfPath, SandwireError } from '@sandwire/protocol'
-import { BEARER } from '../../http/caller.ts'
+import { BEARER } from '../../caller.ts'
 import { respondDetail, respondError } from '../../http/respond.ts'
 import { NO_VICTIM } from '../../processes/oom-score.ts'
 import { NO_SWITCH } from '../../processes/run-as.ts'

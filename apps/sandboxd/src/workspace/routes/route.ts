@@ -1,4 +1,4 @@
-import type { Caller } from '../../http/caller.ts'
+import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
 import type { TextRoom } from '../text-room.ts'
 import type { ToolSlots } from '../tool-slots.ts'
