@@ -1,13 +1,13 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
-import { parseArguments } from './arguments.ts'
-import { programName, spellHint } from './come-back.ts'
+import { parseArguments } from './options/arguments.ts'
+import { programName, spellHint } from './attach/come-back.ts'
 import { isCommandName } from './commands/names.ts'
-import { exitCodeOfSignal } from './exit-code.ts'
-import { fitHelp } from './fit-help.ts'
-import { HELP } from './help.ts'
-import { hideArgument } from './hidden-argument.ts'
-import { keepLoopbackDirect } from './loopback-direct.ts'
-import { terminalColumns } from './window-size.ts'
+import { exitCodeOfSignal } from './errors/exit-code.ts'
+import { fitHelp } from './options/fit-help.ts'
+import { HELP } from './options/help.ts'
+import { hideArgument } from './options/hidden-argument.ts'
+import { keepLoopbackDirect } from './server/loopback-direct.ts'
+import { terminalColumns } from './attach/window-size.ts'
 
 keepLoopbackDirect(process.env)
 /** For what this program says about itself. */

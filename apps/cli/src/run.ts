@@ -1,9 +1,9 @@
-import type { RunOptions } from './arguments.ts'
-import { programName, spellHint } from './come-back.ts'
-import { EXIT_USAGE } from './exit-code.ts'
-import { openCredential } from './find-server.ts'
-import { Program } from './program.ts'
-import { Wrong } from './words.ts'
+import type { RunOptions } from './options/arguments.ts'
+import { programName, spellHint } from './attach/come-back.ts'
+import { EXIT_USAGE } from './errors/exit-code.ts'
+import { openCredential } from './server/find-server.ts'
+import { Program } from './attach/program.ts'
+import { Wrong } from './options/words.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises'
 import { isatty } from 'node:tty'
-import { exitCodeOfSignal } from '../exit-code.ts'
-import { askSecret } from '../ask-secret.ts'
-import { Interrupted } from '../interrupted.ts'
-import { openPage } from '../open-page.ts'
-import { readBounded } from '../read-bounded.ts'
-import { terminalColumns } from '../window-size.ts'
+import { exitCodeOfSignal } from '../errors/exit-code.ts'
+import { askSecret } from '../options/ask-secret.ts'
+import { Interrupted } from '../errors/interrupted.ts'
+import { openPage } from '../server/open-page.ts'
+import { readBounded } from '../server/read-bounded.ts'
+import { terminalColumns } from '../attach/window-size.ts'
 import type { CommandIo } from './command.ts'
 
 async function confirm(question: string): Promise<boolean> {
@@ -42,7 +42,10 @@ function openInterruption(): { readonly signal: AbortSignal } & Disposable {
 
 /** Becomes an attach. */
 async function attach(argv: readonly string[]): Promise<number> {
-  const [{ parseArguments }, { run }] = await Promise.all([import('../arguments.ts'), import('../run.ts')])
+  const [{ parseArguments }, { run }] = await Promise.all([
+    import('../options/arguments.ts'),
+    import('../run.ts'),
+  ])
   const options = parseArguments(argv)
   if (options.kind !== 'run') throw new Error('Cannot attach: the words are not understood')
   // Reading standard input would keep this process.

@@ -1,7 +1,7 @@
-import type { Api } from '../api.ts'
+import type { Api } from '../server/api.ts'
 import type { ProgressCanvas } from '../copy/copying.ts'
-import type { CredentialKind } from '../find-server.ts'
-import type { OptionTable } from '../words.ts'
+import type { CredentialKind } from '../server/find-server.ts'
+import type { OptionTable } from '../options/words.ts'
 
 /** Where a command speaks: data to stdout, talk to stderr. */
 export interface CommandIo {

@@ -1,5 +1,5 @@
 import { readPlace } from '../copy/place.ts'
-import { Wrong } from '../words.ts'
+import { Wrong } from '../options/words.ts'
 import type { Command } from './command.ts'
 
 /** Copies between this machine and a sandbox. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Words } from '../words.ts'
+import { Words } from '../options/words.ts'
 import { create } from './create.ts'
 import { readCreateBody } from './create-body.ts'
 

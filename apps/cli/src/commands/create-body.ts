@@ -1,5 +1,5 @@
-import { parseBytes, parseSeconds } from '../amounts.ts'
-import { readEnvOption, Wrong } from '../words.ts'
+import { parseBytes, parseSeconds } from '../text/amounts.ts'
+import { readEnvOption, Wrong } from '../options/words.ts'
 import type { ReadWords } from './command.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>

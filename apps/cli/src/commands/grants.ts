@@ -1,5 +1,5 @@
-import { quote } from '../come-back.ts'
-import { spellJson, spellLeft, spellTable } from '../table.ts'
+import { quote } from '../attach/come-back.ts'
+import { spellJson, spellLeft, spellTable } from '../text/table.ts'
 import type { Command, CommandContext } from './command.ts'
 import { readOptionalSandbox } from './positionals.ts'
 import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './sharing-views.ts'

@@ -1,4 +1,4 @@
-import { spellJson } from '../table.ts'
+import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readGrant } from './positionals.ts'
 

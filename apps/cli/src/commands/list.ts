@@ -1,4 +1,4 @@
-import { spellAge, spellJson, spellTable } from '../table.ts'
+import { spellAge, spellJson, spellTable } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readNothing } from './positionals.ts'
 import { decodeSandboxes, type Sandbox } from './views.ts'

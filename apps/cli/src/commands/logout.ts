@@ -3,7 +3,7 @@ import { CredentialStore } from '../sign-in/credential-store.ts'
 import { endSignIn } from '../sign-in/end-sign-in.ts'
 import { openLock } from '../sign-in/lock-file.ts'
 import { storedBearer } from '../sign-in/stored-bearer.ts'
-import { spellJson } from '../table.ts'
+import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readOptionalUrl } from './positionals.ts'
 

@@ -1,7 +1,7 @@
-import { parseBytes } from '../amounts.ts'
-import { newLines, spellLogLine, splitLines } from '../log-lines.ts'
-import { escapeJson } from '../printable.ts'
-import { Wrong } from '../words.ts'
+import { parseBytes } from '../text/amounts.ts'
+import { newLines, spellLogLine, splitLines } from '../text/log-lines.ts'
+import { escapeJson } from '../text/printable.ts'
+import { Wrong } from '../options/words.ts'
 import type { Command, ReadWords } from './command.ts'
 import { readSandbox } from './positionals.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type OptionTable, Words } from '../words.ts'
+import { type OptionTable, Words } from '../options/words.ts'
 import { readNothing, readOptionalSandbox, readSandbox, readSession } from './positionals.ts'
 
 const words = (...argv: string[]) => new Words<OptionTable>(argv, {})

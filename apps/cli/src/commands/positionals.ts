@@ -1,4 +1,4 @@
-import { Wrong } from '../words.ts'
+import { Wrong } from '../options/words.ts'
 import type { ReadWords } from './command.ts'
 
 /** Names and ids of sandboxes. */

@@ -1,4 +1,4 @@
-import { Wrong } from '../words.ts'
+import { Wrong } from '../options/words.ts'
 import type { Command } from './command.ts'
 import { readSandbox } from './positionals.ts'
 

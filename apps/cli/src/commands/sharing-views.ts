@@ -1,5 +1,5 @@
 import { shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer } from '../at-least.ts'
+import { atLeast, decodeAnswer } from '../server/at-least.ts'
 
 const id = shape.text(128)
 const role = shape.text(32)

@@ -1,5 +1,5 @@
-import { printable } from '../printable.ts'
-import { spellJson } from '../table.ts'
+import { printable } from '../text/printable.ts'
+import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSandbox } from './positionals.ts'
 import { decodeSandbox } from './views.ts'

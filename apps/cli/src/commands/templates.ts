@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer } from '../at-least.ts'
-import { quote } from '../come-back.ts'
-import { spellJson, spellTable } from '../table.ts'
+import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import { quote } from '../attach/come-back.ts'
+import { spellJson, spellTable } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readNothing } from './positionals.ts'
 

@@ -1,5 +1,5 @@
 import { shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer as decode } from '../at-least.ts'
+import { atLeast, decodeAnswer as decode } from '../server/at-least.ts'
 
 const word = shape.text(64)
 const optionalMs = shape.optional(shape.nullable(shape.offset))

@@ -1,5 +1,5 @@
-import { quote } from '../come-back.ts'
-import { printable } from '../printable.ts'
+import { quote } from '../attach/come-back.ts'
+import { printable } from '../text/printable.ts'
 import type { HeldGrant } from './sharing-views.ts'
 
 type Shared = Pick<HeldGrant, 'role' | 'sandbox' | 'session'>

@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer } from '../at-least.ts'
-import { printable } from '../printable.ts'
-import { spellJson } from '../table.ts'
+import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import { printable } from '../text/printable.ts'
+import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readNothing } from './positionals.ts'
 

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../commands/command.ts'
-import { Interrupted } from '../interrupted.ts'
-import { spellJson } from '../table.ts'
+import { Interrupted } from '../errors/interrupted.ts'
+import { spellJson } from '../text/table.ts'
 import { bring } from './bring.ts'
 import { Copying } from './copying.ts'
 import type { Journey } from './journey.ts'

@@ -1,4 +1,4 @@
-import { printable } from '../printable.ts'
+import { printable } from '../text/printable.ts'
 
 /** Lines about what was left out; more would hide everything else. */
 const MAX_LINES = 10

@@ -1,5 +1,5 @@
-import { AdvisedError } from '../advised-error.ts'
-import { printable } from '../printable.ts'
+import { AdvisedError } from '../errors/advised-error.ts'
+import { printable } from '../text/printable.ts'
 import { fail, type LocalPlace } from './ends.ts'
 import { Refused } from './local-folder.ts'
 import { whyOf } from './local-tree.ts'

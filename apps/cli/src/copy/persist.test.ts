@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
-import { Interrupted } from '../interrupted.ts'
+import { Interrupted } from '../errors/interrupted.ts'
 import { persist } from './persist.ts'
 
 const passing = (): SandwireError => new SandwireError('link_lost', 'cut', { retryAfterMs: 0 })

@@ -1,5 +1,5 @@
 import { backOffMs, SandwireError } from '@sandwire/protocol'
-import { Interrupted } from '../interrupted.ts'
+import { Interrupted } from '../errors/interrupted.ts'
 
 /** Attempts in a row that get nothing done; with the pauses between them, most of a minute. */
 const MAX_VAIN_ATTEMPTS = 10

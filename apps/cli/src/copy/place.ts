@@ -1,5 +1,5 @@
 import { SANDBOX_NAME } from '../commands/positionals.ts'
-import { Wrong } from '../words.ts'
+import { Wrong } from '../options/words.ts'
 
 /** Where something is copied from or to. */
 export type Place =

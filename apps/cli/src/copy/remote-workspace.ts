@@ -1,7 +1,7 @@
 import { encodePath, shape } from '@sandwire/protocol'
-import type { Api } from '../api.ts'
-import { atLeast, decodeAnswer } from '../at-least.ts'
-import type { Answer } from '../exchange.ts'
+import type { Api } from '../server/api.ts'
+import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import type { Answer } from '../server/exchange.ts'
 
 /** A name or path: any text, for bytes that are not UTF-8 stand in it as lone surrogates. */
 const pathText: shape.Shape<string> = {

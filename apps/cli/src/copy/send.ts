@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { lstatSync, statSync } from 'node:fs'
-import { printable } from '../printable.ts'
+import { printable } from '../text/printable.ts'
 import { fail, isFolder, type LocalPlace, lookFor, realFolder, type SandboxPlace } from './ends.ts'
 import type { Journey } from './journey.ts'
 import { localPath } from './local-path.ts'

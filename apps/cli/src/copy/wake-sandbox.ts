@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { Api } from '../api.ts'
+import type { Api } from '../server/api.ts'
 import { insist, type Journey } from './journey.ts'
 
 /** Asks for a path of the sandbox once, and starts the sandbox when it does not run. */

@@ -1,6 +1,6 @@
 import { SandwireError, shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer } from '../at-least.ts'
-import { Wrong } from '../words.ts'
+import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import { Wrong } from '../options/words.ts'
 import { isSecureUrl } from './secure-url.ts'
 
 const address: shape.Shape<string> = {

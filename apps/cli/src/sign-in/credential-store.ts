@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { readOwnFile, serversFile } from '../known-servers.ts'
-import { Wrong } from '../words.ts'
+import { readOwnFile, serversFile } from '../server/known-servers.ts'
+import { Wrong } from '../options/words.ts'
 import { type Credential, decodeCredential } from './credential.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>

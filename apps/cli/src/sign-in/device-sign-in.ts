@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { printable } from '../printable.ts'
+import { printable } from '../text/printable.ts'
 import { mayHaveAsked } from './nearness.ts'
 import { webAddress } from './secure-url.ts'
 import type { Tokens } from './issuer-client.ts'

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { createApi } from '../api.ts'
-import { printable } from '../printable.ts'
+import { createApi } from '../server/api.ts'
+import { printable } from '../text/printable.ts'
 import { type Credential, endpointsOf } from './credential.ts'
 
 /** What came of telling somebody. */

@@ -1,5 +1,5 @@
-import { AdvisedError } from '../advised-error.ts'
-import { Wrong } from '../words.ts'
+import { AdvisedError } from '../errors/advised-error.ts'
+import { Wrong } from '../options/words.ts'
 import { mayHaveAsked, type Nearness, nearnessOf } from './nearness.ts'
 
 /** Who wants addresses asked. */

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { faultOf } from '../answer-error.ts'
-import { readBounded } from '../read-bounded.ts'
+import { faultOf } from '../errors/answer-error.ts'
+import { readBounded } from '../server/read-bounded.ts'
 import { isSecureUrl } from './secure-url.ts'
 
 /** An issuer answers a request well within this time. */

@@ -1,8 +1,8 @@
 import type { ErrorCode, SandwireError } from '@sandwire/protocol'
-import { quote, spellHint } from './come-back.ts'
-import type { CredentialKind } from './find-server.ts'
+import { quote, spellHint } from '../attach/come-back.ts'
+import type { CredentialKind } from '../server/find-server.ts'
 import { type Doing, hintForRefusal, hintForRole } from './refusal-hints.ts'
-import { SIGNED_OUT } from './sign-in/stored-bearer.ts'
+import { SIGNED_OUT } from '../sign-in/stored-bearer.ts'
 
 /** What the advice depends on. */
 export interface HintContext {

@@ -1,6 +1,6 @@
 import type { AttachHandle } from '@sandwire/client'
 import type { ClientStatus, Role } from '@sandwire/protocol'
-import { printable } from './printable.ts'
+import { printable } from '../text/printable.ts'
 import type { StatusLine } from './status-line.ts'
 
 /** A first connection that takes longer is worth a word. */

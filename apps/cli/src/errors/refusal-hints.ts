@@ -1,4 +1,4 @@
-import type { CommandName } from './commands/names.ts'
+import type { CommandName } from '../commands/names.ts'
 
 /** What somebody was about to do: one of the commands, or to attach, by starting something, joining it or watching it. */
 export type Doing =

@@ -1,8 +1,8 @@
 import type { AttachHandle } from '@sandwire/client'
-import type { RunOptions } from './arguments.ts'
+import type { RunOptions } from '../options/arguments.ts'
 import { FLASH_MS } from './link-watch.ts'
 import type { LocalScreen } from './local-screen.ts'
-import { printable } from './printable.ts'
+import { printable } from '../text/printable.ts'
 import { readWindowSize } from './window-size.ts'
 
 /** Tells whoever sits here what happens to a session besides its output. */

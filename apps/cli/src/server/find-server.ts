@@ -1,10 +1,10 @@
 import { findKnown, type KnownServer, originOf, readKnownServers } from './known-servers.ts'
 import { type Probe, probeServer } from './probe-server.ts'
 import { parseAddress } from './server-address.ts'
-import { CredentialStore } from './sign-in/credential-store.ts'
-import { renewRefused, requireStoredBearer } from './sign-in/stored-bearer.ts'
+import { CredentialStore } from '../sign-in/credential-store.ts'
+import { renewRefused, requireStoredBearer } from '../sign-in/stored-bearer.ts'
 import { readToken, type TokenSources } from './token.ts'
-import { Wrong } from './words.ts'
+import { Wrong } from '../options/words.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

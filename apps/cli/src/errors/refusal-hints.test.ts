@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { COMMANDS } from './commands/registry.ts'
-import { COMMAND_NAMES } from './commands/names.ts'
+import { COMMANDS } from '../commands/registry.ts'
+import { COMMAND_NAMES } from '../commands/names.ts'
 import { type Doing, hintForRefusal, hintForRole } from './refusal-hints.ts'
 
 const CONTEXT = { program: 'sbx-stdio', sandbox: undefined, urlOption: '' }

@@ -1,4 +1,4 @@
-import type { RemoteEntry } from './copy/remote-workspace.ts'
+import type { RemoteEntry } from '../copy/remote-workspace.ts'
 
 const KINDS: Readonly<Record<RemoteEntry['kind'], string>> = {
   file: '-',

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { errorOf, faultOf, parseJson } from './answer-error.ts'
+import { errorOf, faultOf, parseJson } from '../errors/answer-error.ts'
 
 /** A request whose answer, or body, may be long. */
 export interface Exchange {

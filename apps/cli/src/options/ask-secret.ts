@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
-import { Interrupted } from './interrupted.ts'
-import { RawTerminal } from './raw-terminal.ts'
+import { Interrupted } from '../errors/interrupted.ts'
+import { RawTerminal } from '../attach/raw-terminal.ts'
 
 const CTRL_C = 0x03
 const CTRL_D = 0x04

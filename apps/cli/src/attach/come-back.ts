@@ -1,4 +1,4 @@
-import type { RunOptions } from './arguments.ts'
+import type { RunOptions } from '../options/arguments.ts'
 
 /** A word as a POSIX shell reads it back. */
 export function quote(word: string): string {

@@ -1,12 +1,18 @@
 import type { SessionDetails } from '@sandwire/client'
 import type { Exit, SandwireError } from '@sandwire/protocol'
-import type { RunOptions } from './arguments.ts'
+import type { RunOptions } from '../options/arguments.ts'
 import { comeBackLine, quote, spellSeconds } from './come-back.ts'
-import { EXIT_DETACHED, EXIT_FAILURE, exitCodeOf, exitCodeOfError, exitCodeOfSignal } from './exit-code.ts'
-import type { CredentialKind } from './find-server.ts'
-import { hintFor, messageFor } from './hints.ts'
-import { printable } from './printable.ts'
-import type { Doing } from './refusal-hints.ts'
+import {
+  EXIT_DETACHED,
+  EXIT_FAILURE,
+  exitCodeOf,
+  exitCodeOfError,
+  exitCodeOfSignal,
+} from '../errors/exit-code.ts'
+import type { CredentialKind } from '../server/find-server.ts'
+import { hintFor, messageFor } from '../errors/hints.ts'
+import { printable } from '../text/printable.ts'
+import type { Doing } from '../errors/refusal-hints.ts'
 import type { StopSignal } from './stop-signals.ts'
 
 /** Why this program leaves a session that goes on. */

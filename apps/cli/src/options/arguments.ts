@@ -1,6 +1,6 @@
 import { limits, type Role, ROLES } from '@sandwire/protocol'
-import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from './escape-key.ts'
-import { parseAddress } from './server-address.ts'
+import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from '../attach/escape-key.ts'
+import { parseAddress } from '../server/server-address.ts'
 import { type ChosenTemplate, readTemplate } from './template-option.ts'
 import { readEnvOption, Words, Wrong } from './words.ts'
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { findServer, tokenSources } from './find-server.ts'
 import { readKnownServers, serversFile } from './known-servers.ts'
-import { CredentialStore } from './sign-in/credential-store.ts'
-import { Wrong } from './words.ts'
+import { CredentialStore } from '../sign-in/credential-store.ts'
+import { Wrong } from '../options/words.ts'
 
 let folder: string
 let env: Record<string, string>

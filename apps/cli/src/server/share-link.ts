@@ -1,5 +1,5 @@
-import { isSecureUrl } from './sign-in/secure-url.ts'
-import { Wrong } from './words.ts'
+import { isSecureUrl } from '../sign-in/secure-url.ts'
+import { Wrong } from '../options/words.ts'
 
 /** A link to something shared: where it is, and what to show there. */
 export interface ShareLink {

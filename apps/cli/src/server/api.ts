@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { errorOf, faultOf, parseJson } from './answer-error.ts'
+import { errorOf, faultOf, parseJson } from '../errors/answer-error.ts'
 import { type Answer, type Exchange, sendExchange } from './exchange.ts'
 import { readBounded } from './read-bounded.ts'
 

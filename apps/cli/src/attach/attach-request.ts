@@ -1,5 +1,5 @@
 import type { AttachRequest } from '@sandwire/client'
-import type { RunOptions } from './arguments.ts'
+import type { RunOptions } from '../options/arguments.ts'
 
 /** The same object without the members that are undefined. */
 function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
