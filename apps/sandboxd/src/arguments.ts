@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { isSandboxId } from '@sandwire/internal'
 import { PROXY_PORT } from './egress/proxy-port.ts'
-import type { RunAs } from './processes/run-as.ts'
+import type { RunAs } from './processes/family/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {
   DEFAULT_MAX_MESSAGE_BYTES,

@@ -1,4 +1,4 @@
-import type { KillLadderLimits } from './processes/kill-ladder.ts'
+import type { KillLadderLimits } from './processes/family/kill-ladder.ts'
 import { HANGUP_MS } from './processes/start-options.ts'
 
 /** How the time between the request to stop and the end is spent. */

@@ -1,4 +1,4 @@
-import type { KillLadderLimits } from './kill-ladder.ts'
+import type { KillLadderLimits } from './family/kill-ladder.ts'
 
 /** What to run. `argv[0]` is looked up on `env.PATH` unless it contains a slash. */
 export interface ProcessSpec {

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { checkExecutable, ENOSYS } from './libc.ts'
+import { checkExecutable, ENOSYS } from './linux/libc.ts'
 import type { ProcessSpec, SpawnFailure } from './process.ts'
 
 /** What the C library searches when PATH is not set. */

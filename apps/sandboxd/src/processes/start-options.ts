@@ -1,5 +1,5 @@
-import type { AsVictim } from './oom-score.ts'
-import type { AwaitedChildren } from './orphan-reaper.ts'
+import type { AsVictim } from './family/oom-score.ts'
+import type { AwaitedChildren } from './family/orphan-reaper.ts'
 
 /** Time a descendant may hold the output silently after the leader's exit. */
 export const DRAIN_MS = 2_000

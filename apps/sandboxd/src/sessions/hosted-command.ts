@@ -1,5 +1,5 @@
 import type { StartParameters } from '@sandwire/protocol'
-import { MARKER_VARIABLE } from '../processes/process-tree.ts'
+import { MARKER_VARIABLE } from '../processes/family/process-tree.ts'
 import type { ProcessSpec } from '../processes/process.ts'
 
 /** What to run when the session starts; environment and size come with the first hello. */

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { closeFd } from '../../processes/libc.ts'
+import { closeFd } from '../../processes/linux/libc.ts'
 import { showPath } from '../beneath/show-path.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'

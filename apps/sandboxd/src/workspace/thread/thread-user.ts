@@ -1,4 +1,4 @@
-import { setFileGroup, setFileUser } from '../../processes/libc.ts'
+import { setFileGroup, setFileUser } from '../../processes/linux/libc.ts'
 import { dropGroups } from '../beneath/calls.ts'
 
 /** No user: asks whose rights a thread has. */

@@ -1,5 +1,5 @@
 import { dlopen, read } from 'bun:ffi'
-import { closeFd, EINTR, O_CLOEXEC, O_NONBLOCK, readFd } from '../../processes/libc.ts'
+import { closeFd, EINTR, O_CLOEXEC, O_NONBLOCK, readFd } from '../../processes/linux/libc.ts'
 import {
   decodeInotify,
   IN_ATTRIB,

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { Readiness } from '../../processes/readiness.ts'
-import type { AsUser } from '../../processes/run-as.ts'
+import { Readiness } from '../../processes/linux/readiness.ts'
+import type { AsUser } from '../../processes/family/run-as.ts'
 import { parsePath } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'

@@ -1,4 +1,4 @@
-import { becomeSubreaper, peekDeadChild, reapChild } from './child-calls.ts'
+import { becomeSubreaper, peekDeadChild, reapChild } from '../linux/child-calls.ts'
 
 /** Whose exit statuses are awaited by somebody else. */
 export interface AwaitedChildren {

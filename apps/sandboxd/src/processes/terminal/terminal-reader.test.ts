@@ -1,9 +1,9 @@
 import { eventually } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { AnswerWait, createPatience } from './answer-wait.ts'
-import { awaitReadable, closeFd, writeFd } from './libc.ts'
+import { awaitReadable, closeFd, writeFd } from '../linux/libc.ts'
 import { openPty, type PtyDevice } from './pty-device.ts'
-import { openReadiness } from './readiness.fixture.ts'
+import { openReadiness } from '../linux/readiness.fixture.ts'
 import { TerminalLoop, TerminalReader } from './terminal-reader.ts'
 
 let device: PtyDevice

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { closeFd, openPidFd, signalPidFd } from './libc.ts'
+import { closeFd, openPidFd, signalPidFd } from '../linux/libc.ts'
 import { hasTag, tagOf } from './session-tag.ts'
 
 /** Names the processes of one session in their environment, so that they are found after they left its group. */

@@ -1,8 +1,8 @@
 import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
-import type { ProcessSpec } from './process.ts'
-import { record, type RecordedProcess, shell } from './recorded-process.ts'
-import { createStartProcess } from './start-process.ts'
+import type { ProcessSpec } from '../process.ts'
+import { record, type RecordedProcess, shell } from '../recorded-process.ts'
+import { createStartProcess } from '../start-process.ts'
 import { CAREFUL_BYTES } from './terminal-reader.ts'
 
 const start = createStartProcess()

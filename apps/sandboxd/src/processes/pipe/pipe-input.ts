@@ -1,5 +1,5 @@
-import { joinInput } from './join-input.ts'
-import { closeFd, EAGAIN, EINTR, writeFd } from './libc.ts'
+import { joinInput } from '../join-input.ts'
+import { closeFd, EAGAIN, EINTR, writeFd } from '../linux/libc.ts'
 
 export interface PipeInputEvents {
   /** `bytes` more were written, or will never be. */

@@ -1,10 +1,10 @@
-import { kill } from './libc.ts'
+import { kill } from '../linux/libc.ts'
 import { climbKillLadder, type KillLadderLimits } from './kill-ladder.ts'
-import { fail } from './resolve-command.ts'
-import type { ProcessSpec, SpawnFailure } from './process.ts'
+import { fail } from '../resolve-command.ts'
+import type { ProcessSpec, SpawnFailure } from '../process.ts'
 import { type Family, findFamily, MARKER_VARIABLE, readProcess, signalProcess } from './process-tree.ts'
 import { tagOf, withTag } from './session-tag.ts'
-import type { StartOptions } from './start-options.ts'
+import type { StartOptions } from '../start-options.ts'
 
 export interface ExitStatus {
   readonly code: number | null

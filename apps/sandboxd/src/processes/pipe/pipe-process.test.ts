@@ -1,7 +1,7 @@
 import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
-import { record, shell } from './recorded-process.ts'
-import { createStartProcess } from './start-process.ts'
+import { record, shell } from '../recorded-process.ts'
+import { createStartProcess } from '../start-process.ts'
 
 const start = createStartProcess()
 

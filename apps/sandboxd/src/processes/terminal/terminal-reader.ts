@@ -1,7 +1,7 @@
 import { type AnswerWait, Attention } from './answer-wait.ts'
-import { EAGAIN, EINTR, readableBytes, readFd } from './libc.ts'
-import type { OutputReaderEvents } from './output-reader.ts'
-import type { Readiness } from './readiness.ts'
+import { EAGAIN, EINTR, readableBytes, readFd } from '../linux/libc.ts'
+import type { OutputReaderEvents } from '../pipe/output-reader.ts'
+import type { Readiness } from '../linux/readiness.ts'
 
 /** Most that is handed over at once to an owner that has lately held the process back: it stands before what follows Ctrl-C. */
 export const CAREFUL_BYTES = 20 * 1024

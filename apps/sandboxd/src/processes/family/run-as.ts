@@ -1,4 +1,4 @@
-import { setFileGroup, setFileUser } from './libc.ts'
+import { setFileGroup, setFileUser } from '../linux/libc.ts'
 
 /** The user whom processes run as. */
 export interface RunAs {

@@ -1,4 +1,4 @@
-import { closeFd, pipe2, setNonBlocking, setPipeBytes } from './libc.ts'
+import { closeFd, pipe2, setNonBlocking, setPipeBytes } from '../linux/libc.ts'
 
 /** Room for a burst of output, so that the program and we do not take turns 64 KiB at a time. */
 const STDOUT_PIPE_BYTES = 256 * 1024

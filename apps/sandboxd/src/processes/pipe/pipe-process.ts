@@ -1,14 +1,14 @@
 import { signalNumber } from '@sandwire/protocol'
-import { Child, type ExitStatus } from './child.ts'
-import { DrainTimer } from './drain-timer.ts'
-import type { KillLadderLimits } from './kill-ladder.ts'
-import { closeFd, readableBytes } from './libc.ts'
+import { Child, type ExitStatus } from '../family/child.ts'
+import { DrainTimer } from '../drain-timer.ts'
+import type { KillLadderLimits } from '../family/kill-ladder.ts'
+import { closeFd, readableBytes } from '../linux/libc.ts'
 import { OutputReader } from './output-reader.ts'
 import { PipeInput } from './pipe-input.ts'
 import { openPipes, type Pipes } from './pipes.ts'
-import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from './process.ts'
-import { fail, isFailure, type ResolvedCommand } from './resolve-command.ts'
-import type { StartOptions } from './start-options.ts'
+import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from '../process.ts'
+import { fail, isFailure, type ResolvedCommand } from '../resolve-command.ts'
+import type { StartOptions } from '../start-options.ts'
 
 /** Starts a process on three real pipes. */
 export function startPipeProcess(

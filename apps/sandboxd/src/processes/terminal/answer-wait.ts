@@ -1,4 +1,4 @@
-import { awaitReadable, yieldProcessor } from './libc.ts'
+import { awaitReadable, yieldProcessor } from '../linux/libc.ts'
 
 /** How long others are let run, in between looks. */
 const YIELD_MS = 0.06

@@ -1,7 +1,7 @@
-import { joinInput } from './join-input.ts'
-import { EAGAIN, EINTR, writeFd } from './libc.ts'
+import { joinInput } from '../join-input.ts'
+import { EAGAIN, EINTR, writeFd } from '../linux/libc.ts'
 import { endOfFile, isCanonical, LineGuard } from './line-guard.ts'
-import type { InputRefusal } from './process.ts'
+import type { InputRefusal } from '../process.ts'
 import { flushInput, setWindowSize, type Termios, TermiosReader } from './pty-device.ts'
 
 export interface PtyInputEvents {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { closeFd, ioctlPointer, readableBytes, readFd, setNonBlocking, writeFd } from './libc.ts'
+import { closeFd, ioctlPointer, readableBytes, readFd, setNonBlocking, writeFd } from '../linux/libc.ts'
 import { LineGuard } from './line-guard.ts'
 import { openPty, type Termios, TermiosReader } from './pty-device.ts'
 

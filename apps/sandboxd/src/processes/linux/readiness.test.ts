@@ -1,7 +1,7 @@
 import { eventually } from '@sandwire/testing'
 import { afterEach, describe, expect, test } from 'bun:test'
 import { closeFd, readFd, writeFd } from './libc.ts'
-import { openPty, type PtyDevice } from './pty-device.ts'
+import { openPty, type PtyDevice } from '../terminal/pty-device.ts'
 import { openReadiness } from './readiness.fixture.ts'
 
 const devices: PtyDevice[] = []

@@ -7,7 +7,7 @@ import {
   O_NONBLOCK,
   O_RDWR,
   openPtyMaster,
-} from './libc.ts'
+} from '../linux/libc.ts'
 
 const TCGETS = 0x5401
 const TCSETS = 0x5402
