@@ -13,6 +13,7 @@ import { Alarm } from './alarm.ts'
 import type { AttachHandle, AttachOptions, SessionDetails } from './attach-options.ts'
 import { attachUrl } from './attach-url.ts'
 import { Consumption } from './consumption.ts'
+import { reportFault } from './report-fault.ts'
 import { explainRefusal, reasonOfClose, type RefusalReason } from './refusal.ts'
 import { openWebSocket, type Socket } from './socket.ts'
 import { createStore, type Store } from './store.ts'
@@ -60,7 +61,7 @@ class Attachment implements AttachHandle {
   readonly #options: AttachOptions
   readonly #session: ClientSession
   readonly #createId = randomHex(16)
-  readonly #fault = (error: unknown): void => (this.#options.onFault ?? console.error)(error)
+  readonly #fault = (error: unknown): void => (this.#options.onFault ?? reportFault)(error)
   readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 }, this.#fault)
   readonly #roundTripMs = createStore<number | undefined>(undefined, this.#fault)
   readonly #isSilent = createStore(false, this.#fault)

@@ -1,3 +1,5 @@
+import { reportFault } from './report-fault.ts'
+
 /** A value that can be read and watched, outside any framework. */
 export interface Store<T> {
   get(): T
@@ -10,10 +12,7 @@ export interface WritableStore<T> extends Store<T> {
 }
 
 /** `fault` is told what listeners throw; each of them is called all the same. */
-export function createStore<T>(
-  initial: T,
-  fault: (error: unknown) => void = console.error,
-): WritableStore<T> {
+export function createStore<T>(initial: T, fault: (error: unknown) => void = reportFault): WritableStore<T> {
   let current = initial
   const listeners = new Set<(value: T) => void>()
   return {
