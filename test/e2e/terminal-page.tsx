@@ -53,7 +53,7 @@ const page: TerminalPage = {
     root = createRoot(place)
     root.render(
       <StrictMode>
-        <Terminal controller={given(url)} url={url} />
+        <Terminal controller={given(url)} />
       </StrictMode>,
     )
   },

@@ -1,3 +1,4 @@
 export * from './terminal/index.ts'
-export { Terminal, type TerminalProps } from './terminal.tsx'
+export { Terminal } from './terminal.tsx'
+export type { TerminalProps } from './terminal-props.ts'
 export { useStore } from './use-store.ts'

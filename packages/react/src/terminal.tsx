@@ -1,21 +1,10 @@
 import '@xterm/xterm/css/xterm.css'
-import type { AttachRequest } from '@sandwire/client'
-import type { Exit, SandwireError } from '@sandwire/protocol'
 import { type CSSProperties, type ReactElement, useEffect, useRef, useState } from 'react'
-import { TerminalController, type TerminalOptions, type TerminalState } from './terminal/controller.ts'
+import { latestOptions } from './latest-options.ts'
+import { TerminalController } from './terminal/controller.ts'
+import { DEFAULT_LOOK } from './terminal/look.ts'
+import type { OwnTerminalProps, TerminalProps } from './terminal-props.ts'
 import { troubleOf } from './trouble.ts'
-
-export interface TerminalProps extends Omit<TerminalOptions, 'request'>, Omit<AttachRequest, 'mode'> {
-  /** A terminal that outlives the component; without it one is made, and goes with it. */
-  readonly controller?: TerminalController
-  readonly onExit?: (exit: Exit) => void
-  readonly onError?: (error: SandwireError) => void
-  readonly onState?: (state: TerminalState) => void
-  /** Say over the screen what is wrong with the connection, as long as something is; default true. */
-  readonly showsTrouble?: boolean
-  readonly className?: string
-  readonly style?: CSSProperties
-}
 
 const WHOLE: CSSProperties = { width: '100%', height: '100%' }
 /** Colours of their own: what is below can be of any. */
@@ -25,24 +14,15 @@ const TROUBLE: CSSProperties = {
   overflowWrap: 'anywhere',
 }
 
-function requestOf(props: TerminalProps): AttachRequest {
-  const { sandbox, create, session, cmd, args, template, params, cwd, role, take, keepSeconds, overflow } =
-    props
-  const all = {
-    sandbox,
-    create,
-    session,
-    cmd,
-    args,
-    template,
-    params,
-    cwd,
-    role,
-    take,
-    keepSeconds,
-    overflow,
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+/** Makes a terminal that asks and tells whom its component was given last. */
+function createController(
+  first: OwnTerminalProps,
+  latest: { readonly current: TerminalProps },
+): TerminalController {
+  // A component that is given a terminal says nothing any more of the one that it made.
+  return new TerminalController(
+    latestOptions(() => (latest.current.controller === undefined ? latest.current : first)),
+  )
 }
 
 /**
@@ -53,14 +33,15 @@ export function Terminal(props: TerminalProps): ReactElement {
   const element = useRef<HTMLDivElement>(null)
   const latest = useRef(props)
   latest.current = props
+  const made = useRef<TerminalController>(undefined)
   const [trouble, setTrouble] = useState<string>()
 
   useEffect(() => {
     const place = element.current
     if (place === null) return undefined
-    const given = latest.current.controller
-    const controller =
-      given ?? new TerminalController({ ...latest.current, request: requestOf(latest.current) })
+    const first = latest.current
+    const controller = first.controller ?? createController(first, latest)
+    if (first.controller === undefined) made.current = controller
     let last = controller.state.get().status
     setTrouble((before) => troubleOf(last, before))
     const stop = controller.state.subscribe((state) => {
@@ -75,16 +56,23 @@ export function Terminal(props: TerminalProps): ReactElement {
     controller.mount(place)
     return () => {
       stop()
-      if (given === undefined) controller.dispose()
+      made.current?.dispose()
+      made.current = undefined
     }
   }, [props.controller])
 
+  // By what it says: whoever draws often gives the same look as another object each time.
+  const look = props.controller === undefined ? JSON.stringify(props.look) : undefined
+  useEffect(() => {
+    const { current } = latest
+    if (current.controller === undefined) made.current?.surface.setLook({ ...DEFAULT_LOOK, ...current.look })
+  }, [look])
+
   const { className, style, showsTrouble = true } = props
-  if (!showsTrouble) return <div ref={element} className={className} style={{ ...WHOLE, ...style }} />
   return (
     <div className={className} style={{ ...WHOLE, position: 'relative', ...style }}>
       <div ref={element} style={WHOLE} />
-      {trouble !== undefined && (
+      {showsTrouble && trouble !== undefined && (
         <div role="status" style={TROUBLE}>
           {trouble}
         </div>

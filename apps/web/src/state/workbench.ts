@@ -195,7 +195,7 @@ export class Workbench {
       return
     }
     await this.refreshSandboxes()
-    this.#goOnAsking(signal)
+    if (!signal.aborted) this.#goOnAsking(signal)
   }
 
   #goOnAsking(signal: AbortSignal): void {
@@ -247,8 +247,11 @@ export class Workbench {
   async refreshSandboxes(): Promise<void> {
     const person = this.#person.get()
     if (person.is !== 'ready' || person.value === undefined) return
+    // What was asked for as somebody else is nothing to who is here by the time of the answer.
+    const isSame = (): boolean => this.#person.get() === person
     try {
       const value = await listSandboxes()
+      if (!isSame()) return
       this.#sandboxes.set({ is: 'ready', value })
       this.#isAway.set(false)
       for (const { id, name } of value) this.names.learn(id, name)
@@ -258,6 +261,7 @@ export class Workbench {
       this.#follow()
       if (this.#current.get() === undefined) this.#current.set(value[0]?.id)
     } catch (caught) {
+      if (!isSame()) return
       if (isUnreachable(caught)) this.#isAway.set(true)
       // What was known stays on the page; only a page that knows nothing says why.
       if (this.#sandboxes.get().is !== 'ready')

@@ -49,7 +49,7 @@ export function TerminalPane({
       {state.notice !== undefined && banner?.kind !== 'ended' && (
         <div className="banner notice-line">{state.notice}</div>
       )}
-      <Terminal controller={controller} url="" showsTrouble={false} className="terminal-surface" />
+      <Terminal controller={controller} showsTrouble={false} className="terminal-surface" />
       {isReadOnly && banner === undefined && <div className="read-only-line">Watching only</div>}
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}

@@ -1,9 +1,7 @@
 import { createStore, type Store } from '@sandwire/client'
 import {
-  DARK,
   type DoubtfulLink,
   type FilePlace,
-  LIGHT,
   type Look,
   type RiskyPaste,
   TerminalController,
@@ -13,9 +11,9 @@ import type { FileChoice } from '../files/open-from-terminal.ts'
 import { driveActionOf } from '../sharing/people.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { Bells } from './bells.ts'
+import { lookOfSettings } from './look-of-settings.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
-import type { Settings } from '../state/settings.ts'
 import type { Workbench } from '../state/workbench.ts'
 
 type TerminalPlace = Extract<View, { kind: 'terminal' }>
@@ -165,13 +163,8 @@ export class TerminalShelf {
     return controller
   }
 
-  #look(): Partial<Look> {
-    const { fontSize, fontFamily, screenReader }: Settings = this.#workbench.settings.get()
-    return {
-      palette: this.#events.isDark() ? DARK : LIGHT,
-      ...{ fontSize, screenReader },
-      ...(fontFamily === '' ? {} : { fontFamily: `${fontFamily}, monospace` }),
-    }
+  #look(): Look {
+    return lookOfSettings(this.#workbench.settings.get(), this.#events.isDark())
   }
 
   #remember(viewId: string, { session, role, cols, rows }: TerminalState): void {

@@ -1,9 +1,11 @@
 import { attach, type AttachHandle, type AttachRequest, createStore, type Store } from '@sandwire/client'
 import type { ClientStatus, Role, ServerMessage } from '@sandwire/protocol'
+import { InputQueue } from './input-queue.ts'
 import { type AskBeforePaste, judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
 import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
-import { type Look, type Size, Surface } from './surface.ts'
+import type { Look } from './look.ts'
+import { type Size, Surface } from './surface.ts'
 import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
 import { watchNetwork } from './network-watch.ts'
 import type { FilePlace } from './file-links.ts'
@@ -12,28 +14,32 @@ import { askInBrowser } from './links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 
+/**
+ * What a terminal is made with. What may be undefined is looked up each time it is needed, so that a getter can answer with what is wanted
+ * at the time.
+ */
 export interface TerminalOptions {
   /** Address of the server. */
   readonly url: string | URL
   /** What to start or join. */
   readonly request: AttachRequest
   /** A fresh ticket for each connection; without it the server must let the page in without. */
-  readonly getTicket?: GetTicket
+  readonly getTicket?: GetTicket | undefined
   readonly look?: Partial<Look>
   /** The size it has until its element has one: that of before, for a terminal that comes back behind something else. */
   readonly size?: Size
   /** Programs may put text into the clipboard (OSC 52). They can never read it. */
-  readonly allowsClipboardWrite?: boolean
-  readonly copiesOnSelect?: boolean
+  readonly allowsClipboardWrite?: boolean | undefined
+  readonly copiesOnSelect?: boolean | undefined
   /** Whether `confirmPaste` is asked about several lines; default: where they would run at once. */
-  readonly asksBeforePaste?: AskBeforePaste
+  readonly asksBeforePaste?: AskBeforePaste | undefined
   /** The question; without it what is asked about is not pasted. */
-  readonly confirmPaste?: (paste: RiskyPaste) => Promise<boolean>
+  readonly confirmPaste?: ((paste: RiskyPaste) => Promise<boolean>) | undefined
   /** Asked before a link opens that says another address than it leads to; without it the browser's own question is. */
-  readonly confirmLink?: (link: DoubtfulLink) => Promise<boolean>
+  readonly confirmLink?: ((link: DoubtfulLink) => Promise<boolean>) | undefined
   /** A path in the output was clicked with Ctrl or Cmd, or tapped. */
-  readonly onOpenFile?: (place: FilePlace) => void
-  readonly onBell?: () => void
+  readonly onOpenFile?: ((place: FilePlace) => void) | undefined
+  readonly onBell?: (() => void) | undefined
 }
 
 /** What there is to know about a terminal, besides what is on it. */
@@ -74,9 +80,6 @@ const NOTHING: TerminalState = {
   notice: undefined,
 }
 
-/** Largest piece of input that is sent at once; longer ones go in several. */
-const INPUT_BYTES = 32 * 1024
-
 /**
  * One terminal: what is drawn, what is typed, and the attachment between them. It knows no framework. Bytes go from the connection
  * to the screen and count as consumed when they were parsed, so a page that cannot keep up holds the program back.
@@ -89,7 +92,8 @@ export class TerminalController {
   readonly #undo: (() => void)[] = []
   readonly #encoder = new TextEncoder()
   #handle: AttachHandle | undefined
-  #sending: Promise<void> = Promise.resolve()
+  /** Of the attachment. */
+  #input: InputQueue | undefined
   /** Where the shell last said to be. */
   #folder: string | undefined
   #change: ((text: string) => string) | undefined
@@ -110,8 +114,9 @@ export class TerminalController {
       },
       onTitle: (title) => this.#update({ title: printable(title) }),
       onBell: () => this.#options.onBell?.(),
-      onOpenFile: options.onOpenFile === undefined ? undefined : (place) => this.#openFile(place),
-      confirmLink: (link) => (options.confirmLink ?? askInBrowser)(link),
+      opensFiles: () => this.#options.onOpenFile !== undefined,
+      onOpenFile: (place) => this.#openFile(place),
+      confirmLink: (link) => (this.#options.confirmLink ?? askInBrowser)(link),
       onFolder: (folder) => {
         this.#folder = folder
       },
@@ -165,12 +170,7 @@ export class TerminalController {
 
   /** Sends input in order, in pieces. */
   send(bytes: Uint8Array): void {
-    if (this.#handle === undefined || this.#state.get().role === 'viewer') return
-    const handle = this.#handle
-    this.#sending = this.#sending.then(async () => {
-      for (let from = 0; from < bytes.byteLength; from += INPUT_BYTES)
-        await handle.write(bytes.subarray(from, from + INPUT_BYTES))
-    })
+    if (this.#state.get().role !== 'viewer') this.#input?.send(bytes)
   }
 
   async paste(text: string): Promise<void> {
@@ -208,22 +208,21 @@ export class TerminalController {
     for (const undo of this.#undo.splice(0)) undo()
     this.#handle?.detach()
     this.#handle = undefined
+    this.#input = undefined
   }
 
   #connect(request: AttachRequest): void {
-    const { url, getTicket } = this.#options
+    const { url } = this.#options
     const { cols, rows } = this.#surface.proposedSize
     this.#screen.resize(cols, rows)
     const handle = attach({
       ...{ url, cols, rows },
       request: { mode: 'pty', ...request },
-      ...(getTicket === undefined
-        ? {}
-        : {
-            credentials: async () => ({
-              protocols: [await ticketProtocol(getTicket, request, this.#handle?.session)],
-            }),
-          }),
+      credentials: async () => {
+        const { getTicket } = this.#options
+        if (getTicket === undefined) return {}
+        return { protocols: [await ticketProtocol(getTicket, request, this.#handle?.session)] }
+      },
       onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
       onScreen: (screen, done) => {
         this.#update({ cols: screen.cols, rows: screen.rows })
@@ -244,9 +243,13 @@ export class TerminalController {
         const isStopping = code === 'shutting_down' || this.#state.get().isStopping
         this.#update({ notice: printable(message), isStopping })
       },
-      onInputLost: (bytes) => this.#update({ notice: `${bytes} bytes of input were not delivered` }),
+      onInputLost: (bytes) => this.#tellLost(bytes),
     })
     this.#handle = handle
+    this.#input = new InputQueue({
+      write: (bytes) => handle.write(bytes),
+      onLost: (bytes) => this.#tellLost(bytes),
+    })
     this.#undo.push(
       handle.status.subscribe((status) => this.#changed(handle, status)),
       handle.isSilent.subscribe((isSilent) => this.#update({ isSilent })),
@@ -296,6 +299,10 @@ export class TerminalController {
     if (status.is !== 'attached') return
     this.#handle?.resize(cols, rows)
     this.#update({ cols, rows })
+  }
+
+  #tellLost(bytes: number): void {
+    this.#update({ notice: `${bytes} bytes of input were not delivered` })
   }
 
   #isTold(cols: number, rows: number): boolean {

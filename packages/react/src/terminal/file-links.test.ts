@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
-import { findFilePlaces, readLine } from './file-links.ts'
+import { fileLinks, findFilePlaces, readLine } from './file-links.ts'
 
 async function draw(text: string, cols: number): Promise<Terminal> {
   const terminal = new Terminal({ cols, rows: 10, allowProposedApi: true })
@@ -68,4 +68,22 @@ test('finds a path that goes on in the next rows, from each of them', async () =
 test('finds a path of which a wide character did not fit into its row', async () => {
   const terminal = await draw('see a/b漢字.ts', 8)
   expect(firstLink(terminal, 0)).toEqual(['a/b漢字.ts', [5, 1], [7, 2]])
+})
+
+test('are links as long as somebody opens them', async () => {
+  const terminal = await draw('see a/b.ts now', 40)
+  let opensFiles = false
+  const nothing = () => {}
+  const provider = fileLinks(terminal, {
+    ...{ activate: nothing, hover: nothing, leave: nothing },
+    opensFiles: () => opensFiles,
+  })
+  const linksNow = () => {
+    const found: (string[] | undefined)[] = []
+    provider.provideLinks(1, (links) => found.push(links?.map(({ text }) => text)))
+    return found
+  }
+  expect(linksNow()).toEqual([undefined])
+  opensFiles = true
+  expect(linksNow()).toEqual([['a/b.ts']])
 })

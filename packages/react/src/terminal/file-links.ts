@@ -1,4 +1,4 @@
-import type { IBufferCell, ILink, ILinkProvider, Terminal } from '@xterm/xterm'
+import type { IBufferCell, ILink, ILinkProvider } from '@xterm/xterm'
 
 /** A place in a file, as compilers and tools print it. */
 export interface FilePlace {
@@ -102,11 +102,19 @@ interface PathEvents extends Required<Pick<ILink, 'hover' | 'leave'>> {
   readonly activate: (event: MouseEvent, place: FilePlace) => void
 }
 
+interface PathLinks extends PathEvents {
+  /** Whether anybody opens files at present; else paths are text. */
+  readonly opensFiles: () => boolean
+}
+
 /** Makes paths in a terminal clickable. */
-export function fileLinks(terminal: Terminal, events: PathEvents): ILinkProvider {
+export function fileLinks(
+  terminal: { readonly buffer: { readonly active: Rows } },
+  { opensFiles, ...events }: PathLinks,
+): ILinkProvider {
   return {
     provideLinks(y, callback) {
-      callback(linksIn(readLine(terminal.buffer.active, y - 1), events))
+      callback(opensFiles() ? linksIn(readLine(terminal.buffer.active, y - 1), events) : undefined)
     },
   }
 }

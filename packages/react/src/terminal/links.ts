@@ -9,8 +9,9 @@ import { webAddress } from './web-address.ts'
 const MAX_TEXT_CHARS = 500
 
 export interface LinkEvents {
-  /** Absent: paths are text. */
-  readonly onOpenFile: ((place: FilePlace) => void) | undefined
+  /** Whether anybody opens files at present; else paths are text. */
+  readonly opensFiles: () => boolean
+  readonly onOpenFile: (place: FilePlace) => void
   readonly confirmLink: (link: DoubtfulLink) => Promise<boolean>
 }
 
@@ -58,12 +59,11 @@ export class Links {
     }
     const activate = (event: MouseEvent, text: string): void => this.#openWritten(event, text)
     terminal.loadAddon(new WebLinksAddon(activate, { hover, leave }))
-    const { onOpenFile } = events
-    if (onOpenFile === undefined) return
     const openFile = (event: MouseEvent, place: FilePlace): void => {
-      if (this.#isMeant(event)) onOpenFile(place)
+      if (this.#isMeant(event)) events.onOpenFile(place)
     }
     const paths = {
+      opensFiles: events.opensFiles,
       activate: openFile,
       hover: (event: MouseEvent, text: string) => this.#show(event, text),
       leave,

@@ -1,44 +1,24 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
-import { type ITerminalOptions, Terminal } from '@xterm/xterm'
+import { Terminal } from '@xterm/xterm'
 import { createStore, type Store } from '@sandwire/client'
-import { guardErase, limits, TerminalFeed } from '@sandwire/protocol'
+import { guardErase, TerminalFeed } from '@sandwire/protocol'
 import { type Arrow, arrowText } from './arrow.ts'
 import { clipboardText } from './clipboard-text.ts'
 import { releaseKeysOnBlur } from './key-release.ts'
 import { type LinkEvents, Links } from './links.ts'
+import { Appearance, type Look } from './look.ts'
 import type { Canvas } from './ordered-screen.ts'
-import { DARK, MIN_CONTRAST, type Palette } from './palette.ts'
+import { MIN_CONTRAST } from './palette.ts'
 import { toldFolder } from './told-folder.ts'
 import { scrollByTouch } from './touch-scroll.ts'
-import { useWebgl } from './webgl.ts'
+import { loadWebgl } from './webgl.ts'
 
 /** Of a terminal, in cells. */
 export interface Size {
   readonly cols: number
   readonly rows: number
-}
-
-/** How a terminal looks and feels. */
-export interface Look {
-  readonly palette: Palette
-  readonly fontFamily: string
-  readonly fontSize: number
-  readonly lineHeight: number
-  readonly scrollback: number
-  readonly cursorBlink: boolean
-  readonly screenReader: boolean
-}
-
-const DEFAULT_LOOK: Look = {
-  palette: DARK,
-  fontFamily: '"JetBrains Mono", "Cascadia Code", "DejaVu Sans Mono", Menlo, Consolas, monospace',
-  fontSize: 14,
-  lineHeight: 1.15,
-  scrollback: limits.SCROLLBACK_LINES,
-  cursorBlink: true,
-  screenReader: false,
 }
 
 const FLASH_MS = 180
@@ -87,11 +67,6 @@ export interface SurfaceEvents extends LinkEvents {
   readonly onFit: () => void
 }
 
-function toOptions(look: Partial<Look>): ITerminalOptions {
-  const { palette, screenReader, ...rest } = { ...DEFAULT_LOOK, ...look }
-  return { ...rest, theme: palette, screenReaderMode: screenReader }
-}
-
 /** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
@@ -102,14 +77,15 @@ export class Surface implements Canvas {
   readonly #matches = createStore(NO_MATCHES)
   readonly #observer: ResizeObserver
   #element: HTMLElement | undefined
-  /** As it was asked for; what is drawn may be smaller. */
-  #fontSize: number
+  /** As it was asked for; the letters that are drawn may be smaller. */
+  readonly #appearance: Appearance
   /** What the letters were last made smaller for. */
   #shownWhole = ''
 
   constructor(events: SurfaceEvents) {
+    this.#appearance = new Appearance(events.look)
     const terminal = new Terminal({
-      ...toOptions(events.look),
+      ...this.#appearance.options,
       ...events.size,
       allowProposedApi: true,
       // A palette suits one ground; on the others, such as the green of a status line, text is made light or dark enough.
@@ -151,7 +127,6 @@ export class Surface implements Canvas {
     terminal.onBell(events.onBell)
     terminal.onSelectionChange(events.onSelect)
     this.#onFit = events.onFit
-    this.#fontSize = events.look.fontSize ?? DEFAULT_LOOK.fontSize
     this.#observer = new ResizeObserver(events.onFit)
     this.#onPaste = (event) => {
       event.preventDefault()
@@ -174,7 +149,7 @@ export class Surface implements Canvas {
       releaseKeysOnBlur(this.#terminal)
       scrollByTouch(this.#terminal)
       this.#links.watch()
-      useWebgl(this.#terminal)
+      loadWebgl(this.#terminal)
     } else {
       element.append(this.#terminal.element)
     }
@@ -223,11 +198,12 @@ export class Surface implements Canvas {
     const shown = [clientWidth, clientHeight, cols, rows].join()
     if (shown === this.#shownWhole || clientWidth === 0) return
     this.#shownWhole = shown
-    this.#setFontSize(this.#fontSize)
+    const { fontSize } = this.#appearance.look
+    this.#setFontSize(fontSize)
     const fitting = this.proposedSize
     const factor = Math.min(1, fitting.cols / cols, fitting.rows / rows)
     // Cells are whole pixels of the screen, so that letters of half the size may take more than half the room.
-    for (let px = Math.floor(this.#fontSize * factor); ; px -= 1) {
+    for (let px = Math.floor(fontSize * factor); ; px -= 1) {
       this.#setFontSize(Math.max(MIN_FONT_SIZE, px))
       const now = this.proposedSize
       if (px <= MIN_FONT_SIZE || (now.cols >= cols && now.rows >= rows)) return
@@ -237,7 +213,7 @@ export class Surface implements Canvas {
   /** Has letters of their own size again. */
   endShowWhole(): void {
     this.#shownWhole = ''
-    this.#setFontSize(this.#fontSize)
+    this.#setFontSize(this.#appearance.look.fontSize)
   }
 
   /** Whether the program tells pastes from typing. */
@@ -255,13 +231,16 @@ export class Surface implements Canvas {
   }
 
   setReadOnly(isReadOnly: boolean): void {
-    this.#terminal.options.disableStdin = isReadOnly
-    this.#terminal.options.cursorBlink = !isReadOnly
+    this.#appearance.isReadOnly = isReadOnly
+    // These two alone: the letters may be smaller than their look says.
+    const { disableStdin, cursorBlink } = this.#appearance.options
+    Object.assign(this.#terminal.options, { disableStdin, cursorBlink })
   }
 
+  /** Changes what is given; the rest of the look stays. */
   setLook(look: Partial<Look>): void {
-    Object.assign(this.#terminal.options, toOptions(look))
-    this.#fontSize = look.fontSize ?? DEFAULT_LOOK.fontSize
+    this.#appearance.change(look)
+    Object.assign(this.#terminal.options, this.#appearance.options)
     this.#shownWhole = ''
     // Another font fills the same element with another number of cells.
     this.#onFit()

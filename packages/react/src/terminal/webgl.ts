@@ -14,7 +14,7 @@ function hasFastWebgl(): boolean {
 }
 
 /** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
-export function useWebgl(terminal: Terminal): void {
+export function loadWebgl(terminal: Terminal): void {
   if (!hasFastWebgl()) return
   try {
     const webgl = new WebglAddon()

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { latestOptions } from './latest-options.ts'
+import type { OwnTerminalProps } from './terminal-props.ts'
+
+const url = 'https://sandwire.example'
+
+/** Everything that may be another one each time a component is drawn. */
+const draw = () => ({
+  getTicket: () => Promise.resolve('ticket'),
+  confirmPaste: () => Promise.resolve(true),
+  confirmLink: () => Promise.resolve(true),
+  onOpenFile: () => {},
+  onBell: () => {},
+})
+
+test('a terminal asks and tells whom its component was given last', () => {
+  let props: OwnTerminalProps = { url, ...draw() }
+  const options = latestOptions(() => props)
+  const last = draw()
+  props = { url, ...last }
+  expect(options.getTicket).toBe(last.getTicket)
+  expect(options.confirmPaste).toBe(last.confirmPaste)
+  expect(options.confirmLink).toBe(last.confirmLink)
+  expect(options.onOpenFile).toBe(last.onOpenFile)
+  expect(options.onBell).toBe(last.onBell)
+})
+
+test('what is given later only, or no longer, counts as well', () => {
+  let props: OwnTerminalProps = { url, allowsClipboardWrite: true }
+  const options = latestOptions(() => props)
+  props = { url, ...draw(), copiesOnSelect: true, asksBeforePaste: 'always' }
+  expect(options).toMatchObject({ copiesOnSelect: true, asksBeforePaste: 'always' })
+  expect(options.allowsClipboardWrite).toBeUndefined()
+  expect(options.onOpenFile).toBeDefined()
+})
+
+test('what it attaches to is what it was given first, and nothing that was not given', () => {
+  let props: OwnTerminalProps = { url, sandbox: 'dev', cmd: 'sh', args: ['-l'], size: { cols: 91, rows: 17 } }
+  const options = latestOptions(() => props)
+  props = { url: 'https://other.example', sandbox: 'other' }
+  expect(options).toMatchObject({ url, size: { cols: 91, rows: 17 } })
+  expect(options.request).toEqual({ sandbox: 'dev', cmd: 'sh', args: ['-l'] })
+})

@@ -1,0 +1,61 @@
+import type { AttachRequest } from '@sandwire/client'
+import type { TerminalOptions } from './terminal/controller.ts'
+import type { OwnTerminalProps } from './terminal-props.ts'
+
+function requestOf(props: OwnTerminalProps): AttachRequest {
+  const { sandbox, create, session, cmd, args, template, params, cwd, role, take, keepSeconds, overflow } =
+    props
+  const all = {
+    sandbox,
+    create,
+    session,
+    cmd,
+    args,
+    template,
+    params,
+    cwd,
+    role,
+    take,
+    keepSeconds,
+    overflow,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/**
+ * The options of a terminal that a component makes: what it attaches to is read now, what it asks and tells each time from what the
+ * component was given last.
+ */
+export function latestOptions(read: () => OwnTerminalProps): TerminalOptions {
+  const { url, look, size } = read()
+  return {
+    url,
+    request: requestOf(read()),
+    ...(look === undefined ? {} : { look }),
+    ...(size === undefined ? {} : { size }),
+    get getTicket() {
+      return read().getTicket
+    },
+    get allowsClipboardWrite() {
+      return read().allowsClipboardWrite
+    },
+    get copiesOnSelect() {
+      return read().copiesOnSelect
+    },
+    get asksBeforePaste() {
+      return read().asksBeforePaste
+    },
+    get confirmPaste() {
+      return read().confirmPaste
+    },
+    get confirmLink() {
+      return read().confirmLink
+    },
+    get onOpenFile() {
+      return read().onOpenFile
+    },
+    get onBell() {
+      return read().onBell
+    },
+  }
+}
