@@ -471,7 +471,7 @@ describe('sbx-stdio without a terminal', () => {
     expect(await runCli([bun, main, '--version'])).toMatchObject({ code: 0, stderr: '' })
     const help = await runCli([bun, main, '--help'])
     expect(help.stdout.toString()).toContain('Usage: sbx-stdio URL')
-    const source = await readFile(join(import.meta.dir, '../../apps/cli/src/arguments.ts'), 'utf8')
+    const source = await readFile(join(import.meta.dir, '../../apps/cli/src/options/arguments.ts'), 'utf8')
     for (const [, name] of source.matchAll(/^ {2}'?([a-z-]+)'?: '(?:once|repeatable)'/gm))
       expect(help.stdout.toString()).toContain(`--${name}`)
   })

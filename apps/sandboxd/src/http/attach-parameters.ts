@@ -1,4 +1,4 @@
-import { limits, type Overflow, type Role, ROLES, SandwireError } from '@sandwire/protocol'
+import { limits, type Role, ROLES, SandwireError } from '@sandwire/protocol'
 import type { CreateParameters } from '../sessions/create-parameters.ts'
 
 /** What an upgrade asks for. */
