@@ -1,3 +1,4 @@
+import type { Launcher } from './family/launcher.ts'
 import type { AsVictim } from './family/oom-score.ts'
 import type { AwaitedChildren } from './family/orphan-reaper.ts'
 
@@ -16,7 +17,7 @@ export interface StartOptions {
   readonly hangupMs: number
   readonly terminateMs: number
   /** Words in front of every command, which make it run as another user; none when there is none. */
-  readonly launcher: readonly string[]
+  readonly launcher: Launcher | undefined
   /** Around every start: gives processes the score of those that are ended first when memory runs out. */
   readonly asVictim: AsVictim
   /** Told of every child whose exit is awaited. */

@@ -1,4 +1,5 @@
 import { kill } from '../linux/libc.ts'
+import type { Launcher } from './launcher.ts'
 import { climbKillLadder, type KillLadderLimits } from './kill-ladder.ts'
 import { fail } from '../resolve-command.ts'
 import type { ProcessSpec, SpawnFailure } from '../process.ts'
@@ -82,11 +83,12 @@ export class Child {
 }
 
 /** The plan behind words that execute what follows them. They search PATH as we did, so the program keeps its name. */
-function viaLauncher(plan: ChildPlan, launcher: readonly string[]): ChildPlan {
-  const [file, ...words] = launcher
-  if (file === undefined) return plan
-  const command = plan.spec.env['PATH'] === undefined ? [plan.file, ...plan.argv.slice(1)] : plan.argv
-  return { ...plan, file, argv: [file, ...words, ...command] }
+function viaLauncher(plan: ChildPlan, launcher: Launcher | undefined): ChildPlan {
+  if (launcher === undefined) return plan
+  const { spec } = plan
+  const command = spec.env['PATH'] === undefined ? [plan.file, ...plan.argv.slice(1)] : plan.argv
+  const { argv, env } = launcher(command, spec.env)
+  return { ...plan, spec: { ...spec, env }, file: argv[0], argv }
 }
 
 function trySpawn(plan: ChildPlan, marker: string): Bun.Subprocess | SpawnFailure {
