@@ -5,10 +5,11 @@ export interface SessionView {
   readonly id: string
   readonly state: 'pending' | 'running' | 'exited' | 'gone'
   readonly mode: 'pipe' | 'pty'
+  /** Its first characters. */
   readonly cmd: string
   readonly pid: number | null
   readonly attachments: number
-  /** Names of those who are attached. */
+  /** Names of some of those who are attached. */
   readonly people: readonly string[]
   readonly driver: string | null
   readonly output: { readonly start: number; readonly end: number }
@@ -28,6 +29,10 @@ export interface SessionView {
   } | null
 }
 
+/** Control reads all sessions at once, so what is shown of one is bounded. */
+const MAX_SHOWN_CHARS = 128
+const MAX_SHOWN_PEOPLE = 8
+
 /** A monotonic time as milliseconds since the epoch. */
 export function toWall(ms: number | null, epochMs: number): number | null {
   return ms === null ? null : Math.round(epochMs + ms)
@@ -41,10 +46,10 @@ export function viewSession(host: SessionHost, epochMs: number): SessionView {
     id: session.id,
     state: state.is,
     mode: options.mode,
-    cmd: command.argv[0],
+    cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
     pid: state.is === 'running' ? (pid ?? null) : null,
     attachments: roster.attachedCount,
-    people: roster.people,
+    people: roster.people.slice(0, MAX_SHOWN_PEOPLE),
     driver: roster.lease.holder,
     output: { start: log.start, end: log.end },
     createdMs: Math.round(epochMs + session.createdMs),

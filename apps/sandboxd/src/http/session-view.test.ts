@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test'
+import { DEFAULT_LIMITS } from '@sandwire/protocol'
+import { createLog } from '../log.ts'
+import { SessionHost } from '../sessions/session-host.ts'
+import { viewSession } from './session-view.ts'
+
+test('What is shown of a session is short, however long its command is', () => {
+  const options = {
+    id: 's1',
+    mode: 'pipe',
+    overflow: 'block',
+    keepSeconds: 60,
+    limits: DEFAULT_LIMITS,
+  } as const
+  const argv = [`/${'./'.repeat(60_000)}nothing`] as const
+  const command = { argv, cwd: '/', baseEnv: {}, isPinned: false, isTemplate: false, requestId: 'r' }
+  const host = new SessionHost(options, command, {
+    startProcess: () => ({ failure: 'not_found', message: '' }),
+    createScreen: () => {
+      throw new Error('There is no terminal')
+    },
+    log: createLog(
+      () => undefined,
+      () => new Date(0),
+    ),
+    now: () => 0,
+    onExit: () => undefined,
+    onGone: () => undefined,
+    onRefused: () => undefined,
+    countOutput: () => undefined,
+    countInput: () => undefined,
+  })
+  expect(JSON.stringify(viewSession(host, 0)).length).toBeLessThan(1_000)
+})
