@@ -1,6 +1,6 @@
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
+import type { MiddlewareHandler } from 'hono'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
-import { bodyLimit } from 'hono/body-limit'
 import type { AccountIds } from './auth/account-id.ts'
 import { firstOf } from './auth/authenticator.ts'
 import { bearer } from './auth/bearer.ts'
@@ -19,6 +19,7 @@ import { ticket } from './auth/ticket.ts'
 import { isGatewayPath } from './gateway/table.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import { AttachLimits } from './http/attach-limits.ts'
+import { holdBody } from './http/hold-body.ts'
 import { RequestBudget } from './http/request-budget.ts'
 import { WorkspaceBudget } from './http/workspace-budget.ts'
 import { unwrap } from './outcome.ts'
@@ -58,6 +59,8 @@ import { SessionNames } from './sandbox/session-names.ts'
 
 /** Largest body of a request. */
 const MAX_BODY_BYTES = 256 * 1024
+/** Where anybody may come without a credential. */
+const MAX_STRANGERS_BODY_BYTES = 16 * 1024
 
 export interface AppDependencies {
   readonly runtime: Runtime
@@ -144,8 +147,22 @@ export function createApp({
     isMinted: (sandbox) => mint.isMinted(sandbox),
     take: async (sandbox, hash, origin) => unwrap(await directory.sandbox(sandbox).takeTicket(hash, origin)),
   })
-  const guardOf = (policy: Policy) =>
-    guard(policy, { source: config, authenticator, tickets, hasGuests: takesGuests, budget, nowMs })
+  const guardOf = (policy: Policy): MiddlewareHandler<AppEnv> => {
+    const admit = guard(policy, {
+      source: config,
+      authenticator,
+      tickets,
+      hasGuests: takesGuests,
+      budget,
+      nowMs,
+    })
+    const hold = holdBody(policy === 'public' ? MAX_STRANGERS_BODY_BYTES : MAX_BODY_BYTES)
+    return (context, next) =>
+      admit(context, async () => {
+        // What streams into a sandbox is bounded on its way.
+        await (isGatewayPath(context.req.path) ? next() : hold(context, next))
+      })
+  }
 
   if (config.tokenInUrl) log.warn('token_in_url')
 
@@ -153,14 +170,6 @@ export function createApp({
   app.use(auditRequests({ directory, sessionNames, log, metrics, nowMs }))
   app.use(sourceGate(config))
   app.use(identityGate(findIdentityFault(config, secrets)))
-  const limitBody = bodyLimit({
-    maxSize: MAX_BODY_BYTES,
-    onError: () => {
-      throw new SandwireError('frame_too_large', `Cannot read the body: more than ${MAX_BODY_BYTES} bytes`)
-    },
-  })
-  // What streams into a sandbox is bounded on its way.
-  app.use((context, next) => (isGatewayPath(context.req.path) ? next() : limitBody(context, next)))
 
   addHealthRoutes(app, guardOf, runtime)
   addWorkspaceRoutes(app, guardOf, {

@@ -266,6 +266,28 @@ describe('a path that is not spelled right (threat T7)', () => {
   })
 })
 
+describe('a body that does not end (threat T22)', () => {
+  const unfinished = (path: string, headers: string, bytes: number): string =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost:${control.port}\r\nContent-Type: application/json\r\n${headers}` +
+    `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${'a'.repeat(bytes)}\r\n`
+
+  test('is not waited for when it comes from a stranger', async () => {
+    const line = await statusLineOf(control.port, unfinished('/api/sandboxes', '', 100_000))
+    // The other one when strangers have come too often by then.
+    expect(['HTTP/1.1 401 Unauthorized', 'HTTP/1.1 429 Too Many Requests']).toContain(line)
+  })
+
+  test('is not held beyond what the route takes', async () => {
+    const head = `Authorization: Bearer ${TOKEN}\r\n`
+    expect(await statusLineOf(control.port, unfinished('/api/sandboxes', head, 300_000))).toStartWith(
+      'HTTP/1.1 413',
+    )
+    expect(await statusLineOf(control.port, unfinished('/api/signin', '', 20_000))).toStartWith(
+      'HTTP/1.1 413',
+    )
+  })
+})
+
 describe('a handshake that is not one (threat T8)', () => {
   const bent = (port: number, change: (request: string) => string): string =>
     change(

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'bun:test'
+import { Hono } from 'hono'
+import { SandwireError } from '@sandwire/protocol'
+import { holdBody } from '../src/http/hold-body.ts'
+
+/** Answers with the body that a handler gets, or with why it does not. */
+function open(maxBytes: number, ms?: number): Hono {
+  const app = new Hono()
+  app.use(holdBody(maxBytes, ms))
+  app.all('/', async (context) => context.text(await context.req.text()))
+  app.onError((error, context) => context.text(SandwireError.from(error).code, 400))
+  return app
+}
+
+function send(app: Hono, body: BodyInit): Promise<string> {
+  const request = new Request('http://localhost/', { method: 'POST', body })
+  return Promise.resolve(app.fetch(request)).then((response) => response.text())
+}
+
+function stream(...chunks: string[]): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(new TextEncoder().encode(chunk))
+      controller.close()
+    },
+  })
+}
+
+describe('holdBody', () => {
+  test('hands on what is within bounds, whichever way it comes', async () => {
+    const app = open(5)
+    expect(await send(app, 'hello')).toBe('hello')
+    expect(await send(app, stream('he', 'llo'))).toBe('hello')
+    expect(await send(app, '')).toBe('')
+  })
+
+  test('refuses more', async () => {
+    const app = open(5)
+    expect(await send(app, 'hello!')).toBe('frame_too_large')
+    expect(await send(app, stream('hello', '!'))).toBe('frame_too_large')
+  })
+
+  test('does not wait for ever, and lets go of what does not come', async () => {
+    const cancelled = Promise.withResolvers<void>()
+    const endless = new ReadableStream<Uint8Array>({
+      pull: () => new Promise(() => undefined),
+      cancel: () => cancelled.resolve(),
+    })
+    expect(await send(open(5, 1), endless)).toBe('silent')
+    await cancelled.promise
+  })
+})
