@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
+import { Drips } from './support/drips.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
@@ -319,9 +320,11 @@ describe('with a sandboxd in the hands of the test', () => {
   const closes = (): number => closings().length
   const closings = () => sandboxes.seen.filter(({ claims }) => claims.path === '/attachments/close')
   const isClose = (request: Request): boolean => new URL(request.url).pathname === '/attachments/close'
+  const drips = new Drips()
 
   test.each([
     ['hangs', () => new Promise<Response>(() => undefined)],
+    ['drips', () => drips.answer()],
     ['lies', () => Response.json({ closed: 'all of them' })],
     ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
   ] as const)(
@@ -336,6 +339,7 @@ describe('with a sandboxd in the hands of the test', () => {
       sandboxes.intercept = undefined
       await eventually(() => closes() > confirmed, { what: 'the cut to be confirmed', ...WAIT })
       expect(severs()).toBe(before + 1)
+      await eventually(() => drips.heard === 0, { what: 'nobody to listen to drops', ...WAIT })
     },
     40_000,
   )

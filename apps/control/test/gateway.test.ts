@@ -164,8 +164,9 @@ test('a person has a budget by what requests cost, and is told when there is mor
 })
 
 describe('what sandboxd says went wrong', () => {
-  const newer = { speaks: 'newer', isHead: false } as const
-  const contract = { speaks: 'contract', isHead: false } as const
+  const { signal } = new AbortController()
+  const newer = { speaks: 'newer', isHead: false, signal } as const
+  const contract = { speaks: 'contract', isHead: false, signal } as const
   const say = (status: number, body: unknown, headers = {}): Response =>
     Response.json(body, { status, headers })
   const error = (status: number, code: string, message: string): Response =>
@@ -268,7 +269,7 @@ describe('what sandboxd says went wrong', () => {
   })
 
   test('is its status alone in answer to HEAD', async () => {
-    const head = { speaks: 'newer', isHead: true } as const
+    const head = { speaks: 'newer', isHead: true, signal } as const
     expect(await readTold(new Response(null, { status: 404 }), head)).toMatchObject({
       error: { code: 'file_not_found' },
     })

@@ -372,6 +372,20 @@ describe('the alarm', () => {
     expect(made.state()).toBe('running')
   })
 
+  test('ends when the sandbox is destroyed while it is looked at', async () => {
+    const made = await running()
+    const { answer } = made.provider
+    const destroyed = Promise.withResolvers<void>()
+    made.provider.answer = (request) => {
+      made.life.destroy(CALL, ID).then(destroyed.resolve, destroyed.reject)
+      return answer(request)
+    }
+    await made.life.look('r')
+    await destroyed.promise
+    expect(made.removed).toEqual([ID])
+    expect(made.alarm()).toBeUndefined()
+  })
+
   test('rings again when the sandbox does not answer', async () => {
     const made = await running()
     made.provider.answer = () => new Response('garbage', { status: 500 })

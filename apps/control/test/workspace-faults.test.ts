@@ -6,17 +6,14 @@ import { OPEN_MS } from '../src/providers/breaker.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { RawSandbox } from './support/raw-sandbox.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { shorten } from './support/shorten.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const W = '/api/workspaces/dev'
 const TIMEOUT_MS = 30_000
 
 /** Nobody waits here as long as people do. */
-function hurry(script: string): string {
-  return script
-    .replace('FILE_ANSWER_MS = 20000', 'FILE_ANSWER_MS = 400')
-    .replace('GREETING_MS = 10000', 'GREETING_MS = 400')
-}
+const hurry = shorten(['FILE_ANSWER_MS', 'GREETING_MS'], 400)
 
 async function codeOf(response: Response): Promise<string> {
   const { error } = Object(await response.json())

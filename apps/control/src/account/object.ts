@@ -240,7 +240,10 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#audit.page(query, Date.now()))
   }
 
-  /** Rings when rows of the audit have become too old: an account that is never used again forgets them too. */
+  /**
+   * Rings while a sandbox has still to hear what ended, and when rows of the audit have become too old: an account that is
+   * never used again forgets them too.
+   */
   override async alarm(): Promise<void> {
     await this.#sayGoodbye([])
     this.#audit.prune(Date.now())

@@ -1,7 +1,7 @@
 import { isLoopbackUrl, isSecureUrl } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
+import { withDeadline } from '../http/deadline.ts'
 import { readBounded } from '../http/read-bounded.ts'
-import { within } from '../http/within.ts'
 
 /** Longest that an issuer may take for an answer, with its body. */
 export const ASK_TIMEOUT_MS = 5_000
@@ -23,19 +23,14 @@ export function issuerAway(name: string, why: string): SandwireError {
 
 /** Asks an issuer; follows no redirect, waits and reads no more than it should. Undefined: it did not answer, or too much. */
 export async function askIssuer(fetchUrl: Fetch, url: string): Promise<Response | undefined> {
-  const ask = async (): Promise<Response | undefined> => {
-    const response = await fetchUrl(url, {
-      method: 'GET',
-      headers: { accept: 'application/json' },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
-    })
-    const text = await readBounded(response, MAX_ANSWER_BYTES)
+  const ask = async (signal: AbortSignal): Promise<Response | undefined> => {
+    const headers = { accept: 'application/json' }
+    const response = await fetchUrl(url, { method: 'GET', headers, redirect: 'manual', signal })
+    const text = await readBounded(response, MAX_ANSWER_BYTES, signal)
     return text === undefined ? undefined : new Response(text, { status: response.status })
   }
   try {
-    // The signal may not reach a body that trickles.
-    return await within(ask(), ASK_TIMEOUT_MS, () => new Error('Too slow'))
+    return await withDeadline({ ms: ASK_TIMEOUT_MS, late: () => new Error('Too slow') }, ask)
   } catch {
     // Whatever broke, it did not answer: told by the undefined.
     return undefined

@@ -1,7 +1,7 @@
 import type { IssuerConfig } from '@sandwire/internal'
 import type { CustomFetchOptions } from 'oauth4webapi'
+import { withDeadline } from '../http/deadline.ts'
 import { readBounded } from '../http/read-bounded.ts'
-import { within } from '../http/within.ts'
 import { type Fetch, issuerAway } from './issuer-fetch.ts'
 
 /** Longest that an exchange may take; the person waits for it. */
@@ -14,16 +14,15 @@ type Post = (url: string, options: CustomFetchOptions<'POST', URLSearchParams>) 
 /** Sends a form to an issuer: once, without following it anywhere, and reads no more of the answer than it should. */
 export function postToIssuer({ name }: IssuerConfig, fetchUrl: Fetch): Post {
   return async (url, { method, headers, body }) => {
-    const post = async (): Promise<Response> => {
-      const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const post = async (signal: AbortSignal): Promise<Response> => {
       const response = await fetchUrl(url, { method, headers, body, redirect: 'manual', signal })
-      const text = await readBounded(response, MAX_ANSWER_BYTES)
+      const text = await readBounded(response, MAX_ANSWER_BYTES, signal)
       if (text === undefined) throw new Error('Too much, or broken off')
       const type = response.headers.get('content-type') ?? ''
       return new Response(text, { status: response.status, headers: { 'content-type': type } })
     }
     try {
-      return await within(post(), TIMEOUT_MS, () => new Error('Too slow'))
+      return await withDeadline({ ms: TIMEOUT_MS, late: () => new Error('Too slow') }, post)
     } catch {
       throw issuerAway(name, 'does not answer')
     }

@@ -7,14 +7,14 @@ import {
   type StartSpec,
 } from '@sandwire/internal'
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { withDeadline } from '../http/deadline.ts'
 import { readBounded, readBoundedJson } from '../http/read-bounded.ts'
-import { within } from '../http/within.ts'
 import type { Breaker } from './breaker.ts'
 import type { Provider, UpstreamRequest } from './provider.ts'
 import { retryIdempotent } from './retry.ts'
 import { sendUpstream, unreachable } from './upstream.ts'
 
-/** Starting makes an isolated place and waits for sandboxd in it. */
+/** Starting makes an isolated place and waits for sandboxd in it. Both are until the last byte of the answer. */
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -70,8 +70,8 @@ interface HostCall {
   readonly timeoutMs?: number
 }
 
-/** Understands an answer; undefined when it cannot. */
-type Read<T> = (response: Response) => Promise<T | undefined>
+/** Understands an answer until the signal says that it took too long; undefined when it cannot. */
+type Read<T> = (response: Response, signal: AbortSignal) => Promise<T | undefined>
 
 /** For answers that hold nothing. */
 async function dismiss(response: Response): Promise<true> {
@@ -135,14 +135,16 @@ export class HostProvider implements Provider {
 
   logs(id: string, maxBytes: number, requestId: string): Promise<string> {
     const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
-    return this.#ask({ name: 'logs', method: 'GET', path, requestId }, (response) =>
-      readBounded(response, MAX_LOG_BYTES),
+    return this.#ask({ name: 'logs', method: 'GET', path, requestId }, (response, signal) =>
+      readBounded(response, MAX_LOG_BYTES, signal),
     )
   }
 
   health(requestId: string): Promise<HostHealth> {
-    return this.#ask({ name: 'health', method: 'GET', path: '/health', requestId }, async (response) =>
-      healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES)),
+    return this.#ask(
+      { name: 'health', method: 'GET', path: '/health', requestId },
+      async (response, signal) =>
+        healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES, signal)),
     )
   }
 
@@ -155,8 +157,8 @@ export class HostProvider implements Provider {
   }
 
   #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {
-    return this.#ask(call, async (response) => {
-      const status = decodeSandboxStatus(await readBoundedJson(response, MAX_ANSWER_BYTES))
+    return this.#ask(call, async (response, signal) => {
+      const status = decodeSandboxStatus(await readBoundedJson(response, MAX_ANSWER_BYTES, signal))
       return status?.id === id ? status : undefined
     })
   }
@@ -180,7 +182,13 @@ export class HostProvider implements Provider {
     const startedMs = nowMs()
     if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly, next try in a moment')
     try {
-      const answer = await read(await this.#send(call))
+      const deadline = {
+        ms: call.timeoutMs ?? CALL_TIMEOUT_MS,
+        late: () => unavailable('it does not answer'),
+      }
+      const answer = await withDeadline(deadline, async (signal) =>
+        read(await this.#send(call, signal), signal),
+      )
       if (answer === undefined) throw unavailable('its answer is not understood')
       breaker.succeeded()
       onCall(call.name, nowMs() - startedMs, true)
@@ -194,22 +202,21 @@ export class HostProvider implements Provider {
     }
   }
 
-  async #send({ method, path, requestId, body, timeoutMs = CALL_TIMEOUT_MS }: HostCall): Promise<Response> {
+  async #send({ method, path, requestId, body }: HostCall, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { 'x-request-id': requestId }
-    const init: RequestInit = { method, headers, redirect: 'manual' }
+    const init: RequestInit = { method, headers, redirect: 'manual', signal }
     if (body !== undefined) {
       headers['content-type'] = 'application/json'
       init.body = body
     }
     let response: Response
     try {
-      const late = (): SandwireError => unavailable('it does not answer')
-      response = await within(this.#deps.askHost(`http://host${path}`, init), timeoutMs, late)
+      response = await this.#deps.askHost(`http://host${path}`, init)
     } catch (cause) {
-      throw cause instanceof SandwireError ? cause : unavailable('it does not answer', cause)
+      throw unavailable('it does not answer', cause)
     }
     if (response.ok) return response
-    const said = errorShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES))
+    const said = errorShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES, signal))
     if (said === undefined) throw unavailable(`it answered ${response.status}`)
     const known = Object.hasOwn(HOST_CODES, said.error.code) ? HOST_CODES[said.error.code] : undefined
     const { code, message } = known ?? FAILED

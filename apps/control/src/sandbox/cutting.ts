@@ -196,14 +196,14 @@ export class Cutting {
     const requestId = mintRequestId()
     const untilSeverMs = sinceMs + SEVER_AFTER_MS - nowMs()
     const waitMs = isSevered || untilSeverMs <= 0 ? ATTEMPT_MS : Math.min(ATTEMPT_MS, untilSeverMs)
-    const asked = sandboxd(sandbox).ask(address, controlItself(requestId), {
-      method: 'POST',
-      path: '/attachments/close',
-      body: selector,
-    })
     try {
-      const answer = confirmation.decode(await within(asked, waitMs, notUnderstood))
-      if (answer === undefined) throw notUnderstood()
+      const answer = await sandboxd(sandbox).ask(address, controlItself(requestId), {
+        method: 'POST',
+        path: '/attachments/close',
+        body: selector,
+        deadline: { ms: waitMs, late: notUnderstood },
+      })
+      if (confirmation.decode(answer) === undefined) throw notUnderstood()
       log.info('cut', { request_id: requestId, sandbox })
       return true
     } catch (caught) {

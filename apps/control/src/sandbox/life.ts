@@ -208,7 +208,8 @@ export class SandboxLife {
   /** The alarm: how is it, what moves, may it stop. */
   async look(requestId: string): Promise<void> {
     const { store, alarm, nowMs, settings, log } = this.#deps
-    if (store.read() === undefined) return
+    const sandbox = store.read()?.id
+    if (sandbox === undefined) return
     // What is being started is not there yet; whoever starts it says how it went.
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
@@ -220,7 +221,7 @@ export class SandboxLife {
     } catch (caught) {
       // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
       const { code, message } = SandwireError.from(caught)
-      log.warn('look_failed', { request_id: requestId, sandbox: this.#record.id, code, cause: message })
+      log.warn('look_failed', { request_id: requestId, sandbox, code, cause: message })
     }
     const after = store.read()?.state.is
     if (after === 'running' || after === 'stopping' || after === 'creating')

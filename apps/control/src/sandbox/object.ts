@@ -5,6 +5,7 @@ import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
+import { ringAlarm } from './alarm.ts'
 import type { Deed } from './audit-trail.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import { type About, commandOf, deedOf } from './deeds.ts'
@@ -292,19 +293,10 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
   override async alarm(): Promise<void> {
-    unwrap(
-      await this.#run(async ({ life, trail, cutting, reauthorising, rearm }) => {
-        // First, and not waited for: nothing else may hold a cut up, and it holds nothing up.
-        this.ctx.waitUntil(cutting.ring())
-        await trail.tell()
-        const is = this.#store.read()?.state.is
-        if (is !== 'stopped' && is !== 'failed') {
-          await life.look(crypto.randomUUID())
-          await reauthorising.ring()
-        }
-        await rearm()
-      }),
-    )
+    const store = this.#store
+    const hold = (work: Promise<unknown>): void => this.ctx.waitUntil(work)
+    const mintRequestId = (): string => crypto.randomUUID()
+    unwrap(await this.#run((parts) => ringAlarm({ ...parts, store, hold, mintRequestId })))
   }
 
   /** Does something with a sandbox that the caller may do that to, and shows how it is then. */

@@ -2,11 +2,15 @@ import { isErrorCode, ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
+import { withDeadline } from '../http/deadline.ts'
 import { roleAtTheDoor } from './attach-authority.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
-import { type Caller, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
+import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
 import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
 import { errorOfCode, errorOfUpstream, REFUSAL_HEADER } from './upstream-errors.ts'
+
+/** Until sandboxd has to have said why there is no socket. */
+const REFUSAL_MS = 10_000
 
 /** What every call says of who asks. */
 export const callFields = {
@@ -79,7 +83,10 @@ export async function passThrough(
     },
   )
   const { webSocket } = response
-  if (response.status !== 101 || webSocket === null) throw await errorOfUpstream(response)
+  if (response.status !== 101 || webSocket === null) {
+    const deadline = { ms: REFUSAL_MS, late: notUnderstood }
+    throw await withDeadline(deadline, (signal) => errorOfUpstream(response, signal))
+  }
   const refusal = response.headers.get(REFUSAL_HEADER)
   if (refusal !== null) {
     hangUp(response)

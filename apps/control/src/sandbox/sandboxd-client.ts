@@ -1,14 +1,17 @@
 import type { AUTHORITIES } from '@sandwire/internal'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, type Role, SandwireError } from '@sandwire/protocol'
+import { type Deadline, withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
-import { within } from '../http/within.ts'
 import type { Provider, UpstreamRequest } from '../providers/provider.ts'
+import { unreachable } from '../providers/upstream.ts'
 import type { Signer } from '../signer.ts'
 import { errorOfUpstream } from './upstream-errors.ts'
 import { checkVersions, decodeVersions } from './versions.ts'
 
 /** Largest JSON that sandboxd is listened to for; its lists are bounded well below. */
 const MAX_JSON_BYTES = 1024 * 1024
+/** Until an answer has to be there from its first byte to its last, unless whoever asks says otherwise. */
+const WHOLE_ANSWER_MS = 15_000
 /** One that says its version later than this hangs. */
 const GREETING_MS = 10_000
 
@@ -67,6 +70,14 @@ export interface SandboxdRequest {
   readonly signal?: AbortSignal
 }
 
+/** A request whose answer is read here, and so has to end. */
+export interface SandboxdQuestion extends Omit<SandboxdRequest, 'stream' | 'signal'> {
+  readonly deadline?: Deadline
+}
+
+/** Understands a good answer until the signal says that it took too long; undefined when it cannot. */
+type Read<T> = (response: Response, signal: AbortSignal) => Promise<T | undefined>
+
 export interface SandboxdDependencies {
   readonly sandbox: string
   readonly provider: Provider
@@ -82,7 +93,7 @@ export class SandboxdClient {
     this.#deps = deps
   }
 
-  /** The answer as it is. Nothing of the caller but what is in `request` goes along. */
+  /** The answer as it is, for whom its body is passed on to. Nothing of the caller but what is in `request` goes along. */
   async fetch(address: string, caller: Caller, request: SandboxdRequest): Promise<Response> {
     const { sandbox, provider, signer, nowMs } = this.#deps
     const { method, path, session, body, stream, headers, signal } = request
@@ -105,19 +116,33 @@ export class SandboxdClient {
   }
 
   /** JSON of a good answer; an error of ours otherwise. */
-  async ask(address: string, caller: Caller, request: SandboxdRequest): Promise<unknown> {
-    const response = await this.fetch(address, caller, request)
-    if (!response.ok) throw await errorOfUpstream(response)
-    const value = await readBoundedJson(response, MAX_JSON_BYTES)
-    if (value === undefined) throw notUnderstood()
-    return value
+  ask(address: string, caller: Caller, question: SandboxdQuestion): Promise<unknown> {
+    return this.read(address, caller, {
+      ...question,
+      read: (response, signal) => readBoundedJson(response, MAX_JSON_BYTES, signal),
+    })
+  }
+
+  /** What `read` makes of a good answer; an error of ours otherwise, also when it does not end in time. */
+  read<T>(
+    address: string,
+    caller: Caller,
+    { deadline, read, ...request }: SandboxdQuestion & { readonly read: Read<T> },
+  ): Promise<T> {
+    const usual = { ms: WHOLE_ANSWER_MS, late: () => unreachable() }
+    return withDeadline(deadline ?? usual, async (signal) => {
+      const response = await this.fetch(address, caller, { ...request, signal })
+      if (!response.ok) throw await errorOfUpstream(response, signal)
+      const value = await read(response, signal)
+      if (value === undefined) throw notUnderstood()
+      return value
+    })
   }
 
   /** Asks for its version and refuses one that cannot work; returns the protocol it speaks. */
   async greet(address: string, requestId: string): Promise<number> {
-    const path = '/__meta/version'
-    const asked = this.ask(address, controlItself(requestId), { method: 'GET', path })
-    const theirs = decodeVersions(await within(asked, GREETING_MS, late))
+    const question = { method: 'GET', path: '/__meta/version', deadline: { ms: GREETING_MS, late } } as const
+    const theirs = decodeVersions(await this.ask(address, controlItself(requestId), question))
     if (theirs === undefined) throw notUnderstood()
     checkVersions({ protocol: PROTOCOL_VERSION, compatibleFrom: COMPATIBLE_FROM }, theirs)
     return theirs.protocol

@@ -14,7 +14,6 @@ import {
 } from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
-import { errorOfUpstream } from './upstream-errors.ts'
 import { waitForExit } from './wait-for-exit.ts'
 
 /** Most output that sandboxd returns at once. */
@@ -228,15 +227,16 @@ export class SandboxSessions {
   }
 
   #read(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
-    return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) => {
-      const path = `/sessions/${session}/output?from=${from}`
-      const response = await sandboxd.fetch(running.address, caller, { method: 'GET', path })
-      if (!response.ok) throw await errorOfUpstream(response)
-      const { from: first, next, end } = readOffsets(response.headers)
-      const bytes = await readBoundedBytes(response, MAX_OUTPUT_BYTES)
-      if (bytes === undefined) throw notUnderstood()
-      return { bytes, from: first, next, end }
-    })
+    return this.#existing(call, { need: 'watch', session }, (running, sandboxd, caller) =>
+      sandboxd.read(running.address, caller, {
+        method: 'GET',
+        path: `/sessions/${session}/output?from=${from}`,
+        read: async (response, signal) => {
+          const bytes = await readBoundedBytes(response, MAX_OUTPUT_BYTES, signal)
+          return bytes === undefined ? undefined : { bytes, ...readOffsets(response.headers) }
+        },
+      }),
+    )
   }
 
   /**

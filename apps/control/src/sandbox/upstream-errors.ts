@@ -36,12 +36,12 @@ export function errorOfCode(code: string): SandwireError {
   return !isErrorCode(code) || message === undefined ? broken() : new SandwireError(code, message)
 }
 
-/** Turns an answer that is not the expected one into an error of ours. Nothing of its text is kept. */
-export async function errorOfUpstream(response: Response): Promise<SandwireError> {
+/** Turns an answer that is not the expected one into an error of ours. Nothing of its text is kept. The signal ends it, and throws why. */
+export async function errorOfUpstream(response: Response, signal: AbortSignal): Promise<SandwireError> {
   if (response.status < 400 || response.status > 599) {
     await response.body?.cancel()
     return broken()
   }
-  const body = told.safeParse(await readBoundedJson(response, MAX_ERROR_BYTES))
+  const body = told.safeParse(await readBoundedJson(response, MAX_ERROR_BYTES, signal))
   return body.success ? errorOfCode(body.data.error.code) : broken()
 }

@@ -144,11 +144,15 @@ function ofContract(detail: string, code: string, status: number): Told {
     : { kind: 'error', error: statusError(status) }
 }
 
+export interface ToldOptions {
+  readonly speaks: 'newer' | 'contract'
+  readonly isHead: boolean
+  /** Ends it, and throws why. */
+  readonly signal: AbortSignal
+}
+
 /** What sandboxd says went wrong. Codes are a closed list, texts are passed on when they are harmless, nothing else is. */
-export async function readTold(
-  response: Response,
-  { speaks, isHead }: { readonly speaks: 'newer' | 'contract'; readonly isHead: boolean },
-): Promise<Told> {
+export async function readTold(response: Response, { speaks, isHead, signal }: ToldOptions): Promise<Told> {
   const { status, headers } = response
   if (status < 400 || status > 599) {
     await response.body?.cancel()
@@ -156,7 +160,7 @@ export async function readTold(
   }
   // An answer to HEAD has nothing but its status.
   if (isHead) return { kind: 'error', error: errorOf(CODE_OF_STATUS[status] ?? '', '', status) }
-  const value = await readBoundedJson(response, MAX_ERROR_BYTES)
+  const value = await readBoundedJson(response, MAX_ERROR_BYTES, signal)
   const told =
     speaks === 'newer' ? readNewer(value, status) : readContract(value, status, headers.get(CODE_HEADER))
   return told.kind === 'error' ? { kind: 'error', error: withWait(told.error, headers) } : told

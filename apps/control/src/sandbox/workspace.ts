@@ -19,6 +19,9 @@ export const WHOLE_HEADER = 'x-sandwire-whole'
 /** Answers that are passed on. A redirect is none: nobody is led anywhere by a sandbox. */
 const GOOD: ReadonlySet<number> = new Set([200, 201, 202, 204, 206, 304])
 
+/** Until sandboxd has to have said what went wrong, which is read here and not passed on. */
+const TOLD_MS = 10_000
+
 export interface WorkspaceDependencies {
   readonly life: SandboxLife
   readonly sessions: SandboxSessions
@@ -145,7 +148,7 @@ export class SandboxWorkspace {
         signal: transfer.signal,
         ...(stream === undefined ? {} : { stream }),
       })
-      transfer.answered(route.longestMs)
+      transfer.answered(GOOD.has(response.status) ? route.longestMs : TOLD_MS)
       return { response, transfer }
     } catch (error) {
       transfer.end()
@@ -184,7 +187,7 @@ export class SandboxWorkspace {
     const { status, headers } = response
     const body: ReadableStream<Uint8Array> | null = response.body
     if (!GOOD.has(status)) {
-      const told = await readTold(response, { speaks, isHead: call.isHead })
+      const told = await readTold(response, { speaks, isHead: call.isHead, signal: transfer.signal })
       if (told.kind === 'error') throw told.error
       transfer.end()
       const code = { [CODE_HEADER]: told.code, [WHOLE_HEADER]: '1' }

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import { withDeadline } from '../src/http/deadline.ts'
+import { readBounded, readBoundedBytes, readBoundedJson } from '../src/http/read-bounded.ts'
+
+/** Time that is over at once. */
+const NOW = { ms: 1, late: () => new Error('late') }
+/** Time that is never over. */
+const LONG = { ms: 60_000, late: () => new Error('late') }
+
+/** An answer in the test's hand. */
+function answer(...texts: readonly string[]) {
+  const encoder = new TextEncoder()
+  const { promise: isCancelled, resolve } = Promise.withResolvers<unknown>()
+  let writer: ReadableStreamDefaultController<Uint8Array> | undefined
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      writer = controller
+      for (const text of texts) controller.enqueue(encoder.encode(text))
+    },
+    cancel: resolve,
+  })
+  return {
+    response: new Response(body),
+    isCancelled,
+    end: () => writer?.close(),
+    breakOff: () => writer?.error(new Error('gone')),
+  }
+}
+
+describe('a deadline', () => {
+  test('leaves alone what is over in time', async () => {
+    let ending: AbortSignal | undefined
+    const done = withDeadline(LONG, async (signal) => {
+      ending = signal
+      return 'done'
+    })
+    expect(await done).toBe('done')
+    expect(ending?.aborted).toBe(false)
+  })
+
+  test('passes on what fails in time', async () => {
+    expect(await rejectionOf(withDeadline(LONG, () => Promise.reject(new Error('broken'))))).toMatchObject({
+      message: 'broken',
+    })
+  })
+
+  test('says to what takes too long why it ends, and waits for it no longer', async () => {
+    let ending: AbortSignal | undefined
+    const never = withDeadline(NOW, (signal) => {
+      ending = signal
+      return new Promise<never>(() => undefined)
+    })
+    const error = await rejectionOf(never)
+    expect(error?.message).toBe('late')
+    expect(ending?.reason).toBe(error)
+  })
+
+  test.each([
+    ['bytes', readBoundedBytes],
+    ['text', readBounded],
+    ['JSON', readBoundedJson],
+  ] as const)('lets go of an answer in %s that does not end', async (_, read) => {
+    const made = answer('{"some": ')
+    const error = await rejectionOf(withDeadline(NOW, (signal) => read(made.response, 1_000, signal)))
+    expect(error?.message).toBe('late')
+    expect(await made.isCancelled).toBe(error)
+  })
+
+  test('lets go of an answer that begins when time is up', async () => {
+    const made = answer('late')
+    const reason = new Error('late')
+    const reading = readBounded(made.response, 1_000, AbortSignal.abort(reason))
+    expect(await rejectionOf(reading)).toBe(reason)
+    expect(await made.isCancelled).toBe(reason)
+  })
+})
+
+describe('a body', () => {
+  test('is read whole, in as many pieces as it comes', async () => {
+    const made = answer('{"a"', ':1}')
+    made.end()
+    expect(await readBoundedJson(made.response, 7, AbortSignal.timeout(60_000))).toEqual({ a: 1 })
+  })
+
+  test('that is not there is empty', async () => {
+    expect(await readBounded(new Response(null), 0)).toBe('')
+  })
+
+  test('is let go of when there is too much of it', async () => {
+    const made = answer('1234', '5678')
+    expect(await readBounded(made.response, 7)).toBeUndefined()
+    await made.isCancelled
+  })
+
+  test('that breaks off is none', async () => {
+    const made = answer('1234')
+    const reading = readBounded(made.response, 7)
+    made.breakOff()
+    expect(await reading).toBeUndefined()
+  })
+
+  test('that is no JSON is none', async () => {
+    expect(await readBoundedJson(new Response('{'), 7)).toBeUndefined()
+  })
+})

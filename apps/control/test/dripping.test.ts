@@ -1,0 +1,156 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import { OPEN_MS } from '../src/providers/breaker.ts'
+import { type RunningControl, startControl, TOKEN } from './support/control.ts'
+import { Drips } from './support/drips.ts'
+import { refusalOf, upgrade } from './support/handshake.ts'
+import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { shorten } from './support/shorten.ts'
+import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+
+const WAIT = { timeoutMs: 15_000 }
+const TIMEOUT_MS = 30_000
+
+/** Nobody waits here as long as people do. */
+const hurry = shorten(['WHOLE_ANSWER_MS', 'GREETING_MS', 'REFUSAL_MS', 'TOLD_MS', 'CALL_TIMEOUT_MS'], 500)
+
+describe('what begins its answers and never ends them', () => {
+  let drips: Drips
+  let sandboxes: StandInSandboxes
+  let control: RunningControl
+  let owner: Person
+  let sandbox: string
+  let session: string
+  beforeAll(async () => {
+    drips = new Drips()
+    sandboxes = new StandInSandboxes()
+    control = await startControl({
+      birthplace: sandboxes,
+      config: { limits: UNLIMITED, alarmMs: 200 },
+      bindings: { JWT_SECRET },
+      alter: hurry,
+    })
+    owner = new Person(control, TOKEN)
+    sandbox = textIn(await owner.post('/api/sandboxes', { name: 'dev' }), 'id')
+    const started = await upgrade(control, '/attach?sandbox=dev&cmd=cat', { subprotocols: ['sandwire.v1'] })
+    if (started.kind === 'open') started.socket.reset()
+    session = [...sandboxes.sessions][0] ?? ''
+  })
+  afterEach(async () => {
+    sandboxes.intercept = undefined
+    control.host.intercept = undefined
+    await eventually(() => drips.heard === 0, { what: 'nobody to listen any more', ...WAIT })
+  })
+  afterAll(async () => {
+    await control[Symbol.asyncDispose]()
+    await sandboxes[Symbol.asyncDispose]()
+  })
+
+  /** Has sandboxd drip where a path begins so. */
+  function dripAt(start: string, status?: number): void {
+    sandboxes.intercept = (request) =>
+      new URL(request.url).pathname.startsWith(start) ? drips.answer(status) : undefined
+  }
+
+  test(
+    '(threat T6) does not keep the alarm of a sandbox: it rings again, and whose grant expires is cut off',
+    async () => {
+      const bob = await Person.named(control, 'bob')
+      const begun = drips.begun
+      dripAt('/activity')
+      await eventually(() => drips.begun > begun, { what: 'a look', ...WAIT })
+      const grant = { role: 'collaborator', sandbox: 'dev', expiresSeconds: 1 }
+      await bob.post('/api/grants/redeem', { link: linkIn(await owner.post('/api/grants', grant)) })
+      const isCut = (): boolean => sandboxes.seen.some(({ claims }) => claims.path === '/attachments/close')
+      await eventually(isCut, { what: 'the cut', ...WAIT })
+      await eventually(() => drips.begun > begun + 3, { what: 'more looks', ...WAIT })
+    },
+    TIMEOUT_MS,
+  )
+
+  test.each([
+    ['a session', 200, () => owner.get(`/api/account/sessions/${session}`), '/sessions/'],
+    ['what is wrong with a session', 404, () => owner.get(`/api/account/sessions/${session}`), '/sessions/'],
+    ['the end of a session', 200, () => owner.delete(`/api/account/sessions/${session}`), '/sessions/'],
+    [
+      'output',
+      200,
+      () => owner.get(`/api/sandboxes/${sandbox}/sessions/${session}/output?from=0`),
+      '/sessions/',
+    ],
+    ['a start', 200, () => owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat' }), '/sessions'],
+  ] as const)(
+    'does not keep who asks a sandboxd for %s (%d)',
+    async (_, status, ask, start) => {
+      dripAt(start, status)
+      expect(codeIn(await ask())).toBe('502 sandbox_unreachable')
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'does not keep who attaches and is refused',
+    async () => {
+      dripAt('/attach', 404)
+      const refused = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
+      expect(refusalOf(refused)).toBe('502 sandbox_unreachable')
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'does not keep who starts a sandbox and waits for the version that it speaks',
+    async () => {
+      await owner.post('/api/sandboxes', { name: 'mute' })
+      dripAt('/__meta/version')
+      const started = await owner.post('/api/sandboxes/mute/sessions', { cmd: 'cat' })
+      expect(codeIn(started)).toBe('504 timed_out')
+    },
+    TIMEOUT_MS,
+  )
+
+  test.each(['stat', 'file'])(
+    'does not keep who is to be told what is wrong with a file (%s)',
+    async (route) => {
+      dripAt('/workspace/', 404)
+      expect(codeIn(await owner.get(`/api/workspaces/dev/${route}?path=a`))).toBe('504 timed_out')
+    },
+    TIMEOUT_MS,
+  )
+
+  test.each([
+    ['how a sandbox is', 200],
+    ['what is wrong with a sandbox', 500],
+  ] as const)(
+    'does not keep who asks a host for %s, nor who asks next',
+    async (_, status) => {
+      control.host.intercept = ({ method, url }) =>
+        method === 'GET' && new URL(url).pathname === `/sandboxes/${sandbox}`
+          ? drips.answer(status)
+          : undefined
+      expect(codeIn(await owner.get('/api/sandboxes/dev'))).toBe('503 provider_unavailable')
+      control.host.intercept = undefined
+      await eventually(async () => (await owner.post('/api/sandboxes/dev/stop', {})).status === 200, {
+        what: 'a stop',
+        timeoutMs: 5 * OPEN_MS,
+      })
+      expect((await owner.post('/api/sandboxes/dev/start', {})).status).toBe(200)
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'does not keep who reads the log of a sandbox',
+    async () => {
+      control.host.intercept = ({ url }) =>
+        new URL(url).pathname.endsWith('/logs') ? drips.answer() : undefined
+      expect(codeIn(await owner.get(`/logs/${sandbox}`))).toBe('503 provider_unavailable')
+      control.host.intercept = undefined
+      await eventually(async () => (await owner.get(`/logs/${sandbox}`)).status === 200, {
+        what: 'the log',
+        timeoutMs: 5 * OPEN_MS,
+      })
+    },
+    TIMEOUT_MS,
+  )
+})
