@@ -61,13 +61,17 @@ describe('POST /sessions', () => {
     ['arguments without a command', { createId: mintHex(), args: ['a'] }],
     ['a wrong mode', { createId: mintHex(), cmd: 'true', mode: 'tty' }],
     ['a wrong overflow', { createId: mintHex(), cmd: 'true', overflow: 'drop' }],
-    ['a directory outside', { createId: mintHex(), cmd: 'true', cwd: '..' }],
     ['columns as text', { createId: mintHex(), cmd: 'true', cols: '80' }],
     ['far too many columns', { createId: mintHex(), cmd: 'true', cols: 1e9 }],
     ['a polluted environment', `{"createId":"${mintHex()}","cmd":"true","env":{"__proto__":{"x":1}}}`],
   ])('refuses %s', async (_, body) => {
     const { status, body: answer } = await post('/sessions', body)
     expect([status, (answer['error'] as { code: string }).code]).toEqual([400, 'bad_request'])
+  })
+
+  test('refuses a directory outside', async () => {
+    const { status, body } = await post('/sessions', { createId: mintHex(), cmd: 'true', cwd: '..' })
+    expect([status, (body['error'] as { code: string }).code]).toEqual([400, 'path_refused'])
   })
 
   test('refuses a body that is too large', async () => {
@@ -272,7 +276,7 @@ describe('GET /attach', () => {
       },
       { what: 'the refusal', ...WAIT },
     )
-    expect(status.error.code).toBe('bad_request')
+    expect(status.error.code).toBe('path_refused')
     expect(status.error.message).toContain('no such directory')
   })
 })

@@ -154,11 +154,11 @@ describe('an attach that sandboxd refuses', () => {
       outcomeOf(await upgrade(control, `/attach?${query}`, { headers, subprotocols: V1 }))
     const counted = (outcome: string): Promise<number> =>
       control.metric(`sandwire_attaches_total{dialect="v1",outcome="${outcome}"}`)
-    const codes = ['forbidden', 'session_not_found', 'bad_request'] as const
+    const codes = ['forbidden', 'session_not_found', 'path_refused'] as const
     const before = await Promise.all(codes.map(counted))
     expect(await attach(`session=${id}&role=driver`, eve)).toBe('forbidden')
     expect(await attach(`session=${sandbox}.${'0'.repeat(26)}`)).toBe('session_not_found')
-    expect(await attach(`sandbox=${sandbox}&cmd=cat&cwd=/etc`)).toBe('bad_request')
+    expect(await attach(`sandbox=${sandbox}&cmd=cat&cwd=/etc`)).toBe('path_refused')
     expect(await Promise.all(codes.map(counted))).toEqual(before.map((count) => count + 1))
     const lines = control.log.filter((line) => line.includes('"event":"attach"') && line.includes(sandbox))
     for (const code of codes)
@@ -170,7 +170,7 @@ describe('an attach that sandboxd refuses', () => {
       'eve: refused forbidden',
     ])
     await eventually(async () => (await rowsOf(sandbox, 'session.start')).length === 2, { what: 'both rows' })
-    expect(await textsOf(sandbox, 'session.start')).toEqual(['owner: allowed bad_request', 'owner: allowed'])
+    expect(await textsOf(sandbox, 'session.start')).toEqual(['owner: allowed path_refused', 'owner: allowed'])
   })
 })
 

@@ -243,6 +243,21 @@ describe('a request about files', () => {
     expect(await rows()).toContain('"file_not_found"')
     expect(await rows()).not.toContain('secret-name')
   })
+
+  test('that is an upload in many pieces is in the audit with its beginning and its end', async () => {
+    const count = async (action: string): Promise<number> => {
+      const { body } = await ann.get(`/api/audit?limit=1000&action=${action}`)
+      return JSON.stringify(body).split(`"${action}"`).length - 1
+    }
+    const [written, deleted] = [await count('file.write'), await count('file.delete')]
+    const upload = `${W}/uploads/${'a'.repeat(32)}`
+    for (const offset of [0, 1, 2, 3, 4])
+      expect((await send('PUT', `${upload}?path=large&offset=${offset}`, { body: 'x' })).status).toBe(200)
+    expect((await ann.post(upload, { path: 'large', size: 5 })).status).toBe(200)
+    expect((await ann.delete(`${upload}?path=large`)).status).toBe(200)
+    await eventually(async () => (await count('file.delete')) === deleted + 1, { what: 'the last row' })
+    expect(await count('file.write')).toBe(written + 2)
+  })
 })
 
 describe('an answer about files', () => {

@@ -118,7 +118,7 @@ export const ERRORS = {
   silent: passing(408, 4454),
   /** The connection does not take what is sent to it; it can resume. */
   send_overflow: passing(503, 4455),
-  /** The path is malformed, or leads out of the workspace by `..` or by a link. */
+  /** The path is malformed, leads out of the workspace by `..` or by a link, or is no directory to run in. */
   path_refused: final(400, 4460, 2),
   /** Nothing is at the path. */
   file_not_found: final(404, 4461),

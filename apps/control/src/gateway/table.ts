@@ -24,6 +24,8 @@ export interface GatewayRoute {
   readonly does: 'read' | 'change'
   /** What the audit calls it; what only asks is not written down. */
   readonly action?: Action
+  /** A parameter which says, by not being 0, that the request goes on with one that was written down. */
+  readonly continues?: string
   /** Whether errors are `{"error": …}` or, as existing front ends read them, `{"detail": …}`. */
   readonly speaks: 'newer' | 'contract'
   /** Parameters that go along, and what they say; the others are refused. */
@@ -141,6 +143,7 @@ const TRANSFERS: readonly GatewayRoute[] = [
     method: 'PUT',
     action: 'file.write',
     parameters: { ...PATH, offset: 'Where these bytes belong' },
+    continues: 'offset',
     body: BYTES_BODY,
     longestMs: TRANSFER_MS,
     summary: 'Appends to an upload, whose id the client makes of 32 hex digits',

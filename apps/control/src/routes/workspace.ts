@@ -121,6 +121,13 @@ async function findPlace(
   }
 }
 
+/** A large file comes in many pieces, and is one deed: what the audit is told of it is its beginning and its end. */
+function nameCall(call: SandboxCall, { continues }: GatewayRoute, query: URLSearchParams): SandboxCall {
+  if (continues === undefined || query.get(continues) === '0') return call
+  const { action: _, ...unnamed } = call
+  return unnamed
+}
+
 /** Asks a sandbox for something about its files. */
 async function pass(
   context: Context<AppEnv>,
@@ -129,8 +136,8 @@ async function pass(
 ): Promise<Response> {
   const { directory, defaultName, budget, nowMs } = deps
   const request = context.req.raw
-  const call = callOf(context)
   const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
+  const call = nameCall(callOf(context), route, new URL(request.url).searchParams)
   const forwarded = readHeaders(request.headers)
   const upload = readId(route, context.req.param('id'))
   const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)

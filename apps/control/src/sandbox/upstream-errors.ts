@@ -8,6 +8,7 @@ const told = z.object({ error: z.object({ code: z.string() }) })
 /** Codes of sandboxd that are about the caller's request, in our words. All others mean that the sandbox is broken. */
 const PASSED_ON: Partial<Record<ErrorCode, string>> = {
   bad_request: 'Cannot do this: the sandbox does not accept a parameter',
+  path_refused: 'Cannot start the process there: no such directory in the workspace',
   needs_v1: 'Cannot use a parameter without the sandwire.v1 subprotocol',
   forbidden: 'Cannot do this: not allowed in this sandbox',
   session_not_found: 'No session has this id',

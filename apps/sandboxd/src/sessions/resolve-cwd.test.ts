@@ -43,5 +43,7 @@ test.each([
   'loop',
   'a\0b',
 ])('resolveCwd refuses %j', (cwd) => {
-  expect(() => resolveCwd(workspace, cwd)).toThrow('Cannot use cwd')
+  expect(() => resolveCwd(workspace, cwd)).toThrow(
+    expect.objectContaining({ code: 'path_refused', message: expect.stringContaining('Cannot use cwd') }),
+  )
 })

@@ -114,7 +114,7 @@ export class SessionRegistry {
       : new SandwireError('session_not_found', 'No session has this id')
   }
 
-  /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `bad_request`. */
+  /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `path_refused`. */
   create(request: CreateRequest): { host: SessionHost; isNew: boolean } {
     const { caller, createId, create } = request
     const isTaken = caller.session !== undefined && this.#isKnown(caller.session)
