@@ -286,7 +286,7 @@ describe.skipIf(obstacle !== undefined)(
       const { page } = desk
       const long = `for i in $(seq 200); do printf 'word '; done > long.txt; echo needle >> long.txt`
       await desk.first.read(`rm -rf *; printf x > $'new\\nline.txt'; printf broken > broken.png; ${long}`)
-      await page.getByRole('treeitem', { name: 'new\\nline.txt' }).waitFor()
+      await page.getByRole('treeitem', { name: 'new (new line) line.txt' }).waitFor()
       await page.getByRole('treeitem', { name: 'broken.png' }).click()
       await page.getByText('This picture cannot be shown').waitFor()
 

@@ -297,7 +297,7 @@ describe.skipIf(obstacle !== undefined)(
             return found
           })
         await openPanel('Files')
-        for (const file of ['agpj.exe', 'b\\x1b]0;x\\x07\\x9b31m']) {
+        for (const file of ['agpj.exe', 'b (character 1b) ]0;x (character 07) (character 9b) 31m']) {
           await page.getByRole('treeitem', { name: file }).click()
           await page.locator('.cm-content:visible').waitFor()
           expect(await strays()).toEqual([])

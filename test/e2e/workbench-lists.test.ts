@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
 import { findBrowserObstacle } from './support/browser.ts'
 import { WorkbenchScene } from './support/workbench.ts'
 
@@ -182,6 +183,27 @@ describe.skipIf(obstacle !== undefined)(
       await guest.page.getByRole('region', { name: 'Sessions' }).getByText('Sandbox of owner').waitFor()
       // The dialog that is still open sees who came.
       await page.getByRole('dialog').getByText(/^Gus/).first().waitFor()
+    }, 60_000)
+
+    test('of sessions are without those of a sandbox as soon as it is stopped', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
+      await desk.button('New terminal in dev').click()
+      await desk.first.ready()
+      await page.keyboard.press('Control+Shift+X')
+      await rows.filter({ hasText: 'nobody there' }).first().waitFor()
+      // It is not the next look after some time that shows it.
+      let asked = 0
+      await page.route('**/api/account/sessions', (route) => {
+        asked += 1
+        return route.continue()
+      })
+      await eventually(() => asked > 0, { what: 'a look at the sessions', timeoutMs: 20_000 })
+      await desk.button('Stop dev').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click()
+      await desk.button('Start dev').waitFor()
+      await rows.first().waitFor({ state: 'detached', timeout: 1_500 })
     }, 60_000)
 
     test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {

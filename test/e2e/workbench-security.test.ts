@@ -65,7 +65,7 @@ describe.skipIf(obstacle !== undefined)(
         await page.getByRole('dialog').waitFor()
         expect(await witness.violations()).toEqual([])
         expect(witness.complaints).toEqual([])
-        expect(witness.hosts).toEqual([`localhost:${scene.host.port}`])
+        expect(witness.hosts).toEqual([new URL(scene.origin).host])
       },
       TIMEOUT_MS,
     )
@@ -227,7 +227,7 @@ describe.skipIf(obstacle !== undefined)(
         await desk.page.getByRole('button', { name: 'New terminal', exact: true }).first().click()
         await desk.first.until(({ status }) => status === 'attached')
         expect(elsewhere.asked).toEqual([])
-        expect(witness.hosts).toEqual([`localhost:${scene.host.port}`])
+        expect(witness.hosts).toEqual([new URL(scene.origin).host])
       },
       TIMEOUT_MS,
     )
@@ -283,6 +283,8 @@ describe.skipIf(obstacle !== undefined)(
           )
           expect(new Set(found)).toEqual(new Set(['refused']))
         }
+        // Browsers give cookies to every port of a host.
+        expect(elsewhere.cookies).toEqual([])
         // Opened in a window, it has no opener to be steered by.
         const [popup] = await Promise.all([
           desk.context.waitForEvent('page'),
@@ -301,7 +303,9 @@ describe.skipIf(obstacle !== undefined)(
         await using _ = desk
         const loaded = async (): Promise<number> => {
           const files = new Set(witness.asked.filter((url) => new URL(url).pathname.startsWith('/assets/')))
-          const bodies = await Promise.all([...files].map(async (url) => (await fetch(url)).bytes()))
+          const bodies = await Promise.all(
+            [...files].map(async (url) => (await fetch(url.replace(scene.origin, scene.host.url))).bytes()),
+          )
           return bodies.reduce((sum, body) => sum + Bun.gzipSync(body).byteLength, 0)
         }
         const atPrompt = await loaded()

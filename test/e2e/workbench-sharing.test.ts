@@ -20,7 +20,9 @@ describe.skipIf(obstacle !== undefined)(
     /** A link to the terminal in front, made in the dialog. */
     async function share(owner: Desk, choice: 'Watch' | 'Type as well'): Promise<string> {
       await owner.button('Share this terminal').click()
-      await owner.page.getByRole('radio', { name: choice }).check()
+      // With the word by which whoever follows the link is told what they may do.
+      const role = choice === 'Watch' ? 'viewer' : 'collaborator'
+      await owner.page.getByRole('radio', { name: `${choice} as ${role}` }).check()
       await owner.button('Make a link').click()
       const link = await owner.page.getByLabel('The link works once').inputValue()
       await owner.page.getByRole('button', { name: 'Close', exact: true }).click()

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { findBrowserObstacle } from './support/browser.ts'
 import { WorkbenchScene } from './support/workbench.ts'
 
@@ -24,5 +24,49 @@ describe.skipIf(obstacle !== undefined)(
       expect(await desk.first.session()).toBe(session)
       await page.getByRole('treeitem', { name: 'some.txt' }).waitFor()
     }, 120_000)
+  },
+)
+
+describe.skipIf(obstacle !== undefined)(
+  `a part of the page that is opened without a connection${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    test('says so, and is there when it is tried again', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      // Also what the part shares with others, which a browser remembers to have failed just as well.
+      await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'))
+      await desk.button('Files').click()
+      const alert = page.getByRole('alert')
+      await alert.getByText('This part of the page could not be loaded: there is no connection').waitFor()
+      await desk.button('Try again').click()
+      await alert.getByText('there is no connection').waitFor()
+      await page.unroute('**/assets/*.js')
+      await desk.button('Try again').click()
+      await page.getByRole('tree').waitFor()
+
+      // Where another server answers, what is asked for may be of a version that it no longer has.
+      await page.route('**/assets/*.js', (route) => route.fulfill({ status: 404, body: '' }))
+      await page.getByRole('navigation').getByRole('button', { name: 'Git' }).click()
+      await alert.getByText('There may be a new version').waitFor()
+      await page.unroute('**/assets/*.js')
+      await desk.button('Try again').click()
+      await page.getByText(/no git repository|Nothing has changed/).waitFor()
+    }, 60_000)
+
+    test('is there by itself when the browser is online again', async () => {
+      await using desk = await scene.openDesk()
+      const { page, context } = desk
+      await context.setOffline(true)
+      await desk.button('Search').click()
+      await page.getByText('there is no connection').waitFor()
+      await context.setOffline(false)
+      await page.getByLabel('Search in files').waitFor()
+    }, 60_000)
   },
 )

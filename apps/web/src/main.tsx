@@ -16,6 +16,7 @@ import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { StrayDrops } from './files/stray-drops.ts'
 import { Uploads } from './files/uploads.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
+import { PanelMemory, PanelMemoryContext } from './panels/panel-memory.ts'
 import { App } from './shell/app.tsx'
 import { makeRoom } from './shell/narrow.ts'
 import { followTheme, isDarkNow } from './shell/theme.ts'
@@ -24,7 +25,7 @@ import { DirtyViews } from './state/dirty-views.ts'
 import { Workbench } from './state/workbench.ts'
 import { TerminalShelf } from './terminals/terminal-shelf.ts'
 
-const workbench = new Workbench(localStorage)
+const workbench = new Workbench(localStorage, sessionStorage)
 const terminals = new TerminalShelf(workbench, {
   openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
   isDark: () => isDarkNow(workbench.settings.get().theme),
@@ -35,6 +36,7 @@ const drops = new StrayDrops(workbench)
 drops.listen(window)
 const uploads = new Uploads(writeFile)
 const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops, uploads }
+const panelMemory = new PanelMemory()
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
   // A page that may be shown again keeps its place.
@@ -62,7 +64,9 @@ void workbench.open(new AbortController().signal)
 createRoot(root).render(
   <StrictMode>
     <PartsContext value={parts}>
-      <App />
+      <PanelMemoryContext value={panelMemory}>
+        <App />
+      </PanelMemoryContext>
     </PartsContext>
   </StrictMode>,
 )

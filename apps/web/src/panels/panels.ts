@@ -1,4 +1,5 @@
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
+import { lazyPart } from '../parts/lazy-part.tsx'
 import type { IconName } from '../shell/icon.tsx'
 import { SandboxesPanel } from './sandboxes/sandboxes-panel.tsx'
 
@@ -19,20 +20,20 @@ export const PANELS: readonly Panel[] = [
     label: 'Files',
     icon: 'files',
     isForWork: true,
-    Body: lazy(async () => ({ default: (await import('../files/files-panel.tsx')).FilesPanel })),
+    Body: lazyPart(async () => (await import('../files/files-panel.tsx')).FilesPanel),
   },
   {
     id: 'search',
     label: 'Search',
     icon: 'search',
     isForWork: true,
-    Body: lazy(async () => ({ default: (await import('../search/search-panel.tsx')).SearchPanel })),
+    Body: lazyPart(async () => (await import('../search/search-panel.tsx')).SearchPanel),
   },
   {
     id: 'git',
     label: 'Git',
     icon: 'git',
     isForWork: true,
-    Body: lazy(async () => ({ default: (await import('../git/git-panel.tsx')).GitPanel })),
+    Body: lazyPart(async () => (await import('../git/git-panel.tsx')).GitPanel),
   },
 ]

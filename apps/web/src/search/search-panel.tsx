@@ -1,76 +1,42 @@
-import { printable } from '@sandwire/react'
-import { type ReactElement, useEffect, useRef, useState } from 'react'
-import { inFormWords } from '../api/form-words.ts'
-import { type SearchEnd, searchFiles, type SearchWish } from '../api/search.ts'
+import { printable, useStore } from '@sandwire/react'
+import { type ReactElement, useCallback, useEffect } from 'react'
+import { searchFiles } from '../api/search.ts'
 import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
+import { usePanelMemory } from '../panels/panel-memory.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { useParts } from '../state/context.ts'
-import { messageOf } from '../state/workbench.ts'
-import { addMatch, aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
+import { aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
+import { Search, type SearchResult } from './search.ts'
 
 /** Typing settles for so long before a search begins. */
 const SETTLE_MS = 250
-/** What the fields are called, for refusals that name them as the server does. */
-const WORDS = { q: 'Cannot search for this', glob: 'Cannot use what is in “Only in”' }
-/** Lines that are drawn at most. */
-const MAX_SHOWN = 2_000
-
-type Outcome =
-  | { readonly is: 'idle' }
-  | { readonly is: 'searching' }
-  | { readonly is: 'done'; readonly end: SearchEnd | undefined }
-  | { readonly is: 'failed'; readonly message: string }
 
 /** Looks in the contents of the chosen sandbox's files. */
 export function SearchPanel(): ReactElement {
-  return <SandboxGate what="its files">{(sandbox) => <Search key={sandbox} sandbox={sandbox} />}</SandboxGate>
+  return (
+    <SandboxGate what="its files">{(sandbox) => <SearchIn key={sandbox} sandbox={sandbox} />}</SandboxGate>
+  )
 }
 
-/** Searches whenever the wish changes, and ends the search before it. */
-function useSearch(sandbox: string, wish: SearchWish): readonly [readonly FileMatches[], Outcome] {
-  const [groups, setGroups] = useState<readonly FileMatches[]>([])
-  const [outcome, setOutcome] = useState<Outcome>({ is: 'idle' })
-  const key = JSON.stringify(wish)
-  const latest = useRef(wish)
-  latest.current = wish
-  useEffect(() => {
-    const aborter = new AbortController()
-    const run = async (): Promise<void> => {
-      setGroups([])
-      if (latest.current.q === '') return setOutcome({ is: 'idle' })
-      setOutcome({ is: 'searching' })
-      let found: readonly FileMatches[] = []
-      let end: SearchEnd | undefined
-      let shown = 0
-      try {
-        for await (const event of searchFiles(sandbox, latest.current, aborter.signal)) {
-          if (event.type === 'end') end = event
-          else {
-            found = addMatch(found, event)
-            shown += 1
-            // Often enough to be seen to grow, seldom enough to cost nothing.
-            if (shown < 20 || shown % 50 === 0) setGroups(found)
-            if (shown >= MAX_SHOWN) break
-          }
-        }
-        setGroups(found)
-        setOutcome({ is: 'done', end })
-      } catch (caught) {
-        if (!aborter.signal.aborted)
-          setOutcome({ is: 'failed', message: inFormWords(messageOf(caught), WORDS) })
-      }
-    }
-    const timer = setTimeout(() => void run(), SETTLE_MS)
-    return () => {
-      clearTimeout(timer)
-      aborter.abort()
-    }
-  }, [sandbox, key])
-  return [groups, outcome]
+/** The search of a sandbox as it was left. */
+function useSearch(sandbox: string): Search {
+  const search = usePanelMemory().searches.recall(
+    sandbox,
+    () =>
+      new Search(
+        (wish, signal) => searchFiles(sandbox, wish, signal),
+        (run) => {
+          const timer = setTimeout(run, SETTLE_MS)
+          return () => clearTimeout(timer)
+        },
+      ),
+  )
+  useEffect(() => search.resume(), [search])
+  return search
 }
 
-function outcomeText(outcome: Outcome, groups: readonly FileMatches[]): string {
+function outcomeText({ outcome, groups }: SearchResult): string {
   const matches = groups.reduce((sum, group) => sum + group.matches.length, 0)
   switch (outcome.is) {
     case 'idle':
@@ -87,23 +53,10 @@ function outcomeText(outcome: Outcome, groups: readonly FileMatches[]): string {
   }
 }
 
-function Search({ sandbox }: { readonly sandbox: string }): ReactElement {
-  const { workbench } = useParts()
-  const [q, setQ] = useState('')
-  const [isRegex, setRegex] = useState(false)
-  const [isCased, setCased] = useState(false)
-  const [glob, setGlob] = useState('')
-  const [isAll, setAll] = useState(false)
-  const [groups, outcome] = useSearch(sandbox, {
-    q,
-    regex: isRegex,
-    case: isCased ? 'sensitive' : 'insensitive',
-    glob: glob.split(/[\s,]+/).filter((text) => text !== ''),
-    hidden: isAll,
-    ignored: isAll,
-  })
-  const open = (path: string, line: number): void =>
-    workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path, line }, workbench.mint))
+function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
+  const search = useSearch(sandbox)
+  const { q, glob, isRegex, isCased, isAll } = useStore(search.form)
+  const result = useStore(search.result)
   return (
     <>
       <header className="panel-head">
@@ -116,24 +69,71 @@ function Search({ sandbox }: { readonly sandbox: string }): ReactElement {
           placeholder="Search in files"
           value={q}
           spellCheck={false}
-          onChange={(event) => setQ(event.target.value)}
+          onChange={(event) => search.change({ q: event.target.value })}
         />
         <input
           aria-label="Only in files like"
           placeholder="Only in, such as *.ts, src/**, !*.test.ts"
           value={glob}
           spellCheck={false}
-          onChange={(event) => setGlob(event.target.value)}
+          onChange={(event) => search.change({ glob: event.target.value })}
         />
         <div className="search-options">
-          <Toggle label="Regular expression" short=".*" isOn={isRegex} onToggle={setRegex} />
-          <Toggle label="Match case" short="Aa" isOn={isCased} onToggle={setCased} />
-          <Toggle label="All files: hidden and ignored ones too" short="all" isOn={isAll} onToggle={setAll} />
-          <span role="status" className={outcome.is === 'failed' ? 'trouble' : 'dim'}>
-            {outcomeText(outcome, groups)}
+          <Toggle
+            label="Regular expression"
+            short=".*"
+            isOn={isRegex}
+            onToggle={(isOn) => search.change({ isRegex: isOn })}
+          />
+          <Toggle
+            label="Match case"
+            short="Aa"
+            isOn={isCased}
+            onToggle={(isOn) => search.change({ isCased: isOn })}
+          />
+          <Toggle
+            label="All files: hidden and ignored ones too"
+            short="all"
+            isOn={isAll}
+            onToggle={(isOn) => search.change({ isAll: isOn })}
+          />
+          <span role="status" className={result.outcome.is === 'failed' ? 'trouble' : 'dim'}>
+            {outcomeText(result)}
           </span>
         </div>
       </div>
+      <Found sandbox={sandbox} search={search} groups={result.groups} />
+    </>
+  )
+}
+
+/** What was found, file by file, scrolled as far as it was. */
+function Found({
+  sandbox,
+  search,
+  groups,
+}: {
+  readonly sandbox: string
+  readonly search: Search
+  readonly groups: readonly FileMatches[]
+}): ReactElement {
+  const { workbench } = useParts()
+  const scroll = useCallback(
+    (element: HTMLElement | null) => {
+      if (element !== null) element.scrollTop = search.scrollPx
+    },
+    [search],
+  )
+  const open = (path: string, line: number): void =>
+    workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path, line }, workbench.mint))
+  return (
+    <div
+      ref={scroll}
+      className="found-list"
+      onScroll={({ currentTarget }) => {
+        search.scrollPx = currentTarget.scrollTop
+      }}
+    >
       {groups.map(({ path, matches }) => (
         <section key={path} className="found" aria-label={shownName(path)}>
           <h3 title={shownName(path)}>{shownName(path)}</h3>
@@ -158,7 +158,7 @@ function Search({ sandbox }: { readonly sandbox: string }): ReactElement {
           ))}
         </section>
       ))}
-    </>
+    </div>
   )
 }
 

@@ -73,6 +73,11 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
   const asker = people.find(({ id }) => id === state.askedBy)
   const driver = people.find(({ drives }) => drives)
   const isAsked = asked !== undefined && asked === driver?.id
+  /** What is done with a button that goes with it leaves the keyboard in the terminal. */
+  const act = (run: () => void) => (): void => {
+    run()
+    controller.surface.focus()
+  }
   return (
     <div className="people-bar" role="status">
       <ul className="people" aria-label="Who is here">
@@ -82,15 +87,17 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
             <Person
               key={person.id}
               person={person}
-              onGive={isGiven ? () => handle.give(person.id) : undefined}
+              onGive={isGiven ? act(() => handle.give(person.id)) : undefined}
               note={isDriver && !isGiven ? whyNotGiven(person) : ''}
             />
           )
         })}
       </ul>
-      <span className="people-text">{driveTextOf({ role: state.role, driver, asker, isAsked })}</span>
+      <span className="people-text">
+        {driveTextOf({ role: state.role, driver, asker, isAsked, isFree: controller.canBeginToDrive })}
+      </span>
       {asker !== undefined && (
-        <button type="button" className="primary" onClick={() => handle.give(asker.id)}>
+        <button type="button" className="primary" onClick={act(() => handle.give(asker.id))}>
           Let {nameToAsk(asker)} drive
         </button>
       )}
@@ -107,13 +114,13 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
               {isAsked ? 'Ask again' : 'Ask to drive'}
             </button>
           )}
-          <button type="button" onClick={() => handle.take()}>
+          <button type="button" onClick={act(() => handle.take())}>
             {driver?.isOwn === true ? 'Drive here' : 'Take over'}
           </button>
         </>
       )}
       {action === 'take' && (
-        <button type="button" className="primary" onClick={() => handle.take()}>
+        <button type="button" className="primary" onClick={act(() => handle.take())}>
           Drive
         </button>
       )}

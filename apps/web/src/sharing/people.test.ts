@@ -75,12 +75,15 @@ test('who asks to drive is told that it was said, and who drives that somebody a
     attachment: 'a1',
   })
   const [vi, ann] = people
-  const watching = { role: 'viewer', driver: ann, asker: undefined } as const
+  const watching = { role: 'viewer', driver: ann, asker: undefined, isFree: false } as const
   expect(driveTextOf({ ...watching, isAsked: false })).toBe('ann drives; you watch')
   expect(driveTextOf({ ...watching, isAsked: true })).toBe('Asked; waiting for ann')
   expect(driveTextOf({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann drives')
   expect(driveTextOf({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody drives')
-  const driving = { role: 'driver', driver: ann, isAsked: false } as const
+  expect(driveTextOf({ ...watching, driver: undefined, isAsked: false, isFree: true })).toBe(
+    'Nobody drives; type to do it',
+  )
+  const driving = { role: 'driver', driver: ann, isAsked: false, isFree: false } as const
   expect(driveTextOf({ ...driving, asker: undefined })).toBe('You drive')
   expect(driveTextOf({ ...driving, asker: vi })).toBe('You drive; Vi Ewer asks to drive')
 })
@@ -102,7 +105,7 @@ test("a person's own window is told apart from others, but not from names that g
     'ann (you)',
     'ann (you, in another window)',
   ])
-  const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false } as const
+  const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false, isFree: false } as const
   expect(driveTextOf(watching)).toBe('You drive in another window; here you watch')
   expect(driveTextOf({ ...watching, role: 'driver', asker: ann })).toBe(
     'You drive; your other window asks to drive',

@@ -110,6 +110,7 @@ export function driveTextOf({
   driver,
   asker,
   isAsked,
+  isFree,
 }: {
   readonly role: TerminalState['role']
   readonly driver: Somebody | undefined
@@ -117,10 +118,12 @@ export function driveTextOf({
   readonly asker: Somebody | undefined
   /** This person asked the driver. */
   readonly isAsked: boolean
+  /** This person has only to type to drive. */
+  readonly isFree: boolean
 }): string {
   if (role === 'driver')
     return asker === undefined ? 'You drive' : `You drive; ${nameToAsk(asker)} asks to drive`
-  if (driver === undefined) return 'Nobody drives'
+  if (driver === undefined) return isFree ? 'Nobody drives; type to do it' : 'Nobody drives'
   if (isAsked) return `Asked; waiting for ${nameToAsk(driver)}`
   const watches = role === 'viewer'
   if (driver.isOwn) return `You drive in another window${watches ? '; here you watch' : ''}`

@@ -21,12 +21,24 @@ const LIFETIMES = [
   { seconds: 7 * 24 * 60 * 60, label: 'One week' },
 ] as const
 
-/** What is shared, said plainly. */
-const MEANING: Readonly<Record<GrantRole, string>> = {
-  viewer: 'They see this terminal and who is in it. They can type nothing, and see nothing else.',
-  collaborator:
-    'They can type into this terminal. Whoever can type has a shell, and with it every file and process of this sandbox.',
-}
+/** What is shared, said plainly; with the role, as whoever is given it is told that when they join. */
+const CHOICES: readonly {
+  readonly role: GrantRole
+  readonly label: string
+  readonly meaning: string
+}[] = [
+  {
+    role: 'viewer',
+    label: 'Watch',
+    meaning: 'They see this terminal and who is in it. They can type nothing, and see nothing else.',
+  },
+  {
+    role: 'collaborator',
+    label: 'Type as well',
+    meaning:
+      'They can type into this terminal. Whoever can type has a shell, and with it every file and process of this sandbox.',
+  },
+]
 
 /** How often what is shared is asked for while somebody looks: a link may be used at any moment. */
 const REFRESH_MS = 3_000
@@ -91,12 +103,12 @@ export function ShareDialog({
     <Dialog title="Share this terminal" onClose={onClose}>
       <fieldset className="choices">
         <legend>What they may do</legend>
-        {(['viewer', 'collaborator'] as const).map((choice) => (
+        {CHOICES.map(({ role: choice, label, meaning }) => (
           <label key={choice} className="choice">
             <input type="radio" name={roleName} checked={role === choice} onChange={() => setRole(choice)} />
             <span>
-              <strong>{choice === 'viewer' ? 'Watch' : 'Type as well'}</strong>
-              <small>{MEANING[choice]}</small>
+              <strong>{label}</strong> <span className="dim">as {choice}</span>
+              <small>{meaning}</small>
             </span>
           </label>
         ))}

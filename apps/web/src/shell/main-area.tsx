@@ -1,7 +1,8 @@
 import { useStore } from '@sandwire/react'
-import { lazy, type ReactElement, Suspense, useEffect, useRef } from 'react'
+import { type ReactElement, Suspense, useEffect, useRef } from 'react'
 import { focusView, resizePanes, type Tab, type View } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
+import { lazyPart } from '../parts/lazy-part.tsx'
 import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
@@ -12,8 +13,8 @@ import { Panes } from './panes.tsx'
 import { PartBoundary } from './part-boundary.tsx'
 import { TabBar } from './tab-bar.tsx'
 
-const FilePane = lazy(async () => ({ default: (await import('../files/file-pane.tsx')).FilePane }))
-const DiffPane = lazy(async () => ({ default: (await import('../git/diff-pane.tsx')).DiffPane }))
+const FilePane = lazyPart(async () => (await import('../files/file-pane.tsx')).FilePane)
+const DiffPane = lazyPart(async () => (await import('../git/diff-pane.tsx')).DiffPane)
 
 function ViewPane({
   viewId,

@@ -1,25 +1,59 @@
 import { Component, type ReactNode } from 'react'
+import { PartError } from '../parts/import-fetched.ts'
+import { PartTry } from '../parts/lazy-part.tsx'
 
 interface State {
-  readonly hasFailed: boolean
+  /** What was thrown in the last try. */
+  readonly failure: { readonly caught: unknown } | undefined
+  /** Another object for every try. */
+  readonly attempt: object
+}
+
+function sayWhy(caught: unknown): string {
+  if (!(caught instanceof PartError)) return 'Something went wrong in this part of the page.'
+  switch (caught.why) {
+    case 'unreachable':
+      return 'This part of the page could not be loaded: there is no connection to the server.'
+    case 'gone':
+      return 'This part of the page could not be loaded. There may be a new version.'
+  }
 }
 
 /**
- * Keeps a part of the page that cannot be drawn from taking the others with it. Most often it belongs to a version that is no longer
- * served, which a reload mends: what is open comes back.
+ * Keeps a part of the page that cannot be drawn from taking the others with it. It is tried again when somebody wishes, and by itself
+ * when there is a connection again. One of a version that is no longer served comes with a reload: what is open comes back.
  */
 export class PartBoundary extends Component<{ readonly children: ReactNode }, State> {
-  override state: State = { hasFailed: false }
+  override state: State = { failure: undefined, attempt: {} }
 
-  static getDerivedStateFromError(): State {
-    return { hasFailed: true }
+  static getDerivedStateFromError(caught: unknown): Partial<State> {
+    return { failure: { caught } }
   }
 
+  override componentDidMount(): void {
+    window.addEventListener('online', this.#online)
+  }
+
+  override componentWillUnmount(): void {
+    window.removeEventListener('online', this.#online)
+  }
+
+  readonly #online = (): void => {
+    const caught = this.state.failure?.caught
+    if (caught instanceof PartError && caught.why === 'unreachable') this.#tryAgain()
+  }
+
+  readonly #tryAgain = (): void => this.setState({ failure: undefined, attempt: {} })
+
   override render(): ReactNode {
-    if (!this.state.hasFailed) return this.props.children
+    const { failure, attempt } = this.state
+    if (failure === undefined) return <PartTry value={attempt}>{this.props.children}</PartTry>
     return (
       <div className="empty" role="alert">
-        <p>This part of the page could not be loaded. There may be a new version.</p>
+        <p>{sayWhy(failure.caught)}</p>
+        <button type="button" onClick={this.#tryAgain}>
+          Try again
+        </button>
         <button type="button" onClick={() => location.reload()}>
           Reload the page
         </button>

@@ -1,4 +1,3 @@
-import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
 import {
   type KeyboardEvent as ReactKeyboardEvent,
@@ -17,18 +16,10 @@ import { IconButton } from './icon-button.tsx'
 import { PaneActions } from './pane-actions.tsx'
 import { TabBell } from './tab-bell.tsx'
 import { TabRename } from './tab-rename.tsx'
-import { titleOf, useSandboxName } from './view-title.ts'
+import { EMPTY_LABEL, type TabLabel } from './tab-labels.ts'
+import { useTabLabels } from './use-tab-labels.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
-const NO_STATE = createStore(undefined)
-
-/** What a tab is called: as its person says, or by what is in it. */
-function useTabName(tab: Tab, view: View | undefined): string {
-  const { terminals } = useParts()
-  const sandboxName = useSandboxName(view?.sandbox ?? '')
-  const state = useStore(terminals.find(tab.focus)?.state ?? NO_STATE)
-  return tab.name ?? titleOf(view, state?.title, sandboxName)
-}
 
 /** Goes to a tab by keys; it opens with Enter, as opening gives the keyboard to what is in it. */
 function focusTab(from: HTMLElement, at: number): void {
@@ -50,10 +41,12 @@ function useInSight(isActive: boolean): RefObject<HTMLDivElement | null> {
 
 function TabButton({
   tab,
+  label: { name, place, hint },
   at,
   layout,
 }: {
   readonly tab: Tab
+  readonly label: TabLabel
   readonly at: number
   readonly layout: Layout
 }): ReactElement {
@@ -65,7 +58,6 @@ function TabButton({
   const unsaved = useStore(dirty.views)
   const isDirty = leaves.some((id) => unsaved.has(id))
   const isActive = layout.active === tab.id
-  const name = useTabName(tab, view)
   const element = useInSight(isActive)
   const change = workbench.changeLayout.bind(workbench)
   const close = (): void => closeWholeTab(parts, tab.id)
@@ -102,12 +94,14 @@ function TabButton({
           aria-selected={isActive}
           tabIndex={isActive ? 0 : -1}
           className="tab-label"
+          title={hint}
           onClick={() => change((old) => activateTab(old, tab.id))}
           onDoubleClick={() => workbench.startRename(tab.id)}
           onKeyDown={onKey}
         >
           <Icon name={view === undefined ? 'terminal' : ICONS[view.kind]} />
           <span className="tab-name">{name}</span>
+          {place !== '' && <span className="tab-place">{place}</span>}
           {isDirty && (
             <span className="tab-dirty" title="Not saved">
               <span className="visually-hidden">, not saved</span>
@@ -117,7 +111,12 @@ function TabButton({
           {leaves.length > 1 && <span className="tab-count">{leaves.length}</span>}
         </button>
       )}
-      <IconButton icon="close" label={`Close ${name}`} isMouseOnly={!isActive} onClick={close} />
+      <IconButton
+        icon="close"
+        label={`Close ${[name, place].join(' ').trim()}`}
+        isMouseOnly={!isActive}
+        onClick={close}
+      />
     </div>
   )
 }
@@ -127,13 +126,20 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
   const { workbench } = useParts()
   const hasPlace = useHasPlace()
   const layout = useStore(workbench.layout)
+  const labels = useTabLabels(layout)
   return (
     <div className="tab-bar">
       {/* A list of tabs may hold nothing but tabs, so it owns them from beside; what closes them stays reachable. */}
       <div role="tablist" aria-label="Open tabs" aria-owns={layout.tabs.map(idOf).join(' ')} />
       <div className="tabs">
         {layout.tabs.map((tab, at) => (
-          <TabButton key={tab.id} tab={tab} at={at} layout={layout} />
+          <TabButton
+            key={tab.id}
+            tab={tab}
+            label={labels.get(tab.id) ?? EMPTY_LABEL}
+            at={at}
+            layout={layout}
+          />
         ))}
       </div>
       {hasPlace && <IconButton icon="plus" label="New terminal" onClick={onNew} />}

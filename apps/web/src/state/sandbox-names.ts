@@ -1,5 +1,5 @@
 import { createStore, type Store } from '@sandwire/client'
-import type { Shelf } from './workbench.ts'
+import { keep, type Shelf } from './shelf.ts'
 
 const NAMES_KEY = 'sandwire.names'
 /** More sandboxes than a person has open; those that were learned first are forgotten. */
@@ -73,11 +73,7 @@ export class SandboxNames {
 
   #set(names: Names): void {
     this.#names.set(names)
-    try {
-      this.#shelf.setItem(NAMES_KEY, JSON.stringify(names))
-    } catch {
-      // A full or forbidden storage costs names after a reload, nothing else.
-    }
+    keep(this.#shelf, NAMES_KEY, JSON.stringify(names))
   }
 
   /** Learns what is told of a session or a grant; that is less than what a list of sandboxes tells. */

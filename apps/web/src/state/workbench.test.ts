@@ -1,6 +1,7 @@
 import { expect, spyOn, test } from 'bun:test'
 import type { Sandbox } from '../api/sandboxes.ts'
-import { Workbench } from './workbench.ts'
+import { EMPTY, openTab } from '../layout/layout.ts'
+import { type Shelf, Workbench } from './workbench.ts'
 
 const sandbox = (name: string): Sandbox => ({
   ...{ id: name.repeat(32), name, state: 'running', reason: null },
@@ -14,6 +15,8 @@ class Server implements Disposable {
   account = 'ann'
   /** What the next list waits for. */
   gate: Promise<void> = Promise.resolve()
+  /** Lists are refused. */
+  isBroken = false
   readonly #fetch = spyOn(globalThis, 'fetch').mockImplementation(
     Object.assign((path: unknown) => this.#answer(String(path)), { preconnect: fetch.preconnect }),
   )
@@ -22,6 +25,8 @@ class Server implements Disposable {
     const { account, gate } = this
     if (path === '/api/whoami') return Response.json({ account, name: account, guest: false })
     await gate
+    if (this.isBroken)
+      return Response.json({ error: { code: 'internal', message: 'Broken' } }, { status: 500 })
     return Response.json({ sandboxes: [sandbox(account.slice(0, 1))] })
   }
 
@@ -30,12 +35,13 @@ class Server implements Disposable {
   }
 }
 
-async function open(): Promise<Workbench> {
+function createShelf(): Shelf {
   const kept = new Map<string, string>()
-  const workbench = new Workbench({
-    getItem: (key) => kept.get(key) ?? null,
-    setItem: (key, text) => void kept.set(key, text),
-  })
+  return { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => void kept.set(key, text) }
+}
+
+async function open(shared = createShelf(), own = createShelf()): Promise<Workbench> {
+  const workbench = new Workbench(shared, own)
   await workbench.open(AbortSignal.abort())
   return workbench
 }
@@ -50,6 +56,79 @@ test('shows the sandboxes of who is signed in, and the first of them', async () 
   const workbench = await open()
   expect(shown(workbench)).toEqual(['a'])
   expect(workbench.current.get()).toBe(sandbox('a').id)
+})
+
+test('the sandboxes of somebody else are not shown while those of who is here come, nor when they do not', async () => {
+  using server = new Server()
+  const workbench = await open()
+  const gate = Promise.withResolvers<void>()
+  server.gate = gate.promise
+  server.account = 'bob'
+  server.isBroken = true
+  const switched = workbench.checkPerson()
+  const seen: unknown[] = []
+  const stop = workbench.person.subscribe(() => seen.push(shown(workbench), workbench.current.get()))
+  gate.resolve()
+  await switched
+  stop()
+  expect(seen).toEqual([{ is: 'loading' }, undefined])
+  expect(shown(workbench)).toMatchObject({ is: 'failed' })
+  expect(workbench.current.get()).toBeUndefined()
+})
+
+/** Opens a file in a tab of its own. */
+function openFile(workbench: Workbench, path: string): void {
+  workbench.changeLayout((layout) => openTab(layout, { kind: 'file', sandbox: 'a', path }, workbench.mint))
+}
+
+const pathsIn = (workbench: Workbench) =>
+  Object.values(workbench.layout.get().views).map((view) => (view.kind === 'file' ? view.path : view.kind))
+
+test('a window finds its own tabs again, whatever another one of the same browser has open', async () => {
+  using _ = new Server()
+  const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
+  openFile(await open(shared, first), 'one')
+  const other = await open(shared, second)
+  expect(pathsIn(other)).toEqual(['one'])
+  openFile(other, 'two')
+  expect(pathsIn(await open(shared, first))).toEqual(['one'])
+  expect(pathsIn(await open(shared, second))).toEqual(['one', 'two'])
+  expect(pathsIn(await open(shared))).toEqual(['one', 'two'])
+})
+
+test('a window in which everything was closed stays empty', async () => {
+  using _ = new Server()
+  const [shared, first] = [createShelf(), createShelf()]
+  const workbench = await open(shared, first)
+  workbench.changeLayout(() => EMPTY)
+  openFile(await open(shared), 'of another window')
+  expect(pathsIn(await open(shared, first))).toEqual([])
+})
+
+test('what somebody else had open is in no window of who is here by then', async () => {
+  using server = new Server()
+  const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
+  const workbench = await open(shared, first)
+  openFile(workbench, 'of ann')
+  server.account = 'bob'
+  openFile(await open(shared, second), 'of bob')
+  // A window that has not yet heard of it leaves what is kept for the others alone.
+  openFile(workbench, 'more of ann')
+  await workbench.checkPerson()
+  expect(pathsIn(workbench)).toEqual(['of bob'])
+  expect(pathsIn(await open(shared, first))).toEqual(['of bob'])
+  expect(pathsIn(await open(shared))).toEqual(['of bob'])
+})
+
+test('who comes back finds their own tabs in their window, and so does a new one', async () => {
+  using server = new Server()
+  const [shared, first] = [createShelf(), createShelf()]
+  openFile(await open(shared, first), 'of ann')
+  server.account = 'bob'
+  openFile(await open(shared), 'of bob')
+  server.account = 'ann'
+  expect(pathsIn(await open(shared, first))).toEqual(['of ann'])
+  expect(pathsIn(await open(shared))).toEqual(['of ann'])
 })
 
 test('a list that was asked for as somebody else is not shown to who is here by then', async () => {

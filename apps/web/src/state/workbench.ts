@@ -4,9 +4,12 @@ import { announceSignIn, type Person, whoAmI } from '../api/identity.ts'
 import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
-import { readLayout, writeLayout } from '../layout/stored-layout.ts'
+import { KeptLayout } from './kept-layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { keep, type Shelf } from './shelf.ts'
+
+export type { Shelf } from './shelf.ts'
 
 /** What is not yet known, known, or could not be learned. */
 export type Loaded<T> =
@@ -26,15 +29,9 @@ export interface Notice {
 /** What lies over the page. */
 export type Overlay = 'commands' | 'files' | 'keys' | 'settings'
 
-/** The places of a browser that keep text. */
-export type Shelf = Pick<Storage, 'getItem' | 'setItem'>
-
-const LAYOUT_KEY = 'sandwire.layout'
 const SETTINGS_KEY = 'sandwire.settings'
 /** Id of the panel that is open; empty: none. */
 const PANEL_KEY = 'sandwire.panel'
-/** Whose layout is kept. */
-const ACCOUNT_KEY = 'sandwire.account'
 /** How often the list of sandboxes is asked for while somebody looks. */
 const REFRESH_MS = 10_000
 /** How often it is tried again when the server does not answer. */
@@ -46,6 +43,7 @@ const MAX_NOTICE_CHARS = 400
 /** Everything the page knows, outside of what draws it. */
 export class Workbench {
   readonly #shelf: Shelf
+  readonly #kept: KeptLayout
   readonly #person = createStore<Loaded<Person | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
   readonly names: SandboxNames
@@ -61,11 +59,13 @@ export class Workbench {
   readonly #told = new Set<string>()
   #isChecking = false
 
-  constructor(shelf: Shelf) {
+  /** `own` is what this window alone keeps; default: it is alone. */
+  constructor(shelf: Shelf, own: Shelf = shelf) {
     this.#shelf = shelf
+    this.#kept = new KeptLayout(shelf, own)
     this.names = new SandboxNames(shelf)
     this.#settings = createStore(readSettings(shelf.getItem(SETTINGS_KEY)))
-    this.#layout.set(readLayout(shelf.getItem(LAYOUT_KEY)))
+    this.#layout.set(this.#kept.read())
     const panel = shelf.getItem(PANEL_KEY)
     if (panel !== null) this.#panel.set(panel === '' ? undefined : panel)
   }
@@ -121,18 +121,18 @@ export class Workbench {
   changeLayout(change: (layout: Layout) => Layout): void {
     const before = focusedView(this.#layout.get())?.sandbox
     this.#layout.set(change(this.#layout.get()))
-    this.#keep(LAYOUT_KEY, writeLayout(this.#layout.get()))
+    this.#kept.write(this.#layout.get())
     if (focusedView(this.#layout.get())?.sandbox !== before) this.#follow()
   }
 
   changeSettings(part: Partial<Settings>): void {
     this.#settings.set({ ...this.#settings.get(), ...part })
-    this.#keep(SETTINGS_KEY, JSON.stringify(this.#settings.get()))
+    keep(this.#shelf, SETTINGS_KEY, JSON.stringify(this.#settings.get()))
   }
 
   showPanel(panel: string | undefined): void {
     this.#panel.set(panel)
-    this.#keep(PANEL_KEY, panel ?? '')
+    keep(this.#shelf, PANEL_KEY, panel ?? '')
   }
 
   /** Puts the panel away for now; it is there again after a reload where there is room. */
@@ -228,6 +228,8 @@ export class Workbench {
     try {
       const value = await whoAmI()
       if (value?.account === known.value?.account) return
+      this.#sandboxes.set({ is: 'loading' })
+      this.#current.set(undefined)
       if (value !== undefined) this.#welcome(value)
       this.#person.set({ is: 'ready', value })
       await this.refreshSandboxes()
@@ -280,19 +282,10 @@ export class Workbench {
 
   /** What somebody else had open in this browser is neither shown nor kept. */
   #welcome({ account }: Person): void {
-    if (this.#shelf.getItem(ACCOUNT_KEY) !== account) {
-      this.changeLayout(() => EMPTY)
-      this.names.forget()
-    }
-    this.#keep(ACCOUNT_KEY, account)
-  }
-
-  #keep(key: string, text: string): void {
-    try {
-      this.#shelf.setItem(key, text)
-    } catch {
-      // A full or forbidden storage costs the layout after a reload, nothing else.
-    }
+    const layout = this.#kept.welcome(account)
+    if (layout === undefined) return
+    this.names.forget()
+    this.changeLayout(() => layout)
   }
 }
 

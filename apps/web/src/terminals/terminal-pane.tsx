@@ -7,6 +7,7 @@ import { useShareGone } from '../state/use-share-gone.ts'
 import { PeopleBar } from '../sharing/people-bar.tsx'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
+import { shellRequest } from './shell-request.ts'
 import { Ended, Waiting } from './terminal-banners.tsx'
 import { bannerOf } from './status-text.ts'
 
@@ -31,13 +32,13 @@ export function TerminalPane({
   const isGone = isMissing || isShareGone
   const banner = bannerOf(state, { isOwn: useOwns(view.sandbox), isGone })
   const mayWork = useMayWorkIn(view.sandbox)
-  const isReadOnly = state.role === 'viewer'
+  const isReadOnly = state.role === 'viewer' && !controller.canBeginToDrive
   useEffect(() => {
     if (isFocused) controller.surface.focus()
   }, [controller, isFocused])
-  const { sandbox, cwd } = view
   const restart = (): void => {
-    controller.restart({ sandbox, ...(cwd === undefined ? {} : { cwd }) })
+    const { session: _, ...place } = view
+    controller.restart(shellRequest(place))
     controller.surface.focus()
   }
   return (

@@ -12,14 +12,12 @@ import { driveActionOf } from '../sharing/people.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { Bells } from './bells.ts'
 import { lookOfSettings } from './look-of-settings.ts'
+import { shellRequest } from './shell-request.ts'
 import { ticketForTerminal } from './ticket-for-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
 import type { Workbench } from '../state/workbench.ts'
 
 type TerminalPlace = Extract<View, { kind: 'terminal' }>
-
-/** How long a shell waits for a page that was closed: a night. */
-const KEEP_SECONDS = 12 * 60 * 60
 
 /** A question, until it is answered. */
 export interface Question<T> {
@@ -130,14 +128,14 @@ export class TerminalShelf {
     for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
   }
 
-  #create(viewId: string, { sandbox, session, cwd, size }: TerminalPlace): TerminalController {
+  #create(viewId: string, place: TerminalPlace): TerminalController {
+    const { sandbox, session, size } = place
     const settings = this.#workbench.settings
     const first = session === undefined ? this.#firstCommand : undefined
     if (session === undefined) this.#firstCommand = undefined
-    const start = { keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }), ...first }
     const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
-      request: { sandbox, ...(session === undefined ? start : { session }) },
+      request: shellRequest(place, first),
       getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mayExist(name)),
       look: this.#look(),
       ...(size === undefined ? {} : { size }),

@@ -7,6 +7,7 @@ import { printable } from './printable.ts'
 import type { Look } from './look.ts'
 import { type Size, Surface } from './surface.ts'
 import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
+import { isFreeToDrive, TypingToDrive } from './typing-to-drive.ts'
 import { watchNetwork } from './network-watch.ts'
 import type { FilePlace } from './file-links.ts'
 import type { DoubtfulLink } from './link-doubt.ts'
@@ -80,6 +81,9 @@ const NOTHING: TerminalState = {
   notice: undefined,
 }
 
+/** What programs are told of the terminal. */
+const TERMINAL_ENV = { TERM: 'xterm-256color', COLORTERM: 'truecolor' }
+
 /**
  * One terminal: what is drawn, what is typed, and the attachment between them. It knows no framework. Bytes go from the connection
  * to the screen and count as consumed when they were parsed, so a page that cannot keep up holds the program back.
@@ -94,6 +98,8 @@ export class TerminalController {
   #handle: AttachHandle | undefined
   /** Of the attachment. */
   #input: InputQueue | undefined
+  /** Of the attachment; absent where it was asked for to watch. */
+  #typing: TypingToDrive | undefined
   /** Where the shell last said to be. */
   #folder: string | undefined
   #change: ((text: string) => string) | undefined
@@ -168,9 +174,15 @@ export class TerminalController {
     this.#change = change
   }
 
-  /** Sends input in order, in pieces. */
+  /** Sends input in order, in pieces. Where nobody drives, whoever may begins with it. */
   send(bytes: Uint8Array): void {
     if (this.#state.get().role !== 'viewer') this.#input?.send(bytes)
+    else if (this.canBeginToDrive) this.#typing?.hold(bytes)
+  }
+
+  /** Whether what is typed takes the lease, from nobody. */
+  get canBeginToDrive(): boolean {
+    return this.#typing !== undefined && isFreeToDrive(this.#state.get())
   }
 
   async paste(text: string): Promise<void> {
@@ -209,6 +221,7 @@ export class TerminalController {
     this.#handle?.detach()
     this.#handle = undefined
     this.#input = undefined
+    this.#typing = undefined
   }
 
   #connect(request: AttachRequest): void {
@@ -216,7 +229,7 @@ export class TerminalController {
     const { cols, rows } = this.#surface.proposedSize
     this.#screen.resize(cols, rows)
     const handle = attach({
-      ...{ url, cols, rows },
+      ...{ url, cols, rows, env: TERMINAL_ENV },
       request: { mode: 'pty', ...request },
       credentials: async () => {
         const { getTicket } = this.#options
@@ -236,7 +249,10 @@ export class TerminalController {
         this.#update({ cols: newCols, rows: newRows })
         this.#fit()
       },
-      onPresence: (presence) => this.#update({ presence }),
+      onPresence: (presence) => {
+        this.#update({ presence })
+        this.#considerInput()
+      },
       onAsked: (askedBy) => this.#update({ askedBy }),
       onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
       onWarning: (code, message) => {
@@ -250,6 +266,11 @@ export class TerminalController {
       write: (bytes) => handle.write(bytes),
       onLost: (bytes) => this.#tellLost(bytes),
     })
+    if (request.role !== 'viewer')
+      this.#typing = new TypingToDrive({
+        take: () => handle.take(),
+        send: (bytes) => this.#input?.send(bytes),
+      })
     this.#undo.push(
       handle.status.subscribe((status) => this.#changed(handle, status)),
       handle.isSilent.subscribe((isSilent) => this.#update({ isSilent })),
@@ -266,12 +287,19 @@ export class TerminalController {
       // Whoever was asked is not asked any more once somebody else drives.
       ...(role === 'driver' ? {} : { askedBy: undefined }),
     })
-    const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
-    this.#surface.setReadOnly(role === 'viewer' || isOver)
+    this.#considerInput()
     if (status.is === 'exited') return this.#fit()
     if (status.is !== 'attached') return
     if (before.status.is === 'reconnecting') this.#comeBack()
     else this.#fit()
+  }
+
+  /** Whether anything can be typed, and what becomes of what was. */
+  #considerInput(): void {
+    const { status, role } = this.#state.get()
+    const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
+    this.#surface.setReadOnly(isOver || (role === 'viewer' && !this.canBeginToDrive))
+    this.#typing?.settle(this.#state.get())
   }
 
   /**

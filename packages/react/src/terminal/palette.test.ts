@@ -13,13 +13,28 @@ function contrastOf(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05)
 }
 
+/** The ends of the scale: as text on a ground that is like them, the terminal makes them readable. */
+const ENDS = { dark: ['black'], light: ['white', 'brightWhite'] }
+
 test.each([
   ['dark', DARK],
   ['light', LIGHT],
-])('every colour of text can be read on the ground, %s', (_, palette) => {
+] as const)('every colour of text can be read on the ground, %s', (theme, palette) => {
   const { background = '', selectionBackground, cursorAccent, cursor, ...texts } = palette
-  for (const [name, colour] of Object.entries(texts))
+  for (const [name, colour] of Object.entries(texts).filter(([name]) => !ENDS[theme].includes(name)))
     expect([name, contrastOf(String(colour), background) >= MIN_CONTRAST]).toEqual([name, true])
   expect(contrastOf(texts.foreground ?? '', selectionBackground ?? '')).toBeGreaterThan(MIN_CONTRAST)
   expect(contrastOf(cursor ?? '', cursorAccent ?? '')).toBeGreaterThan(MIN_CONTRAST)
+})
+
+test.each([
+  ['dark', DARK],
+  ['light', LIGHT],
+] as const)('black is dark and white is light, as programs that set a ground expect, %s', (_, palette) => {
+  const { black = '', brightBlack = '', white = '', brightWhite = '' } = palette
+  expect(luminanceOf(black)).toBeLessThan(0.03)
+  expect(luminanceOf(white)).toBeGreaterThan(0.55)
+  expect(luminanceOf(brightBlack)).toBeGreaterThan(luminanceOf(black))
+  expect(luminanceOf(brightWhite)).toBeGreaterThan(luminanceOf(white))
+  expect(contrastOf(black, white)).toBeGreaterThan(10)
 })

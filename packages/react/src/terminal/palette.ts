@@ -3,7 +3,10 @@ import type { ITheme } from '@xterm/xterm'
 /** Contrast of text that everybody can read. */
 export const MIN_CONTRAST = 4.5
 
-/** Colours of a terminal; every one of them has at least that contrast on its own background, and gets it elsewhere. */
+/**
+ * Colours of a terminal. They are what they are called, as programs use them for grounds too: black is dark and white is light. On the
+ * terminal's own background every other one has the contrast of text; what lacks it there or elsewhere gets it when it is drawn.
+ */
 export type Palette = ITheme
 
 export const DARK: Palette = {
@@ -12,7 +15,7 @@ export const DARK: Palette = {
   cursor: '#e8b04b',
   cursorAccent: '#14161b',
   selectionBackground: '#3b4a63',
-  black: '#7b8390',
+  black: '#0b0d10',
   red: '#f0787f',
   green: '#8cc98f',
   yellow: '#e5c07b',
@@ -43,7 +46,7 @@ export const LIGHT: Palette = {
   blue: '#0b57c2',
   magenta: '#8430a8',
   cyan: '#0f6673',
-  white: '#5f6670',
+  white: '#dfe2e6',
   brightBlack: '#57606a',
   brightRed: '#c4352c',
   brightGreen: '#1f7a34',
@@ -51,5 +54,5 @@ export const LIGHT: Palette = {
   brightBlue: '#1665d8',
   brightMagenta: '#9440ba',
   brightCyan: '#137280',
-  brightWhite: '#3a4047',
+  brightWhite: '#ffffff',
 }

@@ -11,6 +11,7 @@ import { type LinkEvents, Links } from './links.ts'
 import { Appearance, type Look } from './look.ts'
 import type { Canvas } from './ordered-screen.ts'
 import { MIN_CONTRAST } from './palette.ts'
+import { ReverseVideo } from './reverse-video.ts'
 import { toldFolder } from './told-folder.ts'
 import { scrollByTouch } from './touch-scroll.ts'
 import { loadWebgl } from './webgl.ts'
@@ -72,6 +73,7 @@ export class Surface implements Canvas {
   readonly #terminal: Terminal
   readonly #feed: TerminalFeed
   readonly #links: Links
+  readonly #reverse: ReverseVideo
   readonly #fit = new FitAddon()
   readonly #search = new SearchAddon({ highlightLimit: MAX_MATCHES })
   readonly #matches = createStore(NO_MATCHES)
@@ -111,6 +113,7 @@ export class Surface implements Canvas {
     terminal.unicode.activeVersion = '11'
     guardErase(terminal)
     this.#links = new Links(terminal, events)
+    this.#reverse = new ReverseVideo(terminal)
     terminal.parser.registerOscHandler(52, (data) => {
       const text = events.allowsClipboardWrite() ? clipboardText(data) : undefined
       if (text !== undefined) void navigator.clipboard.writeText(text).catch(() => undefined)
@@ -149,6 +152,7 @@ export class Surface implements Canvas {
       releaseKeysOnBlur(this.#terminal)
       scrollByTouch(this.#terminal)
       this.#links.watch()
+      this.#reverse.begin()
       loadWebgl(this.#terminal)
     } else {
       element.append(this.#terminal.element)
@@ -241,6 +245,7 @@ export class Surface implements Canvas {
   setLook(look: Partial<Look>): void {
     this.#appearance.change(look)
     Object.assign(this.#terminal.options, this.#appearance.options)
+    this.#reverse.redraw()
     this.#shownWhole = ''
     // Another font fills the same element with another number of cells.
     this.#onFit()

@@ -1,5 +1,5 @@
 import type { Session } from '../../api/sessions.ts'
-import { shownName } from '../../files/shown-name.ts'
+import { shownWords } from '../../files/shown-name.ts'
 import { agoOrAhead } from '../../shell/time-text.ts'
 import { baseName } from '../../shell/view-title.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
@@ -35,7 +35,7 @@ export function peopleText(session: Session, open: OpenSession | undefined, self
   const people = open === undefined ? told : told.filter((name) => name !== self)
   if (open !== undefined && people.length === 0) return ''
   if (people.length === 0) return session.attachments === 0 ? 'nobody there' : `${session.attachments} there`
-  return listed(people.map((name) => (name === self ? 'you elsewhere' : shownName(name))))
+  return listed(people.map((name) => (name === self ? 'you elsewhere' : shownWords(name))))
 }
 
 function listed(names: readonly string[]): string {
@@ -58,7 +58,7 @@ export function listSessionLines(sessions: readonly Session[], scene: ListScene)
     const told = here?.title ?? ''
     return {
       session,
-      name: shownName(told === '' ? baseName(session.cmd) : told),
+      name: shownWords(told === '' ? baseName(session.cmd) : told),
       sandboxName: scene.nameSandbox(session.sandbox),
       began: beganText(session.createdMs, nowMs),
       people: peopleText(session, here, self),

@@ -36,13 +36,17 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
   const open = Object.values(views)
     .map((view) => (view.kind === 'terminal' ? view.session : undefined))
     .join()
+  const sandboxes = useStore(workbench.sandboxes)
+  // What ends with a sandbox goes with it, not some seconds later.
+  const states =
+    sandboxes.is === 'ready' ? sandboxes.value.map(({ id, state }) => `${id} ${state}`).join() : ''
   useEffect(() => {
     void refresh()
     const timer = setInterval(() => {
       if (!document.hidden) void refresh()
     }, REFRESH_MS)
     return () => clearInterval(timer)
-  }, [refresh, open, isAway])
+  }, [refresh, open, isAway, states])
   return [sessions, refresh]
 }
 

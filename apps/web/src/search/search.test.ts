@@ -1,0 +1,104 @@
+import { expect, test } from 'bun:test'
+import type { SearchEnd, SearchMatch, SearchWish } from '../api/search.ts'
+import { Search } from './search.ts'
+
+const match = (line: number): SearchMatch => ({ type: 'match', path: 'f', line, text: 'x', ranges: [[0, 1]] })
+const end: SearchEnd = { type: 'end', matches: 1, files: 1, truncated: false }
+
+/** A search whose typing settles when it is told to. */
+function open(answer: (wish: SearchWish, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
+  search: Search
+  settle: () => void
+} {
+  const waiting = new Set<() => void>()
+  const search = new Search(answer, (run) => {
+    waiting.add(run)
+    return () => waiting.delete(run)
+  })
+  const settle = (): void => {
+    for (const run of waiting) run()
+    waiting.clear()
+  }
+  return { search, settle }
+}
+
+async function isOver(search: Search): Promise<void> {
+  while (search.result.get().outcome.is === 'searching') await Promise.resolve()
+}
+
+test('is made once typing has settled, and keeps what was asked and found', async () => {
+  const wishes: SearchWish[] = []
+  const { search, settle } = open(async function* (wish) {
+    wishes.push(wish)
+    yield match(1)
+    yield end
+  })
+  search.change({ q: 'n' })
+  search.change({ q: 'ne', glob: '*.ts, !b' })
+  search.change({ isAll: true, isCased: true })
+  settle()
+  await isOver(search)
+  expect(wishes).toEqual([
+    { q: 'ne', regex: false, case: 'sensitive', glob: ['*.ts', '!b'], hidden: true, ignored: true },
+  ])
+  expect(search.form.get()).toMatchObject({ q: 'ne', glob: '*.ts, !b', isAll: true })
+  expect(search.result.get()).toEqual({
+    groups: [{ path: 'f', matches: [match(1)] }],
+    outcome: { is: 'done', end },
+  })
+  search.resume()
+  settle()
+  expect(wishes).toHaveLength(1)
+  search.change({ q: '' })
+  settle()
+  expect(search.result.get()).toEqual({ groups: [], outcome: { is: 'idle' } })
+})
+
+test('ends the one before it, which then tells nothing', async () => {
+  const gate = Promise.withResolvers<void>()
+  const signals: AbortSignal[] = []
+  const { search, settle } = open(async function* ({ q }, signal) {
+    signals.push(signal)
+    if (q === 'old') await gate.promise
+    yield match(q === 'old' ? 1 : 2)
+    yield end
+  })
+  search.change({ q: 'old' })
+  settle()
+  search.change({ q: 'new' })
+  expect(signals[0]?.aborted).toBe(true)
+  settle()
+  await isOver(search)
+  gate.resolve()
+  await gate.promise
+  await Promise.resolve()
+  expect(search.result.get().groups).toEqual([{ path: 'f', matches: [match(2)] }])
+})
+
+test('is made again when somebody looks again after it failed', async () => {
+  let isBroken = true
+  const { search, settle } = open(async function* () {
+    if (isBroken) throw new Error('no answer')
+    yield end
+  })
+  search.change({ q: 'x' })
+  settle()
+  await isOver(search)
+  expect(search.result.get().outcome).toEqual({ is: 'failed', message: 'no answer' })
+  isBroken = false
+  search.resume()
+  settle()
+  await isOver(search)
+  expect(search.result.get().outcome).toEqual({ is: 'done', end })
+})
+
+test('holds no more than can be drawn', async () => {
+  const { search, settle } = open(async function* () {
+    for (let line = 0; line < 5_000; line += 1) yield match(line)
+  })
+  search.change({ q: 'x' })
+  settle()
+  await isOver(search)
+  expect(search.result.get().groups[0]?.matches).toHaveLength(2_000)
+  expect(search.result.get().outcome).toEqual({ is: 'done', end: undefined })
+})

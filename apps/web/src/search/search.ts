@@ -1,0 +1,116 @@
+import { createStore, type Store } from '@sandwire/client'
+import { inFormWords } from '../api/form-words.ts'
+import type { SearchEnd, SearchMatch, SearchWish } from '../api/search.ts'
+import { messageOf } from '../state/workbench.ts'
+import { addMatch, type FileMatches } from './group-matches.ts'
+
+/** What the fields are called, for refusals that name them as the server does. */
+const WORDS = { q: 'Cannot search for this', glob: 'Cannot use what is in “Only in”' }
+/** Lines that are kept and drawn at most. */
+const MAX_SHOWN = 2_000
+
+/** What somebody put into the form. */
+export interface SearchForm {
+  readonly q: string
+  readonly glob: string
+  readonly isRegex: boolean
+  readonly isCased: boolean
+  /** Hidden and ignored files too. */
+  readonly isAll: boolean
+}
+
+export type Outcome =
+  | { readonly is: 'idle' }
+  | { readonly is: 'searching' }
+  | { readonly is: 'done'; readonly end: SearchEnd | undefined }
+  | { readonly is: 'failed'; readonly message: string }
+
+export interface SearchResult {
+  readonly groups: readonly FileMatches[]
+  readonly outcome: Outcome
+}
+
+export type SearchFiles = (wish: SearchWish, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
+
+/** Runs something when typing has settled, unless the returned function is called before. */
+export type Settle = (run: () => void) => () => void
+
+function wishOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchWish {
+  return {
+    q,
+    regex: isRegex,
+    case: isCased ? 'sensitive' : 'insensitive',
+    glob: glob.split(/[\s,]+/).filter((text) => text !== ''),
+    hidden: isAll,
+    ignored: isAll,
+  }
+}
+
+/** The search in one sandbox, whether or not it is shown: what is asked for, and what was found. A change ends the search before it. */
+export class Search {
+  readonly #search: SearchFiles
+  readonly #settle: Settle
+  readonly #form = createStore<SearchForm>({ q: '', glob: '', isRegex: false, isCased: false, isAll: false })
+  readonly #result = createStore<SearchResult>({ groups: [], outcome: { is: 'idle' } })
+  #stop: () => void = () => undefined
+  /** How far what was found is scrolled. */
+  scrollPx = 0
+
+  constructor(search: SearchFiles, settle: Settle) {
+    this.#search = search
+    this.#settle = settle
+  }
+
+  get form(): Store<SearchForm> {
+    return this.#form
+  }
+
+  get result(): Store<SearchResult> {
+    return this.#result
+  }
+
+  change(part: Partial<SearchForm>): void {
+    this.#form.set({ ...this.#form.get(), ...part })
+    this.#stop()
+    const aborter = new AbortController()
+    const forget = this.#settle(() => void this.#run(aborter.signal))
+    this.#stop = () => {
+      forget()
+      aborter.abort()
+    }
+  }
+
+  /** Somebody looks again: what failed may succeed now. */
+  resume(): void {
+    if (this.#result.get().outcome.is === 'failed') this.change({})
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const wish = wishOf(this.#form.get())
+    this.scrollPx = 0
+    if (wish.q === '') return this.#result.set({ groups: [], outcome: { is: 'idle' } })
+    this.#result.set({ groups: [], outcome: { is: 'searching' } })
+    let groups: readonly FileMatches[] = []
+    let end: SearchEnd | undefined
+    let shown = 0
+    try {
+      for await (const event of this.#search(wish, signal)) {
+        if (signal.aborted) return undefined
+        if (event.type === 'end') {
+          end = event
+          continue
+        }
+        groups = addMatch(groups, event)
+        shown += 1
+        // Often enough to be seen to grow, seldom enough to cost nothing.
+        if (shown < 20 || shown % 50 === 0) this.#result.set({ groups, outcome: { is: 'searching' } })
+        if (shown >= MAX_SHOWN) break
+      }
+      if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'done', end } })
+    } catch (caught) {
+      const message = inFormWords(messageOf(caught), WORDS)
+      if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'failed', message } })
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,92 @@
+import { expect, test } from 'bun:test'
+import { EMPTY, type Layout, openTab, renameTab, type View } from '../layout/layout.ts'
+import { labelTabs } from './tab-labels.ts'
+
+const scene = { titles: {}, nameSandbox: (sandbox: string) => sandbox }
+
+function layoutOf(views: readonly View[]): Layout {
+  let minted = 0
+  const mint = (): string => `i${(minted += 1)}`
+  return views.reduce((layout, view) => openTab(layout, view, mint), EMPTY)
+}
+
+const file = (path: string, sandbox = 'dev'): View => ({ kind: 'file', sandbox, path })
+const shell = (session: string, sandbox = 'dev'): View => ({ kind: 'terminal', sandbox, session })
+
+/** What the tabs of some views say: names, with what is dimmed in brackets. */
+function labelsOf(views: readonly View[], told: Partial<typeof scene> = {}): readonly string[] {
+  const layout = layoutOf(views)
+  const labels = labelTabs(layout, { ...scene, ...told })
+  return layout.tabs.map(({ id }) => {
+    const { name = '', place = '' } = labels.get(id) ?? {}
+    return place === '' ? name : `${name} (${place})`
+  })
+}
+
+test('files of one name say as much of their folders as tells them apart', () => {
+  expect(labelsOf([file('v.txt'), file('a/w.txt')])).toEqual(['v.txt', 'w.txt'])
+  expect(labelsOf([file('v.txt'), file('deep/a/b/c/v.txt')])).toEqual(['v.txt', 'v.txt (…/c)'])
+  expect(labelsOf([file('a/x/v.txt'), file('b/x/v.txt'), file('c/v.txt')])).toEqual([
+    'v.txt (a/x)',
+    'v.txt (b/x)',
+    'v.txt (c)',
+  ])
+  expect(labelsOf([file('x/v.txt'), file('a/x/v.txt')])).toEqual(['v.txt (x)', 'v.txt (a/x)'])
+})
+
+test('files of one path say which sandbox they are in', () => {
+  expect(labelsOf([file('a/v.txt', 'dev'), file('a/v.txt', 'other')])).toEqual([
+    'v.txt (dev)',
+    'v.txt (other)',
+  ])
+})
+
+test('two differences of a file say what is compared', () => {
+  const diff = { kind: 'diff', sandbox: 'dev', path: 'a/v.txt' } as const
+  expect(
+    labelsOf([
+      { ...diff, of: 'unstaged' },
+      { ...diff, of: 'staged' },
+      { ...diff, of: { commit: '0123456789abcdef' } },
+    ]),
+  ).toEqual(['v.txt (changes) (not staged)', 'v.txt (changes) (staged)', 'v.txt (changes) (0123456)'])
+})
+
+test('shells of one name have numbers within a sandbox, and name the sandbox where there are several', () => {
+  expect(labelsOf([shell('1'), shell('2'), shell('3', 'other'), shell('4')])).toEqual([
+    'dev',
+    'dev 2',
+    'other',
+    'dev 3',
+  ])
+  const titles = { 1: 'vim', 2: 'make', 3: 'vim', 4: 'make' }
+  expect(labelsOf([shell('1'), shell('2'), shell('3', 'other'), shell('4')], { titles })).toEqual([
+    'vim (dev)',
+    'make',
+    'vim (other)',
+    'make 2',
+  ])
+})
+
+test('a name that a person gave is left alone, and is no reason to change others', () => {
+  const layout = layoutOf([shell('1'), shell('2')])
+  const named = renameTab(layout, layout.tabs[0]?.id ?? '', 'dev')
+  const labels = labelTabs(named, scene)
+  expect(named.tabs.map(({ id }) => labels.get(id)?.name)).toEqual(['dev', 'dev'])
+})
+
+test('a hint says all of it', () => {
+  const layout = layoutOf([
+    shell('1'),
+    shell('2'),
+    file('deep/\u{202e}a/v.txt'),
+    { kind: 'diff', sandbox: 'dev', path: 'a/v.txt', of: 'staged' },
+  ])
+  const labels = labelTabs(layout, { ...scene, titles: { 2: 'vim' } })
+  expect(layout.tabs.map(({ id }) => labels.get(id)?.hint)).toEqual([
+    'dev — shell in dev',
+    'vim — shell in dev',
+    'deep/a/v.txt — in dev',
+    'a/v.txt, staged — in dev',
+  ])
+})

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'bun:test'
+import { isFreeToDrive, TypingToDrive } from './typing-to-drive.ts'
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+function watch(): { readonly typing: TypingToDrive; readonly done: string[] } {
+  const done: string[] = []
+  const typing = new TypingToDrive({
+    take: () => void done.push('take'),
+    send: (input) => void done.push(new TextDecoder().decode(input)),
+  })
+  return { typing, done }
+}
+
+type Known = Parameters<typeof isFreeToDrive>[0]
+
+const free: Known = {
+  status: { is: 'attached', session: 's', role: 'viewer' },
+  role: 'viewer',
+  authority: 'driver',
+  attachment: 'a1',
+  presence: { type: 'presence', driver: null, attachments: [] },
+}
+const drivenBy = (driver: string): Known => ({
+  ...free,
+  presence: { type: 'presence', driver, attachments: [] },
+})
+
+describe('isFreeToDrive', () => {
+  test('is so for who watches and may drive, while nobody has the lease', () => {
+    expect(isFreeToDrive(free)).toBe(true)
+    expect(isFreeToDrive({ ...free, authority: 'viewer' })).toBe(false)
+    expect(isFreeToDrive({ ...free, role: 'collaborator' })).toBe(false)
+    expect(isFreeToDrive({ ...free, status: { is: 'connecting', attempt: 2 } })).toBe(false)
+    expect(isFreeToDrive({ ...free, presence: undefined })).toBe(false)
+    // Whoever was cut off has it as long as it is kept for them.
+    expect(isFreeToDrive(drivenBy('a2'))).toBe(false)
+  })
+})
+
+describe('TypingToDrive', () => {
+  test('takes the lease once, and sends what was typed meanwhile when it has it', () => {
+    const { typing, done } = watch()
+    typing.hold(bytes('l'))
+    typing.hold(bytes('s'))
+    typing.settle(free)
+    typing.settle(drivenBy('a1'))
+    expect(done).toEqual(['take'])
+    typing.settle({ ...drivenBy('a1'), role: 'driver' })
+    expect(done).toEqual(['take', 'l', 's'])
+    typing.settle({ ...drivenBy('a1'), role: 'driver' })
+    expect(done).toHaveLength(3)
+  })
+
+  test('forgets what was typed when somebody else has it, or there is no connection', () => {
+    const cut: Known = { ...free, status: { is: 'connecting', attempt: 2 } }
+    for (const state of [drivenBy('a2'), cut]) {
+      const { typing, done } = watch()
+      typing.hold(bytes('rm'))
+      typing.settle(state)
+      typing.settle({ ...drivenBy('a1'), role: 'driver' })
+      expect(done).toEqual(['take'])
+    }
+  })
+
+  test('takes nothing for what a terminal or a mouse says by itself', () => {
+    const { typing, done } = watch()
+    for (const text of ['\u{1b}[?1;2c', '\u{1b}[I', '\u{1b}[<35;10;4M', '\u{1b}[<0;1;1m', '\u{1b}[M !!', ''])
+      typing.hold(bytes(text))
+    expect(done).toEqual([])
+    typing.hold(bytes('\u{1b}[A'))
+    expect(done).toEqual(['take'])
+  })
+
+  test('holds no more than it has room for', () => {
+    const { typing, done } = watch()
+    typing.hold(bytes('x'.repeat(2 * 1024 * 1024)))
+    typing.hold(bytes('y'))
+    typing.settle({ ...drivenBy('a1'), role: 'driver' })
+    expect(done).toEqual(['take', 'y'])
+  })
+})

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle()
+
+interface Drawn {
+  readonly text: string
+  readonly ground: string
+}
+
+describe.skipIf(obstacle !== undefined)(
+  `the colours of a terminal${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    /** How a word is drawn that stands alone in its colours. */
+    async function drawn({ page }: Desk, word: string): Promise<Drawn> {
+      const span = page.locator('.xterm-rows span').getByText(word, { exact: true })
+      return span.evaluate((element) => {
+        const { color, backgroundColor } = getComputedStyle(element)
+        return { text: color, ground: backgroundColor }
+      })
+    }
+
+    /** From 0 to 255, the mean of the three. */
+    function lightness(colour: string): number {
+      const parts = (colour.match(/\d+/g) ?? []).slice(0, 3).map(Number)
+      return parts.reduce((sum, part) => sum + part, 0) / 3
+    }
+
+    test.each(['dark', 'light'] as const)(
+      'are what they are called, and change places in reverse video, %s',
+      async (colorScheme) => {
+        await using desk = await scene.openDesk({ colorScheme })
+        await desk.first.run(
+          String.raw`clear; printf '%b' '\e[40mNI''GHT\e[0m \e[30;47mPA''PER\e[0m \e[7mTUR''NED\e[0m \e[1;7mSTR''ONG\e[0m \e[7;41mRE''DDISH\e[0m PL''AIN\n'`,
+        )
+        await desk.first.waitFor(/PLAIN\n/)
+        const night = await drawn(desk, 'NIGHT')
+        expect(lightness(night.ground)).toBeLessThan(50)
+        expect(lightness(night.text)).toBeGreaterThan(110)
+        const paper = await drawn(desk, 'PAPER')
+        expect(lightness(paper.ground)).toBeGreaterThan(190)
+        expect(lightness(paper.text)).toBeLessThan(80)
+
+        const plain = await desk.page.locator('.xterm-rows').evaluate((rows) => getComputedStyle(rows).color)
+        const ground = await desk.page
+          .locator('.xterm-scrollable-element')
+          .first()
+          .evaluate((element) => getComputedStyle(element).backgroundColor)
+        for (const word of ['TURNED', 'STRONG'])
+          expect(await drawn(desk, word)).toEqual({ text: ground, ground: plain })
+        // A colour that was the ground is still one that can be told from the text's.
+        expect((await drawn(desk, 'REDDISH')).ground).toBe(plain)
+      },
+      60_000,
+    )
+
+    test('are told to programs', async () => {
+      await using desk = await scene.openDesk()
+      await desk.first.run('clear; echo "$TERM-$COLORTERM"')
+      await desk.first.waitFor('xterm-256color-truecolor')
+    }, 60_000)
+  },
+)

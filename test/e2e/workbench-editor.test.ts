@@ -1,0 +1,330 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import type { Locator } from 'playwright-core'
+import { findBrowserObstacle } from './support/browser.ts'
+import { type Desk, WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const WAIT = { timeoutMs: 40_000 }
+const LONG = Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join('')
+
+describe.skipIf(obstacle !== undefined)(
+  `the editor of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
+    const mine = (desk: Desk): Locator => desk.page.locator('.cm-merge-b .cm-content:visible')
+    const banner = (desk: Desk): Locator => desk.page.locator('.banner.conflict')
+    const tab = (desk: Desk, name: string | RegExp): Locator => desk.page.getByRole('tab', { name })
+
+    /** A page, and the workspace behind it as something else in the sandbox sees it. */
+    class Room implements AsyncDisposable {
+      readonly desk: Desk
+      readonly #sandbox: string
+
+      private constructor(desk: Desk, sandbox: string) {
+        this.desk = desk
+        this.#sandbox = sandbox
+      }
+
+      static async open(options = {}): Promise<Room> {
+        const desk = await scene.openDesk(options)
+        const [sandbox = ''] = (await desk.first.session()).split('.')
+        return new Room(desk, sandbox)
+      }
+
+      [Symbol.asyncDispose](): Promise<void> {
+        return this.desk[Symbol.asyncDispose]()
+      }
+
+      #fetch(path: string, init?: RequestInit): Promise<Response> {
+        return scene.host.fetch(`/api/workspaces/${this.#sandbox}/file?path=${path}`, init)
+      }
+
+      async write(path: string, body: string | Uint8Array<ArrayBuffer>): Promise<void> {
+        expect((await this.#fetch(path, { method: 'PUT', body })).ok).toBe(true)
+      }
+
+      async read(path: string): Promise<string> {
+        return Buffer.from(await (await this.#fetch(path)).arrayBuffer()).toString()
+      }
+
+      /** Opens a file that has this text. */
+      async show(path: string, text: string | Uint8Array<ArrayBuffer>): Promise<void> {
+        const { page } = this.desk
+        await this.write(path, text)
+        await page.keyboard.press('Control+Shift+E')
+        await page.getByRole('treeitem', { name: path }).click()
+        await tab(this.desk, new RegExp(`^${path}`)).waitFor()
+        await editor(this.desk).waitFor()
+      }
+
+      /** Puts the cursor at the end of a line. */
+      async goToLine(line: number): Promise<void> {
+        const { page } = this.desk
+        await editor(this.desk).last().click()
+        await page.keyboard.press('Control+Alt+G')
+        await page.locator('.cm-dialog input').fill(String(line))
+        await page.keyboard.press('Enter')
+        await page.keyboard.press('End')
+      }
+    }
+
+    /** How far below the top of its pane a line is drawn. */
+    async function heightOf(text: Locator, line: string): Promise<number> {
+      const own = await text.locator('.cm-line').getByText(line, { exact: true }).boundingBox()
+      const pane = await text.page().locator('.editor:visible').boundingBox()
+      return (own?.y ?? Number.NaN) - (pane?.y ?? 0)
+    }
+
+    test('takes what is typed while a save is on a slow way', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('slow.txt', 'start')
+      await editor(desk).click()
+      const devTools = await desk.context.newCDPSession(page)
+      const link = { offline: false, latency: 100, downloadThroughput: -1, uploadThroughput: -1 }
+      await devTools.send('Network.emulateNetworkConditions', link)
+      await page.keyboard.press('Control+End')
+      for (const word of [' one', ' two', ' three']) {
+        await page.keyboard.type(word, { delay: 15 })
+        await page.keyboard.press('Control+S')
+        await page.keyboard.type(' more', { delay: 40 })
+      }
+      const text = 'start one more two more three more'
+      await eventually(async () => (await room.read('slow.txt')) === 'start one more two more three', {
+        what: 'the last save',
+        ...WAIT,
+      })
+      await page.getByRole('status').getByText('Not saved').waitFor()
+      expect(await banner(desk).count()).toBe(0)
+      expect(await editor(desk).innerText()).toBe(text)
+      await page.keyboard.press('Control+S')
+      await tab(desk, /^slow.txt$/).waitFor()
+      expect(await room.read('slow.txt')).toBe(text)
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
+    test('keeps the keyboard, the cursor and the place when the file changes underneath', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('both.txt', LONG)
+      await room.goToLine(300)
+      const before = await heightOf(editor(desk), 'line 300')
+      await page.keyboard.type('abc', { delay: 20 })
+      const typing = page.keyboard.type('defghijklmnopqrstuvwxyz', { delay: 40 })
+      await room.write('both.txt', LONG.replace('line 310', 'line of somebody else'))
+      await typing
+      await mine(desk).waitFor()
+      const typed = 'line 300abcdefghijklmnopqrstuvwxyz'
+      expect(await mine(desk).locator('.cm-line').getByText(typed, { exact: true }).count()).toBe(1)
+      expect(Math.abs((await heightOf(mine(desk), typed)) - before)).toBeLessThan(3)
+      // It changes once more.
+      await room.write('both.txt', LONG.replace('line 290', 'another'))
+      await page.locator('.cm-merge-a').getByText('another').waitFor()
+      await page.keyboard.type('!')
+      await mine(desk).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
+      expect(Math.abs((await heightOf(mine(desk), `${typed}!`)) - before)).toBeLessThan(3)
+      await page.keyboard.press('Control+Z')
+      await page.keyboard.press('Control+Z')
+      expect(await mine(desk).locator('.cm-line').getByText('line 300', { exact: true }).count()).toBe(1)
+      await page.keyboard.press('Control+Shift+Z')
+      await page.keyboard.type('?')
+      await page.getByRole('button', { name: 'Save the right side' }).click()
+      await banner(desk).waitFor({ state: 'detached' })
+      await page.keyboard.type('.')
+      await page.keyboard.press('Control+S')
+      await tab(desk, /^both.txt$/).waitFor()
+      const line = (await room.read('both.txt')).split('\n')[299]
+      expect(line).toMatch(/^line 300abc.*\?\.$/)
+      expect(Math.abs((await heightOf(editor(desk), line ?? '')) - before)).toBeLessThan(3)
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
+    test('leaves the keyboard where it is when the file changes underneath', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('aside.txt', 'one\n')
+      await editor(desk).click()
+      await page.keyboard.type('mine ')
+      await page.keyboard.press('Control+Shift+F')
+      const field = page.getByLabel('Search in files').last()
+      await field.fill('word')
+      await room.write('aside.txt', 'theirs\n')
+      await mine(desk).waitFor()
+      await page.keyboard.type('s')
+      expect(await field.inputValue()).toBe('words')
+      await room.write('aside.txt', 'one\n')
+      await banner(desk).waitFor({ state: 'detached' })
+      await page.keyboard.type('!')
+      expect(await field.inputValue()).toBe('words!')
+      expect(await editor(desk).innerText()).toContain('mine')
+    }, 60_000)
+
+    test('goes on to find what is typed when the file changes underneath', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('find.txt', LONG)
+      await room.goToLine(2)
+      await page.keyboard.type(' mine')
+      await page.keyboard.press('Control+F')
+      await page.keyboard.type('lin', { delay: 20 })
+      await room.write('find.txt', LONG.replace('line 6', 'line six'))
+      await mine(desk).waitFor()
+      await page.keyboard.type('e 5')
+      expect(await page.getByLabel('Find', { exact: true }).inputValue()).toBe('line 5')
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('Escape')
+      await page.keyboard.type('found')
+      await mine(desk).locator('.cm-line').getByText('found', { exact: true }).waitFor()
+      expect(await mine(desk).locator('.cm-line').nth(1).innerText()).toBe('line 2 mine')
+    }, 60_000)
+
+    test('takes single changes over from the other side', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('merge.txt', LONG)
+      await room.goToLine(2)
+      await page.keyboard.type(' mine')
+      await room.write('merge.txt', LONG.replace('line 6\n', 'line six\n').replace('line 9\n', 'line nine\n'))
+      await mine(desk).waitFor()
+      const take = page.getByRole('button', { name: 'Take this change from the disk' })
+      await eventually(async () => (await take.count()) === 3, { what: 'three changes', ...WAIT })
+      await take.nth(2).click()
+      await mine(desk).getByText('line nine').waitFor()
+      await take.nth(1).press('Enter')
+      await mine(desk).getByText('line six').waitFor()
+      await page.getByRole('button', { name: 'Save the right side' }).click()
+      await banner(desk).waitFor({ state: 'detached' })
+      const lines = (await room.read('merge.txt')).split('\n')
+      expect([lines[1], lines[5], lines[8]]).toEqual(['line 2 mine', 'line six', 'line nine'])
+    }, 60_000)
+
+    test('stays at its place in a file that changes on the disk', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      await room.show('log.txt', LONG)
+      await room.goToLine(300)
+      const before = await heightOf(editor(desk), 'line 300')
+      await room.write('log.txt', `${LONG}one more\n`)
+      await room.write('log.txt', `first\n${LONG}one more\n`)
+      await desk.page.keyboard.press('Shift')
+      await eventually(
+        async () => (await desk.page.locator('.cm-activeLineGutter').first().innerText()) === '301',
+        {
+          what: 'the new text',
+          ...WAIT,
+        },
+      )
+      expect(Math.abs((await heightOf(editor(desk), 'line 300')) - before)).toBeLessThan(3)
+      await desk.page.keyboard.type('!')
+      await editor(desk).locator('.cm-line').getByText('line 300!', { exact: true }).waitFor()
+    }, 60_000)
+
+    test('stays at its place in a difference that changes', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      const changed = LONG.replaceAll(/line (\d*[02468]0)\n/g, 'changed $1\n')
+      await room.write('log.txt', LONG)
+      await desk.first.read(
+        'rm -rf .git; git init -q .; git config user.email a@b.c; git config user.name A; git add log.txt; git commit -qm First',
+      )
+      await room.write('log.txt', changed)
+      await page.keyboard.press('Control+Shift+Y')
+      await page.getByRole('complementary').getByText('log.txt').first().click()
+      await page.locator('.compare .cm-content').first().waitFor()
+      for (const [name, more] of Object.entries({ beside: 'first\n', inline: 'first\nsecond\n' })) {
+        if (name === 'inline') await page.getByRole('button', { name: 'Inline' }).click()
+        await page.locator('.compare .cm-content').last().waitFor()
+        await page.locator('.editor.compare').hover()
+        await page.mouse.wheel(0, 2_000)
+        /** Where a line is drawn on the right, or else the first that can be seen; undefined when there is none. */
+        const look = (text?: string): Promise<{ text: string; top: number; height: number } | undefined> =>
+          page.locator('.editor.compare').evaluate((element, wanted) => {
+            const scrollers = [element, ...element.querySelectorAll('.cm-scroller')]
+            const scroller = scrollers.find(({ scrollTop }) => scrollTop > 1_500)
+            const lines =
+              [...element.querySelectorAll('.cm-content')].at(-1)?.querySelectorAll('.cm-line') ?? []
+            const [found] = [...lines]
+              .map((line) => ({ text: line.textContent, top: line.getBoundingClientRect().top }))
+              .filter((line) => (wanted === undefined ? line.top > 100 : line.text === wanted))
+            return found && scroller && { ...found, height: scroller.scrollHeight }
+          }, text)
+        const before = await eventually(() => look(), { what: `the scroll ${name}`, ...WAIT })
+        await room.write('log.txt', `${more}${changed}${more}`)
+        const after = await eventually(
+          async () => {
+            const now = await look(before.text)
+            return now !== undefined && now.height !== before.height && now
+          },
+          { what: `the new text ${name}`, ...WAIT },
+        )
+        expect(Math.abs(after.top - before.top)).toBeLessThan(3)
+      }
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
+    test('keeps a byte order mark and the ends of lines where they are', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.show('mark.txt', '\u{feff}one\r\ntwo\r\n')
+      await editor(desk).click()
+      await page.keyboard.press('Control+Home')
+      await page.keyboard.type('N')
+      await page.keyboard.press('Enter')
+      await page.evaluate(() => navigator.clipboard.writeText('a\nb\n'))
+      await page.keyboard.press('Control+V')
+      await page.keyboard.press('Control+S')
+      await tab(desk, /^mark.txt$/).waitFor()
+      expect(await room.read('mark.txt')).toBe('\u{feff}N\r\na\r\nb\r\none\r\ntwo\r\n')
+    }, 60_000)
+
+    test.each(['dark', 'light'] as const)(
+      'finds and replaces in a bar that can be read (%s)',
+      async (theme) => {
+        await using room = await Room.open({ colorScheme: theme })
+        const { desk } = room
+        const { page } = desk
+        await page.evaluate((name) => (document.documentElement.dataset['theme'] = name), theme)
+        await room.show('find.txt', 'alpha beta')
+        await editor(desk).click()
+        await page.keyboard.press('Control+F')
+        const bar = page.locator('.cm-search')
+        await bar.waitFor()
+        const parts = await bar.locator('input, button, label').evaluateAll((elements) =>
+          elements.map((element) => {
+            const { width, height } = element.getBoundingClientRect()
+            const name = `${element.tagName} ${element.getAttribute('name') ?? element.textContent}`
+            const isBox = element instanceof HTMLInputElement && element.type === 'checkbox'
+            // A box is reached by the whole of its label.
+            const isLarge = isBox || (width >= 24 && height >= 24)
+            return { name, isLarge, isReadable: Number.parseFloat(getComputedStyle(element).fontSize) >= 12 }
+          }),
+        )
+        expect(parts.filter(({ isLarge, isReadable }) => !isLarge || !isReadable)).toEqual([])
+        const colours = await page.evaluate(() => {
+          const probe = document.body.appendChild(document.createElement('i'))
+          probe.style.color = 'var(--line)'
+          const line = getComputedStyle(probe).color
+          probe.remove()
+          const panels = document.querySelector('.cm-panels')
+          return [line, panels === null ? '' : getComputedStyle(panels).borderBottomColor]
+        })
+        expect(colours[1]).toBe(colours[0])
+      },
+      60_000,
+    )
+  },
+)

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import type { Page } from 'playwright-core'
+import { findBrowserObstacle } from './support/browser.ts'
+import { WorkbenchScene } from './support/workbench.ts'
+
+const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+
+function openPanel(page: Page, name: string): Promise<void> {
+  return page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name, exact: true }).click()
+}
+
+describe.skipIf(obstacle !== undefined)(
+  `panels of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  () => {
+    let scene: WorkbenchScene
+    beforeAll(async () => {
+      scene = await WorkbenchScene.open()
+    }, 120_000)
+    afterAll(() => scene[Symbol.asyncDispose]())
+
+    test('are as they were left, for each sandbox', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.read('mkdir -p kept/deep; echo needle > kept/deep/hay.txt')
+      const created = await scene.host.fetch('/api/sandboxes', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'other' }),
+      })
+      expect(created.status).toBe(201)
+      await openPanel(page, 'Files')
+      await page.getByRole('treeitem', { name: 'kept' }).click()
+      await page.getByRole('treeitem', { name: 'deep' }).click()
+      const file = page.getByRole('treeitem', { name: 'hay.txt' })
+      await file.waitFor()
+      await openPanel(page, 'Search')
+      const field = page.getByLabel('Search in files')
+      await field.fill('needle')
+      await page.getByRole('button', { name: 'Match case' }).click()
+      const match = page.getByRole('region', { name: 'kept/deep/hay.txt' })
+      await match.waitFor()
+
+      await openPanel(page, 'Files')
+      await file.waitFor({ timeout: 5_000 })
+      // What came while nobody looked is there as well.
+      await desk.first.read('touch kept/deep/late.txt')
+      await openPanel(page, 'Search')
+      await match.waitFor({ timeout: 5_000 })
+      expect(await field.inputValue()).toBe('needle')
+      expect(await page.getByRole('button', { name: 'Match case' }).getAttribute('aria-pressed')).toBe('true')
+
+      await openPanel(page, 'Sandboxes')
+      await page.getByRole('button', { name: 'New terminal in other' }).click()
+      await desk.first.ready()
+      await openPanel(page, 'Search')
+      await field.waitFor()
+      expect(await field.inputValue()).toBe('')
+      await page.getByRole('tab').first().click()
+      await match.waitFor({ timeout: 5_000 })
+      await openPanel(page, 'Files')
+      await file.waitFor({ timeout: 5_000 })
+      await page.getByRole('treeitem', { name: 'late.txt' }).waitFor()
+      await scene.host.fetch('/api/sandboxes/other', { method: 'DELETE' })
+    }, 90_000)
+
+    test('list the branches that there are, and which is checked out, as the head does', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.read(
+        'git init -q -b main branched; cd branched; git config user.name A; git config user.email a@example.test; touch a; git add .; git commit -qm first; cd ..',
+      )
+      await openPanel(page, 'Git')
+      const panel = page.getByRole('complementary', { name: 'Git' })
+      await panel.getByText('main', { exact: true }).click()
+      const rows = panel.getByRole('list', { name: 'Branches' }).getByRole('listitem')
+      await rows.filter({ hasText: 'main' }).getByText('checked out').waitFor()
+      await desk.first.read('git -C branched checkout -q -b feature')
+      await panel.getByRole('button', { name: 'feature' }).waitFor()
+      await rows.filter({ hasText: 'feature' }).getByText('checked out').waitFor({ timeout: 5_000 })
+      expect(await rows.filter({ hasText: 'main' }).getByText('checked out').count()).toBe(0)
+      // Nothing can be done with them here, and they do not look as if.
+      expect(await rows.getByRole('button').count()).toBe(0)
+      await rows.filter({ hasText: 'main' }).hover()
+      expect(
+        await rows.filter({ hasText: 'main' }).evaluate((row) => getComputedStyle(row).backgroundColor),
+      ).toBe('rgba(0, 0, 0, 0)')
+
+      // What was unfolded is so again.
+      await openPanel(page, 'Files')
+      await page.getByRole('tree').waitFor()
+      await openPanel(page, 'Git')
+      await rows.filter({ hasText: 'feature' }).getByText('checked out').waitFor({ timeout: 5_000 })
+      await desk.first.read('rm -rf branched')
+    }, 60_000)
+
+    test('show a folder of very many files a part at a time, all of which the keyboard reaches', async () => {
+      await using desk = await scene.openDesk()
+      const { page } = desk
+      await desk.first.read(
+        'mkdir big; (cd big; seq -f "f%05g" 1 12000 | xargs touch; touch zebra); touch zz-root.txt',
+      )
+      await openPanel(page, 'Files')
+      const items = page.getByRole('treeitem')
+      const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent ?? '')
+      const comesTo = (name: string): Promise<unknown> =>
+        eventually(async () => (await focused()) === name, { what: `the keyboard at ${name}` })
+      const type = async (text: string): Promise<void> => {
+        // What was typed before it is another word after a pause.
+        await Bun.sleep(800)
+        await page.keyboard.type(text)
+      }
+      await page.getByRole('treeitem', { name: 'big' }).focus()
+      await page.keyboard.press('ArrowRight')
+      const first = page.getByRole('treeitem', { name: 'f00001' })
+      await first.waitFor()
+      expect(await items.count()).toBeLessThan(200)
+      await page.keyboard.press('ArrowDown')
+      await comesTo('f00001')
+      expect(await first.getAttribute('aria-level')).toBe('2')
+      expect(await first.getAttribute('aria-posinset')).toBe('1')
+      const began = performance.now()
+      for (let at = 0; at < 100; at += 1) await page.keyboard.press('ArrowDown')
+      await comesTo('f00101')
+      expect((performance.now() - began) / 100).toBeLessThan(40)
+      // A file of the root is below all of them.
+      await page.keyboard.press('End')
+      await comesTo('zz-root.txt')
+      await page.keyboard.press('Home')
+      await eventually(async () => (await focused()) !== 'zz-root.txt', { what: 'the first line' })
+      await type('big')
+      await comesTo('big')
+      await type('f00777')
+      await comesTo('f00777')
+      // Beyond what one answer holds.
+      await type('f1')
+      await comesTo('f10000')
+      await eventually(
+        async () => {
+          await page.keyboard.press('PageDown')
+          return (await focused()) >= 'f10050'
+        },
+        { what: 'the next part of the folder' },
+      )
+      await type('zebra')
+      await comesTo('zebra')
+      expect(
+        await page.getByRole('treeitem', { name: 'zebra' }).evaluate((row) => {
+          const box = row.getBoundingClientRect()
+          return row.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2))
+        }),
+      ).toBe(true)
+      expect(await page.getByRole('treeitem', { name: 'zebra' }).getAttribute('aria-setsize')).toBe('12001')
+      expect(await items.count()).toBeLessThan(200)
+
+      // Where it was is where it is again.
+      await openPanel(page, 'Search')
+      await page.getByLabel('Search in files').waitFor()
+      await openPanel(page, 'Files')
+      await page.getByRole('treeitem', { name: 'zebra' }).waitFor()
+      await page.keyboard.press('Tab')
+      await desk.first.read('rm -rf big zz-root.txt')
+      await page.getByRole('treeitem', { name: 'big' }).waitFor({ state: 'detached' })
+      expect(desk.errors).toEqual([])
+    }, 120_000)
+  },
+)
