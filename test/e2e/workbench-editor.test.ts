@@ -169,6 +169,28 @@ describe.skipIf(obstacle !== undefined)(
       expect(await editor(desk).innerText()).toContain('mine')
     }, 60_000)
 
+    test('does not go back to the line it was opened at when a conflict is over', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      const { page } = desk
+      await room.write('led.txt', LONG)
+      await page.keyboard.press('Control+Shift+F')
+      await page.getByLabel('Search in files').last().fill('line 300')
+      await page.locator('.found-line').first().click()
+      await editor(desk).getByText('line 300').waitFor()
+      await room.goToLine(310)
+      await page.keyboard.type('x')
+      await room.write('led.txt', `first\n${LONG}`)
+      await banner(desk).waitFor()
+      await room.write('led.txt', LONG)
+      await banner(desk).waitFor({ state: 'detached' })
+      await page.keyboard.type('y')
+      await editor(desk)
+        .locator('.cm-line')
+        .getByText('line 310xy', { exact: true })
+        .waitFor({ timeout: 5_000 })
+    }, 60_000)
+
     test('goes on to find what is typed when the file changes underneath', async () => {
       await using room = await Room.open()
       const { desk } = room

@@ -59,7 +59,14 @@ export async function removeFile(sandbox: string, path: string): Promise<void> {
 /** A file as it was at one moment. */
 export interface FileVersion {
   readonly bytes: Uint8Array
+  /** As the JSON of answers has it. */
   readonly etag: string
+}
+
+/** An etag as the JSON of answers has it, out of a header; one that was packed on the way is the same version. */
+function etagOf({ headers }: Response): string {
+  const header = headers.get('etag') ?? ''
+  return /^(?:W\/)?"(.*)"$/.exec(header)?.[1] ?? header
 }
 
 export async function readFile(sandbox: string, path: string, signal?: AbortSignal): Promise<FileVersion> {
@@ -67,7 +74,7 @@ export async function readFile(sandbox: string, path: string, signal?: AbortSign
     workspaceUrl(sandbox, 'file', { path }),
     signal === undefined ? {} : { signal },
   )
-  return { bytes: new Uint8Array(await response.arrayBuffer()), etag: response.headers.get('etag') ?? '' }
+  return { bytes: new Uint8Array(await response.arrayBuffer()), etag: etagOf(response) }
 }
 
 /** Size and version without the bytes. */
@@ -90,7 +97,11 @@ export async function writeFile(
   way: { readonly onSent?: (bytes: number) => void; readonly signal?: AbortSignal } = {},
 ): Promise<string> {
   const headers: Record<string, string> =
-    condition === 'any' ? {} : condition === 'new' ? { 'if-none-match': '*' } : { 'if-match': condition.etag }
+    condition === 'any'
+      ? {}
+      : condition === 'new'
+        ? { 'if-none-match': '*' }
+        : { 'if-match': `"${condition.etag}"` }
   const answer = await requestJson<{ etag: string }>(workspaceUrl(sandbox, 'file', { path, parents: true }), {
     method: 'PUT',
     body,

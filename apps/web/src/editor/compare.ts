@@ -1,69 +1,79 @@
-import { MergeView, unifiedMergeView } from '@codemirror/merge'
-import { EditorState } from '@codemirror/state'
+import { getOriginalDoc, MergeView, originalDocChangeEffect, unifiedMergeView } from '@codemirror/merge'
+import { ChangeSet, Compartment, EditorState, type Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
-import { basics, languageOf, lineSeparatorOf } from './editor.ts'
+import { changesBetween } from './changes.ts'
+import { basics } from './editor.ts'
+import { languageOf } from './language.ts'
+import { changeInPlace } from './place.ts'
 
-export interface CompareOptions {
+interface CompareOptions {
   readonly path: string
-  readonly before: string
-  readonly after: string
-  /** The second text can be changed. */
-  readonly onChange?: (text: string) => void
+  readonly before: Text
+  readonly after: Text
 }
 
 /** Two texts and what differs. */
 export interface Comparison {
-  /** The second text, as it is now. */
-  readonly text: string
+  /** Shows two other texts in the same place. */
+  show(before: Text, after: Text): void
   dispose(): void
 }
 
 /** Unchanged lines are folded away but for these around a change. */
 const CONTEXT = { margin: 3, minSize: 6 }
 
-/** Two texts side by side. */
-export async function compareBeside(parent: HTMLElement, options: CompareOptions): Promise<Comparison> {
-  const language = await languageOf(options.path)
-  const isReadOnly = options.onChange === undefined
-  const view = new MergeView({
-    parent,
-    collapseUnchanged: CONTEXT,
-    a: { doc: options.before, extensions: [basics({ isReadOnly: true }), language] },
-    b: {
-      doc: options.after,
-      extensions: [
-        EditorState.lineSeparator.of(lineSeparatorOf(options.after)),
-        basics({ isReadOnly, onChange: () => options.onChange?.(view.b.state.sliceDoc()) }),
-        language,
-      ],
-    },
+/** Colours a text once its language is there. */
+export function colour(path: string, language: Compartment, views: readonly EditorView[]): void {
+  void languageOf(path).then((extension) => {
+    for (const view of views) view.dispatch({ effects: language.reconfigure(extension) })
   })
+}
+
+/** Two texts side by side. */
+export function compareBeside(parent: HTMLElement, { path, before, after }: CompareOptions): Comparison {
+  const language = new Compartment()
+  const extensions = [basics({ isReadOnly: true }), language.of([])]
+  const view = new MergeView({
+    ...{ parent, collapseUnchanged: CONTEXT },
+    ...{ a: { doc: before, extensions }, b: { doc: after, extensions } },
+  })
+  colour(path, language, [view.a, view.b])
   return {
-    get text() {
-      return view.b.state.sliceDoc()
-    },
+    show: (nextBefore, nextAfter) =>
+      changeInPlace(view.b, parent, {
+        changes: changesBetween(view.b.state.doc, nextAfter),
+        aside: () => view.a.dispatch({ changes: changesBetween(view.a.state.doc, nextBefore) }),
+      }),
     dispose: () => view.destroy(),
   }
 }
 
 /** Two texts in one, with what went and what came. */
-export async function compareInline(parent: HTMLElement, options: CompareOptions): Promise<Comparison> {
-  const language = await languageOf(options.path)
+export function compareInline(parent: HTMLElement, { path, before, after }: CompareOptions): Comparison {
+  const language = new Compartment()
   const view = new EditorView({
     parent,
     state: EditorState.create({
-      doc: options.after,
+      doc: after,
       extensions: [
         basics({ isReadOnly: true }),
-        language,
-        unifiedMergeView({ original: options.before, mergeControls: false, collapseUnchanged: CONTEXT }),
+        language.of([]),
+        unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged: CONTEXT }),
       ],
     }),
   })
+  colour(path, language, [view])
+  const showBefore = (text: Text): void => {
+    const original = getOriginalDoc(view.state)
+    const changes = ChangeSet.of(changesBetween(original, text), original.length)
+    view.dispatch({ effects: originalDocChangeEffect(view.state, changes) })
+  }
   return {
-    get text() {
-      return view.state.sliceDoc()
-    },
+    show: (nextBefore, nextAfter) =>
+      changeInPlace(view, view.scrollDOM, {
+        changes: changesBetween(view.state.doc, nextAfter),
+        aside: () => showBefore(nextBefore),
+      }),
     dispose: () => view.destroy(),
   }
 }

@@ -1,14 +1,7 @@
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
-import {
-  bracketMatching,
-  foldGutter,
-  foldKeymap,
-  indentOnInput,
-  LanguageDescription,
-} from '@codemirror/language'
-import { languages } from '@codemirror/language-data'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
 import {
   drawSelection,
   EditorView,
@@ -18,22 +11,26 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view'
+import { changesBetween } from './changes.ts'
+import type { FileText } from './file-text.ts'
+import { languageOf } from './language.ts'
+import { goOnAt, type Place, placeOf, startAt } from './place.ts'
 import { THEME } from './theme.ts'
 
-export interface EditorOptions {
-  readonly text: string
-  readonly path: string
+interface Basics {
+  readonly label?: string
   readonly isReadOnly?: boolean
-  readonly onChange?: (text: string) => void
+  readonly onChange?: (lines: Text) => void
   readonly onSave?: () => void
 }
 
 /** Everything about a text that does not depend on its language. */
 export function basics({
+  label = 'Text of the file',
   isReadOnly = false,
   onChange,
   onSave,
-}: Omit<EditorOptions, 'text' | 'path'>): Extension {
+}: Basics): Extension {
   return [
     lineNumbers(),
     foldGutter(),
@@ -48,7 +45,7 @@ export function basics({
     search({ top: true }),
     EditorState.readOnly.of(isReadOnly),
     EditorView.editable.of(!isReadOnly),
-    EditorView.contentAttributes.of({ 'aria-label': 'Text of the file' }),
+    EditorView.contentAttributes.of({ 'aria-label': label }),
     keymap.of([
       { key: 'Mod-s', run: () => (onSave?.(), true), preventDefault: true },
       ...searchKeymap,
@@ -58,46 +55,57 @@ export function basics({
       ...defaultKeymap,
     ]),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged) onChange?.(update.state.doc.toString())
+      if (update.docChanged) onChange?.(update.state.doc)
     }),
     THEME,
   ]
 }
 
-/** Loads what knows a file's language; nothing when there is none. */
-export async function languageOf(path: string): Promise<Extension> {
-  const description = LanguageDescription.matchFilename(languages, path.split('/').pop() ?? path)
-  return description === null ? [] : description.load()
+/** Lines may be pasted with any ends unless a file has several kinds of its own. */
+export function endsOf({ isMixed }: FileText): Extension {
+  return isMixed ? EditorState.lineSeparator.of('\n') : []
 }
 
-/** Ends of lines as the file has them: CodeMirror itself knows only one kind. */
-export function lineSeparatorOf(text: string): '\r\n' | '\n' {
-  return text.includes('\r\n') && !/[^\r]\n/.test(text) ? '\r\n' : '\n'
+interface EditorOptions {
+  readonly text: FileText
+  readonly path: string
+  /** Where the person was in another view of it. */
+  readonly place?: Place | undefined
+  readonly onChange: (text: FileText) => void
+  readonly onSave: () => void
 }
 
 /** A text that can be changed. It knows no framework. */
 export class Editor {
   readonly #view: EditorView
   readonly #language = new Compartment()
+  readonly #ends = new Compartment()
+  #text: FileText
   #path = ''
 
-  constructor(parent: HTMLElement, options: EditorOptions) {
-    const separator = lineSeparatorOf(options.text)
+  constructor(parent: HTMLElement, { text, path, place, onChange, onSave }: EditorOptions) {
+    this.#text = place?.text ?? text
+    const change = (lines: Text): void => {
+      this.#text = this.#text.withLines(lines)
+      onChange(this.#text)
+    }
+    const { selection, extension } = startAt(place)
     this.#view = new EditorView({
       parent,
       state: EditorState.create({
-        doc: options.text,
+        doc: this.#text.lines,
+        ...(selection === undefined ? {} : { selection }),
         extensions: [
-          EditorState.lineSeparator.of(separator),
-          basics({
-            ...options,
-            onChange: () => options.onChange?.(this.text),
-          }),
+          this.#ends.of(endsOf(this.#text)),
+          basics({ onChange: change, onSave }),
           this.#language.of([]),
+          extension,
         ],
       }),
     })
-    this.setPath(options.path)
+    this.setText(text)
+    if (place !== undefined) goOnAt(this.#view, this.#view.scrollDOM, place)
+    this.setPath(path)
   }
 
   /** The file is called so, which says in what language it is. */
@@ -109,17 +117,18 @@ export class Editor {
     })
   }
 
-  get text(): string {
-    return this.#view.state.sliceDoc()
+  /** Where the person is; as long as the editor is on the page. */
+  get place(): Place {
+    return placeOf(this.#view, this.#view.scrollDOM, this.#text)
   }
 
-  /** Replaces the text; the place stays as far as it can. */
-  setText(text: string): void {
-    if (text === this.text) return
-    const at = Math.min(this.#view.state.selection.main.head, text.length)
+  /** Replaces the text by what differs; places in all the rest stay. */
+  setText(text: FileText): void {
+    if (text.equals(this.#text)) return
+    this.#text = text.withLines(this.#text.lines)
     this.#view.dispatch({
-      changes: { from: 0, to: this.#view.state.doc.length, insert: text },
-      selection: { anchor: Math.min(at, this.#view.state.toText(text).length) },
+      changes: changesBetween(this.#text.lines, text.lines),
+      effects: this.#ends.reconfigure(endsOf(text)),
     })
   }
 

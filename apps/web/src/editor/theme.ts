@@ -21,15 +21,54 @@ const look = EditorView.theme({
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'var(--bg-active)',
   },
-  '.cm-panels': { backgroundColor: 'var(--bg-raised)', color: 'var(--text)' },
-  '.cm-textfield, .cm-button': {
-    backgroundImage: 'none',
-    backgroundColor: 'var(--bg)',
-    color: 'var(--text)',
-  },
   // The sign that it has by itself is in few fonts.
   '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '"⋯"' },
   '.cm-searchMatch': { backgroundColor: 'color-mix(in srgb, var(--accent) 35%, transparent)' },
+})
+
+/** The smallest that is hit well with a finger or an unsteady hand. */
+const TARGET = '24px'
+
+/** The bars of the editor look like the page around it. */
+const bars = EditorView.theme({
+  '.cm-panels': {
+    backgroundColor: 'var(--bg-raised)',
+    color: 'var(--text)',
+    fontFamily: 'var(--font)',
+    fontSize: '13px',
+  },
+  '.cm-panels.cm-panels-top': { borderBottom: '1px solid var(--line)' },
+  '.cm-panels.cm-panels-bottom': { borderTop: '1px solid var(--line)' },
+  '.cm-panel.cm-search, .cm-panel.cm-dialog': { padding: '4px 36px 4px 8px' },
+  '.cm-panel.cm-search label, .cm-panel.cm-dialog label': {
+    display: 'inline-flex',
+    alignItems: 'center',
+    gap: '4px',
+    minHeight: TARGET,
+    fontSize: 'inherit',
+    verticalAlign: 'middle',
+  },
+  '.cm-panel .cm-textfield, .cm-panel .cm-button': {
+    minHeight: '28px',
+    padding: '2px 8px',
+    border: '1px solid var(--line)',
+    borderRadius: 'var(--radius)',
+    backgroundImage: 'none',
+    fontSize: 'inherit',
+    verticalAlign: 'middle',
+  },
+  '.cm-panel .cm-textfield': { backgroundColor: 'var(--bg)', color: 'var(--text)' },
+  '.cm-panel .cm-button': { backgroundColor: 'var(--bg-raised)', color: 'var(--text)' },
+  '.cm-panel .cm-button:hover': { backgroundColor: 'var(--bg-hover)' },
+  '.cm-panel.cm-search [name=close], .cm-panel .cm-dialog-close': {
+    top: '4px',
+    right: '6px',
+    justifyContent: 'center',
+    minWidth: TARGET,
+    minHeight: TARGET,
+    color: 'var(--text-dim)',
+    fontSize: '16px',
+  },
 })
 
 const colours = HighlightStyle.define([
@@ -47,4 +86,4 @@ const colours = HighlightStyle.define([
   { tag: tags.invalid, color: 'var(--bad)' },
 ])
 
-export const THEME: Extension = [look, syntaxHighlighting(colours)]
+export const THEME: Extension = [look, bars, syntaxHighlighting(colours)]

@@ -1,11 +1,13 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect, useRef } from 'react'
-import { compareBeside, type Comparison } from '../editor/compare.ts'
+import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import { Conflict } from '../editor/conflict.ts'
+import type { Place } from '../editor/place.ts'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
-import type { OpenFile } from './open-file.ts'
+import { hasLostKeyboard } from './keyboard.ts'
+import type { OpenFile, Theirs } from './open-file.ts'
 
-function explain(theirs: { readonly text: string | undefined } | 'gone', isDirty: boolean): string {
+function explain(theirs: Theirs, isDirty: boolean): string {
   if (theirs === 'gone')
     return isDirty
       ? 'The file was removed or moved while you changed it. Nothing of yours is lost.'
@@ -20,33 +22,49 @@ export function ConflictView({
   file,
   path,
   theirs,
+  isFocused,
+  place,
 }: {
   readonly file: OpenFile
   readonly path: string
-  readonly theirs: { readonly text: string | undefined } | 'gone'
+  readonly theirs: Theirs
+  readonly isFocused: boolean
+  /** Where the person was in their text when it was shown otherwise, and then where they are. */
+  readonly place: RefObject<Place | undefined>
 }): ReactElement {
   const { workbench } = useParts()
   const isDirty = useStore(file.dirty)
-  const place = useRef<HTMLDivElement>(null)
-  const comparison = useRef<Comparison>(undefined)
-  const before = theirs === 'gone' ? '' : (theirs.text ?? '')
-  useEffect(() => {
-    let isGone = false
-    if (place.current === null) return undefined
-    const options = { path, before, after: file.text, onChange: (text: string) => file.edited(text) }
-    void compareBeside(place.current, options).then((made) => {
-      if (isGone) made.dispose()
-      else comparison.current = made
+  const parent = useRef<HTMLDivElement>(null)
+  const conflict = useRef<Conflict>(undefined)
+  const onDisk = theirs === 'gone' ? undefined : theirs.text
+  const first = useRef({ path, onDisk, isFocused })
+  // In one go with the removal of what had the keyboard, so that no key finds nobody.
+  useLayoutEffect(() => {
+    if (parent.current === null) return undefined
+    const { current: start } = first
+    const made = new Conflict(parent.current, {
+      path: start.path,
+      theirs: start.onDisk,
+      mine: file.text,
+      place: place.current,
+      onChange: (text) => file.edited(text),
     })
+    if (start.isFocused && hasLostKeyboard()) made.focus()
+    conflict.current = made
     return () => {
-      isGone = true
-      comparison.current?.dispose()
-      comparison.current = undefined
+      place.current = made.place
+      made.dispose()
     }
-  }, [file, path, before])
+  }, [file, place])
+  useEffect(() => conflict.current?.showTheirs(onDisk), [onDisk])
+  const wasFocused = useRef(isFocused)
+  useEffect(() => {
+    if (isFocused && !wasFocused.current) conflict.current?.focus()
+    wasFocused.current = isFocused
+  }, [isFocused])
   const keep = async (): Promise<void> => {
     try {
-      await file.keepMine(comparison.current?.text ?? file.text)
+      await file.keepMine()
     } catch (caught) {
       workbench.tell('error', `Cannot save ${path}: ${messageOf(caught)}`)
     }
@@ -55,6 +73,11 @@ export function ConflictView({
     <>
       <div className="banner conflict" role="alert">
         <span>{explain(theirs, isDirty)}</span>
+        {onDisk !== undefined && (
+          <button type="button" onClick={() => conflict.current?.goToNextChange()}>
+            Next change
+          </button>
+        )}
         <button type="button" className="primary" onClick={() => void keep()}>
           {theirs === 'gone' ? 'Write it again' : 'Save the right side'}
         </button>
@@ -62,7 +85,7 @@ export function ConflictView({
           {theirs === 'gone' ? 'Let it go' : 'Drop mine'}
         </button>
       </div>
-      <div ref={place} className="editor compare" />
+      <div ref={parent} className="editor compare" />
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect, useState } from 'react'
+import { type ReactElement, useEffect, useMemo, useState } from 'react'
+import type { Place } from '../editor/place.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { ConflictView } from './conflict-view.tsx'
@@ -76,6 +77,8 @@ function FileBody({
 }): ReactElement {
   const state = useStore(file.state)
   const { path, line, column } = view
+  /** Where the person was in the text, for whatever shows it next. */
+  const place = useMemo((): { current: Place | undefined } => ({ current: undefined }), [file])
   switch (state.is) {
     case 'loading':
       return <p className="empty">Loading {shownName(path)}…</p>
@@ -107,10 +110,11 @@ function FileBody({
     case 'image':
       return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
-      if (state.theirs !== undefined) return <ConflictView file={file} path={path} theirs={state.theirs} />
+      if (state.theirs !== undefined)
+        return <ConflictView {...{ file, path, isFocused, place }} theirs={state.theirs} />
       return (
         <>
-          <TextBody {...{ file, state, path, line, column, isFocused, onSave }} isHidden={isPicture} />
+          <TextBody {...{ file, state, path, line, column, isFocused, place, onSave }} isHidden={isPicture} />
           {isPicture && <Drawing file={file} path={path} />}
         </>
       )

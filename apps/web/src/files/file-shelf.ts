@@ -1,7 +1,8 @@
 import { changeView, focusView, type View } from '../layout/layout.ts'
 import type { DirtyViews } from '../state/dirty-views.ts'
 import { messageOf, type Workbench } from '../state/workbench.ts'
-import { accessTo, type FileAccess, OpenFile } from './open-file.ts'
+import { accessTo, type FileAccess } from './file-access.ts'
+import { OpenFile } from './open-file.ts'
 import { movedPath } from './paths.ts'
 import { shownName } from './shown-name.ts'
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { FileEntry } from '../api/workspace.ts'
-import { FileTree, linesOf } from './file-tree.ts'
+import { FileTree } from './file-tree.ts'
+import { linesOf } from './tree-lines.ts'
 
 function entry(name: string, kind: FileEntry['kind'] = 'file', target?: 'file' | 'folder'): FileEntry {
   return { name, kind, size: 0, mtimeMs: 0, etag: '', ...(target === undefined ? {} : { target }) }
@@ -20,7 +21,7 @@ function treeOf(folders: Record<string, FileEntry[]>): {
 
 const shown = (tree: FileTree): readonly string[] =>
   linesOf(tree.state.get()).map(
-    ({ path, depth, note }) => `${' '.repeat(depth)}${path}${note === undefined ? '' : ` (${note})`}`,
+    (line) => `${' '.repeat(line.depth)}${line.kind === 'note' ? `(${line.text})` : line.path}`,
   )
 
 test('folders come first, links to folders with them, and names count as people count', async () => {
@@ -36,9 +37,9 @@ test('an open folder shows what is in it, or why it does not', async () => {
   await tree.load('.')
   await tree.toggle('a')
   await tree.toggle('x')
-  expect(shown(tree)).toEqual(['a', ' a/f', 'x (no such folder)'])
+  expect(shown(tree)).toEqual(['a', ' a/f', 'x', ' (no such folder)'])
   await tree.toggle('a')
-  expect(shown(tree)).toEqual(['a', 'x (no such folder)'])
+  expect(shown(tree)).toEqual(['a', 'x', ' (no such folder)'])
 })
 
 test('what changes is read again, where somebody looks', async () => {
@@ -72,4 +73,80 @@ test('an answer that comes late does not undo a newer one', async () => {
   answers[0]?.([entry('old')])
   await Promise.all([first, second])
   expect(shown(tree)).toEqual(['new'])
+})
+
+/** A folder of many files, of which an answer holds two. */
+function pagedTree(names: string[]): { tree: FileTree; asked: (string | undefined)[] } {
+  const asked: (string | undefined)[] = []
+  const tree = new FileTree(async (_, after = '') => {
+    asked.push(after)
+    const rest = names.filter((name) => name > after)
+    return { entries: rest.slice(0, 2).map((name) => entry(name)), truncated: rest.length > 2 }
+  })
+  return { tree, asked }
+}
+
+test('a folder grows by what one answer does not hold, and is read again as far as it is known', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e']
+  const { tree, asked } = pagedTree(names)
+  await tree.load('.')
+  expect(shown(tree)).toEqual(['a', 'b', '(Loading more…)'])
+  expect(linesOf(tree.state.get())[0]).toMatchObject({ position: 1, setSize: -1 })
+  await Promise.all([tree.loadMore('.'), tree.loadMore('.')])
+  expect(shown(tree)).toEqual(['a', 'b', 'c', 'd', '(Loading more…)'])
+  expect(asked).toEqual(['', 'b'])
+  names.unshift('0')
+  await tree.load('.')
+  expect(shown(tree)).toEqual(['0', 'a', 'b', 'c', '(Loading more…)'])
+  await tree.loadMore('.')
+  expect(shown(tree)).toEqual(['0', 'a', 'b', 'c', 'd', 'e'])
+  expect(linesOf(tree.state.get()).at(-1)).toMatchObject({ position: 6, setSize: 6 })
+  await tree.loadMore('.')
+  expect(asked).toEqual(['', 'b', '', 'a', 'c'])
+})
+
+test('what cannot be had of a folder is said, and is tried when it is looked at again', async () => {
+  let isBroken = false
+  const tree = new FileTree(async (_, after) => {
+    if (isBroken) throw new Error('no answer')
+    return { entries: [entry(after === undefined ? 'a' : 'b')], truncated: after === undefined }
+  })
+  await tree.load('.')
+  isBroken = true
+  await tree.loadMore('.')
+  expect(shown(tree)).toEqual(['a', '(Cannot load more: no answer)'])
+  isBroken = false
+  await tree.look()
+  await tree.loadMore('.')
+  expect(shown(tree)).toEqual(['a', 'b'])
+})
+
+test('a tree that nobody looks at keeps which folders are open', async () => {
+  const { tree, folders } = treeOf({
+    '.': [entry('a', 'folder'), entry('b', 'folder'), entry('gone', 'folder')],
+    a: [entry('f')],
+    b: [],
+    gone: [],
+  })
+  await tree.load('.')
+  for (const path of ['a', 'b', 'b', 'gone']) await tree.toggle(path)
+  folders['.'] = [entry('a', 'folder'), entry('b', 'folder')]
+  await tree.load('.')
+  tree.rest()
+  expect(Object.keys(tree.state.get().folders)).toEqual(['.', 'a'])
+  expect([...tree.state.get().open]).toEqual(['a'])
+  folders['a'] = [entry('f'), entry('late')]
+  await tree.look()
+  expect(shown(tree)).toEqual(['a', ' a/f', ' a/late', 'b'])
+})
+
+test('of a tree that nobody looks at, many files are not kept', async () => {
+  const many = Array.from({ length: 30_000 }, (_, at) => entry(`${at}`))
+  const { tree } = treeOf({ '.': [entry('a', 'folder')], a: many })
+  await tree.load('.')
+  await tree.toggle('a')
+  tree.rest()
+  expect(tree.state.get().folders).toEqual({})
+  await tree.look()
+  expect(shown(tree)).toHaveLength(30_001)
 })

@@ -18,13 +18,18 @@ export function FilesPanel(): ReactElement {
 
 function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
   const { workbench, drops } = useParts()
-  const tree = useTree(sandbox)
+  const kept = useTree(sandbox)
+  const { tree } = kept
   const name = useSandboxName(sandbox)
   const chooser = useRef<HTMLInputElement>(null)
   const [uploadsTo, setUploadsTo] = useState(ROOT)
   const [question, setQuestion] = useState<FileQuestion>()
-  const [selected, setSelected] = useState<{ path: string; isFolder: boolean }>()
+  const [selected, setSelected] = useState(kept.selected)
   const folder = selected === undefined ? ROOT : selected.isFolder ? selected.path : parentOf(selected.path)
+  const select = (path: string, isFolder: boolean): void => {
+    kept.selected = { path, isFolder }
+    setSelected(kept.selected)
+  }
   const stray = useStore(drops.files)
   useEffect(() => {
     if (stray.length > 0) setQuestion({ ask: 'upload', folder: ROOT, files: drops.take() })
@@ -74,9 +79,9 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
       />
       <Tree
         sandbox={sandbox}
-        tree={tree}
+        kept={kept}
         selected={selected?.path}
-        onSelect={(path, isFolder) => setSelected({ path, isFolder })}
+        onSelect={select}
         onAsk={setQuestion}
         onUpload={chooseFiles}
         onDrop={(into, transfer) => void drop(into, transfer)}

@@ -1,19 +1,27 @@
-import { describe, expect, test } from 'bun:test'
-import { ApiError } from '../api/request.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { FileText } from '../editor/file-text.ts'
+import { accessTo } from './file-access.ts'
 import { MAX_EDIT_BYTES, MAX_OPEN_BYTES } from './file-kind.ts'
-import { type FileAccess, OpenFile } from './open-file.ts'
+import { OpenFile } from './open-file.ts'
 
-/** A file on a server that checks versions as the real one does. */
-class FakeFile implements FileAccess {
+function refuse(status: number, code: string): Response {
+  return Response.json({ error: { code, message: code } }, { status })
+}
+
+/** A file on a server that checks and spells versions as the real one does, and answers when the test lets it. */
+class FakeFile {
   text: string | undefined
   version = 1
+  reads = 0
+  /** What answers wait for, by method and last part of the address. */
+  readonly waits = new Map<string, Promise<void>>()
 
   constructor(text: string | undefined) {
     this.text = text
   }
 
   get etag(): string {
-    return `"${this.version}"`
+    return `3.7-${this.version}`
   }
 
   change(text: string | undefined): void {
@@ -21,40 +29,98 @@ class FakeFile implements FileAccess {
     this.version += 1
   }
 
-  async stat(): Promise<{ size: number; etag: string }> {
-    if (this.text === undefined) throw new ApiError('file_not_found', 'no such file', 404)
-    return { size: this.text.length, etag: this.etag }
+  /** Keeps back answers, which are of the moment when they were asked for, until the returned function is called. */
+  holdBack(what: 'GET stat' | 'GET file' | 'PUT file'): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.waits.set(what, promise)
+    return () => {
+      this.waits.delete(what)
+      resolve()
+    }
   }
 
-  async read(): Promise<{ bytes: Uint8Array; etag: string }> {
-    const { etag } = await this.stat()
-    return { bytes: new TextEncoder().encode(this.text), etag }
+  async answer(method: string, tail: string, init: RequestInit | undefined): Promise<Response> {
+    const response = this.#answer(method, tail, init)
+    await this.waits.get(`${method} ${tail}`)
+    return response
   }
 
-  async write(text: string, condition: { etag: string } | 'new' | 'any'): Promise<string> {
-    const isGood =
-      condition === 'any' ||
-      (condition === 'new'
-        ? this.text === undefined
-        : this.text !== undefined && condition.etag === this.etag)
-    if (!isGood) throw new ApiError('file_changed', 'changed', 412)
+  #answer(method: string, tail: string, init: RequestInit | undefined): Response {
+    if (method === 'PUT') return this.#write(new Headers(init?.headers), init?.body as string)
+    if (this.text === undefined) return refuse(404, 'file_not_found')
+    if (tail === 'stat') return Response.json({ size: this.text.length, etag: this.etag })
+    this.reads += 1
+    return new Response(this.text, { headers: { etag: `"${this.etag}"` } })
+  }
+
+  #write(headers: Headers, text: string): Response {
+    const [match, isNew] = [headers.get('if-match'), headers.get('if-none-match') === '*']
+    const isGood = isNew ? this.text === undefined : this.text !== undefined && match === `"${this.etag}"`
+    if (!isGood) return refuse(412, 'file_changed')
     this.change(text)
-    return this.etag
+    return Response.json({ etag: this.etag })
   }
 }
 
-async function open(text: string | undefined, path = 'a.txt'): Promise<{ disk: FakeFile; file: OpenFile }> {
+const files = new Map<string, FakeFile>()
+const { fetch: realFetch } = globalThis
+
+beforeEach(() => {
+  const fake = async (address: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const { pathname, searchParams } = new URL(
+      address instanceof Request ? address.url : address,
+      'http://localhost',
+    )
+    const file = files.get(searchParams.get('path') ?? '')
+    return (
+      file?.answer(init?.method ?? 'GET', pathname.split('/').pop() ?? '', init) ?? refuse(404, 'unknown')
+    )
+  }
+  globalThis.fetch = Object.assign(fake, { preconnect: realFetch.preconnect })
+})
+
+afterEach(() => {
+  globalThis.fetch = realFetch
+  files.clear()
+})
+
+function put(path: string, text: string | undefined): FakeFile {
   const disk = new FakeFile(text)
-  const file = new OpenFile(disk, path)
+  files.set(path, disk)
+  return disk
+}
+
+async function open(text: string | undefined, path = 'a.txt'): Promise<{ disk: FakeFile; file: OpenFile }> {
+  const disk = put(path, text)
+  const file = new OpenFile(accessTo('s', path), path)
   await file.load()
   return { disk, file }
+}
+
+function type(file: OpenFile, text: string): void {
+  file.edited(FileText.of(text))
+}
+
+/** What is known of a file, with texts as words. */
+function known(file: OpenFile): Record<string, unknown> {
+  const state = file.state.get()
+  if (state.is !== 'text') return { ...state }
+  const { base, theirs, ...rest } = state
+  if (theirs === undefined) return { ...rest, base: base.toString() }
+  const shown = theirs === 'gone' ? theirs : { ...theirs, text: theirs.text?.toString() }
+  return { ...rest, base: base.toString(), theirs: shown }
+}
+
+/** Until all that was answered has been heard of. */
+async function heard(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
 }
 
 describe('a text', () => {
   test('is read, changed and saved', async () => {
     const { disk, file } = await open('one')
     expect(file.isDirty).toBe(false)
-    file.edited('two')
+    type(file, 'two')
     expect(file.isDirty).toBe(true)
     await file.save()
     expect([disk.text, file.isDirty]).toEqual(['two', false])
@@ -64,19 +130,19 @@ describe('a text', () => {
     const { file } = await open('one')
     const told: boolean[] = []
     file.dirty.subscribe((isDirty) => told.push(isDirty))
-    for (const text of ['two', 'three', 'one', 'four']) file.edited(text)
+    for (const text of ['two', 'three', 'one', 'four']) type(file, text)
     await file.save()
-    file.edited('five')
+    type(file, 'five')
     file.discard()
     expect(told).toEqual([true, false, true, false, true, false])
-    expect(file.text).toBe('four')
+    expect(file.text.toString()).toBe('four')
   })
 
   test('that is changed while it is saved is saved again', async () => {
     const { disk, file } = await open('one')
-    file.edited('two')
+    type(file, 'two')
     const first = file.save()
-    file.edited('three')
+    type(file, 'three')
     await Promise.all([first, file.save()])
     expect([disk.text, file.isDirty]).toEqual(['three', false])
   })
@@ -85,82 +151,83 @@ describe('a text', () => {
     const { disk, file } = await open('one')
     disk.change('theirs')
     await file.refresh()
-    expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
+    expect(known(file)).toMatchObject({ is: 'text', base: 'theirs' })
   })
 
   test('that was changed is not lost when the file is no longer text', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change('\0')
     await file.refresh()
-    expect(file.state.get()).toMatchObject({ is: 'text', theirs: { text: undefined } })
-    expect([file.text, file.isDirty]).toEqual(['mine', true])
-    const other = await open('one')
-    other.file.edited('mine')
+    expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined } })
+    expect([file.text.toString(), file.isDirty]).toEqual(['mine', true])
+    const other = await open('one', 'b.txt')
+    type(other.file, 'mine')
     other.disk.change('\0')
     await other.file.refresh()
     await other.file.takeTheirs()
-    expect(other.file.state.get().is).toBe('binary')
+    expect(known(other.file)['is']).toBe('binary')
     await file.keepMine()
     expect([disk.text, file.isDirty]).toEqual(['mine', false])
   })
 
   test('is never written over a version that was not seen', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change('theirs')
     await file.save()
     expect(disk.text).toBe('theirs')
-    expect(file.state.get()).toMatchObject({ is: 'text', base: 'one', theirs: { text: 'theirs' } })
+    expect(known(file)).toMatchObject({ is: 'text', base: 'one', theirs: { text: 'theirs' } })
     expect(file.isDirty).toBe(true)
   })
 
   test('replaces theirs once the person says so, and only the version they saw', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change('theirs')
     await file.refresh()
     disk.change('theirs again')
     await file.keepMine()
     expect(disk.text).toBe('theirs again')
-    expect(file.state.get()).toMatchObject({ theirs: { text: 'theirs again' } })
-    await file.keepMine('both')
+    expect(known(file)).toMatchObject({ theirs: { text: 'theirs again' } })
+    type(file, 'both')
+    await file.keepMine()
     expect(disk.text).toBe('both')
-    expect(file.state.get()).toMatchObject({ is: 'text', base: 'both' })
+    expect(known(file)).toMatchObject({ is: 'text', base: 'both' })
   })
 
   test('gives way to theirs', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change('theirs')
     await file.refresh()
     await file.takeTheirs()
-    expect(file.state.get()).toMatchObject({ is: 'text', base: 'theirs' })
+    expect(known(file)).toMatchObject({ is: 'text', base: 'theirs' })
     expect(file.isDirty).toBe(false)
   })
 
   test('that was removed can be written again or let go', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change(undefined)
     await file.save()
-    expect(file.state.get()).toMatchObject({ theirs: 'gone' })
+    expect(known(file)).toMatchObject({ theirs: 'gone' })
     await file.keepMine()
     expect(disk.text).toBe('mine')
   })
 
   test('that is moved by the page goes on in its new place with what was typed', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     file.beginMove()
-    const moved = new FakeFile('one')
+    const moved = put('b.txt', 'one')
     moved.version = 7
     disk.change(undefined)
     // The watch may tell of the move before its answer is there.
     await file.refresh()
-    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"1"', isSaving: false })
-    await file.endMove({ access: moved, path: 'b.txt' })
-    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"7"', isSaving: false })
+    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
+    await file.endMove({ access: accessTo('s', 'b.txt'), path: 'b.txt' })
+    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-7', isSaving: false })
     await file.save()
     expect([moved.text, disk.text]).toEqual(['mine', undefined])
   })
@@ -171,22 +238,22 @@ describe('a text', () => {
     disk.change(undefined)
     await file.refresh()
     await file.endMove()
-    expect(file.state.get()).toMatchObject({ is: 'text', theirs: 'gone' })
+    expect(known(file)).toMatchObject({ is: 'text', theirs: 'gone' })
   })
 
   test('that is there again as it was is no longer said to be gone', async () => {
     const { disk, file } = await open('one')
     disk.text = undefined
     await file.refresh()
-    expect(file.state.get()).toMatchObject({ theirs: 'gone' })
+    expect(known(file)).toMatchObject({ theirs: 'gone' })
     disk.text = 'one'
     await file.refresh()
-    expect(file.state.get()).toEqual({ is: 'text', base: 'one', etag: '"1"', isSaving: false })
+    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
   })
 
   test('is saved over another version that has the same text', async () => {
     const { disk, file } = await open('one')
-    file.edited('mine')
+    type(file, 'mine')
     disk.change('one')
     await file.save()
     expect([disk.text, file.isDirty]).toEqual(['mine', false])
@@ -194,30 +261,143 @@ describe('a text', () => {
 
   test('that changed to what is in the editor is no conflict', async () => {
     const { disk, file } = await open('one')
-    file.edited('same')
+    type(file, 'same')
     disk.change('same')
     await file.refresh()
-    expect(file.state.get()).toMatchObject({ is: 'text', base: 'same' })
+    expect(known(file)).toMatchObject({ is: 'text', base: 'same' })
     expect(file.isDirty).toBe(false)
   })
 })
 
+describe('a text on a slow link', () => {
+  test('is no conflict with its own save that the watch tells of first', async () => {
+    const { disk, file } = await open('one')
+    type(file, 'two')
+    const answer = disk.holdBack('PUT file')
+    const saving = file.save()
+    type(file, 'two and more')
+    const looking = file.refresh()
+    await heard()
+    answer()
+    await Promise.all([saving, looking])
+    expect(known(file)).toEqual({ is: 'text', base: 'two', etag: '3.7-2', isSaving: false })
+    expect([file.text.toString(), disk.reads]).toEqual(['two and more', 1])
+    await file.save()
+    expect(disk.text).toBe('two and more')
+  })
+
+  test.each(['GET stat', 'GET file'] as const)('does not go back to what a late %s saw', async (late) => {
+    const { disk, file } = await open('one')
+    disk.change('theirs')
+    await file.refresh()
+    disk.change('one')
+    const answer = disk.holdBack(late)
+    const looking = file.refresh()
+    await heard()
+    disk.text = 'theirs'
+    disk.version = 2
+    type(file, 'mine')
+    await file.save()
+    answer()
+    await looking
+    expect(known(file)).toMatchObject({ base: 'mine', isSaving: false })
+    expect([file.text.toString(), file.isDirty, disk.text]).toEqual(['mine', false, 'mine'])
+  })
+
+  test('is looked at once more for all the news that comes during a look', async () => {
+    const { disk, file } = await open('one')
+    disk.change('two')
+    const answer = disk.holdBack('GET file')
+    const looks = [file.refresh()]
+    await heard()
+    disk.change('three')
+    looks.push(file.refresh(), file.refresh(), file.refresh())
+    answer()
+    await Promise.all(looks)
+    expect([known(file)['base'], disk.reads]).toEqual(['three', 3])
+  })
+
+  test('is read once for a version, however often it is told of', async () => {
+    const { disk, file } = await open('one')
+    for (let time = 0; time < 3; time += 1) await file.refresh()
+    expect(disk.reads).toBe(1)
+    type(file, 'mine')
+    disk.change('theirs')
+    for (let time = 0; time < 3; time += 1) await file.refresh()
+    expect(disk.reads).toBe(2)
+  })
+
+  test('is no conflict with a save whose answer was lost', async () => {
+    const { disk, file } = await open('one')
+    for (const text of ['two', 'three']) {
+      type(file, text)
+      const { fetch: whole } = globalThis
+      const cut = async (...sent: Parameters<typeof fetch>): Promise<Response> => {
+        await whole(...sent)
+        throw new TypeError('Failed to fetch')
+      }
+      globalThis.fetch = Object.assign(cut, { preconnect: whole.preconnect })
+      expect(file.save()).rejects.toThrow('does not answer')
+      await heard()
+      globalThis.fetch = whole
+    }
+    expect(known(file)).toMatchObject({ base: 'one', isSaving: false })
+    expect(disk.text).toBe('two')
+    type(file, 'four')
+    await file.save()
+    expect([disk.text, file.isDirty, known(file)['theirs']]).toEqual(['four', false, undefined])
+  })
+
+  test('that is asked for twice is the one that was asked for last', async () => {
+    const { disk, file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
+    const answer = disk.holdBack('GET stat')
+    const first = file.refresh()
+    await heard()
+    disk.waits.clear()
+    await file.load(true)
+    type(file, 'mine')
+    answer()
+    await first
+    expect([known(file)['is'], file.text.toString()]).toEqual(['text', 'mine'])
+  })
+})
+
+test('a key in a text does not put the whole of it together', async () => {
+  const { file } = await open('line\n'.repeat(10_000))
+  const { lines } = file.text
+  const typed = file.text.withLines(lines.replace(10, 10, FileText.of('x').lines))
+  typed.toString = fail
+  file.text.toString = fail
+  file.edited(typed)
+  expect(file.dirty.get()).toBe(true)
+  file.edited(file.text.withLines(typed.lines.replace(10, 11, FileText.of('').lines)))
+  expect(file.dirty.get()).toBe(false)
+})
+
+test('a byte order mark stays before what is typed', async () => {
+  const { disk, file } = await open('\u{feff}one')
+  const { lines } = file.text
+  file.edited(file.text.withLines(lines.replace(0, 0, FileText.of('N').lines)))
+  await file.save()
+  expect(disk.text).toBe('\u{feff}None')
+})
+
 describe('what is no text', () => {
   test('is shown as bytes or as a picture', async () => {
-    expect((await open('a\0b')).file.state.get()).toMatchObject({ is: 'binary', sizeBytes: 3 })
-    expect((await open('a\0b', 'x.png')).file.state.get()).toMatchObject({ is: 'image', type: 'image/png' })
+    expect(known((await open('a\0b')).file)).toMatchObject({ is: 'binary', sizeBytes: 3 })
+    expect(known((await open('a\0b', 'x.png')).file)).toMatchObject({ is: 'image', type: 'image/png' })
   })
 
   test('is missing', async () => {
-    expect((await open(undefined)).file.state.get()).toMatchObject({ is: 'failed', isMissing: true })
+    expect(known((await open(undefined)).file)).toMatchObject({ is: 'failed', isMissing: true })
   })
 })
 
 test('a large file is asked about, a huge one is not opened', async () => {
   const { file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
-  expect(file.state.get()).toMatchObject({ is: 'large', canOpen: true })
+  expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
   await file.load(true)
-  expect(file.state.get()).toMatchObject({ is: 'text' })
+  expect(known(file)).toMatchObject({ is: 'text' })
   const huge = new OpenFile(
     {
       stat: async () => ({ size: MAX_OPEN_BYTES + 1, etag: '' }),
@@ -227,7 +407,7 @@ test('a large file is asked about, a huge one is not opened', async () => {
     'a',
   )
   await huge.load(true)
-  expect(huge.state.get()).toMatchObject({ is: 'large', canOpen: false })
+  expect(known(huge)).toMatchObject({ is: 'large', canOpen: false })
 })
 
 function fail(): never {

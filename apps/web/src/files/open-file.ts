@@ -1,9 +1,14 @@
 import { createStore, type Store } from '@sandwire/client'
-import { ApiError } from '../api/request.ts'
-import { readFile, statFile, writeFile } from '../api/workspace.ts'
+import { ApiError, isUnreachable } from '../api/request.ts'
+import type { FileVersion } from '../api/workspace.ts'
+import { FileText } from '../editor/file-text.ts'
 import { messageOf } from '../state/workbench.ts'
+import type { FileAccess } from './file-access.ts'
 import { HEX_BYTES } from './hex.ts'
-import { imageType, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
+import { imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
+
+/** What became of a file while its text was changed here. Without a text it is none any more. */
+export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | 'gone'
 
 /** What a pane shows of a file. */
 export type FileState =
@@ -16,26 +21,21 @@ export type FileState =
   | {
       readonly is: 'text'
       /** The file as it was last read or written, which the editor's text is compared with. */
-      readonly base: string
+      readonly base: FileText
       readonly etag: string
       readonly isSaving: boolean
-      /** The file became another one underneath; without a text it is none any more. */
-      readonly theirs?: { readonly text: string | undefined; readonly etag: string } | 'gone'
+      /** The file became another one underneath. */
+      readonly theirs?: Theirs
     }
 
-/** What a file needs of the server. */
-export interface FileAccess {
-  stat(): Promise<{ readonly size: number; readonly etag: string }>
-  read(): Promise<{ readonly bytes: Uint8Array; readonly etag: string }>
-  write(text: string, condition: { readonly etag: string } | 'new' | 'any'): Promise<string>
-}
+type TextState = Extract<FileState, { is: 'text' }>
 
-export function accessTo(sandbox: string, path: string): FileAccess {
-  return {
-    stat: () => statFile(sandbox, path),
-    read: () => readFile(sandbox, path),
-    write: (text, condition) => writeFile(sandbox, path, text, condition),
-  }
+/** More texts than anybody tries to save on a link that is down. */
+const MAX_UNANSWERED = 8
+
+function textIn({ bytes }: FileVersion): FileText | undefined {
+  const text = textOf(bytes)
+  return text === undefined ? undefined : FileText.of(text)
 }
 
 function isMissing(caught: unknown): boolean {
@@ -44,7 +44,7 @@ function isMissing(caught: unknown): boolean {
 
 /**
  * A file in an editor: which version its text comes from, and what became of the file meanwhile. Nothing is ever written over a
- * version that the person has not seen.
+ * version that the person has not seen. What it knows may change during every `await`: a state from before one is never set again.
  */
 export class OpenFile {
   #access: FileAccess
@@ -52,11 +52,22 @@ export class OpenFile {
   readonly #state = createStore<FileState>({ is: 'loading' })
   readonly #dirty = createStore(false)
   /** The text in the editor; told by it. */
-  #text = ''
+  #text = FileText.of('')
   /** The page moves it: that it is not in its place says nothing. */
   #isMoving = false
   /** A save that is under way. */
   #saving: Promise<void> | undefined
+  /** How many saves have begun. What was read before one may be older than what it wrote. */
+  #saves = 0
+  /** Texts that were sent and not answered: the file may have one of them. */
+  #unanswered: readonly FileText[] = []
+  /** How many loads have begun; the last one counts. */
+  #loads = 0
+  /** The person was asked about its size. */
+  #opensLarge = false
+  /** A look at the file that is under way, and one that has to follow since there was news meanwhile. */
+  #look: Promise<void> | undefined
+  #nextLook: Promise<void> | undefined
 
   constructor(access: FileAccess, path: string) {
     this.#access = access
@@ -74,17 +85,17 @@ export class OpenFile {
   }
 
   /** The text in the editor. */
-  get text(): string {
+  get text(): FileText {
     return this.#text
   }
 
   get isDirty(): boolean {
     const state = this.#state.get()
-    return state.is === 'text' && this.#text !== state.base
+    return state.is === 'text' && !this.#text.equals(state.base)
   }
 
   /** The editor's text has changed. */
-  edited(text: string): void {
+  edited(text: FileText): void {
     this.#text = text
     this.#compare()
   }
@@ -111,27 +122,84 @@ export class OpenFile {
   }
 
   async load(opensLarge = false): Promise<void> {
+    this.#opensLarge ||= opensLarge
+    this.#loads += 1
+    const load = this.#loads
+    const show = (state: () => void): void => {
+      if (load === this.#loads) state()
+    }
     try {
       const { size } = await this.#access.stat()
-      if (
-        size > MAX_OPEN_BYTES ||
-        (size > MAX_EDIT_BYTES && !opensLarge && imageType(this.#path) === undefined)
-      ) {
-        this.#state.set({ is: 'large', sizeBytes: size, canOpen: size <= MAX_OPEN_BYTES })
-        return
-      }
-      this.#show(await this.#access.read())
+      if (this.#canOpen(size)) {
+        const version = await this.#access.read()
+        show(() => this.#show(version))
+      } else show(() => this.#state.set({ is: 'large', sizeBytes: size, canOpen: size <= MAX_OPEN_BYTES }))
     } catch (caught) {
-      this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: isMissing(caught) })
+      show(() => this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: isMissing(caught) }))
     }
+  }
+
+  #canOpen(sizeBytes: number): boolean {
+    if (sizeBytes > MAX_OPEN_BYTES) return false
+    return sizeBytes <= MAX_EDIT_BYTES || this.#opensLarge || imageType(this.#path) !== undefined
   }
 
   /** Writes the text unless the file is another one by now; then both are kept, and the person decides. */
   async save(): Promise<void> {
     // What was typed since a save began needs one of its own.
-    await this.#saving?.catch(() => undefined)
-    if (!this.isDirty) return
-    this.#saving = this.#write()
+    if (this.#saving !== undefined) await this.#settle()
+    if (this.isDirty) await this.#hold(() => this.#saveOver())
+  }
+
+  /** Ends a conflict: with what is in the editor, over the version that was seen. */
+  async keepMine(): Promise<void> {
+    if (this.#saving !== undefined) await this.#settle()
+    const theirs = this.#textState?.theirs
+    if (theirs === undefined) return
+    await this.#hold(async () => {
+      if (!(await this.#write(theirs === 'gone' ? 'new' : { etag: theirs.etag }))) await this.#takeIn()
+    })
+  }
+
+  /** Ends a conflict: with what is in the file. */
+  async takeTheirs(): Promise<void> {
+    const theirs = this.#textState?.theirs
+    if (theirs === undefined) return
+    if (theirs === 'gone') this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
+    else if (theirs.text === undefined) await this.load()
+    else this.#showText(theirs.text, theirs.etag)
+  }
+
+  /** The file may have changed: looks, and takes it over if nothing would be lost by that. */
+  refresh(): Promise<void> {
+    if (this.#look === undefined) {
+      this.#look = this.#lookOnce().finally(() => (this.#look = undefined))
+      return this.#look
+    }
+    // News that comes during a look may be newer than what it sees; all of it is seen by one more.
+    this.#nextLook ??= this.#look.then(() => {
+      this.#nextLook = undefined
+      return this.refresh()
+    })
+    return this.#nextLook
+  }
+
+  async #lookOnce(): Promise<void> {
+    // What changes during a save is most likely the save itself.
+    await this.#settle()
+    const state = this.#state.get()
+    if (state.is === 'text') await this.#takeIn()
+    else if (state.is !== 'loading') await this.load()
+  }
+
+  /** Waits for the end of saves. */
+  async #settle(): Promise<void> {
+    while (this.#saving !== undefined) await this.#saving.catch(() => undefined)
+  }
+
+  /** Runs a save, which others wait for. */
+  async #hold(save: () => Promise<void>): Promise<void> {
+    this.#saving = save()
     try {
       await this.#saving
     } finally {
@@ -139,101 +207,104 @@ export class OpenFile {
     }
   }
 
-  async #write(): Promise<void> {
-    const state = this.#state.get()
-    if (state.is !== 'text') return
+  async #saveOver(): Promise<void> {
+    const etag = this.#textState?.etag
+    if (etag === undefined || (await this.#write({ etag }))) return
+    await this.#takeIn()
+    // Another version with the same text, as a moved file is, is written over.
+    const now = this.#textState
+    if (now !== undefined && now.theirs === undefined && now.etag !== etag && this.isDirty)
+      await this.#saveOver()
+  }
+
+  /** Writes the text; answers whether the file was the one it is believed to be. */
+  async #write(condition: { readonly etag: string } | 'new'): Promise<boolean> {
     const text = this.#text
-    this.#state.set({ ...state, isSaving: true })
+    const before = this.#unanswered
+    this.#saves += 1
+    this.#unanswered = [...before, text].slice(-MAX_UNANSWERED)
+    this.#change({ isSaving: true })
     try {
-      const etag = await this.#access.write(text, { etag: state.etag })
+      const etag = await this.#access.write(text.toString(), condition)
+      this.#unanswered = []
       this.#state.set({ is: 'text', base: text, etag, isSaving: false })
+      return true
     } catch (caught) {
-      this.#state.set({ ...state, isSaving: false })
-      if (
-        !(caught instanceof ApiError) ||
-        (caught.code !== 'file_changed' && caught.code !== 'file_not_found')
-      )
-        throw caught
-      await this.refresh()
-      // Another version with the same text, as a moved file is, is written over.
-      const now = this.#state.get()
-      if (now.is === 'text' && now.theirs === undefined && now.etag !== state.etag && this.isDirty)
-        await this.#write()
+      this.#change({ isSaving: false })
+      if (!(caught instanceof ApiError) || isUnreachable(caught)) throw caught
+      this.#unanswered = before
+      if (caught.code === 'file_changed' || caught.code === 'file_not_found') return false
+      throw caught
     }
   }
 
-  /** The file may have changed: looks, and takes it over if nothing would be lost by that. */
-  async refresh(): Promise<void> {
-    const state = this.#state.get()
-    if (state.is !== 'text') {
-      if (state.is !== 'loading') await this.load()
-      return
-    }
+  /** Sees what the file is now, and brings it together with what is here. */
+  async #takeIn(): Promise<void> {
+    const saves = this.#saves
+    const seen = await this.#see()
+    // It may be older than what was written since.
+    if (saves !== this.#saves) return this.#lookOnce()
+    const state = this.#textState
+    if (state === undefined || seen === undefined) return undefined
+    if (seen === 'gone') this.#change({ theirs: seen })
+    else if (seen !== 'base') this.#merge(state, seen)
+    else if (state.theirs !== undefined) this.#change({ theirs: undefined })
+    return undefined
+  }
+
+  /** What the file is now; undefined when that is known, or cannot be told. */
+  async #see(): Promise<FileVersion | 'base' | 'gone' | undefined> {
     try {
       const { etag } = await this.#access.stat()
-      if (etag === state.etag) return this.#comeBack(etag)
-      const version = await this.#access.read()
-      if (version.etag === this.#textEtag()) return
-      const text = textOf(version.bytes)
-      if (!this.isDirty || text === this.#text) this.#show(version)
-      else if (text === state.base) this.#comeBack(version.etag)
-      else this.#state.set({ ...state, theirs: { text, etag: version.etag } })
+      const state = this.#textState
+      if (etag === state?.etag) return 'base'
+      const isKnown = typeof state?.theirs === 'object' && state.theirs.etag === etag
+      return isKnown ? undefined : await this.#access.read()
     } catch (caught) {
-      if (!isMissing(caught) || this.#isMoving) return
-      this.#state.set({ ...state, theirs: 'gone' })
+      return isMissing(caught) && !this.#isMoving ? 'gone' : undefined
     }
   }
 
-  /** Ends a conflict: with what is in the editor, over the version that was seen. */
-  async keepMine(text = this.#text): Promise<void> {
-    const state = this.#state.get()
-    if (state.is !== 'text' || state.theirs === undefined) return
-    this.#text = text
-    const condition = state.theirs === 'gone' ? 'new' : { etag: state.theirs.etag }
-    try {
-      const etag = await this.#access.write(text, condition)
-      this.#state.set({ is: 'text', base: text, etag, isSaving: false })
-    } catch (caught) {
-      if (!(caught instanceof ApiError) || caught.code !== 'file_changed') throw caught
-      await this.refresh()
-    }
+  #merge({ base }: TextState, version: FileVersion): void {
+    const { etag } = version
+    const text = textIn(version)
+    const has = (known: FileText): boolean => text?.equals(known) === true
+    if (!this.isDirty || has(this.#text)) this.#show(version)
+    else if (has(base)) this.#change({ etag, theirs: undefined })
+    // A save came through of which nothing was heard.
+    else if (text !== undefined && this.#unanswered.some(has))
+      this.#change({ base: text, etag, theirs: undefined })
+    else this.#change({ theirs: { text, etag } })
   }
 
-  /** Ends a conflict: with what is in the file. */
-  async takeTheirs(): Promise<void> {
+  get #textState(): TextState | undefined {
     const state = this.#state.get()
-    if (state.is !== 'text' || state.theirs === undefined) return
-    if (state.theirs === 'gone')
-      this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
-    else if (state.theirs.text === undefined) await this.load()
-    else this.#showText(state.theirs.text, state.theirs.etag)
+    return state.is === 'text' ? state : undefined
+  }
+
+  /** Changes what is known of a text, on top of all that is known by now. */
+  #change(change: Partial<Omit<TextState, 'theirs'>> & { readonly theirs?: Theirs | undefined }): void {
+    const state = this.#textState
+    if (state === undefined) return
+    const { theirs, ...next } = { ...state, ...change }
+    this.#state.set(theirs === undefined ? next : { ...next, theirs })
   }
 
   #compare(): void {
-    if (this.#dirty.get() !== this.isDirty) this.#dirty.set(this.isDirty)
+    const { isDirty } = this
+    if (this.#dirty.get() !== isDirty) this.#dirty.set(isDirty)
   }
 
-  /** The file has the text it had, whatever was believed of it. */
-  #comeBack(etag: string): void {
-    const state = this.#state.get()
-    if (state.is !== 'text' || (state.theirs === undefined && state.etag === etag)) return
-    this.#state.set({ is: 'text', base: state.base, etag, isSaving: state.isSaving })
-  }
-
-  #textEtag(): string | undefined {
-    const state = this.#state.get()
-    return state.is === 'text' ? state.etag : undefined
-  }
-
-  #show({ bytes, etag }: { readonly bytes: Uint8Array; readonly etag: string }): void {
+  #show(version: FileVersion): void {
+    const { bytes, etag } = version
     const type = imageType(this.#path)
-    const text = type === undefined || type === 'image/svg+xml' ? textOf(bytes) : undefined
+    const text = type === undefined || isDrawing(this.#path) ? textIn(version) : undefined
     if (text !== undefined) this.#showText(text, etag)
     else if (type !== undefined) this.#state.set({ is: 'image', type, bytes })
     else this.#state.set({ is: 'binary', sizeBytes: bytes.byteLength, head: bytes.slice(0, HEX_BYTES) })
   }
 
-  #showText(text: string, etag: string): void {
+  #showText(text: FileText, etag: string): void {
     this.#text = text
     this.#state.set({ is: 'text', base: text, etag, isSaving: false })
   }

@@ -35,6 +35,6 @@ export function Picture({
 /** The picture that the text in an editor is when it is asked for, saved or not. */
 export function Drawing({ file, path }: { readonly file: OpenFile; readonly path: string }): ReactElement {
   const { text } = file
-  const bytes = useMemo(() => new TextEncoder().encode(text), [text])
+  const bytes = useMemo(() => new TextEncoder().encode(text.toString()), [text])
   return <Picture bytes={bytes} type={imageType(path) ?? ''} path={path} />
 }

@@ -1,19 +1,49 @@
 import { printable } from '@sandwire/react'
 
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+/** What is said of characters that have no sound. */
+const WORDS: Readonly<Record<string, string>> = { '\n': 'new line', '\r': 'return', '\t': 'tab' }
 
-/** What stands for a character that has no sign, in letters that every font has; bytes that are no text are such ones as well. */
-function escape(character: string): string {
-  const code = character.charCodeAt(0)
-  if (code > 0xff) return '�'
-  return ESCAPES[character] ?? `\\x${code.toString(16).padStart(2, '0')}`
+/** Characters without a sign of their own: control characters, and bytes that are no text. */
+const UNSEEN = /[\p{Cc}\p{Cs}]/gu
+/** Spaces that nobody would see: at the ends of a name, beside another, or of an unusual kind. The ideographic one is a usual one. */
+const LOST_SPACES = /(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]/gu
+
+function hexOf(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(2, '0')
+}
+
+/** What stands for a character that has no sign: marks that every font has, and letters between them, which are not those of the name. */
+function markOf(character: string): string {
+  return character > '\u00ff' ? '�' : `‹${ESCAPES[character] ?? `\\x${hexOf(character)}`}›`
+}
+
+function wordOf(character: string): string {
+  if (character > '\u00ff') return ' (no text) '
+  return ` (${WORDS[character] ?? `character ${hexOf(character)}`}) `
+}
+
+function orSomething(text: string): string {
+  return text === '' ? '(no printable name)' : text
 }
 
 /**
- * A name as it may be shown: control characters are seen, since two names can differ in them alone; what turns the direction of
- * text is left out, and what is nothing then still has a place.
+ * A name as it may be shown: control characters and spaces that would be lost are seen, since two names can differ in them alone; what
+ * turns the direction of text is left out, and what is nothing then still has a place.
  */
 export function shownName(name: string): string {
-  const text = printable(name.replaceAll(/[\p{Cc}\p{Cs}]/gu, escape))
-  return text === '' ? '(no printable name)' : text
+  const seen = name.replaceAll(LOST_SPACES, (spaces) => '␣'.repeat(spaces.length))
+  return orSomething(printable(seen.replaceAll(UNSEEN, markOf)))
+}
+
+/** A name as it may be read out; what is seen of it would be skipped, or called by the names of its marks. */
+export function spokenName(name: string): string {
+  const heard = name.replaceAll(LOST_SPACES, (spaces) => ' (space) '.repeat(spaces.length))
+  const words = heard.replaceAll(UNSEEN, wordOf)
+  return orSomething(printable(words.replaceAll(/ +/g, ' ')))
+}
+
+/** Words that somebody chose, such as a title: as a name, but spaces around them mean nothing. */
+export function shownWords(text: string): string {
+  return shownName(text.trim().replaceAll(/ +/g, ' '))
 }

@@ -1,5 +1,7 @@
-import { type ReactElement, useEffect, useRef } from 'react'
+import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
 import { Editor } from '../editor/editor.ts'
+import type { Place } from '../editor/place.ts'
+import { hasLostKeyboard } from './keyboard.ts'
 import type { FileState, OpenFile } from './open-file.ts'
 
 /** A text in its editor. */
@@ -11,6 +13,7 @@ export function TextBody({
   column,
   isFocused,
   isHidden,
+  place,
   onSave,
 }: {
   readonly file: OpenFile
@@ -21,36 +24,50 @@ export function TextBody({
   readonly isFocused: boolean
   /** Something else is shown in its place; it stays as it is. */
   readonly isHidden: boolean
+  /** Where the person was in the text when it was shown otherwise, and then where they are. */
+  readonly place: RefObject<Place | undefined>
   readonly onSave: () => void
 }): ReactElement {
-  const place = useRef<HTMLDivElement>(null)
+  const parent = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
+  /** It was shown otherwise until just now, and the person is in the middle of it. */
+  const goesOn = useRef(false)
   const save = useRef(onSave)
   save.current = onSave
   const latestPath = useRef(path)
   latestPath.current = path
-  useEffect(() => {
-    if (place.current === null) return undefined
-    const made = new Editor(place.current, {
+  // In one go with the removal of what had the keyboard, so that no key finds nobody.
+  useLayoutEffect(() => {
+    if (parent.current === null) return undefined
+    goesOn.current = place.current !== undefined
+    const made = new Editor(parent.current, {
       text: file.text,
       path: latestPath.current,
+      place: place.current,
       onChange: (text) => file.edited(text),
       onSave: () => save.current(),
     })
     editor.current = made
-    return () => made.dispose()
-  }, [file])
+    return () => {
+      place.current = made.place
+      made.dispose()
+    }
+  }, [file, place])
   // A file that was moved keeps its editor, with the place in it and all that can be undone.
   useEffect(() => editor.current?.setPath(path), [path])
   // A version that was taken over from the disk.
   useEffect(() => {
-    if (file.text !== editor.current?.text) editor.current?.setText(file.text)
+    editor.current?.setText(file.text)
   }, [file, state])
   useEffect(() => {
-    if (line !== undefined) editor.current?.goTo(line, column)
+    if (line !== undefined && !goesOn.current) editor.current?.goTo(line, column)
   }, [line, column])
   useEffect(() => {
-    if (isFocused) editor.current?.focus()
+    // Whoever works elsewhere on the page while a conflict ends by itself keeps the keyboard there.
+    if (isFocused && (!goesOn.current || hasLostKeyboard())) editor.current?.focus()
   }, [isFocused])
-  return <div ref={place} className="editor" hidden={isHidden} />
+  useEffect(() => {
+    goesOn.current = false
+  }, [])
+  return <div ref={parent} className="editor" hidden={isHidden} />
 }

@@ -1,21 +1,30 @@
 import { useStore } from '@sandwire/react'
-import { type KeyboardEvent, type ReactElement, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { reveal } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import type { FileQuestion } from './file-actions.tsx'
 import { Menu, type MenuItem } from './file-menu.tsx'
-import { type FileTree, linesOf, type TreeLine } from './file-tree.ts'
+import type { KeptTree } from './kept-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
-import { TreeRow } from './tree-line.tsx'
+import { lineOfKey, lineOfText, type Typed, typeOn } from './tree-keys.ts'
+import { TreeNote, TreeRow } from './tree-line.tsx'
+import { type ItemLine, linesOf, type TreeLine } from './tree-lines.ts'
 import { downloadUrl } from './upload.ts'
-
-/** Lines that are drawn at most; what is below them is there after folders are closed. */
-const MAX_LINES = 5_000
+import { useVisibleRows, type VisibleRows } from './use-visible-rows.ts'
+import { ROW_PX } from './visible-rows.ts'
 
 interface OpenMenu {
   readonly x: number
   readonly y: number
-  readonly line: TreeLine
+  readonly line: ItemLine
 }
 
 function download(url: string, name: string): void {
@@ -25,10 +34,30 @@ function download(url: string, name: string): void {
   link.click()
 }
 
-/** Files and folders as a tree, for mouse and keyboard. */
+/** Whether a key is a letter that leads to a name; a space begins none, since it opens what has the keyboard. */
+function isLetter(event: KeyboardEvent, typed: Typed | undefined): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || !/^.$/u.test(event.key)) return false
+  return event.key !== ' ' || typeOn(typed, ' ', event.timeStamp).text !== ' '
+}
+
+/** Keeps what is seen in its place when lines come or go above it. */
+function useSteadyRows(lines: readonly TreeLine[], { firstRow, shift }: VisibleRows): void {
+  const before = useRef(lines)
+  useLayoutEffect(() => {
+    const row = firstRow()
+    const seen = before.current[row]
+    before.current = lines
+    // At the top, what comes first is what is looked for.
+    if (row === 0 || seen === undefined || lines[row]?.path === seen.path) return
+    const now = lines.findIndex(({ kind, path }) => kind === seen.kind && path === seen.path)
+    if (now !== -1) shift(now - row)
+  })
+}
+
+/** Files and folders as a tree, for mouse and keyboard. Only lines that can be seen are drawn, and the one with the keyboard. */
 export function Tree({
   sandbox,
-  tree,
+  kept,
   selected,
   onSelect,
   onAsk,
@@ -36,7 +65,7 @@ export function Tree({
   onDrop,
 }: {
   readonly sandbox: string
-  readonly tree: FileTree
+  readonly kept: KeptTree
   readonly selected: string | undefined
   readonly onSelect: (path: string, isFolder: boolean) => void
   readonly onAsk: (question: FileQuestion) => void
@@ -45,17 +74,38 @@ export function Tree({
   readonly onDrop: (folder: string, transfer: DataTransfer) => void
 }): ReactElement {
   const { workbench } = useParts()
+  const { tree } = kept
   const element = useRef<HTMLDivElement>(null)
   const state = useStore(tree.state)
   const [menu, setMenu] = useState<OpenMenu>()
-  const lines = linesOf(state).slice(0, MAX_LINES)
+  const lines = useMemo(() => linesOf(state), [state])
+  const rows = useVisibleRows(kept)
+  const { from, to } = rows.range
+  const wantsKeyboard = useRef<string>(undefined)
+  const typed = useRef<Typed>(undefined)
   const root = state.folders[ROOT]
+  const found = useMemo(
+    () => lines.findIndex(({ kind, path }) => kind === 'item' && path === selected),
+    [lines, selected],
+  )
+  // The keyboard has a way in, also when what it was on is gone.
+  const active = found === -1 ? 0 : found
+  useSteadyRows(lines, rows)
+  useLayoutEffect(() => {
+    if (wantsKeyboard.current === undefined || wantsKeyboard.current !== lines[active]?.path) return
+    wantsKeyboard.current = undefined
+    element.current?.querySelector<HTMLElement>(`[data-row="${active}"]`)?.focus({ preventScroll: true })
+  })
+  useEffect(() => {
+    for (const line of lines.slice(from, to))
+      if (line.kind === 'note' && line.hasMore) void tree.loadMore(line.path)
+  }, [tree, lines, from, to])
 
-  const open = ({ path, isFolder }: TreeLine): void => {
+  const open = ({ path, isFolder }: ItemLine): void => {
     if (isFolder) void tree.toggle(path)
     else workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
   }
-  const itemsFor = (line: TreeLine): readonly MenuItem[] => {
+  const itemsFor = (line: ItemLine): readonly MenuItem[] => {
     const { path, isFolder } = line
     const folder = isFolder ? path : parentOf(path)
     return [
@@ -75,50 +125,73 @@ export function Tree({
       { label: 'Delete…', isDangerous: true, run: () => onAsk({ ask: 'remove', path, isFolder }) },
     ]
   }
-  const focusLine = (at: number): void => {
-    element.current?.querySelectorAll<HTMLElement>('[role=treeitem]')[at]?.focus()
+  const goTo = (at: number | undefined): void => {
+    const line = at === undefined ? undefined : lines[at]
+    if (at === undefined || line?.kind !== 'item') return
+    wantsKeyboard.current = line.path
+    rows.see(at)
+    onSelect(line.path, line.isFolder)
   }
-  const onKey = (event: KeyboardEvent, line: TreeLine, at: number): void => {
+  const onKey = (event: KeyboardEvent, line: ItemLine, at: number): void => {
     const { path, isFolder, isOpen } = line
+    if (isLetter(event, typed.current)) {
+      event.preventDefault()
+      typed.current = typeOn(typed.current, event.key, event.timeStamp)
+      return goTo(lineOfText(lines, at, typed.current.text))
+    }
+    const go = (): void => goTo(lineOfKey(lines, { at, key: event.key, pageRows: rows.pageRows() }))
+    const toggle = (): void => void tree.toggle(path)
     const actions: Readonly<Record<string, () => void>> = {
-      ArrowDown: () => focusLine(at + 1),
-      ArrowUp: () => focusLine(at - 1),
-      ArrowRight: () => (isFolder && !isOpen ? void tree.toggle(path) : focusLine(at + 1)),
-      ArrowLeft: () => {
-        if (isFolder && isOpen) void tree.toggle(path)
-        else focusLine(lines.findIndex((other) => other.path === parentOf(path)))
-      },
+      ...{ ArrowDown: go, ArrowUp: go, Home: go, End: go, PageDown: go, PageUp: go },
+      ArrowRight: isFolder && !isOpen ? toggle : go,
+      ArrowLeft: isFolder && isOpen ? toggle : go,
       F2: () => onAsk({ ask: 'rename', path }),
       Delete: () => onAsk({ ask: 'remove', path, isFolder }),
     }
     const action = actions[event.key]
     if (action === undefined) return
     event.preventDefault()
+    typed.current = undefined
     action()
   }
 
   if (root === undefined || root.is === 'loading') return <p className="empty">Loading the files…</p>
   if (root.is === 'failed') return <p className="empty">{root.message}</p>
+  const inSight = [...lines.slice(from, to).keys()].map((at) => at + from)
+  // In their order always: an element that is moved loses the keyboard.
+  const drawn = active < from ? [active, ...inSight] : active < to ? inSight : [...inSight, active]
   return (
-    <div ref={element} role="tree" aria-label="Files" className="tree">
-      {lines.length === 0 && (
-        <p className="empty">No files yet. Drop or upload some here, or make one in a terminal.</p>
-      )}
-      {lines.map((line, at) => (
-        <TreeRow
-          key={line.path}
-          line={line}
-          isSelected={selected === line.path || (selected === undefined && at === 0)}
-          onOpen={() => open(line)}
-          onSelect={() => onSelect(line.path, line.isFolder)}
-          onKey={(event) => onKey(event, line, at)}
-          onMenu={(x, y) => setMenu({ x, y, line })}
-          onDropOn={(transfer) => onDrop(line.isFolder ? line.path : parentOf(line.path), transfer)}
-        />
-      ))}
-      {(root.truncated || lines.length === MAX_LINES) && (
-        <p className="tree-note dim">There is more than is shown.</p>
-      )}
+    <div
+      ref={(mounted) => {
+        element.current = mounted
+      }}
+      className="tree-place"
+    >
+      <div ref={rows.ref} role="tree" aria-label="Files" className="tree">
+        {lines.length === 0 && (
+          <p className="empty">No files yet. Drop or upload some here, or make one in a terminal.</p>
+        )}
+        <div role="presentation" className="tree-rows" style={{ height: lines.length * ROW_PX }}>
+          {drawn.map((at) => {
+            const line = lines[at]
+            if (line === undefined) return null
+            if (line.kind === 'note') return <TreeNote key={`${line.path}/`} line={line} row={at} />
+            return (
+              <TreeRow
+                key={line.path}
+                line={line}
+                row={at}
+                isSelected={at === active}
+                onOpen={() => open(line)}
+                onSelect={() => onSelect(line.path, line.isFolder)}
+                onKey={(event) => onKey(event, line, at)}
+                onMenu={(x, y) => setMenu({ x, y, line })}
+                onDropOn={(transfer) => onDrop(line.isFolder ? line.path : parentOf(line.path), transfer)}
+              />
+            )
+          })}
+        </div>
+      </div>
       {menu !== undefined && (
         <Menu x={menu.x} y={menu.y} items={itemsFor(menu.line)} onClose={() => setMenu(undefined)} />
       )}

@@ -25,14 +25,19 @@ test('tells how far everything together is, and is over at the end', async () =>
   expect(uploads.running.get()).toEqual([])
 })
 
-test('leaves alone what is there already, and says so', async () => {
+test('leaves alone what is there already, and says which', async () => {
   const uploads = new Uploads(async (_, path) => {
     if (path === 'in/f0') throw new ApiError('file_changed', 'there', 412)
     return ''
   })
   expect(await uploads.start({ ...wish, files: files(1, 1) })).toEqual({
     kind: 'info',
-    text: 'Uploaded 1 file; 1 was there already and left alone',
+    text: 'Uploaded 1 file; 1 was there already and left alone: f0',
+  })
+  const none = new Uploads(() => Promise.reject(new ApiError('file_changed', 'there', 412)))
+  expect(await none.start({ ...wish, files: files(1, 1, 1, 1, 1) })).toEqual({
+    kind: 'error',
+    text: 'Uploaded 0 files; 5 were there already and left alone: f0, f1, f2, and 2 more',
   })
 })
 

@@ -2,6 +2,7 @@ import { createStore, type Store } from '@sandwire/client'
 import { ApiError } from '../api/request.ts'
 import type { writeFile } from '../api/workspace.ts'
 import { messageOf } from '../state/workbench.ts'
+import { firstNames } from './first-names.ts'
 import { joinPath } from './paths.ts'
 import { shownName } from './shown-name.ts'
 import type { Dropped } from './upload.ts'
@@ -28,6 +29,14 @@ export interface RunningUpload {
 export interface UploadEnd {
   readonly kind: 'info' | 'error'
   readonly text: string
+}
+
+/** Files that were left alone which are named. */
+const MAX_NAMED = 3
+
+function skippedText(paths: readonly string[]): string {
+  const named = firstNames(paths, MAX_NAMED).replaceAll('\n', ', ')
+  return `${paths.length} ${paths.length === 1 ? 'was' : 'were'} there already and left alone: ${named}`
 }
 
 function countOf(files: number): string {
@@ -73,7 +82,8 @@ export class Uploads {
 
   async #sendAll(id: number, wish: UploadWish, signal: AbortSignal): Promise<UploadEnd> {
     const { sandbox, folder, files, replaces } = wish
-    let [uploaded, skipped, before] = [0, 0, 0]
+    const skipped: string[] = []
+    let [uploaded, before] = [0, 0]
     for (const { path, file } of files) {
       const start = before
       const onSent = (bytes: number): void => this.#tell(id, start + Math.min(bytes, file.size))
@@ -87,15 +97,15 @@ export class Uploads {
         const isThere = caught instanceof ApiError && caught.code === 'file_changed'
         if (!isThere)
           return { kind: 'error', text: `Cannot upload ${shownName(path)}: ${messageOf(caught)} (${done})` }
-        skipped += 1
+        skipped.push(path)
       }
       before += file.size
       this.#tell(id, before)
     }
-    if (skipped === 0) return { kind: 'info', text: `Uploaded ${countOf(uploaded)}` }
+    if (skipped.length === 0) return { kind: 'info', text: `Uploaded ${countOf(uploaded)}` }
     return {
       kind: uploaded === 0 ? 'error' : 'info',
-      text: `Uploaded ${countOf(uploaded)}; ${skipped} ${skipped === 1 ? 'was' : 'were'} there already and left alone`,
+      text: `Uploaded ${countOf(uploaded)}; ${skippedText(skipped)}`,
     }
   }
 

@@ -1,15 +1,20 @@
-import { useEffect, useMemo } from 'react'
+import { useEffect } from 'react'
+import { usePanelMemory } from '../panels/panel-memory.ts'
 import { useParts } from '../state/context.ts'
-import { FileTree } from './file-tree.ts'
-import { ROOT } from './paths.ts'
+import { KeptTree } from './kept-tree.ts'
 
-/** The tree of a sandbox, which follows what changes while it is shown. */
-export function useTree(sandbox: string): FileTree {
+/** The tree of a sandbox as it was left, which follows what changes while it is shown. */
+export function useTree(sandbox: string): KeptTree {
   const { watch } = useParts()
-  const tree = useMemo(() => FileTree.of(sandbox), [sandbox])
+  const kept = usePanelMemory().trees.recall(sandbox, () => new KeptTree(sandbox))
+  const { tree } = kept
   useEffect(() => {
-    void tree.load(ROOT)
-    return watch.subscribe(sandbox, (event) => void tree.follow(event))
+    void tree.look()
+    const stop = watch.subscribe(sandbox, (event) => void tree.follow(event))
+    return () => {
+      stop()
+      tree.rest()
+    }
   }, [tree, watch, sandbox])
-  return tree
+  return kept
 }

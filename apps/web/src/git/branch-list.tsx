@@ -1,19 +1,29 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
-import { type GitBranches, type GitPlace, readBranches } from '../api/git.ts'
+import { type GitBranches, type GitPlace, type GitStatus, readBranches } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
 
-/** The branches of a repository, the last used first. */
-export function BranchList({ place }: { readonly place: GitPlace }): ReactElement {
+/** The branches of a repository, the last used first, read again with every status. */
+export function BranchList({
+  place,
+  status,
+}: {
+  readonly place: GitPlace
+  readonly status: GitStatus
+}): ReactElement {
   const { workbench } = useParts()
   const [branches, setBranches] = useState<GitBranches>()
   useEffect(() => {
+    let isOld = false
     void workbench
       .attempt('Cannot list branches', () => readBranches(place))
       .then((read) => {
-        if (read !== undefined) setBranches(read)
+        if (read !== undefined && !isOld) setBranches(read)
       })
-  }, [workbench, place])
+    return () => {
+      isOld = true
+    }
+  }, [workbench, place, status])
   if (branches === undefined) return <p className="empty">Loading the branches…</p>
   if (branches.branches.length === 0) return <p className="empty">No branches yet.</p>
   return (
@@ -21,7 +31,7 @@ export function BranchList({ place }: { readonly place: GitPlace }): ReactElemen
       {branches.branches.map(({ name, kind, subject }) => {
         const isHead = kind === 'local' && name === branches.head.branch
         return (
-          <li key={`${kind} ${name}`} className={`row ${isHead ? 'current' : ''}`}>
+          <li key={`${kind} ${name}`} className={`row plain ${isHead ? 'current' : ''}`}>
             <span className="row-text branch" title={printable(subject)}>
               {printable(name)}
               <small>

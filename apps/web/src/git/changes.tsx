@@ -11,6 +11,7 @@ import { DiscardDialog, discardFiles } from './discard-dialog.tsx'
 import { FileRows } from './file-rows.tsx'
 import { groupFiles, originOf } from './git-state.ts'
 import { LogRows } from './log-rows.tsx'
+import { useUnfolded } from './use-unfolded.ts'
 
 function headText({ head, state }: GitStatus): string {
   const where = head.branch ?? (head.oid === undefined ? 'no commit yet' : `at ${head.oid.slice(0, 8)}`)
@@ -31,8 +32,7 @@ export function Changes({
 }): ReactElement {
   const { workbench } = useParts()
   const [doomed, setDoomed] = useState<readonly GitFile[]>()
-  const [isLogOpen, setLogOpen] = useState(false)
-  const [areBranchesOpen, setBranchesOpen] = useState(false)
+  const { areBranchesOpen, isLogOpen, wasLogOpen, unfold } = useUnfolded(place)
   const { conflicts, staged, unstaged } = groupFiles(status.files)
   const act = async (what: string, run: () => Promise<void>): Promise<void> => {
     await workbench.attempt(what, run)
@@ -53,11 +53,11 @@ export function Changes({
         type="button"
         className="branch-line"
         aria-expanded={areBranchesOpen}
-        onClick={() => setBranchesOpen(!areBranchesOpen)}
+        onClick={() => unfold({ areBranchesOpen: !areBranchesOpen })}
       >
         {headText(status)}
       </button>
-      {areBranchesOpen && <BranchList place={place} />}
+      {areBranchesOpen && <BranchList place={place} status={status} />}
       <CommitBox place={place} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
       {status.files.length === 0 && <p className="empty">Nothing has changed since the last commit.</p>}
       {!status.untracked && (
@@ -93,11 +93,11 @@ export function Changes({
         type="button"
         className="branch-line"
         aria-expanded={isLogOpen}
-        onClick={() => setLogOpen(!isLogOpen)}
+        onClick={() => unfold({ isLogOpen: !isLogOpen })}
       >
         Log
       </button>
-      {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} />}
+      {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} comesIntoView={!wasLogOpen} />}
       {doomed !== undefined && (
         <DiscardDialog
           files={doomed}

@@ -1,5 +1,6 @@
 import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { compareBeside, compareInline, type Comparison } from '../editor/compare.ts'
+import { linesOf } from '../editor/file-text.ts'
 import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
@@ -111,19 +112,21 @@ function Compared({
   readonly isInline: boolean
 }): ReactElement {
   const place = useRef<HTMLDivElement>(null)
+  const comparison = useRef<Comparison>(undefined)
+  const latest = useRef({ before, after })
+  latest.current = { before, after }
   useEffect(() => {
     if (place.current === null) return undefined
-    let isGone = false
-    let made: Comparison | undefined
     const compare = isInline ? compareInline : compareBeside
-    void compare(place.current, { path, before, after }).then((comparison) => {
-      if (isGone) comparison.dispose()
-      else made = comparison
+    const made = compare(place.current, {
+      path,
+      before: linesOf(latest.current.before),
+      after: linesOf(latest.current.after),
     })
-    return () => {
-      isGone = true
-      made?.dispose()
-    }
-  }, [before, after, path, isInline])
+    comparison.current = made
+    return () => made.dispose()
+  }, [path, isInline])
+  // Whoever reads stays where they are when the file goes on changing.
+  useEffect(() => comparison.current?.show(linesOf(before), linesOf(after)), [before, after])
   return <div ref={place} className="editor compare" />
 }

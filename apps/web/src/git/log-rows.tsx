@@ -8,7 +8,16 @@ import { useParts } from '../state/context.ts'
 import { diffView } from './diff-view.ts'
 
 /** Commits, the last first, and the files that each changed. */
-export function LogRows({ place, head }: { readonly place: GitPlace; readonly head: string }): ReactElement {
+export function LogRows({
+  place,
+  head,
+  comesIntoView,
+}: {
+  readonly place: GitPlace
+  readonly head: string
+  /** Somebody has just asked for it. */
+  readonly comesIntoView: boolean
+}): ReactElement {
   const { workbench } = useParts()
   const [commits, setCommits] = useState<readonly GitCommit[]>()
   const [hasMore, setHasMore] = useState(false)
@@ -26,8 +35,8 @@ export function LogRows({ place, head }: { readonly place: GitPlace; readonly he
   // It opens below everything else, where nobody would see it.
   useEffect(() => {
     // In newer browsers it answers a promise, which is nothing to clean up by.
-    element.current?.scrollIntoView({ block: 'start' })
-  }, [isLoaded])
+    if (comesIntoView) element.current?.scrollIntoView({ block: 'start' })
+  }, [isLoaded, comesIntoView])
   // Read again whenever the last commit is another one.
   useEffect(() => void load(), [load, head])
   if (commits === undefined) return <p className="empty">Loading the log…</p>

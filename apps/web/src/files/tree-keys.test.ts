@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import { lineOfKey, lineOfText, typeOn } from './tree-keys.ts'
+import type { TreeLine } from './tree-lines.ts'
+
+const item = (path: string, depth = 0): TreeLine => ({
+  ...{ kind: 'item', path, depth, isFolder: false, isOpen: false, position: 1, setSize: 1 },
+  entry: { name: path.split('/').at(-1) ?? '', kind: 'file', size: 0, mtimeMs: 0, etag: '' },
+})
+const note: TreeLine = { kind: 'note', path: 'a', depth: 1, text: 'Loading more…', hasMore: true }
+const lines = [item('a', 0), item('a/b', 1), note, item('cc'), item('Cd'), item('d 1')]
+const go = (at: number, key: string): number | undefined => lineOfKey(lines, { at, key, pageRows: 2 })
+
+test('keys lead from file to file, and not to what is said between them', () => {
+  expect([go(1, 'ArrowDown'), go(3, 'ArrowUp')]).toEqual([3, 1])
+  expect([go(5, 'ArrowDown'), go(0, 'ArrowUp')]).toEqual([undefined, undefined])
+  expect([go(3, 'Home'), go(0, 'End')]).toEqual([0, 5])
+  expect([go(0, 'PageDown'), go(4, 'PageDown')]).toEqual([3, 5])
+  expect([go(4, 'PageUp'), go(1, 'PageUp')]).toEqual([1, 0])
+  expect(lineOfKey([item('a'), note], { at: 0, key: 'PageDown', pageRows: 5 })).toBe(0)
+})
+
+test('keys lead into a folder and out of it', () => {
+  expect([go(0, 'ArrowRight'), go(1, 'ArrowRight')]).toEqual([1, undefined])
+  expect([go(1, 'ArrowLeft'), go(3, 'ArrowLeft')]).toEqual([0, undefined])
+})
+
+test('letters that follow each other are one text', () => {
+  const first = typeOn(undefined, 'd', 0)
+  expect(typeOn(first, ' ', 500).text).toBe('d ')
+  expect(typeOn(first, 'x', 1_000).text).toBe('x')
+})
+
+test('a text leads to the next name that begins with it', () => {
+  expect(lineOfText(lines, 0, 'c')).toBe(3)
+  expect(lineOfText(lines, 3, 'c')).toBe(4)
+  expect(lineOfText(lines, 4, 'c')).toBe(3)
+  expect(lineOfText(lines, 4, 'cc')).toBe(3)
+  expect(lineOfText(lines, 0, 'dd')).toBe(5)
+  expect(lineOfText(lines, 0, 'd 1')).toBe(5)
+  expect(lineOfText(lines, 4, 'cd')).toBe(4)
+  expect(lineOfText(lines, 0, 'x')).toBeUndefined()
+})
