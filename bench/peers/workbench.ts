@@ -21,10 +21,13 @@ export function findWorkbenchObstacle(): string | undefined {
 export class MeasuredWorkbench implements AsyncDisposable {
   readonly host: RunningHost
   readonly page: BarePage
+  /** Cookies belong to this name. */
+  readonly origin: string
 
-  private constructor(host: RunningHost, page: BarePage) {
+  private constructor(host: RunningHost, page: BarePage, origin: string) {
     this.host = host
     this.page = page
+    this.origin = origin
   }
 
   /** Opens it at a prompt. */
@@ -32,9 +35,10 @@ export class MeasuredWorkbench implements AsyncDisposable {
     const built = await Bun.build({ entrypoints: [SCRIPT], target: 'browser', format: 'iife' })
     const script = `(${findTerminals.toString()})();\n${(await built.outputs[0]?.text()) ?? ''}`
     const [host, page] = await Promise.all([startHost(), BarePage.open(script)])
-    const workbench = new MeasuredWorkbench(host, page)
+    const link = await makeSignInLink(host)
+    const workbench = new MeasuredWorkbench(host, page, new URL(link).origin)
     try {
-      await page.goto(await makeSignInLink(host))
+      await page.goto(link)
       await workbench.waitFor(/[$#] ?$/)
       await workbench.run("PS1='> '; clear")
       await workbench.waitFor(/^> ?$/)
@@ -48,11 +52,6 @@ export class MeasuredWorkbench implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.page[Symbol.asyncDispose]()
     await this.host.stop()
-  }
-
-  /** Cookies belong to this name. */
-  get origin(): string {
-    return `http://localhost:${this.host.port}`
   }
 
   /** Types a line and Enter into the first terminal. */

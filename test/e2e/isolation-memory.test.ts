@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
-import { runShell } from './support/attached.ts'
+import { readShell, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbour } from './support/neighbour.ts'
 import { canBecomeNobody } from './support/nobody.ts'
@@ -25,6 +25,27 @@ function hoard(step: string): string {
     'import ctypes, os, time; libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]; libc.shmdt.argtypes = [ctypes.c_void_p]; kept = []; fd = os.memfd_create("x")'
   return `python3 -c '${prelude}\nfor i in range(100):\n ${step}; time.sleep(0.03)\ntime.sleep(2); print("held")'`
 }
+
+/** Lowers its score as far as it may, then shares more than there is among processes that are larger than sandboxd, but not by much. */
+const FEIGNED = `python3 -c '
+import os, time
+for score in (0, 100, 200):
+  try:
+    open("/proc/self/oom_score_adj", "w").write(str(score))
+    break
+  except OSError: pass
+for i in range(8):
+  if os.fork() == 0:
+    kept = []
+    for j in range(30):
+      kept.append(b"x" * 4000000)
+      time.sleep(0.02)
+    time.sleep(5)
+    os._exit(0)
+while True:
+  try: os.wait()
+  except ChildProcessError: break
+'`
 
 const obstacle = await findObstacle()
 
@@ -56,5 +77,14 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
         expect((await cleaner.exit).code).toBe(0)
       },
     )
+
+    test('lives on when processes feign to be worth as much as sandboxd (threat T32)', async () => {
+      const { id } = await door.create('wide', { limits: { memoryBytes: 512 * MEBIBYTE } })
+      const before = door.sandboxd(id)
+      await using hog = runShell(door.sandbox('wide'), `${FEIGNED}; echo over`)
+      await hog.exit.catch(() => undefined)
+      expect(await readShell(door.sandbox('wide'), 'echo there')).toBe('there\n')
+      expect(door.sandboxd(id)).toBe(before)
+    })
   },
 )

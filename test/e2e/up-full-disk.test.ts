@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DISK_FULL } from '@sandwire/internal'
 import { type RunningHost, startHost } from './support/control.ts'
 
@@ -10,6 +10,18 @@ const DISK_BYTES = 48 * 1024 ** 2
 
 async function run(argv: readonly string[]): Promise<void> {
   await Bun.spawn([...argv], { stdio: ['ignore', 'ignore', 'ignore'] }).exited
+}
+
+const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
+
+/** What a start says that comes to nothing. */
+async function refusalOf(data: string): Promise<string[]> {
+  const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', data], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const said = await new Response(child.stderr).text()
+  expect(await child.exited).not.toBe(0)
+  return said.split('\n').filter((line) => line !== '' && !line.endsWith('…'))
 }
 
 async function post(host: RunningHost, path: string, body?: unknown): Promise<Response> {
@@ -54,3 +66,35 @@ test.if(process.getuid?.() === 0)(
     }
   },
 )
+
+test.if(process.getuid?.() === 0)(
+  'a start on a full or read-only disk names the folder and what to do',
+  async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
+    await run(['mount', '-t', 'tmpfs', '-o', 'size=40k', 'tmpfs', data])
+    const refusal = (why: string): string[] => [
+      `sandwire: Cannot use the data folder "${data}": ${why}`,
+      expect.stringMatching(/^hint: .*--data$/),
+    ]
+    try {
+      await run(['dd', 'if=/dev/zero', `of=${join(data, 'fill')}`, 'bs=1k'])
+      expect(await refusalOf(data)).toEqual(refusal('its disk is full'))
+      expect(readdirSync(join(data, 'keys'))).toEqual([])
+      // As a disk that was used before and went read-only since.
+      for (const name of ['keys', 'control', 'cache', 'sandboxes'])
+        mkdirSync(join(data, name), { recursive: true })
+      await run(['mount', '-o', 'remount,ro', data])
+      expect(await refusalOf(data)).toEqual(refusal('it is read-only'))
+    } finally {
+      await run(['umount', '--lazy', data])
+      rmdirSync(data)
+    }
+  },
+)
+
+test('a data folder that is a file is refused in one sentence', async () => {
+  const file = import.meta.path
+  expect(await refusalOf(file)).toEqual([
+    `sandwire: Cannot use the data folder "${file}": "${file}" is not a folder; choose another with --data`,
+  ])
+})

@@ -73,6 +73,15 @@ function commandOf(pid: number): string {
   }
 }
 
+async function makeSandbox(host: RunningHost): Promise<{ id: string }> {
+  const response = await host.fetch('/api/sandboxes', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'dev' }),
+  })
+  return response.json()
+}
+
 async function sandboxesOf(host: RunningHost): Promise<{ name: string; state: string; id: string }[]> {
   const response = await host.fetch('/api/sandboxes')
   return (await response.json()).sandboxes
@@ -122,6 +131,34 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     expect(Bun.spawnSync(['pgrep', '-f', '^sleep 86321$']).exitCode).toBe(1)
     await using second = await startHost(options)
     expect(await readShell(sandboxOf(second), 'cat file')).toBe('kept\n')
+    await second.stop()
+  })
+
+  test('say why they stopped: in their log, and where nobody asked for it in their state', async () => {
+    const options = optionsFor(isNobody)
+    await using first = await startHost(options)
+    const { id } = await makeSandbox(first)
+    const order = (query: string): Promise<unknown> =>
+      fetch(`http://host/sandboxes/${id}/stop${query}`, {
+        method: 'POST',
+        unix: join(data, 'run/host.sock'),
+      }).then((response) => response.json())
+    expect(await order('?reason=idle')).toEqual({ id, state: 'stopped', reason: 'idle' })
+    await first.fetch('/api/sandboxes/dev/start', { method: 'POST' })
+    await readShell(sandboxOf(first), 'true')
+    expect(await order('')).toEqual({ id, state: 'stopped' })
+    await readShell(sandboxOf(first), 'true')
+    await first.stop()
+    await using second = await startHost(options)
+    expect(await (await second.fetch('/api/sandboxes/dev')).json()).toMatchObject({
+      state: 'stopped',
+      reason: 'shutting_down',
+    })
+    const log = (await (await second.fetch('/logs/dev')).text()).split('\n').filter((line) => line !== '')
+    const ends = log
+      .map((line) => JSON.parse(line))
+      .filter(({ event, source }) => event === 'stopping' && source === 'supervisor')
+    expect(ends.map(({ reason }) => reason)).toEqual(['idle', 'asked', 'shutting_down'])
     await second.stop()
   })
 

@@ -67,6 +67,12 @@ function exposedBy(pid: number): string {
     .join('\n')
 }
 
+test('a command line that is wrong leads to help that can be called from here', async () => {
+  const { code, stderr } = await sandwire(['serve'])
+  expect([code, stderr]).toEqual([2, 'sandwire: no such command: "serve"\nhint: npx sandwire --help\n'])
+  expect((await sandwire(['--help'])).stdout).toContain('Usage: npx sandwire COMMAND')
+})
+
 describe('sandwire up', () => {
   let host: RunningHost
   beforeAll(async () => {
@@ -77,7 +83,9 @@ describe('sandwire up', () => {
   test('prints the address, a sign-in link, the line for a second terminal and how sandboxes are isolated', () => {
     const output = host.output()
     expect(output).toContain(`Sandwire runs at http://localhost:${host.port}`)
-    expect(output).toMatch(new RegExp(`http://localhost:${host.port}/signin#[A-Za-z0-9_-]{32}\n`))
+    expect(output).toMatch(
+      new RegExp(`http://sandwire-[0-9a-f]{20}.localhost:${host.port}/signin#[A-Za-z0-9_-]{32}\n`),
+    )
     expect(output).toContain(`sbx-stdio http://localhost:${host.port}/attach --sandbox dev --cmd bash`)
     expect(output).toMatch(/Isolation {2}(bubblewrap|none)/)
   })
@@ -269,7 +277,7 @@ describe('sandwire up', () => {
   test('gives fresh sign-in links on request', async () => {
     const first = await sandwire(['signin', '--data', host.data])
     const second = await sandwire(['signin', '--data', host.data])
-    expect(first.stdout).toStartWith(`http://localhost:${host.port}/signin#`)
+    expect(first.stdout).toMatch(/^http:\/\/sandwire-[0-9a-f]{20}\.localhost:\d+\/signin#/)
     expect(first.stdout).not.toBe(second.stdout)
   })
 })

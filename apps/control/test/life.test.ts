@@ -292,6 +292,7 @@ describe('the alarm', () => {
     made.clock.nowMs += 1
     await made.life.look('r')
     expect(made.state()).toBe('stopped')
+    expect(made.provider.reasons).toEqual(['idle'])
     expect(made.alarm()).toBeUndefined()
     expect(made.reports.at(-1)?.sessions).toEqual([])
   })

@@ -27,6 +27,7 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
       return file
     },
     isFolder: (file) => FOLDERS.has(file),
+    isFile: (file) => file === '/etc/passwd',
     ownerOf: (file) => (file === '/srv' ? 0 : 1000),
     uid: 1000,
     ownPlaces: OWN_PLACES,
@@ -62,6 +63,15 @@ describe('judgeConfiguration', () => {
       },
     })
   })
+
+  test.each(['/etc/passwd', '/etc/passwd/below'])(
+    'refuses the data folder %s, which cannot be one',
+    (data) => {
+      expect(problemsOf(judge({ data }))).toEqual([
+        `Cannot use the data folder "${data}": "/etc/passwd" is not a folder; choose another with --data`,
+      ])
+    },
+  )
 
   test('takes empty variables as absent', () => {
     expect(

@@ -18,6 +18,8 @@ export interface Surroundings {
   /** The path with links resolved as far as it exists. */
   readonly realPath: (file: string) => string
   readonly isFolder: (file: string) => boolean
+  /** Whether something is there that is no folder. */
+  readonly isFile: (file: string) => boolean
   /** User whose file it is; undefined when there is none. */
   readonly ownerOf: (file: string) => number | undefined
   /** User who asks. */
@@ -97,11 +99,22 @@ function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: strin
   return folder
 }
 
+/** A place and the folders that lead to it. */
+function pathTo(place: string): string[] {
+  const parent = path.dirname(place)
+  return parent === place ? [place] : [place, ...pathTo(parent)]
+}
+
 function judgePlaceInto(flags: PlaceFlags, around: Surroundings, problems: string[]): Place {
   const workspace = judgeWorkspace(flags, around, problems)
   const given = flags.data ?? read(around.env, 'SANDWIRE_DATA')
   const fallback = workspace === undefined ? '.sandwire' : dataFolderFor(workspace, around)
   const dataFolder = around.realPath(path.resolve(callerFolder(around), given ?? fallback))
+  const obstacle = pathTo(dataFolder).find(around.isFile)
+  if (obstacle !== undefined)
+    problems.push(
+      `Cannot use the data folder "${dataFolder}": "${obstacle}" is not a folder; choose another with --data`,
+    )
   if (workspace === undefined) return { dataFolder }
   if (isInside(dataFolder, workspace))
     problems.push(

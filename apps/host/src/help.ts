@@ -2,7 +2,7 @@ import { DEFAULT_PORT } from './configuration.ts'
 
 export const HELP = `sandwire: runs Sandwire on this machine
 
-Usage: sandwire COMMAND [options]
+Usage: npx sandwire COMMAND [options]
 
   up         starts it: control plane, local sandboxes, one address (also: npm start)
   signin     prints a fresh sign-in link of the Sandwire that runs

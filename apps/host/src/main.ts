@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
@@ -16,6 +16,7 @@ import { up, type UpOptions } from './commands/up.ts'
 import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
 import { findOwnPlaces } from './own-places.ts'
+import { findFile } from './data/find-file.ts'
 import { forgetSecrets } from './settings/secrets.ts'
 import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 
@@ -47,8 +48,9 @@ const surroundings: Surroundings = {
   ...asker,
   cwd: process.cwd(),
   realPath,
-  isFolder: (file) => statSync(file, { throwIfNoEntry: false })?.isDirectory() === true,
-  ownerOf: (file) => statSync(file, { throwIfNoEntry: false })?.uid,
+  isFolder: (file) => findFile(file)?.isDirectory() === true,
+  isFile: (file) => findFile(file)?.isDirectory() === false,
+  ownerOf: (file) => findFile(file)?.uid,
   ownPlaces: findOwnPlaces(asker),
   readFile: readOperatorFile,
   readSecretFile,
@@ -114,7 +116,7 @@ async function main(): Promise<void> {
     case 'version':
       return print(`sandwire ${SOFTWARE_VERSION}\n`)
     case 'wrong':
-      return fail(WRONG_USAGE, [`sandwire: ${parsed.message}`, 'hint: sandwire --help'])
+      return fail(WRONG_USAGE, [`sandwire: ${parsed.message}`, 'hint: npx sandwire --help'])
     case 'up':
       return runUp(parsed.flags)
     case 'signin':

@@ -1,10 +1,12 @@
-import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
 
 /** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */
 export class PaperKeeper implements SandboxKeeper {
   readonly isolation = 'bubblewrap'
   readonly calls: string[] = []
+  /** Reasons of the stops. */
+  readonly stops: StopReason[] = []
   readonly #sandboxes = new Map<string, SandboxStatus>()
   /** Thrown by the next start. */
   failure: Error | undefined
@@ -25,8 +27,9 @@ export class PaperKeeper implements SandboxKeeper {
     return [...this.#sandboxes.values()]
   }
 
-  async stop(id: string): Promise<SandboxStatus> {
+  async stop(id: string, reason: StopReason): Promise<SandboxStatus> {
     this.calls.push(`stop ${id}`)
+    this.stops.push(reason)
     const status = { id, state: 'stopped' } as const
     this.#sandboxes.set(id, status)
     return status

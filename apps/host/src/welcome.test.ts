@@ -12,6 +12,7 @@ const FACTS: WelcomeFacts = {
   isRoot: false,
   weaknesses: [],
   adopted: 0,
+  keepsSandboxes: false,
   programs: '/opt/sandwire',
 }
 
@@ -62,6 +63,14 @@ test('the welcome of a server that others reach says who can sign in, and that n
 
 test('the welcome of a machine with an issuer names who else can sign in', () => {
   expect(composeWelcome({ ...FACTS, identities: ['Google'] })).toContain('           others with Google\n')
+})
+
+test('the welcome says what Ctrl-C leaves running', () => {
+  expect(composeWelcome(FACTS)).toEndWith('\nCtrl-C stops it and its sandboxes; their files stay.\n')
+  for (const isolation of ['bubblewrap', 'container'] as const)
+    expect(composeWelcome({ ...FACTS, isolation, keepsSandboxes: true })).toEndWith(
+      '\nCtrl-C stops it; its sandboxes run on for the next start.\n',
+    )
 })
 
 test('the welcome says that files of containers do not stay', () => {

@@ -17,6 +17,8 @@ export interface WelcomeFacts {
   readonly notice?: string
   /** Sandboxes that outlived the last host. */
   readonly adopted: number
+  /** Whether sandboxes run on when it ends. */
+  readonly keepsSandboxes: boolean
   /** Folder that is served, when one is. */
   readonly workspace?: string
   /** Set when `sbx-stdio` cannot find the token by itself. */
@@ -59,9 +61,14 @@ function describeTerminal({ url, mode, workspace, tokenFile, programs }: Welcome
     : [`Terminal   ${attach}`, `           in a second terminal, from ${programs}`]
 }
 
+function describeEnd({ isolation, keepsSandboxes }: WelcomeFacts): string {
+  if (keepsSandboxes) return 'Ctrl-C stops it; its sandboxes run on for the next start.'
+  return `Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.`
+}
+
 /** What a person reads when it runs. */
 export function composeWelcome(facts: WelcomeFacts): string {
-  const { url, adopted, workspace, isolation } = facts
+  const { url, adopted, workspace } = facts
   const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} found running`
   const over = workspace === undefined ? '' : `, over ${workspace}`
   const lines = [
@@ -72,6 +79,6 @@ export function composeWelcome(facts: WelcomeFacts): string {
   return `Sandwire runs at ${url}${over}${found}
 
 ${lines.map((line) => `  ${line}\n`).join('')}
-Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.
+${describeEnd(facts)}
 `
 }

@@ -10,7 +10,7 @@ import { SLOT_ADDRESS } from './slots.ts'
  * | `GET /sandboxes` | `{sandboxes: SandboxStatus[]}` |
  * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs, once for all who ask |
  * | `GET /sandboxes/:id` | `SandboxStatus` |
- * | `POST /sandboxes/:id/stop` | `SandboxStatus`; files stay |
+ * | `POST /sandboxes/:id/stop?reason=` | `SandboxStatus`; files stay; the reason is a `StopReason` |
  * | `POST /sandboxes/:id/sever` | 204; cuts every connection into it, which clients resume |
  * | `DELETE /sandboxes/:id` | 204; files too; also when there is none |
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
@@ -63,6 +63,15 @@ export const startSpecShape = shape.record({
 })
 export type StartSpec = shape.Decoded<typeof startSpecShape>
 
+const STOP_REASONS = ['asked', 'idle', 'shutting_down'] as const
+/** Why a sandbox is to stop: somebody wants it to, nothing moved in it, or what keeps it ends. */
+export type StopReason = (typeof STOP_REASONS)[number]
+
+/** Reads why a sandbox is to stop; a reason that is missing or of another version says no more than that it was asked. */
+export function readStopReason(text: string | null): StopReason {
+  return STOP_REASONS.find((reason) => reason === text) ?? 'asked'
+}
+
 /** How a sandbox is. */
 export type SandboxStatus =
   | {
@@ -77,7 +86,7 @@ export type SandboxStatus =
   | {
       readonly id: string
       readonly state: 'stopped'
-      /** Why it stopped, when nobody asked it to: `oom`, `disk_full`, `exit_N`, `signal_NAME`. */
+      /** Why it stopped, when nobody asked it to: `idle`, `shutting_down`, `unclaimed`, `oom`, `disk_full`, `exit_N`, `signal_NAME`. */
       readonly reason?: string
     }
   /** Never started here, or destroyed. */

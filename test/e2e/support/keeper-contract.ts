@@ -150,7 +150,11 @@ export function describeKeeper(name: string, open: () => Promise<KeptSandboxes>)
       await next.close({ stop: false })
       expect(await kept.keeper.status(spec.id)).toEqual(running)
       await next.close({ stop: true })
-      expect(await kept.keeper.status(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
+      expect(await kept.keeper.status(spec.id)).toEqual({
+        id: spec.id,
+        state: 'stopped',
+        reason: 'shutting_down',
+      })
       await kept.keeper.destroy(spec.id)
     })
 

@@ -12,6 +12,8 @@ function keepViolations(): void {
 /** A server that nobody has a reason to speak to, and what was asked of it. Its pages are of another origin. */
 export class Stranger implements AsyncDisposable {
   readonly asked: string[] = []
+  /** What browsers gave it. */
+  readonly cookies: string[] = []
   readonly #server: ReturnType<typeof Bun.serve>
 
   constructor(html = '<!doctype html><title>elsewhere</title>') {
@@ -19,6 +21,7 @@ export class Stranger implements AsyncDisposable {
       hostname: '127.0.0.1',
       port: 0,
       fetch: (request) => {
+        this.cookies.push(...(request.headers.get('cookie')?.split('; ') ?? []))
         this.asked.push(
           `${request.headers.get('upgrade') ?? request.method} ${new URL(request.url).pathname}`,
         )

@@ -19,7 +19,7 @@ export interface DeskOptions extends BrowserContextOptions {
 }
 
 /** A link that signs the owner of a host in. */
-export async function makeSignInLink({ data }: RunningHost): Promise<string> {
+export async function makeSignInLink({ data }: Pick<RunningHost, 'data'>): Promise<string> {
   const child = Bun.spawn([process.execPath, MAIN, 'signin', '--data', data], {
     stdout: 'pipe',
     env: { ...process.env, XDG_CONFIG_HOME: `${data}/config` },
@@ -31,26 +31,24 @@ export async function makeSignInLink({ data }: RunningHost): Promise<string> {
 export class WorkbenchScene implements AsyncDisposable {
   readonly host: RunningHost
   readonly browser: Browser
+  /** Where the owner's browser goes; cookies belong to this name. */
+  readonly origin: string
   #cookies: Awaited<ReturnType<BrowserContext['cookies']>> = []
 
-  private constructor(host: RunningHost, browser: Browser) {
+  private constructor(host: RunningHost, browser: Browser, origin: string) {
     this.host = host
     this.browser = browser
+    this.origin = origin
   }
 
   static async open({ browserArgs = [] as readonly string[] } = {}): Promise<WorkbenchScene> {
     const [host, browser] = await Promise.all([startHost(), openBrowser(browserArgs)])
-    return new WorkbenchScene(host, browser)
+    return new WorkbenchScene(host, browser, new URL(await makeSignInLink(host)).origin)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.browser.close()
     await this.host.stop()
-  }
-
-  /** Where the owner's browser goes; cookies belong to this name. */
-  get origin(): string {
-    return `http://localhost:${this.host.port}`
   }
 
   /** A link that signs the owner in. */

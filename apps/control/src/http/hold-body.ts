@@ -19,7 +19,7 @@ export function holdBody(maxBytes: number, ms = BODY_MS): MiddlewareHandler {
       const body = new Response(raw.body)
       const bytes = await withDeadline({ ms, late }, (signal) => readBoundedBytes(body, maxBytes, signal))
       if (bytes === undefined) throw tooLarge()
-      context.req.raw = new Request(raw, { body: bytes })
+      context.req.raw = new Request(raw, { method: raw.method, body: bytes })
     }
     await next()
   }

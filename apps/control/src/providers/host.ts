@@ -5,6 +5,7 @@ import {
   type SandboxStatus,
   slotOfAddress,
   type StartSpec,
+  type StopReason,
 } from '@sandwire/internal'
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
 import { withDeadline } from '../http/deadline.ts'
@@ -108,8 +109,8 @@ export class HostProvider implements Provider {
     return this.#askStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
   }
 
-  stop(id: string, requestId: string): Promise<SandboxStatus> {
-    const path = `/sandboxes/${id}/stop`
+  stop(id: string, requestId: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
+    const path = `/sandboxes/${id}/stop?reason=${reason}`
     return this.#askStatus(id, {
       name: 'stop',
       method: 'POST',

@@ -1,4 +1,4 @@
-import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 
 /** What is still there after an event in the life of a sandbox. */
 export type Survivor = 'processes' | 'files' | 'nothing'
@@ -32,8 +32,8 @@ export interface Provider {
   /** Starts the sandbox unless it runs, once for all who ask. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>
-  /** Ends its processes. Stopping what does not run is no error. */
-  stop(id: string, requestId: string): Promise<SandboxStatus>
+  /** Ends its processes, and says why where that is kept. Stopping what does not run is no error. */
+  stop(id: string, requestId: string, reason?: StopReason): Promise<SandboxStatus>
   /** Removes everything of it. Nothing to remove is no error. */
   destroy(id: string, requestId: string): Promise<void>
   /** Cuts every connection into it; clients resume. */

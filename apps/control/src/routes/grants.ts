@@ -19,10 +19,13 @@ export interface GrantDependencies {
   readonly source: SourceSettings
 }
 
-/** The address that links lead to: the one that whoever shares uses. */
+/** The address that links lead to: the one that whoever shares uses, unless that is a name of this machine's user alone. */
 function originOf(headers: Headers, { publicOrigins }: SourceSettings): string {
   const host = headers.get('host')?.toLowerCase()
-  const origin = publicOrigins.find((candidate) => new URL(candidate).host === host) ?? publicOrigins[0]
+  const known = publicOrigins
+    .map((origin) => new URL(origin))
+    .filter(({ hostname }) => !hostname.endsWith('.localhost'))
+  const origin = known.find((candidate) => candidate.host === host)?.origin ?? publicOrigins[0]
   if (origin === undefined) throw new SandwireError('internal', 'Cannot make a link: no public origin is set')
   return origin
 }

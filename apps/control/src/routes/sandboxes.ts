@@ -1,8 +1,8 @@
-import { DEFAULT_SANDBOX_LIMITS, type HostHealth, type SandboxLimits, spellId } from '@sandwire/internal'
-import { SandwireError } from '@sandwire/protocol'
+import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal'
 import { checkEnvironment } from '../commands/check-environment.ts'
 import type { Config } from '../config.ts'
 import { unwrap } from '../outcome.ts'
+import { appliedSettings, checkPromises } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
@@ -28,17 +28,6 @@ interface SandboxRouteDependencies {
   readonly directory: Directory
   readonly isolationOf: IsolationOf
   readonly config: Pick<Config, 'provider' | 'commands'>
-}
-
-/** A promise that nobody keeps is refused. */
-function checkLimits(limits: SandboxLimits, provider: Config['provider']): void {
-  const asked = Object.entries(limits)
-  const isDefault = asked.every(([name, value]) => Reflect.get(DEFAULT_SANDBOX_LIMITS, name) === value)
-  if (provider === 'host' || isDefault) return
-  throw new SandwireError(
-    'bad_request',
-    'Cannot make the sandbox: limits cannot be chosen where sandboxes are containers; leave out limits',
-  )
 }
 
 /** `/api/sandboxes`: make, list, show, start, stop, destroy. */
@@ -85,7 +74,9 @@ export function addSandboxRoutes(
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
-      checkLimits(settings.limits, config.provider)
+      await checkPromises(asked, async () =>
+        config.provider === 'container' ? 'container' : isolationOf(call.requestId),
+      )
       checkEnvironment(call, settings.env, config.commands)
       const made = await directory.create(call, name, settings, false)
       const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
@@ -179,7 +170,6 @@ function show(view: SandboxView, isolation: HostHealth['isolation'] | null) {
     ...view,
     isolation,
     access: view.access ?? 'owner',
-    network: { ...view.network, allow: [...view.network.allow] },
-    limits: isolation === 'container' ? null : { ...view.limits },
+    ...appliedSettings(view, isolation),
   }
 }

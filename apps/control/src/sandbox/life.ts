@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { signInEnded } from '../auth/authenticator.ts'
 import type { Limits } from '../limits.ts'
@@ -216,7 +216,7 @@ export class SandboxLife {
       const state = await this.observe(requestId)
       const sessions = state.is === 'running' ? await this.readActivity(state, requestId) : []
       if (this.#isIdle(sessions))
-        await this.#inTurn(() => (this.#isIdle(sessions) ? this.#stop(requestId) : undefined))
+        await this.#inTurn(() => (this.#isIdle(sessions) ? this.#stop(requestId, 'idle') : undefined))
       if (this.#state.is === 'running') await this.#renew(requestId)
     } catch (caught) {
       // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
@@ -324,10 +324,10 @@ export class SandboxLife {
     await provider.renew(this.#record.id, RENEWED_LOOKS * settings.alarmMs, requestId)
   }
 
-  async #stop(requestId: string): Promise<void> {
+  async #stop(requestId: string, reason: StopReason = 'asked'): Promise<void> {
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {
-      await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId))
+      await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId, reason))
     } catch (error) {
       await this.apply({ type: 'stopFailed' })
       throw error

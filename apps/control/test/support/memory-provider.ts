@@ -1,4 +1,4 @@
-import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { Provider, Survival, UpstreamRequest } from '../../src/providers/provider.ts'
 
@@ -10,6 +10,7 @@ export class MemoryProvider implements Provider {
   readonly renewals: number[] = []
   starts = 0
   stops = 0
+  readonly reasons: StopReason[] = []
   /** Thrown by the next start or stop. */
   failure: SandwireError | undefined
   /** A start waits for it. */
@@ -34,9 +35,12 @@ export class MemoryProvider implements Provider {
     return this.sandboxes.get(id) ?? { id, state: 'absent' }
   }
 
-  async stop(id: string): Promise<SandboxStatus> {
+  async stop(id: string, _requestId: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
     this.#fail()
-    if (this.sandboxes.get(id)?.state === 'running') this.stops += 1
+    if (this.sandboxes.get(id)?.state === 'running') {
+      this.stops += 1
+      this.reasons.push(reason)
+    }
     const status: SandboxStatus = { id, state: 'stopped' }
     this.sandboxes.set(id, status)
     return status

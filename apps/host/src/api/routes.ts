@@ -1,4 +1,10 @@
-import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal'
+import {
+  type HostHealth,
+  isSandboxId,
+  readStopReason,
+  type SandboxStatus,
+  startSpecShape,
+} from '@sandwire/internal'
 import { SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { SandboxKeeper } from '../sandboxes/keeper.ts'
 import { readJson, refuse } from './respond.ts'
@@ -61,6 +67,10 @@ async function start(request: Request, id: string, keeper: SandboxKeeper): Promi
   return keeper.start(spec)
 }
 
+async function stop(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
+  return keeper.stop(id, readStopReason(new URL(request.url).searchParams.get('reason')))
+}
+
 async function readLog(request: Request, id: string, keeper: SandboxKeeper): Promise<Response> {
   const text = new URL(request.url).searchParams.get('bytes') ?? String(DEFAULT_LOG_BYTES)
   if (!/^[0-9]{1,9}$/.test(text)) return refuse('bad_request', 'Cannot read the log: bytes is not a number')
@@ -73,7 +83,7 @@ const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
   'GET ': async (_request, id, keeper) => Response.json(await keeper.status(id)),
   'PUT ': async (request, id, keeper) => Response.json(await start(request, id, keeper)),
   'DELETE ': async (_request, id, keeper) => keeper.destroy(id).then(empty),
-  'POST /stop': async (_request, id, keeper) => Response.json(await keeper.stop(id)),
+  'POST /stop': async (request, id, keeper) => Response.json(await stop(request, id, keeper)),
   'POST /sever': async (_request, id, keeper) => keeper.sever(id).then(empty),
   'GET /logs': readLog,
 }

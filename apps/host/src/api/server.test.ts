@@ -95,6 +95,15 @@ describe('the host API', () => {
     expect(keeper.calls).toEqual([`start ${ID}`, `sever ${ID}`, `stop ${ID}`, `destroy ${ID}`])
   })
 
+  test.each([
+    ['?reason=idle', 'idle'],
+    ['?reason=moonlight', 'asked'],
+    ['', 'asked'],
+  ] as const)('tells why a sandbox is to stop: "%s" is %s', async (query, reason) => {
+    expect((await ask('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
+    expect(keeper.stops).toEqual([reason])
+  })
+
   test('logs every request under the id that control gave it, and nothing of its body', async () => {
     await ask('PUT', `/sandboxes/${ID}`, { ...SPEC, env: { TOKEN: 'canary' } }, { 'x-request-id': 'r-1' })
     expect(logged()).toMatchObject({

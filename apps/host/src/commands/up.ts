@@ -13,6 +13,7 @@ import { chooseAddresses } from '../control/ports.ts'
 import { nameServer } from '../control/server-names.ts'
 import type { Workerd } from '../control/workerd.ts'
 import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
+import { nameFolderFault } from '../data/folder-fault.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
@@ -141,14 +142,14 @@ async function serve(
   const { keeper, engine, slots } = sandboxes
   // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
-  const { url } = nameServer(configuration, port)
+  const { url, pageUrl } = nameServer(configuration, { port, pageName: keys.pageName })
   const nowMs = (): number => performance.now()
   const codes = configuration.mode === 'local' ? new SignInCodes(nowMs) : undefined
   const socket = hostSocketIn(base.socketFolder)
   const options = {
     ...(keeper !== undefined && { keeper }),
     ...(engine !== undefined && { engine }),
-    publicUrl: url,
+    publicUrl: pageUrl,
     socket,
     log,
     nowMs,
@@ -180,11 +181,19 @@ async function serve(
   const urls = [
     ...new Set([url, `${scheme}://localhost:${port}`, ...listen.map((address) => `${scheme}://${address}`)]),
   ]
-  return { url, urls, listen, signInLink: signInLink(url, codes), api, control }
+  return { url, urls, listen, signInLink: signInLink(pageUrl, codes), api, control }
 }
 
-/** Starts everything; whatever fails undoes what was begun. */
+/** Starts everything; whatever fails undoes what was begun. A data folder that cannot be used is named. */
 export async function up(options: UpOptions): Promise<Running> {
+  try {
+    return await begin(options)
+  } catch (error) {
+    throw nameFolderFault(error, options.configuration.dataFolder)
+  }
+}
+
+async function begin(options: UpOptions): Promise<Running> {
   const { configuration, flags, env, tell, print } = options
   await using undo = new AsyncDisposableStack()
   const base = await takeDataFolder(options, undo)
@@ -217,6 +226,7 @@ export async function up(options: UpOptions): Promise<Running> {
     identities: nameIdentities(configuration),
     isRoot: process.getuid?.() === 0,
     adopted,
+    keepsSandboxes: flags.keepsSandboxes,
     programs: PROGRAMS,
     ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
     ...(!isFindable && { tokenFile: folder.localToken }),

@@ -127,7 +127,10 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
   const config = describeWorkerd({
     script: prepared.script,
-    control: describeControl(options, nameServer(options.configuration, options.port)),
+    control: describeControl(
+      options,
+      nameServer(options.configuration, { port: options.port, pageName: options.keys.pageName }),
+    ),
     keys,
     secrets,
     issuerNetwork: {

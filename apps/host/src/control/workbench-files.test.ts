@@ -21,12 +21,9 @@ test('prepareWorkbench builds for production in whatever environment, once', asy
         name,
         false,
       ])
-    const [script = '', style = ''] = ['.js', '.css'].map((end) =>
-      readdirSync(path.join(folder, 'assets')).find(
-        (name) => name.startsWith('index-') && name.endsWith(end),
-      ),
-    )
-    for (const name of ['index.html', `assets/${script}`, `assets/${style}`]) {
+    const page = readFileSync(path.join(folder, 'index.html'), 'utf8')
+    const files = ['js', 'css'].map((end) => new RegExp(`assets/[^"]+\\.${end}`).exec(page)?.[0] ?? '')
+    for (const name of ['index.html', ...files]) {
       const bytes = readFileSync(path.join(folder, name))
       expect(brotliDecompressSync(readFileSync(path.join(folder, `${name}.br`)))).toEqual(bytes)
       expect(gunzipSync(readFileSync(path.join(folder, `${name}.gz`)))).toEqual(bytes)

@@ -87,9 +87,9 @@ export async function prepareWorkbench(
   if (existsSync(path.join(folder, 'index.html'))) return folder
   tell('Building the workbench …')
   const fresh = `${folder}.${process.pid}.new`
-  await build(root, fresh)
-  await compressFiles(fresh)
   try {
+    await build(root, fresh)
+    await compressFiles(fresh)
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { nameFolderFault } from './folder-fault.ts'
 import { makePrivateFolder } from './private-file.ts'
 
 /** The parts of a data folder. Only this user can enter it. */
@@ -36,10 +37,6 @@ export function layOut(root: string): DataFolder {
   }
 }
 
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'failed'
-}
-
 /** Makes the folder and the parts that must exist before anybody looks. */
 export function openDataFolder(root: string): DataFolder {
   const folder = layOut(root)
@@ -47,8 +44,8 @@ export function openDataFolder(root: string): DataFolder {
     for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
       makePrivateFolder(each)
     return folder
-  } catch (cause) {
-    const why = cause instanceof SandwireError ? cause.message : `Cannot make "${root}": ${codeOf(cause)}`
-    throw new SandwireError('forbidden', `${why}\nhint: choose another folder with --data`)
+  } catch (error) {
+    if (!(error instanceof SandwireError)) throw nameFolderFault(error, root)
+    throw new SandwireError('forbidden', `${error.message}\nhint: choose another folder with --data`)
   }
 }

@@ -5,6 +5,7 @@ import type { DataFolder } from './data-folder.ts'
 import { readOrMake, writePrivateFile } from './private-file.ts'
 
 const TOKEN = /^swl_[A-Za-z0-9_-]{43}$/
+const PAGE_NAME = /^sandwire-[0-9a-f]{20}$/
 const SECRET_BYTES = 32
 
 /** What control is given to sign, to mint ids and to know the local user by. Made once per data folder. */
@@ -17,6 +18,8 @@ export interface Keys {
   readonly sessionTokenSecret: string
   /** Control knows the local token by this alone. */
   readonly localTokenSha256: string
+  /** A name for this machine's pages that nobody can guess. */
+  readonly pageName: string
 }
 
 function randomBytes(): Buffer {
@@ -32,6 +35,11 @@ function makeSessionKeys(): string {
   return `k1:${randomBytes().toString('base64')}`
 }
 
+/** Of letters and digits, as a part of a host name is. */
+function makePageName(): string {
+  return `sandwire-${randomBytes().toString('hex').slice(0, 20)}`
+}
+
 function makeToken(): string {
   return `swl_${randomBytes().toString('base64url')}`
 }
@@ -42,6 +50,12 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
   const signingKey = readOrMake(path.join(folder.keys, 'signing-key'), () => fresh)
   const idKey = readOrMake(path.join(folder.keys, 'id-key'), () => randomBytes().toString('base64'))
   const sessionTokenSecret = readOrMake(path.join(folder.keys, 'session-token-secret'), makeSessionKeys)
+  const pageName = readOrMake(path.join(folder.keys, 'page-name'), makePageName).trim()
+  if (!PAGE_NAME.test(pageName))
+    throw new SandwireError(
+      'bad_request',
+      `Cannot use "${path.join(folder.keys, 'page-name')}": it holds no name; remove it`,
+    )
   if (options.isNewToken) writePrivateFile(folder.localToken, makeToken())
   const token = readOrMake(folder.localToken, makeToken).trim()
   if (!TOKEN.test(token))
@@ -50,5 +64,5 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
       `Cannot use "${folder.localToken}": it holds no token; make a new one with --new-token`,
     )
   const localTokenSha256 = createHash('sha256').update(token).digest('hex')
-  return { signingKey, idKey, sessionTokenSecret, localTokenSha256 }
+  return { signingKey, idKey, sessionTokenSecret, localTokenSha256, pageName }
 }

@@ -62,6 +62,12 @@ describe('a private file', () => {
     expect(() => readPrivateFile(at('link'))).toThrow('Cannot trust')
   })
 
+  test('leaves nothing behind when it cannot be written', () => {
+    mkdirSync(at('f/in-the-way'), { recursive: true })
+    expect(() => writePrivateFile(at('f'), 'x')).toThrow()
+    expect(readdirSync(folder)).toEqual(['f'])
+  })
+
   test('is made once', () => {
     expect(readOrMake(at('k'), () => 'one')).toBe('one')
     expect(readOrMake(at('k'), () => 'two')).toBe('one')

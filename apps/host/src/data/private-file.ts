@@ -32,10 +32,13 @@ export function writePrivateFile(file: string, text: string): void {
   try {
     writeSync(fd, text)
     fsyncSync(fd)
+    renameSync(fresh, file)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    throw error
   } finally {
     closeSync(fd)
   }
-  renameSync(fresh, file)
 }
 
 /** The text of a file, or undefined when there is none. Throws when others can read or change it. */

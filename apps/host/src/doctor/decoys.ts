@@ -11,8 +11,6 @@ export interface Decoys extends AsyncDisposable {
 }
 
 const VARIABLE = 'SANDWIRE_DECOY'
-/** Ends by itself should we not be there to end it. */
-const DECOY_SECONDS = 120
 
 async function listenOn(
   server: Server,
@@ -45,9 +43,8 @@ export async function openDecoys(folder: string, token: string): Promise<Decoys>
   const file = path.join(place, 'secret')
   writeFileSync(file, token, { mode: 0o644 })
   const marker = `sandwire-decoy-${token}`
-  const sleeper = Bun.spawn(['sh', '-c', `sleep ${DECOY_SECONDS}; :`, marker], {
-    stdio: ['ignore', 'ignore', 'ignore'],
-  })
+  // Waits for our end of its input, so that it ends with us, and starts nothing that could outlive it.
+  const sleeper = Bun.spawn(['sh', '-c', 'read -r _; :', marker], { stdio: ['pipe', 'ignore', 'ignore'] })
   const abstract = createServer(hold)
   await listenOn(abstract, { path: `\0${token}` })
   const tcp = createServer(hold)

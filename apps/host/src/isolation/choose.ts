@@ -2,7 +2,7 @@ import { createBubblewrap } from './bubblewrap.ts'
 import type { Isolation } from './isolation.ts'
 import type { IsolationSettings } from './settings.ts'
 import { runTool, SYSTEM_ENV } from './system-env.ts'
-import { createUnisolated } from './unisolated.ts'
+import { canLaunchUnisolated, createUnisolated } from './unisolated.ts'
 
 /** What was chosen, and one line for the user when it is less than bubblewrap gives. */
 export interface Choice {
@@ -16,13 +16,19 @@ export interface Findings {
   readonly wish: string | undefined
   /** Why bubblewrap does not work here; undefined when it does. */
   readonly obstacle: string | undefined
+  /** Whether sandboxes could be started without it. */
+  readonly canLaunch: boolean
 }
 
 /** The decision by itself. */
-export function decide({ wish, obstacle }: Findings): { kind: Isolation['kind']; notice?: string } {
-  const open = 'Sandboxes are not isolated from this machine'
-  if (wish === 'none') return { kind: 'none', notice: `${open}: SANDWIRE_ISOLATION=none` }
-  return obstacle === undefined ? { kind: 'bubblewrap' } : { kind: 'none', notice: `${open}: ${obstacle}` }
+export function decide({ wish, obstacle, canLaunch }: Findings): {
+  kind: Isolation['kind']
+  notice?: string
+} {
+  const why = wish === 'none' ? 'SANDWIRE_ISOLATION=none' : obstacle
+  if (why === undefined) return { kind: 'bubblewrap' }
+  const fault = canLaunch ? '' : ', and they cannot start: setpriv, of util-linux, is not installed'
+  return { kind: 'none', notice: `Sandboxes are not isolated from this machine: ${why}${fault}` }
 }
 
 /** Whether bubblewrap is installed. */
@@ -64,7 +70,8 @@ export async function chooseIsolation(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Choice> {
   const wish = env['SANDWIRE_ISOLATION']
-  const { kind, notice } = decide({ wish, obstacle: wish === 'none' ? undefined : await findObstacle() })
+  const obstacle = wish === 'none' ? undefined : await findObstacle()
+  const { kind, notice } = decide({ wish, obstacle, canLaunch: canLaunchUnisolated() })
   const isolation = createIsolation(kind, settings)
   return notice === undefined ? { isolation } : { isolation, notice }
 }

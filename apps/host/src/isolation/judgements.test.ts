@@ -58,15 +58,23 @@ describe('the memory watchdog (threat T32)', () => {
 })
 
 test('bubblewrap is used where it works, and what is used instead is said', () => {
-  expect(decide({ wish: undefined, obstacle: undefined })).toEqual({ kind: 'bubblewrap' })
-  expect(decide({ wish: 'none', obstacle: undefined })).toMatchObject({
+  const canLaunch = true
+  expect(decide({ wish: undefined, obstacle: undefined, canLaunch })).toEqual({ kind: 'bubblewrap' })
+  expect(decide({ wish: 'none', obstacle: undefined, canLaunch })).toMatchObject({
     kind: 'none',
     notice: expect.stringContaining('SANDWIRE_ISOLATION=none'),
   })
-  expect(decide({ wish: undefined, obstacle: 'bubblewrap is not installed' })).toEqual({
+  expect(decide({ wish: undefined, obstacle: 'bubblewrap is not installed', canLaunch })).toEqual({
     kind: 'none',
     notice: 'Sandboxes are not isolated from this machine: bubblewrap is not installed',
   })
+})
+
+test('sandboxes without isolation that cannot be launched are told of', () => {
+  const found = { wish: 'none', obstacle: undefined, canLaunch: false }
+  expect(decide(found).notice).toEndWith(
+    'SANDWIRE_ISOLATION=none, and they cannot start: setpriv, of util-linux, is not installed',
+  )
 })
 
 test('without isolation, paths of the sandbox become paths of this machine', () => {

@@ -13,6 +13,7 @@ test('the launch script joins its group before anything else and becomes bubblew
       ],
     },
     rlimits: ['--core=0:0'],
+    oomScore: 200,
   })
   expect(script.split('\n')).toEqual([
     'set -e',
@@ -27,11 +28,11 @@ test('the launch script joins its group before anything else and becomes bubblew
   ])
 })
 
-test('without root nothing is mounted and no user is changed', () => {
+test('without root nothing is mounted, no user is changed and no score', () => {
   const steps = { joinFiles: [], root: undefined, rlimits: [] }
   expect(createLaunchArgv(steps, 42, ['bwrap', '--version'])).toEqual([
     ...['setpriv', '--pdeathsig', 'KILL', '--', 'sh', '-c'],
-    'set -e\n[ "$PPID" = "$0" ]\necho 200 2>/dev/null > /proc/self/oom_score_adj || :\nexec prlimit "$@"',
+    'set -e\n[ "$PPID" = "$0" ]\nexec prlimit "$@"',
     ...['42', 'bwrap', '--version'],
   ])
 })

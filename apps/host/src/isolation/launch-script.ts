@@ -5,6 +5,8 @@ export interface LaunchSteps {
   /** With root: host ids to become, and what to mount where only this sandbox sees it. */
   readonly root: RootSteps | undefined
   readonly rlimits: readonly string[]
+  /** How readily the kernel ends what is launched; absent: as this process. */
+  readonly oomScore?: number | undefined
 }
 
 export interface RootSteps {
@@ -17,12 +19,6 @@ export type Mount =
   | { readonly kind: 'bind'; readonly from: string; readonly to: string }
   | { readonly kind: 'image'; readonly from: string; readonly to: string }
   | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
-
-/**
- * The kernel prefers sandboxes to other programs when the whole machine runs out of memory. This is for sandboxd and bubblewrap;
- * sandboxd gives what it starts the highest score there is, so that a sandbox that is full loses processes and lives on.
- */
-const OOM_SCORE = 200
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
@@ -57,8 +53,9 @@ export function createLaunchScript(steps: LaunchSteps): string {
     // The parent died before it could be told to take this process along.
     '[ "$PPID" = "$0" ]',
     ...steps.joinFiles.map((file) => `echo $$ > ${quote(file)}`),
-    // Refused where this program was given a higher one.
-    `echo ${OOM_SCORE} 2>/dev/null > /proc/self/oom_score_adj || :`,
+    ...(steps.oomScore === undefined
+      ? []
+      : [`echo ${steps.oomScore} 2>/dev/null > /proc/self/oom_score_adj || :`]),
     ...(steps.root?.mounts ?? []).flatMap(mountCommands),
     ['exec', 'prlimit', ...steps.rlimits, ...become, '"$@"'].join(' '),
   ].join('\n')

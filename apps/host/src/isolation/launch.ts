@@ -7,6 +7,7 @@ import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
 import { Launched } from './launched.ts'
 import { bypassCache, isAttached } from './loop-devices.ts'
+import { findScore } from './oom-score.ts'
 import { pollUntil } from './poll.ts'
 import { procSwitches } from './proc-switches.ts'
 import { findDaemon, findInit } from './sandbox-processes.ts'
@@ -219,7 +220,10 @@ async function spawn(
   })
   const root = ids === undefined ? undefined : { hostId: ids.daemon, mounts: sources.mounts }
   const rlimits = createRlimits(plan.limits, machine.cgroups !== 'none')
-  const argv = createLaunchArgv({ joinFiles, root, rlimits }, process.pid, ['bwrap', ...bwrap])
+  const argv = createLaunchArgv({ joinFiles, root, rlimits, oomScore: findScore() }, process.pid, [
+    'bwrap',
+    ...bwrap,
+  ])
   using namespace = ids === undefined ? undefined : await openUserNamespace(ids)
   using filter = openFile(folders.filter, constants.O_RDONLY)
   using info = openFile(folders.info, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC)

@@ -4,6 +4,12 @@ export const SYSTEM_ENV: Readonly<Record<string, string>> = {
   LC_ALL: 'C',
 }
 
+/** Path of a tool of the system, on this user's PATH or in the usual places; null when it is not installed. */
+export function findTool(name: string): string | null {
+  const places = [process.env['PATH'], SYSTEM_ENV['PATH']].filter((each) => each !== undefined)
+  return Bun.which(name, { PATH: places.join(':') })
+}
+
 /** Runs a tool of the system to its end; throws with the first line it said when it fails. */
 export async function runTool(argv: readonly string[]): Promise<void> {
   const child = Bun.spawn([...argv], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', env: SYSTEM_ENV })

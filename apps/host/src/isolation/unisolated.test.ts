@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
-import { INSIDE } from './isolation.ts'
+import { INSIDE, type Isolation, type LaunchPlan } from './isolation.ts'
 import { findProcess } from './process-table.ts'
 import { createUnisolated } from './unisolated.ts'
 
@@ -14,6 +14,15 @@ echo "$2 $!"
 wait
 `
 
+const PLAN: LaunchPlan = {
+  id: 'a',
+  name: 'dev',
+  limits: DEFAULT_SANDBOX_LIMITS,
+  daemonArgs: ['--listen', `unix:${INSIDE.daemonSocket}`],
+  publicKey: 'key',
+  hasEgress: false,
+}
+
 describe('a sandbox without isolation', () => {
   let root = ''
   beforeEach(() => {
@@ -23,24 +32,36 @@ describe('a sandbox without isolation', () => {
   })
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-  test('runs in folders of its own, ends with all it started, and keeps its files until it is removed', async () => {
-    const isolation = createUnisolated({
+  const open = (): Isolation =>
+    createUnisolated({
       dataFolder: path.join(root, 'data'),
       runBase: path.join(root, 'run'),
       program: { executable: '/bin/sh', code: { folder: path.join(root, 'code'), entry: 'daemon.sh' } },
       isRoot: false,
     })
+
+  test('is launched with the tools of the system, whatever PATH is', async () => {
+    writeFileSync(path.join(root, 'code/daemon.sh'), 'echo "$PATH"')
+    const isolation = open()
+    await isolation.prepare(PLAN)
+    const before = process.env['PATH']
+    process.env['PATH'] = '/nowhere'
+    try {
+      const launched = await isolation.launch(PLAN)
+      expect(await new Response(launched.stdout).text()).toBe('/nowhere\n')
+      expect(await launched.ended).toBe('exit_0')
+    } finally {
+      process.env['PATH'] = before
+      await isolation.remove(PLAN.id)
+    }
+  })
+
+  test('runs in folders of its own, ends with all it started, and keeps its files until it is removed', async () => {
+    const isolation = open()
     expect(isolation.weaknesses.join()).toContain('no isolation')
     const outside = await isolation.prepare({ id: 'a', limits: DEFAULT_SANDBOX_LIMITS })
     writeFileSync(path.join(outside.workspace, 'file'), 'kept')
-    const launched = await isolation.launch({
-      id: 'a',
-      name: 'dev',
-      limits: DEFAULT_SANDBOX_LIMITS,
-      daemonArgs: ['--listen', `unix:${INSIDE.daemonSocket}`],
-      publicKey: 'key',
-      hasEgress: false,
-    })
+    const launched = await isolation.launch(PLAN)
     const { value } = await launched.stdout.getReader().read()
     const [socket, child] = new TextDecoder().decode(value).trim().split(' ')
     expect(socket).toBe(`unix:${outside.daemonSocket}`)

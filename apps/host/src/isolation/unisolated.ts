@@ -16,7 +16,7 @@ import { descendantsOf, findProcess, listProcesses, signalProcess } from './proc
 import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
 import { removeTree } from './remove-tree.ts'
 import type { IsolationSettings } from './settings.ts'
-import { DAEMON_MEMORY } from './system-env.ts'
+import { DAEMON_MEMORY, findTool } from './system-env.ts'
 
 /** Longer than sandboxd takes to end processes that do not want to. */
 const SWEEP_MS = 6_000
@@ -24,6 +24,14 @@ const SWEEP_MS = 6_000
 const identityShape = shape.record({ pid: shape.whole(1, 2 ** 31), startTicks: shape.offset })
 
 const NO_IMAGES = { hasImages: false }
+
+/** Ties sandboxd to its supervisor's life. */
+const LAUNCHER = 'setpriv'
+
+/** Whether this machine has what starts sandboxes without isolation. */
+export function canLaunchUnisolated(): boolean {
+  return findTool(LAUNCHER) !== null
+}
 
 /** Says an argument in paths of this machine, where a sandbox would have its own. */
 export function toOutside(argument: string, outside: OutsidePaths): string {
@@ -122,7 +130,7 @@ class Unisolated implements Isolation {
   #argv(plan: LaunchPlan, outside: OutsidePaths): string[] {
     const { executable, code } = this.#settings.program
     return [
-      ...['setpriv', '--pdeathsig', 'TERM', '--', executable],
+      ...[findTool(LAUNCHER) ?? LAUNCHER, '--pdeathsig', 'TERM', '--', executable],
       ...(code === undefined ? [] : [path.join(code.folder, code.entry)]),
       ...plan.daemonArgs.map((argument) => toOutside(argument, outside)),
     ]

@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import { isDiskFull } from '../data/disk-full.ts'
 import { DataLock } from '../data/lock.ts'
@@ -12,6 +12,7 @@ import type { SupervisorSpec } from '../supervisor/spec.ts'
 import {
   type AliveState,
   readState,
+  reasonInState,
   replaceFile,
   type SupervisorState,
   writeState,
@@ -93,9 +94,9 @@ class Keeper implements SandboxKeeper {
     return Promise.all(this.#store.list().map((id) => this.status(id)))
   }
 
-  stop(id: string): Promise<SandboxStatus> {
+  stop(id: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
     return this.#turns.take(id, async () => {
-      if (this.#store.has(id)) await this.#end(id)
+      if (this.#store.has(id)) await this.#end(id, reason)
       return this.#look(id)
     })
   }
@@ -136,7 +137,7 @@ class Keeper implements SandboxKeeper {
 
   async close({ stop }: { readonly stop: boolean }): Promise<void> {
     if (!stop) return
-    const results = await Promise.allSettled(this.#store.list().map((id) => this.stop(id)))
+    const results = await Promise.allSettled(this.#store.list().map((id) => this.stop(id, 'shutting_down')))
     this.#slots.removeIfEmpty()
     for (const result of results) if (result.status === 'rejected') throw SandwireError.from(result.reason)
   }
@@ -193,17 +194,17 @@ class Keeper implements SandboxKeeper {
   }
 
   /** Ends what runs, however it takes it. */
-  async #end(id: string): Promise<void> {
+  async #end(id: string, reason: StopReason = 'asked'): Promise<void> {
     const { state: file } = this.#store.filesOf(id)
     const state = readState(file)
     if (!isAlive(state)) return this.#sweep(id)
     const isGone = (): boolean => !isRunning(state)
-    if (!(await askSupervisor(state.controlSocket, 'POST /stop'))) signal(state, 'SIGTERM')
+    if (!(await askSupervisor(state.controlSocket, `POST /stop?reason=${reason}`))) signal(state, 'SIGTERM')
     if (!(await waitUntil(isGone, STOP_GRACE_MS + STOP_MARGIN_MS))) {
       signal(state, 'SIGKILL')
       await waitUntil(isGone, KILL_MS)
     }
-    await this.#sweep(id, { id, state: 'stopped' })
+    await this.#sweep(id, { id, state: 'stopped', ...reasonInState(reason) })
   }
 
   async #look(id: string): Promise<SandboxStatus> {

@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
 
 /** Makes and keeps the sandboxes of this machine. Every method may be called at any time, by several at once. */
 export interface SandboxKeeper {
@@ -8,8 +8,8 @@ export interface SandboxKeeper {
   start(spec: StartSpec): Promise<SandboxStatus>
   status(id: string): Promise<SandboxStatus>
   list(): Promise<readonly SandboxStatus[]>
-  /** Ends every process of the sandbox; its files stay. */
-  stop(id: string): Promise<SandboxStatus>
+  /** Ends every process of the sandbox; its files stay. Its log says why, and so does its state, unless it was asked for. */
+  stop(id: string, reason?: StopReason): Promise<SandboxStatus>
   /** Ends and removes everything of it. Nothing to do is no error. */
   destroy(id: string): Promise<void>
   /** Cuts every connection into the sandbox; its processes run on. */

@@ -1,8 +1,10 @@
+import type { StopReason } from '@sandwire/internal'
+
 /** Time a supervisor has to answer; it does nothing that takes long, so only a loaded machine needs this much. */
 const ANSWER_MS = 2_000
 
 /** What can be asked of a supervisor over its control socket. */
-export type Order = 'GET /status' | 'POST /claim' | 'POST /stop'
+export type Order = 'GET /status' | 'POST /claim' | `POST /stop?reason=${StopReason}`
 
 /** Asks a supervisor; false when it does not answer, or not well. */
 export async function askSupervisor(controlSocket: string, order: Order): Promise<boolean> {

@@ -1,4 +1,5 @@
-import { readFileSync, statSync, type Stats } from 'node:fs'
+import { readFileSync, type Stats } from 'node:fs'
+import { findFile } from '../data/find-file.ts'
 
 /** Mode bits by which others could change a file, and by which they could do anything with it. */
 const WRITE_BY_OTHERS = 0o022
@@ -6,7 +7,7 @@ const ALL_OF_OTHERS = 0o077
 
 /** A file that this user or root wrote; links are followed, as service managers mount through them. */
 function find(file: string): Stats | undefined {
-  const found = statSync(file, { throwIfNoEntry: false })
+  const found = findFile(file)
   if (found === undefined) return undefined
   if (!found.isFile()) throw new Error('it is not a file')
   if (found.uid !== process.getuid?.() && found.uid !== 0) throw new Error('it belongs to another user')

@@ -15,7 +15,7 @@ beforeAll(() => {
   const target = {
     status: () => ({ epoch: 'e' }),
     claim: () => void calls.push('claim'),
-    stop: () => void calls.push('stop'),
+    stop: (reason: string) => void calls.push(`stop ${reason}`),
   }
   const log = new SupervisorLog(
     (line) => lines.push(line),
@@ -40,7 +40,7 @@ describe('the control socket', () => {
   test('answers the three orders and nothing else', async () => {
     expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
     for (const route of ['/claim', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
-    expect(calls).toEqual(['claim', 'stop'])
+    expect(calls).toEqual(['claim', 'stop asked'])
     for (const [method, route] of [
       ['GET', '/stop'],
       ['POST', '/status'],
@@ -49,6 +49,13 @@ describe('the control socket', () => {
     ] as const)
       expect((await ask(method, route)).status).toBe(404)
     expect(calls).toHaveLength(2)
+  })
+
+  test('hands on why it is to stop, and takes a reason that it does not know for none', async () => {
+    calls.length = 0
+    for (const reason of ['idle', 'shutting_down', 'asked', '{"a":1}', ''])
+      expect((await ask('POST', `/stop?reason=${encodeURIComponent(reason)}`)).status).toBe(202)
+    expect(calls).toEqual(['stop idle', 'stop shutting_down', 'stop asked', 'stop asked', 'stop asked'])
   })
 
   test('(threat T36) logs an order with its request id when that is one', async () => {

@@ -1,4 +1,5 @@
 import { chmodSync, rmSync } from 'node:fs'
+import { readStopReason, type StopReason } from '@sandwire/internal'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What can be asked of a supervisor. */
@@ -7,12 +8,12 @@ export interface ControlTarget {
   /** Says that the sandbox is wanted. */
   readonly claim: () => void
   /** Begins to end the sandbox; the state file says when it has ended. */
-  readonly stop: () => void
+  readonly stop: (reason: StopReason) => void
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/
 
-function answer(route: string, target: ControlTarget): Response {
+function answer(route: string, query: URLSearchParams, target: ControlTarget): Response {
   switch (route) {
     case 'GET /status':
       return Response.json(target.status())
@@ -20,7 +21,7 @@ function answer(route: string, target: ControlTarget): Response {
       target.claim()
       return new Response(null, { status: 204 })
     case 'POST /stop':
-      target.stop()
+      target.stop(readStopReason(query.get('reason')))
       return new Response(null, { status: 202 })
     default:
       return new Response(null, { status: 404 })
@@ -29,7 +30,7 @@ function answer(route: string, target: ControlTarget): Response {
 
 /**
  * Serves a supervisor's control socket, which only this user can open and nothing inside the sandbox sees:
- * `GET /status`, `POST /claim`, `POST /stop`.
+ * `GET /status`, `POST /claim`, `POST /stop?reason=`.
  */
 export function serveControl(path: string, target: ControlTarget, log: SupervisorLog): Disposable {
   rmSync(path, { force: true })
@@ -39,8 +40,9 @@ export function serveControl(path: string, target: ControlTarget, log: Superviso
       unix: path,
       development: false,
       fetch: (request) => {
-        const route = `${request.method} ${new URL(request.url).pathname}`
-        const response = answer(route, target)
+        const { pathname, searchParams } = new URL(request.url)
+        const route = `${request.method} ${pathname}`
+        const response = answer(route, searchParams, target)
         const requestId = request.headers.get('x-request-id') ?? ''
         // Looks and claims come all the time and change nothing.
         if (route !== 'GET /status' && route !== 'POST /claim')

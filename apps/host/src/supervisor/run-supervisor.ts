@@ -1,3 +1,4 @@
+import type { StopReason } from '@sandwire/internal'
 import { DataLock } from '../data/lock.ts'
 import { identifyProcess } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -10,10 +11,10 @@ import { supervise } from './supervise.ts'
 import { SupervisorLog } from './supervisor-log.ts'
 
 /** Settles at the signal that asks for an orderly end. One that a closing terminal sends asks for nothing. */
-function awaitSignal(): Promise<void> {
+function awaitSignal(): Promise<StopReason> {
   process.on('SIGHUP', () => undefined)
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve('asked'))
   })
 }
 
@@ -64,6 +65,6 @@ export async function runSupervisor(
       announce({ type: 'running' })
     },
   })
-  if (!isAnnounced) announce({ type: 'failed', reason: reason ?? 'stopped' })
+  if (!isAnnounced) announce({ type: 'failed', reason })
   outcome.lock.release()
 }

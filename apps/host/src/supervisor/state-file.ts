@@ -43,6 +43,11 @@ export type AliveState =
 /** What the supervisor of a sandbox last said of itself. */
 export type SupervisorState = AliveState | shape.Decoded<typeof stoppedShape>
 
+/** What a state says of why the sandbox ended. */
+export function reasonInState(reason: string): { readonly reason?: string } {
+  return reason === 'asked' ? {} : { reason }
+}
+
 /** Reads a state file; undefined when there is none, or none of this version. */
 export function readState(file: string): SupervisorState | undefined {
   try {
@@ -66,10 +71,13 @@ export function replaceFile(file: string, text: string): void {
   const fd = openSync(fresh, 'wx', 0o600)
   try {
     writeSync(fd, text)
+    renameSync(fresh, file)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    throw error
   } finally {
     closeSync(fd)
   }
-  renameSync(fresh, file)
 }
 
 export function writeState(file: string, state: SupervisorState): void {

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
+import type { StopReason } from '@sandwire/internal'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
@@ -11,7 +12,7 @@ import type { SandboxFiles } from './files.ts'
 import { STOP_GRACE_MS } from './limits.ts'
 import { watchForReady } from './ready-line.ts'
 import type { SupervisorSpec } from './spec.ts'
-import { type RunningState, writeState } from './state-file.ts'
+import { reasonInState, type RunningState, writeState } from './state-file.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What a supervisor needs of the world. */
@@ -23,8 +24,8 @@ export interface SuperviseDependencies {
   readonly self: ProcessIdentity
   readonly epoch: string
   readonly nowMs: () => number
-  /** Settles when somebody asks this process to end. */
-  readonly asked: Promise<void>
+  /** Settles when somebody asks this process to end, with why. */
+  readonly asked: Promise<StopReason>
   /** Called once, when the sandbox serves. */
   readonly onRunning: () => void
 }
@@ -78,7 +79,11 @@ function writeEnvFile(paths: OutsidePaths, env: Readonly<Record<string, string>>
   }
 }
 
-async function awaitReady(launched: LaunchedSandbox, readyMs: number, asked: Promise<void>): Promise<void> {
+async function awaitReady(
+  launched: LaunchedSandbox,
+  readyMs: number,
+  asked: Promise<StopReason>,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const fail = (reason: string, cause?: unknown): void => reject(new StartFailure(reason, cause))
   const timer = setTimeout(() => fail('not_ready'), readyMs)
@@ -142,13 +147,13 @@ function openWay(
   }
 }
 
-/** Runs the sandbox until it ends or is ended; resolves with why, or undefined when that was asked for. */
-async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string | undefined> {
+/** Runs the sandbox until it ends or is ended; resolves with why. */
+async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   const { files, log, nowMs } = deps
   const beganMs = nowMs()
   const alive = { id: spec.start.id, epoch: deps.epoch, ...deps.self, controlSocket: spec.controlSocket }
   await using undo = new AsyncDisposableStack()
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<StopReason>()
   const slots = new Slots(spec.slots)
   using clock = new ClaimClock(spec.unclaimedMs)
   const target = {
@@ -172,14 +177,10 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
     duration_ms: running.startedMs - beganMs,
   })
   deps.onRunning()
-  const reason = await Promise.race([
-    launched.ended,
-    asked.then(() => undefined),
-    clock.expired.then(() => 'unclaimed'),
-  ])
-  const told = reason === undefined ? {} : { reason }
-  writeState(files.state, { state: 'stopping', ...alive, ...told })
-  log.info('stopping', told)
+  const reason = await Promise.race([launched.ended, asked, clock.expired.then(() => 'unclaimed')])
+  // Before the state, which a full disk does not take.
+  log.info('stopping', { reason })
+  writeState(files.state, { state: 'stopping', ...alive, ...reasonInState(reason) })
   return reason
 }
 
@@ -193,11 +194,8 @@ async function sweep(id: string, { isolation, log }: SuperviseDependencies): Pro
 }
 
 /** Keeps one sandbox from its start to its end, and leaves behind why it ended. Never throws; returns that reason. */
-export async function supervise(
-  spec: SupervisorSpec,
-  deps: SuperviseDependencies,
-): Promise<string | undefined> {
-  let reason: string | undefined
+export async function supervise(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
+  let reason: string
   try {
     reason = await live(spec, deps)
   } catch (error) {
@@ -206,7 +204,7 @@ export async function supervise(
     deps.log.warn('failed', { reason, ...(cause !== undefined && { cause: describeCause(cause) }) })
   }
   await sweep(spec.start.id, deps)
-  const told = reason === undefined || reason === 'stopped' ? {} : { reason }
+  const told = reason === 'stopped' ? {} : reasonInState(reason)
   try {
     writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
   } catch (error) {
