@@ -192,6 +192,51 @@ test('sessions shows what runs, free of escapes, and the line to come back (thre
   expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
 })
 
+test('sessions shows the newest first', async () => {
+  const ages = [5, 1, undefined, 3]
+  const many = ages.map((age, at) => ({
+    ...RUNNING,
+    id: `${ID}.${at}123456789abcdefghjkmnpqrs`,
+    cmd: `age ${age}`,
+    createdMs: age === undefined ? null : Date.now() - age * 3_600_000,
+  }))
+  answers['GET /api/account/sessions'] = () => Response.json({ sessions: many })
+  const { stdout } = await cli('sessions')
+  expect(stdout.toString().match(/age \w+/g)).toEqual(['age 1', 'age 3', 'age 5', 'age undefined'])
+})
+
+describe('the beginning of the id of a session', () => {
+  const OTHER = `${ID}.0123999999abcdefghjkmnpqrs`
+  beforeEach(() => {
+    answers['GET /api/account/sessions'] = () =>
+      Response.json({ sessions: [RUNNING, { ...RUNNING, id: OTHER }] })
+    answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
+  })
+
+  test('is enough where only one has it, with the sandbox or without', async () => {
+    answers[`DELETE /api/account/sessions/${OTHER}`] = () => new Response(null, { status: 204 })
+    for (const prefix of [`${ID}.01234`, '012399']) expect((await cli('kill', prefix)).code).toBe(0)
+    expect(asked.map(({ what }) => what).filter((what) => what.startsWith('DELETE'))).toEqual([
+      `DELETE /api/account/sessions/${SESSION}`,
+      `DELETE /api/account/sessions/${OTHER}`,
+    ])
+    answers['POST /api/grants'] = () => refuse(403, 'forbidden', 'no')
+    await cli('share', '--session', `${ID}.01234`)
+    expect(JSON.parse(asked.at(-1)?.body ?? '{}')).toMatchObject({ sandbox: ID, session: SESSION })
+    await cli(url, '--session', `${ID}.01234`, '--retry-for', '0')
+    expect(asked.find(({ what }) => what.startsWith('GET /attach'))?.what).toContain(`session=${SESSION}`)
+  })
+
+  test('is refused where several have it, or none', async () => {
+    expect(await cli('kill', `${ID}.0123`)).toMatchObject({
+      code: 2,
+      stderr: `sbx-stdio: Several sessions begin with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
+    })
+    expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session begins with "zzzz"\n')
+    expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
+  })
+})
+
 test('sessions of a sandbox that does not exist is an error', async () => {
   answers['GET /api/sandboxes/nope'] = () => refuse(404, 'sandbox_not_found', 'No sandbox has this name')
   for (const options of [[], ['--json']])
@@ -306,7 +351,80 @@ describe('the token', () => {
   })
 })
 
+describe('a list without sandboxes', () => {
+  const listFor = async (who: object, hasSandboxes: boolean): Promise<string> => {
+    answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [] })
+    answers['GET /api/whoami'] = () => Response.json({ name: 'n', account: 'a', ...who })
+    answers['GET /api/capabilities'] = () => Response.json({ features: { sandbox: hasSandboxes } })
+    const run = await cli('list')
+    expect(run).toMatchObject({ code: 0, stdout: Buffer.alloc(0) })
+    return run.stderr
+  }
+  const OWNER = { scopes: ['connect', 'exec', 'admin'], guest: false }
+
+  test('says how to make one to whoever may', async () => {
+    expect(await listFor(OWNER, true)).toBe(
+      'sbx-stdio: no sandboxes yet; make one: npx sbx-stdio create NAME\n',
+    )
+  })
+
+  test('says to everybody else what they can do', async () => {
+    expect(await listFor({ ...OWNER, guest: true }, true)).toBe(
+      'sbx-stdio: no sandboxes; see what is shared with you: npx sbx-stdio grants\n',
+    )
+    expect(await listFor({ ...OWNER, scopes: ['connect'] }, true)).toBe('sbx-stdio: no sandboxes\n')
+    expect(await listFor(OWNER, false)).toBe(
+      `sbx-stdio: no sandboxes yet; this server has one, which is made when something runs in it: npx sbx-stdio ${url}\n`,
+    )
+    answers['GET /api/whoami'] = () => refuse(404, 'not_found', 'No such route')
+    expect((await cli('list')).stderr).toBe('sbx-stdio: no sandboxes\n')
+  })
+})
+
 describe('what goes wrong', () => {
+  test.each([
+    [
+      'create --memory 1K',
+      'limits.memoryBytes',
+      'expected a whole number from 16777216 to 1099511627776',
+      '--memory": expected a size from 16M to 1T',
+    ],
+    [
+      'create --cpus 999',
+      'limits.milliCpus',
+      'expected a whole number from 10 to 1000000',
+      '--cpus": expected a number from 0.01 to 1000',
+    ],
+    [
+      'create --pids 1',
+      'limits.pids',
+      'expected a whole number from 8 to 100000',
+      '--pids": expected a whole number from 8 to 100000',
+    ],
+    ['create --allow -', 'network.allow.0', 'expected a host', '--allow": expected a host'],
+    [
+      'create --sleep-after 90d',
+      'sleepAfterSeconds',
+      'expected a whole number from 1 to 2592000',
+      '--sleep-after": expected a time from 1s to 30d',
+    ],
+    ['create x', 'name', 'expected lower-case letters', 'NAME": expected lower-case letters'],
+    [
+      'share dev --expires 9999d',
+      'expiresSeconds',
+      'expected a whole number from 1 to 2592000',
+      '--expires": expected a time from 1s to 30d',
+    ],
+    ['share dev --label x', 'label', 'expected one line', '--label": expected one line'],
+  ])('is told in the words of the command line: %s', async (words, field, why, told) => {
+    const answer = (): Response => refuse(400, 'bad_request', `Cannot use "${field}": ${why}`)
+    answers = { 'POST /api/sandboxes': answer, 'POST /api/grants': answer }
+    expect(await cli(...words.split(' '))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`sbx-stdio: Cannot use "${told}\n`),
+    })
+  })
+
   test('has a hint, and the exit code of its row', async () => {
     answers['POST /api/sandboxes/dev/start'] = () =>
       refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
@@ -341,6 +459,12 @@ describe('what goes wrong', () => {
   })
 })
 
+test('version is the same as --version', async () => {
+  const [word, option] = await Promise.all([cli('version'), cli('--version')])
+  expect([word.code, word.stdout.toString()]).toEqual([0, option.stdout.toString()])
+  expect((await cli('--help')).stdout.toString()).toContain('"default"')
+})
+
 test('every command has help', async () => {
   for (const name of ['list', 'create', 'start', 'stop', 'rm', 'sessions', 'kill', 'logs']) {
     const run = await cli(name, '--help')
@@ -349,13 +473,27 @@ test('every command has help', async () => {
   }
 })
 
-test.each(['--help', '--version', 'list --help'])(
-  '%s into a pipe that nobody reads ends without a word',
+describe.each(['--help', '--version', 'list --help', 'list', 'list --json', 'create --json', 'sessions'])(
+  '%s',
   (words) => {
-    // What is written there fails at once, as in a pipe whose reader has left.
-    const script = 'exec "$@" > /dev/full'
-    const run = Bun.spawnSync(['sh', '-c', script, 'sh', process.execPath, MAIN, ...words.split(' ')])
-    expect(run.stderr.toString()).toBe('')
-    expect(run.exitCode).toBe(141)
+    const run = async (script: string): Promise<CliRun> => {
+      answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
+      return await runCli(['bash', '-c', script, 'bash', process.execPath, MAIN, ...words.split(' ')], {
+        env,
+      })
+    }
+
+    test('ends without a word when nobody reads what it writes', async () => {
+      const { stderr } = await run('{ sleep 0.2; "$@"; echo $? >&2; } | true')
+      expect(stderr.replace(/^sbx-stdio: come back.*\n/, '')).toBe('141\n')
+    })
+
+    test('says why when it cannot be written', async () => {
+      const { stderr, code } = await run('exec "$@" > /dev/full')
+      expect(stderr).toEndWith(
+        'sbx-stdio: Cannot write to stdout: ENOSPC\nhint: check where the output goes\n',
+      )
+      expect(code).toBe(255)
+    })
   },
 )

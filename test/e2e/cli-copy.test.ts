@@ -402,6 +402,32 @@ describe('cp', () => {
     expect(readFileSync(join(here, 'large'), 'utf8')).toBe('older')
   }, 30_000)
 
+  test('says that an upload which is interrupted goes on, and lets it', async () => {
+    const bytes = randomBytes(20 * MIB)
+    writeFileSync(join(here, 'large'), bytes)
+    proxy.setFaults({ toTarget: { rateBytesPerSecond: 8 * MIB } })
+    const child = startCli(argvOf(['cp', join(here, 'large'), `${BOX}:`], proxy.url), ENV)
+    const done = finish(child)
+    await eventually(
+      () =>
+        readdirSync(there()).some(
+          (name) => name.startsWith('.sandwire-upload-') && statSync(there(name)).size > 0,
+        ),
+      { what: 'a piece to arrive' },
+    )
+    child.kill('SIGINT')
+    const { stderr, code } = await done
+    expect([stderr, code]).toEqual([
+      'sbx-stdio: stopped; what arrived of "large" is kept there for a day, and the same command goes on with it\n',
+      130,
+    ])
+    proxy.setFaults({ toTarget: {} })
+    const again = await cli('cp', join(here, 'large'), `${BOX}:`)
+    expect([again.stderr, again.code]).toEqual(['', 0])
+    expect(readdirSync(there())).toEqual(['large'])
+    expect(readFileSync(there('large')).equals(bytes)).toBe(true)
+  }, 30_000)
+
   test('shows progress on a terminal in one line, without what names would do to it (threat T24)', async () => {
     const name = 'file\x1b]0;owned\x07'
     writeFileSync(there(name), randomBytes(3 * MIB))
@@ -495,6 +521,15 @@ describe('ls', () => {
     )
   })
 
+  test('takes its letters together, and says where links lead', async () => {
+    symlinkSync('sub', there('dir/link'))
+    const apart = await cli('ls', '-l', '-a', `${BOX}:dir`)
+    const together = await cli('ls', '-la', `${BOX}:/workspace/dir`)
+    expect([together.stdout.toString(), together.code]).toEqual([apart.stdout.toString(), 0])
+    expect(together.stdout.toString()).toMatch(/ link -> \(a folder\)$/m)
+    expect((await cli('ls', '-lx', `${BOX}:dir`)).stderr).toStartWith('sbx-stdio: Unknown option "-lx"\n')
+  })
+
   test('prints JSON', async () => {
     const { stdout } = await cli('ls', `${BOX}:dir`, '--json')
     const answer: unknown = JSON.parse(stdout.toString())
@@ -513,8 +548,9 @@ describe('ls', () => {
     const { stderr, code } = await cli('ls', `${BOX}:no\x1b[31mthing`)
     expect([stderr.split('\n')[0], code]).toEqual([
       'sbx-stdio: Cannot list "no [31mthing": no such file in the sandbox',
-      255,
+      2,
     ])
+    expect((await cli('cp', `${BOX}:nothing`, here)).code).toBe(2)
   })
 
   test('lists many', async () => {

@@ -315,6 +315,26 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString()).toBe(`x y|c|none|${target.sandboxd.workspace}\n`)
     })
 
+    test('that are not UTF-8 are refused, not changed', async () => {
+      const marker = join(target.sandboxd.workspace, '\ufffd')
+      await writeFile(marker, '')
+      const run = await runShell(target.argv(), "cli -- rm $'\\xff'; echo $?; cli -- echo $'\\xef\\xbf\\xbd'")
+      expect(run.stdout.toString()).toBe('2\n\ufffd\n')
+      expect(run.stderr).toMatch(
+        /^sbx-stdio: An argument is not UTF-8, and would arrive as another one\nhint: .*\n$/,
+      )
+      expect(await Bun.file(marker).exists()).toBe(true)
+      await rm(marker)
+      const word = await runShell(
+        target.argv(),
+        `${target.argv().slice(0, 2).join(' ')} ls $'box:\\xff'; echo $?`,
+      )
+      expect([word.stdout.toString(), word.stderr.split('\n')[0]]).toEqual([
+        '2\n',
+        'sbx-stdio: An argument is not UTF-8, and would arrive as another one',
+      ])
+    })
+
     test('--sandbox and --cmd with --arg are understood', async () => {
       const run = await runCli([
         ...target.argv(),

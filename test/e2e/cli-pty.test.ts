@@ -255,6 +255,37 @@ describe('sbx-stdio in a terminal', () => {
     expect(screen).not.toContain('    at ')
   })
 
+  test('a sandbox that stops is told in a line that stays, with a hint; the terminal is restored', async () => {
+    await using doomed = await openTarget()
+    const argv = [...doomed.argv(), '--sandbox', 'dev', ...ENV, ...SHELL] as [string, ...string[]]
+    await using terminal = openTerminal({ argv, cols: 200 })
+    const before = terminal.modes()
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    doomed.sandboxd.kill('SIGTERM')
+    expect((await terminal.exit).code).toBe(129)
+    expect(terminal.modes()).toEqual(before)
+    expect(await terminal.screen()).toMatch(
+      /\nsbx-stdio: The sandbox is stopping: .*\nhint: start it again: npx sbx-stdio start dev --url http/,
+    )
+  })
+
+  test('--pin keeps the sandbox awake, also for the session that a cut is healed to', async () => {
+    await using terminal = open(['--pin', ...ENV, ...SHELL], 'proxy')
+    await terminal.waitFor(PROMPT, WAIT_MS)
+    const pinned = async (): Promise<unknown> => {
+      const { sessions } = (await (await target.sandboxd.fetch('/activity')).json()) as {
+        sessions: { running: boolean; pinned: boolean }[]
+      }
+      return sessions.filter(({ running }) => running).map((session) => session.pinned)
+    }
+    expect(await pinned()).toContain(true)
+    target.proxy.cutAll('reset')
+    terminal.send('echo a""gain\r')
+    await terminal.waitFor('again', WAIT_MS)
+    terminal.send('exit\r')
+    expect(await terminal.exit).toEqual({ code: 0, signal: null })
+  })
+
   test('a crash of the CLI is one line and a hint, and restores the terminal', async () => {
     const [bun, ...rest] = target.argv()
     const fault = `${target.sandboxd.workspace}/fault.ts`

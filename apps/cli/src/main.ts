@@ -2,23 +2,32 @@ import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments } from './options/arguments.ts'
 import { programName, spellHint } from './attach/come-back.ts'
 import { isCommandName } from './commands/names.ts'
-import { exitCodeOfSignal } from './errors/exit-code.ts'
+import { endOnWriteFault } from './errors/end-on-write-fault.ts'
+import { EXIT_USAGE } from './errors/exit-code.ts'
 import { fitHelp } from './options/fit-help.ts'
 import { HELP } from './options/help.ts'
 import { hideArgument } from './options/hidden-argument.ts'
+import { findDamage } from './options/raw-arguments.ts'
 import { keepLoopbackDirect } from './server/loopback-direct.ts'
 import { terminalColumns } from './attach/window-size.ts'
 
 keepLoopbackDirect(process.env)
 /** For what this program says about itself. */
 function print(text: string): void {
-  // Whoever reads has seen enough.
-  process.stdout.on('error', () => process.exit(exitCodeOfSignal('SIGPIPE')))
+  endOnWriteFault()
   process.stdout.write(text)
 }
 
+/** Says what is wrong with the command line. */
+function refuse(message: string, hint: string): void {
+  process.stderr.write(`sbx-stdio: ${message}\nhint: ${spellHint(hint, programName(process.env))}\n`)
+  process.exitCode = EXIT_USAGE
+}
+
 const [first, ...rest] = process.argv.slice(2)
-if (isCommandName(first)) {
+const damaged = findDamage(process.argv, isCommandName(first))
+if (damaged !== undefined) refuse(damaged.message, damaged.hint)
+else if (isCommandName(first)) {
   const { runCommand } = await import('./commands/run-command.ts')
   const { openCommandIo } = await import('./commands/command-io.ts')
   process.exitCode = await runCommand(first, rest, {
@@ -36,10 +45,7 @@ if (isCommandName(first)) {
       print(`sbx-stdio ${SOFTWARE_VERSION}\n`)
       break
     case 'wrong':
-      process.stderr.write(
-        `sbx-stdio: ${parsed.message}\nhint: ${spellHint(parsed.hint, programName(process.env))}\n`,
-      )
-      process.exitCode = 2
+      refuse(parsed.message, parsed.hint)
       break
     case 'run': {
       if (parsed.token !== undefined) hideArgument(parsed.token)

@@ -1,17 +1,36 @@
 import type { RunOptions } from './options/arguments.ts'
-import { programName, spellHint } from './attach/come-back.ts'
+import { programName, quote, spellHint } from './attach/come-back.ts'
 import { EXIT_USAGE } from './errors/exit-code.ts'
-import { openCredential } from './server/find-server.ts'
+import { findSessions, isSessionBeginning, isWholeSession, onlySession } from './commands/session-id.ts'
+import { createApi } from './server/api.ts'
+import { type Access, openCredential } from './server/find-server.ts'
+import { originOf } from './server/known-servers.ts'
 import { Program } from './attach/program.ts'
 import { Wrong } from './options/words.ts'
 
+/** What a sandboxd without a server before it calls its sessions. */
+const OF_SANDBOXD = /^[0-9a-z]{26}$/
+
 type Environment = Readonly<Record<string, string | undefined>>
 
-async function attachTo(options: RunOptions, env: Environment): Promise<number> {
+/** The session that is meant, where its id is not typed whole and the server has a list to find it in. */
+async function completeSession(options: RunOptions, access: Access): Promise<string | undefined> {
+  const { session, typedUrl, url } = options
+  const isTypedWhole = session !== undefined && (isWholeSession(session) || OF_SANDBOXD.test(session))
+  if (session === undefined || isTypedWhole || !isSessionBeginning(session)) return session
+  const api = createApi({ origin: originOf(url), address: typedUrl, ...access })
+  // Without a list, or with none in it that begins so, the server says what is wrong with the id.
+  const found = await findSessions(api, session).catch(() => [])
+  return found.length === 0 ? session : onlySession(found, session, ` --url ${quote(typedUrl)}`)
+}
+
+async function attachTo(typed: RunOptions, env: Environment): Promise<number> {
+  const access = openCredential(typed.url, typed, env)
+  const options = { ...typed, session: await completeSession(typed, access) }
   // Its output would be its own input to the screen, without end.
   if (options.session !== undefined && options.session === env['SANDWIRE_SESSION'])
     throw new Wrong('Cannot attach a session to itself', 'join it from outside the sandbox')
-  using program = new Program(options, env, openCredential(options.url, options, env))
+  using program = new Program(options, env, access)
   return await program.run()
 }
 

@@ -430,7 +430,7 @@ describe('the way to sandboxd', () => {
     await made.create()
     await made.sessions.reach(CALL, start, async () => 'in')
     // Started anew behind our back: another address and epoch.
-    await made.provider.stop(ID)
+    await made.provider.stop(ID, 'r')
     await made.provider.start({ id: ID, name: 'dev', publicKey: 'k', ...SETTINGS })
     const found = await made.sessions.reach(CALL, start, async ({ address }, client) =>
       client.ask(address, { ...CALL, authority: 'driver', exec: true }, { method: 'GET', path: '/activity' }),

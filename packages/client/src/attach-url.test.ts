@@ -22,6 +22,7 @@ test('attachUrl carries everything that a new process needs', () => {
     cwd: 'x y',
     keepSeconds: 0,
     overflow: 'trim',
+    pin: true,
   } as const
   const query = attachUrl('http://h', { ...request, sandbox: 's', role: 'viewer' }, FRESH).searchParams
   expect(query.getAll('arg')).toEqual(['-c', 'a b&c=d'])
@@ -31,6 +32,7 @@ test('attachUrl carries everything that a new process needs', () => {
     cwd: 'x y',
     keep: '0',
     overflow: 'trim',
+    pin: '1',
     sandbox: 's',
     role: 'viewer',
   })

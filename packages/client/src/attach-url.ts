@@ -22,6 +22,8 @@ export interface AttachRequest {
   /** Seconds the session lives without a connection. */
   readonly keepSeconds?: number
   readonly overflow?: 'block' | 'trim'
+  /** Keep the sandbox awake while the process runs, whether or not anything moves in it. */
+  readonly pin?: boolean
 }
 
 /** Throws `bad_request` for what is no address of a server. */
@@ -65,5 +67,6 @@ export function attachUrl(
   set('cwd', request.cwd)
   set('keep', request.keepSeconds)
   set('overflow', request.overflow)
+  if (request.pin === true) set('pin', '1')
   return url
 }

@@ -16,6 +16,7 @@ export function createRequest(options: RunOptions, isPty: boolean): AttachReques
     mode: isPty ? 'pty' : 'pipe',
     take: options.isTaking,
     create: options.mayCreate,
+    pin: options.isPinned,
     ...defined({ sandbox, session, cmd, template, cwd, role, keepSeconds, overflow }),
   }
 }

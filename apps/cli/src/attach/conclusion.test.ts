@@ -84,6 +84,54 @@ describe('conclude', () => {
     ])
   })
 
+  describe('when the sandbox was stopped', () => {
+    const ended = {
+      is: 'exited',
+      exit: { ...EXIT, code: null, signal: 'SIGHUP' },
+      startFailure: undefined,
+    } as const
+    const stopped = (farewell: string): ConclusionContext => ({ ...AFTER, farewell })
+
+    test('says so last, and how to start it again', () => {
+      expect(conclude(ended, stopped('The sandbox is stopping: asked to\x1b[2J'))).toEqual({
+        code: 129,
+        lines: [
+          'sbx-stdio: The sandbox is stopping: asked to [2J',
+          'hint: start it again: sbx-stdio start dev --url http://h',
+        ],
+      })
+    })
+
+    test('says how to keep it awake where it was idle', () => {
+      const { lines } = conclude(ended, stopped('The sandbox is stopping: it was idle for 10 min'))
+      expect(lines[1]).toBe(
+        'hint: start it again: sbx-stdio start dev --url http://h; what runs with --pin keeps it awake, and so does create NAME --sleep-after never',
+      )
+    })
+
+    test('names the sandbox that the session is in, and none where that is not known', () => {
+      const options = { ...OPTIONS, sandbox: undefined }
+      const id = `${'a'.repeat(32)}.${'b'.repeat(26)}`
+      const inside = { ...stopped('bye'), options, session: { id, details: DETAILS } }
+      expect(conclude(ended, inside).lines[1]).toContain(`start ${'a'.repeat(32)} --url`)
+      expect(conclude(ended, { ...stopped('bye'), options }).lines[1]).toBe(
+        'hint: start it again, then run this again',
+      )
+    })
+
+    test('says it once where the connection ends with it, or somebody leaves', () => {
+      const error = new SandwireError('shutting_down', 'The sandbox is stopping')
+      expect(conclude({ is: 'failed', error }, stopped('bye'))).toMatchObject({
+        code: 255,
+        lines: ['sbx-stdio: bye', expect.stringContaining('hint: start it again')],
+      })
+      expect(conclude({ is: 'left', why: 'escape' }, stopped('bye')).lines).toEqual([
+        'sbx-stdio: bye',
+        'hint: start it again: sbx-stdio start dev --url http://h',
+      ])
+    })
+  })
+
   test('says that the output could not be written', () => {
     expect(conclude({ is: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
   })

@@ -1,5 +1,6 @@
 import type { SessionDetails } from '@sandwire/client'
 import type { Exit, SandwireError } from '@sandwire/protocol'
+import { AdvisedError } from '../errors/advised-error.ts'
 import type { RunOptions } from '../options/arguments.ts'
 import { comeBackLine, quote, spellSeconds } from './come-back.ts'
 import {
@@ -9,6 +10,7 @@ import {
   exitCodeOfError,
   exitCodeOfSignal,
 } from '../errors/exit-code.ts'
+import { sandboxOfSession } from '../commands/session-id.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import { hintFor, messageFor } from '../errors/hints.ts'
 import { printable } from '../text/printable.ts'
@@ -35,6 +37,8 @@ export interface ConclusionContext {
   readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
+  /** What the server said last about a sandbox that it stops. */
+  readonly farewell?: string | undefined
   /** The session, if there was a welcome. */
   readonly session: { readonly id: string; readonly details: SessionDetails } | undefined
 }
@@ -63,7 +67,7 @@ function doingOf({ options: { role, session, template } }: ConclusionContext): D
 
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
   const { options, credential, program, session } = context
-  const hint = hintFor(error.code, {
+  const advice = hintFor(error.code, {
     doing: doingOf(context),
     url: options.typedUrl,
     credential,
@@ -72,6 +76,7 @@ function sayFailure(error: SandwireError, context: ConclusionContext): string[] 
     sandbox: sandboxOf(context),
     urlOption: ` --url ${quote(options.typedUrl)}`,
   })
+  const hint = error instanceof AdvisedError ? error.hint : advice
   const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
   return [`sbx-stdio: ${what}${printable(messageFor(error, credential))}`, `hint: ${hint}`]
 }
@@ -87,20 +92,47 @@ function sayDeparture(context: ConclusionContext): string[] {
   ]
 }
 
+/** Words of a reason that was for want of activity. */
+const IDLE = /\bidle|without input/i
+
+/** Says that the sandbox was stopped, and what to do about it. */
+function sayFarewell(farewell: string, context: ConclusionContext): string[] {
+  const { options, program, session } = context
+  const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxOfSession(session.id))
+  const again =
+    sandbox === undefined
+      ? 'start it again, then run this again'
+      : `start it again: ${program} start ${quote(sandbox)} --url ${quote(options.typedUrl)}`
+  const awake = IDLE.test(farewell)
+    ? '; what runs with --pin keeps it awake, and so does create NAME --sleep-after never'
+    : ''
+  return [`sbx-stdio: ${printable(farewell)}`, `hint: ${again}${awake}`]
+}
+
+function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: ConclusionContext): string[] {
+  if (context.farewell !== undefined) return sayFarewell(context.farewell, context)
+  switch (outcome.is) {
+    case 'exited':
+      return outcome.startFailure === undefined ? [] : sayFailure(outcome.startFailure, context)
+    case 'left':
+      return sayDeparture(context)
+    case 'failed':
+      return sayFailure(outcome.error, context)
+  }
+}
+
 /** Turns an outcome into what the caller of this program gets. */
 export function conclude(outcome: Outcome, context: ConclusionContext): Conclusion {
   switch (outcome.is) {
-    case 'exited': {
-      const lines = outcome.startFailure === undefined ? [] : sayFailure(outcome.startFailure, context)
-      return { code: exitCodeOf(outcome.exit), lines }
-    }
+    case 'exited':
+      return { code: exitCodeOf(outcome.exit), lines: linesOf(outcome, context) }
     case 'left':
       return {
         code: outcome.why === 'escape' ? EXIT_DETACHED : exitCodeOfSignal(outcome.why),
-        lines: sayDeparture(context),
+        lines: linesOf(outcome, context),
       }
     case 'failed':
-      return { code: exitCodeOfError(outcome.error), lines: sayFailure(outcome.error, context) }
+      return { code: exitCodeOfError(outcome.error), lines: linesOf(outcome, context) }
     case 'unwritable':
       return {
         code: EXIT_FAILURE,

@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { attach, type AttachHandle } from '@sandwire/client'
-import { type ErrorCode, isErrorCode, limits, SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, type Exit, isErrorCode, limits, SandwireError } from '@sandwire/protocol'
 import type { RunOptions } from '../options/arguments.ts'
 import { createRequest } from './attach-request.ts'
 import { programName } from './come-back.ts'
@@ -10,6 +10,7 @@ import type { Access } from '../server/find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
 import { LinkWatch } from './link-watch.ts'
 import { LocalScreen } from './local-screen.ts'
+import { askWarily } from '../server/plain-server.ts'
 import { printable } from '../text/printable.ts'
 import { collectEnv } from './process-env.ts'
 import { Remarks } from './remarks.ts'
@@ -47,6 +48,8 @@ export class Program implements Disposable {
   #departure: Departure | undefined
   /** The command could not be run; its exit follows. */
   #startFailure: SandwireError | undefined
+  /** What the server said last about a sandbox that it stops. */
+  #farewell: string | undefined
   /** Errno of a write that failed for another reason than a reader that left. */
   #writeFault: string | undefined
   /** The token of the last connection. */
@@ -205,15 +208,28 @@ export class Program implements Disposable {
     this.#handle.resize(cols, rows)
   }
 
-  /** A command that cannot be started is told at the end, with its exit code; anything else at once. */
+  /** A command that cannot be started, and a sandbox that stops, are told at the end; anything else at once. */
   #warned(code: string, message: string): void {
     if (isErrorCode(code) && START_FAILURES.has(code)) this.#startFailure = new SandwireError(code, message)
-    else this.#remarks.say(message)
+    else if (code === 'shutting_down') {
+      this.#farewell = message
+      this.#remarks.flash(message)
+    } else this.#remarks.say(message)
+  }
+
+  /** The exit of the process, unless the server turns out to be one that cannot be reached this way. */
+  #exit(): Promise<Exit> {
+    const isMoot = (): boolean => this.#mode !== undefined || this.#departure !== undefined
+    const orStop = (suspicion: AbortSignal): Promise<Exit> => {
+      suspicion.addEventListener('abort', () => this.#handle.detach(), { once: true })
+      return this.#handle.exit
+    }
+    return askWarily(this.#options.typedUrl, orStop, { isMoot })
   }
 
   async #outcome(): Promise<Outcome> {
     try {
-      const exit = await this.#handle.exit
+      const exit = await this.#exit()
       if (this.#writeFault !== undefined) return { is: 'unwritable', errno: this.#writeFault }
       return { is: 'exited', exit, startFailure: this.#startFailure }
     } catch (error) {
@@ -230,6 +246,7 @@ export class Program implements Disposable {
       options: this.#options,
       credential: this.#access.credential,
       program: programName(this.#env),
+      farewell: this.#farewell,
       session: id === undefined || details === undefined ? undefined : { id, details },
     }
   }

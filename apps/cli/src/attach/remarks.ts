@@ -23,9 +23,13 @@ export class Remarks {
   }
 
   say(text: string): void {
-    const line = `sbx-stdio: ${printable(text)}`
-    if (this.#screen.hasKeys) this.#screen.line.flash(line, FLASH_MS)
-    else if (!this.#options.isQuiet) void this.#screen.say(line)
+    if (this.#screen.hasKeys) this.flash(text)
+    else if (!this.#options.isQuiet) void this.#screen.say(`sbx-stdio: ${printable(text)}`)
+  }
+
+  /** For a terminal alone, where it goes away again. */
+  flash(text: string): void {
+    if (this.#screen.hasKeys) this.#screen.line.flash(`sbx-stdio: ${printable(text)}`, FLASH_MS)
   }
 
   lost(bytes: number): void {

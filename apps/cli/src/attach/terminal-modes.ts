@@ -9,6 +9,12 @@ type State = 'ground' | 'escape' | 'intermediate' | 'sequence' | 'string' | 'str
 const TURNED_OFF = [1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016, 1004, 2004, 2026, 1, 66]
 /** Private modes that are on in a fresh terminal: wrapping, and the cursor. */
 const TURNED_ON = [7, 25]
+/** Modes without a question mark that are off in a fresh terminal: insertion, and line feeds that return. */
+const STANDARD_TURNED_OFF = [4, 20]
+/** Lines are counted from the upper margin. */
+const ORIGIN = 6
+/** Turning it off moves the cursor to the first line; what is said next belongs on the last. */
+const LEAVE_ORIGIN = '\x1b[?6l\x1b[999H'
 /** The screen that full-screen programs draw on. */
 const ALTERNATE = [1049, 1047, 47]
 
@@ -16,6 +22,7 @@ const ALTERNATE = [1049, 1047, 47]
 export class TerminalModes {
   readonly #set = new Set<number>()
   readonly #unset = new Set<number>()
+  readonly #standard = new Set<number>()
   #state: State = 'ground'
   #sequence = ''
   #hasKeypad = false
@@ -48,15 +55,18 @@ export class TerminalModes {
   /** The bytes that put the terminal right again, and forgets what was set. */
   undo(): string {
     const turnedOff = TURNED_OFF.filter((mode) => this.#set.has(mode)).map((mode) => `\x1b[?${mode}l`)
+    const standard = STANDARD_TURNED_OFF.filter((mode) => this.#standard.has(mode))
     const turnedOn = TURNED_ON.filter((mode) => this.#unset.has(mode)).map((mode) => `\x1b[?${mode}h`)
     const alternate = ALTERNATE.filter((mode) => this.#set.has(mode)).map((mode) => `\x1b[?${mode}l`)
     const parts = [
       // A program may have been cut in the middle of a sequence or string.
       this.isBetweenSequences ? '' : '\x1b\\',
       ...turnedOff,
+      ...standard.map((mode) => `\x1b[${mode}l`),
       this.#hasKeypad ? '\x1b>' : '',
       this.#keyboardLevels > 0 ? `\x1b[<${this.#keyboardLevels}u` : '',
       this.#hasModifiedKeys ? '\x1b[>4m' : '',
+      this.#set.has(ORIGIN) ? LEAVE_ORIGIN : '',
       this.#hasMargins ? '\x1b7\x1b[r\x1b8' : '',
       ...alternate,
       this.#hasCursorStyle ? '\x1b[0 q' : '',
@@ -118,9 +128,8 @@ export class TerminalModes {
   }
 
   #apply(parameters: string, final: string): void {
-    if ((final === 'h' || final === 'l') && parameters.startsWith('?')) {
-      for (const mode of parameters.slice(1).split(';')) this.#change(Number(mode), final === 'h')
-    } else if (final === 'r' && /^[0-9;]*$/.test(parameters)) this.#hasMargins = parameters !== ''
+    if (final === 'h' || final === 'l') this.#changeAll(parameters, final === 'h')
+    else if (final === 'r' && /^[0-9;]*$/.test(parameters)) this.#hasMargins = parameters !== ''
     else if (final === 'q' && parameters.endsWith(' ')) this.#hasCursorStyle = !/^0? $/.test(parameters)
     else if (final === 'm' && parameters.startsWith('>4'))
       this.#hasModifiedKeys = /^>4;[1-9]/.test(parameters)
@@ -130,11 +139,25 @@ export class TerminalModes {
     } else if (final === 'p' && parameters === '!') this.#softReset()
   }
 
+  #changeAll(parameters: string, isSet: boolean): void {
+    const isPrivate = parameters.startsWith('?')
+    for (const text of parameters.slice(isPrivate ? 1 : 0).split(';')) {
+      if (isPrivate) this.#change(Number(text), isSet)
+      else this.#changeStandard(Number(text), isSet)
+    }
+  }
+
   #change(mode: number, isSet: boolean): void {
     this.#set.delete(mode)
     this.#unset.delete(mode)
-    if (isSet && (TURNED_OFF.includes(mode) || ALTERNATE.includes(mode))) this.#set.add(mode)
+    if (isSet && (TURNED_OFF.includes(mode) || ALTERNATE.includes(mode) || mode === ORIGIN))
+      this.#set.add(mode)
     if (!isSet && TURNED_ON.includes(mode)) this.#unset.add(mode)
+  }
+
+  #changeStandard(mode: number, isSet: boolean): void {
+    if (isSet && STANDARD_TURNED_OFF.includes(mode)) this.#standard.add(mode)
+    else if (!isSet) this.#standard.delete(mode)
   }
 
   #softReset(): void {
@@ -142,11 +165,14 @@ export class TerminalModes {
     this.#hasMargins = false
     this.#unset.delete(25)
     this.#set.delete(1)
+    this.#set.delete(ORIGIN)
+    this.#standard.delete(4)
   }
 
   #reset(): void {
     this.#set.clear()
     this.#unset.clear()
+    this.#standard.clear()
     this.#state = 'ground'
     this.#hasKeypad = false
     this.#hasMargins = false

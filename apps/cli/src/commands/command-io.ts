@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { isatty } from 'node:tty'
-import { exitCodeOfSignal } from '../errors/exit-code.ts'
+import { endOnWriteFault } from '../errors/end-on-write-fault.ts'
 import { askSecret } from '../options/ask-secret.ts'
 import { Interrupted } from '../errors/interrupted.ts'
 import { openPage } from '../server/open-page.ts'
@@ -54,8 +54,7 @@ async function attach(argv: readonly string[]): Promise<number> {
 
 /** This process's own streams. */
 export function openCommandIo(): CommandIo {
-  // Whoever reads has seen enough.
-  process.stdout.on('error', () => process.exit(exitCodeOfSignal('SIGPIPE')))
+  endOnWriteFault()
   return {
     print: (data) => void process.stdout.write(data),
     columns: terminalColumns(),

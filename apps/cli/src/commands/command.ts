@@ -1,6 +1,7 @@
 import type { Api } from '../server/api.ts'
 import type { ProgressCanvas } from '../copy/copying.ts'
 import type { CredentialKind } from '../server/find-server.ts'
+import type { FieldNames } from '../errors/field-names.ts'
 import type { OptionTable } from '../options/words.ts'
 
 /** Where a command speaks: data to stdout, talk to stderr. */
@@ -66,6 +67,8 @@ export interface Command {
   readonly help: string
   /** Own options; those about the server are common to all. */
   readonly options: OptionTable
+  /** What it calls the fields of its request, for refusals of the server. */
+  readonly fields?: FieldNames
   /** Understands the words; throws `Wrong`. */
   readonly read: (words: ReadWords, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
 }

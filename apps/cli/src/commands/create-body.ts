@@ -1,4 +1,5 @@
 import { parseBytes, parseSeconds } from '../text/amounts.ts'
+import type { FieldNames } from '../errors/field-names.ts'
 import { readEnvOption, Wrong } from '../options/words.ts'
 import type { ReadWords } from './command.ts'
 
@@ -12,6 +13,20 @@ export interface CreateBody {
   readonly env?: Readonly<Record<string, string>>
   readonly sleepAfterSeconds?: number | null
   readonly start?: false
+}
+
+/** What the fields of that are called on the command line. */
+export const CREATE_FIELDS: FieldNames = {
+  name: { option: 'NAME' },
+  network: { option: '--network' },
+  'network.policy': { option: '--network' },
+  'network.allow': { option: '--allow' },
+  'limits.memoryBytes': { option: '--memory', counts: 'bytes' },
+  'limits.diskBytes': { option: '--disk', counts: 'bytes' },
+  'limits.milliCpus': { option: '--cpus', counts: 'thousandths' },
+  'limits.pids': { option: '--pids' },
+  env: { option: '--env' },
+  sleepAfterSeconds: { option: '--sleep-after', counts: 'seconds' },
 }
 
 const POLICIES = ['none', 'allowlist', 'open'] as const

@@ -2,7 +2,7 @@ import { printable } from '../text/printable.ts'
 import { quote } from '../attach/come-back.ts'
 import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readCreateBody } from './create-body.ts'
+import { CREATE_FIELDS, readCreateBody } from './create-body.ts'
 import { readOptionalSandbox } from './positionals.ts'
 import { decodeSandbox } from './views.ts'
 
@@ -34,6 +34,7 @@ Makes a sandbox, starts it, and prints its name. Without NAME the server makes o
     env: 'repeatable',
     'no-start': 'flag',
   },
+  fields: CREATE_FIELDS,
   read: (words, env) => {
     const name = readOptionalSandbox(words)
     const body = readCreateBody(words, name, env)

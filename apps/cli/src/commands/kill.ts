@@ -1,20 +1,24 @@
 import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSession } from './positionals.ts'
+import { resolveSession, sandboxOfSession } from './session-id.ts'
 
 /** Ends one session. */
 export const kill: Command = {
   help: `Usage: sbx-stdio kill SESSION [--json]
 
 Ends a session: its process is asked to end, then made to. Whoever is attached sees its exit.
+SESSION is an id from sbx-stdio sessions, or its beginning where only one begins so.
 `,
   options: {},
   read: (words) => {
     const session = readSession(words)
+    const sandbox = sandboxOfSession(session)
     return {
-      sandbox: session.slice(0, session.indexOf('.')),
-      run: async ({ api, io, isJson }) => {
-        const answer = await api.request('DELETE', `/api/account/sessions/${session}`)
+      ...(sandbox === undefined ? {} : { sandbox }),
+      run: async ({ api, io, isJson, urlOption }) => {
+        const whole = await resolveSession(session, { api, urlOption })
+        const answer = await api.request('DELETE', `/api/account/sessions/${whole}`)
         if (isJson) io.print(spellJson(answer ?? {}))
         else io.say('the session is being ended')
       },

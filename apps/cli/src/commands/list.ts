@@ -1,5 +1,6 @@
 import { spellAge, spellJson, spellTable } from '../text/table.ts'
 import type { Command } from './command.ts'
+import { adviseOnNone } from './no-sandboxes.ts'
 import { readNothing } from './positionals.ts'
 import { decodeSandboxes, type Sandbox } from './views.ts'
 
@@ -30,7 +31,8 @@ it, id, and whose it is.
   read: (words) => {
     readNothing(words)
     return {
-      run: async ({ api, io, isJson, nowMs, program }) => {
+      run: async (context) => {
+        const { api, io, isJson, nowMs } = context
         const answer = await api.request('GET', '/api/sandboxes')
         if (isJson) {
           io.print(spellJson(answer))
@@ -38,7 +40,7 @@ it, id, and whose it is.
         }
         const sandboxes = decodeSandboxes(answer)
         if (sandboxes.length === 0) {
-          io.say(`no sandboxes yet; make one: ${program} create NAME`)
+          io.say(await adviseOnNone(context))
           return
         }
         const isShared = sandboxes.some(({ owner }) => owner !== undefined)

@@ -17,7 +17,8 @@ async function* entriesOf(journey: Journey, path: string): AsyncGenerator<readon
   const stat = await lookFor(journey, path)
   if (stat === undefined)
     throw new AdvisedError(
-      'file_not_found',
+      // As for cp: what was typed is wrong.
+      'bad_request',
       `Cannot list "${printable(path)}": no such file in the sandbox`,
       'check the path',
     )
@@ -59,9 +60,13 @@ export const ls: Command = {
 Lists a folder in the workspace of a sandbox, or a file: one name a line, by the order of their bytes. A sandbox that
 is stopped is started first.
 
-  -l, --long           kind and mode, size, time of the last change, name
+  -l, --long           kind and mode, size, time of the last change, name, and whether a link leads to a file or a folder
+  -a, --all            changes nothing: names that begin with a dot are always listed
+
+Exit status
+  0 when it was listed, 2 for wrong usage and for what is not there, 255 when it failed
 `,
-  options: { long: 'flag' },
+  options: { long: 'flag', all: 'flag' },
   read: (words) => {
     const [word, further] = words.positionals
     if (word === undefined || further !== undefined) throw new Wrong('Give one place, as SANDBOX:PATH')

@@ -1,9 +1,9 @@
 import { Wrong } from '../options/words.ts'
 import type { ReadWords } from './command.ts'
+import { isSessionBeginning } from './session-id.ts'
 
 /** Names and ids of sandboxes. */
 export const SANDBOX_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-const SESSION = /^[0-9a-z]{32}\.[0-9a-z]{26}$/
 
 function single({ positionals }: ReadWords, what: string): string | undefined {
   const [first, second] = positionals
@@ -31,10 +31,11 @@ export function readSandbox(words: ReadWords): string {
   return text
 }
 
+/** A session by its id, or by how that begins. */
 export function readSession(words: ReadWords): string {
   const text = single(words, 'session')
   if (text === undefined) throw new Wrong('No session is given', 'sbx-stdio sessions')
-  if (!SESSION.test(text)) throw new Wrong('This is not the id of a session', 'sbx-stdio sessions')
+  if (!isSessionBeginning(text)) throw new Wrong('This is not the id of a session', 'sbx-stdio sessions')
   return text
 }
 
@@ -53,10 +54,10 @@ export function readGrant(words: ReadWords, listed: string): string {
   return text
 }
 
-/** The id of a session behind an option. */
+/** The id of a session behind an option, or how that begins. */
 export function readSessionOption(words: ReadWords): string | undefined {
   const text = words.one('session')
-  if (text !== undefined && !SESSION.test(text))
+  if (text !== undefined && !isSessionBeginning(text))
     throw new Wrong('Option "--session" takes the id of a session', 'sbx-stdio sessions')
   return text
 }

@@ -6,6 +6,7 @@ import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-co
 import { findServer, type FoundServer } from '../server/find-server.ts'
 import { fitHelp } from '../options/fit-help.ts'
 import { hideArgument } from '../options/hidden-argument.ts'
+import { spellFields } from '../errors/field-names.ts'
 import { hintFor, messageFor } from '../errors/hints.ts'
 import { Interrupted } from '../errors/interrupted.ts'
 import { printable } from '../text/printable.ts'
@@ -94,9 +95,13 @@ export async function runCommand(
     if (caught instanceof Interrupted) return exitCodeOfSignal(caught.signal)
     if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
-    const hint = error.code === 'bad_request' ? help : hintOf(error, understood, { doing: name, program })
+    const hint =
+      error.code === 'bad_request' && !(error instanceof AdvisedError)
+        ? help
+        : hintOf(error, understood, { doing: name, program })
     const message = messageFor(error, understood?.found.credential ?? 'none')
-    return fail(printable(message), hint, exitCodeOfError(error))
+    const told = error.code === 'bad_request' ? spellFields(message, command.fields ?? {}) : message
+    return fail(printable(told), hint, exitCodeOfError(error))
   }
 }
 

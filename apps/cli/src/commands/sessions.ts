@@ -17,13 +17,18 @@ function lastMoveMs({ lastInputMs, lastOutputMs, createdMs }: Session): number |
   return known.length === 0 ? undefined : Math.max(...known)
 }
 
+/** Those whose beginning is not told come last. */
+function newestFirst(sessions: readonly Session[]): readonly Session[] {
+  return sessions.toSorted((a, b) => (b.createdMs ?? -1) - (a.createdMs ?? -1))
+}
+
 function show(sessions: readonly Session[], { io, nowMs, program, server }: CommandContext): void {
   const [first] = sessions
   if (first === undefined) {
     io.say('no sessions')
     return
   }
-  const rows = sessions.map((session) => [
+  const rows = newestFirst(sessions).map((session) => [
     session.id,
     session.sandboxName ?? session.sandbox,
     session.cmd,
@@ -40,8 +45,9 @@ function show(sessions: readonly Session[], { io, nowMs, program, server }: Comm
 export const sessions: Command = {
   help: `Usage: sbx-stdio sessions [NAME] [--json]
 
-Lists the sessions of your sandboxes, or of one: id, sandbox, command, state, how many are attached, and how long ago
+Lists the sessions of your sandboxes, or of one, the newest first: id, sandbox, command, state, how many are attached, and how long ago
 something was read or written. Come back to one with: sbx-stdio URL --session ID
+The beginning of an id is enough, with the part before the dot or without, where only one begins so.
 `,
   options: {},
   read: (words) => {

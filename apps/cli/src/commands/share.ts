@@ -4,8 +4,9 @@ import { printable } from '../text/printable.ts'
 import { webAddress } from '../sign-in/secure-url.ts'
 import { spellJson } from '../text/table.ts'
 import { Wrong } from '../options/words.ts'
-import type { Command, ReadWords } from './command.ts'
+import type { Command, CommandContext, ReadWords } from './command.ts'
 import { readOptionalSandbox, readSessionOption } from './positionals.ts'
+import { resolveSession, sandboxOfSession } from './session-id.ts'
 import { decodeMadeGrant } from './sharing-views.ts'
 
 const ROLES = ['viewer', 'collaborator'] as const
@@ -25,6 +26,26 @@ function readExpiry(words: ReadWords): number | undefined {
   return seconds
 }
 
+async function make(
+  body: { readonly session?: string } & Readonly<Record<string, unknown>>,
+  { api, io, isJson, nowMs, program, urlOption }: CommandContext,
+): Promise<void> {
+  const answer = await api.request('POST', '/api/grants', body)
+  if (isJson) {
+    io.print(spellJson(answer))
+    return
+  }
+  const made = decodeMadeGrant(answer)
+  io.print(`${webAddress(made.link ?? '') ?? printable(made.grant)}\n`)
+  if (made.notice !== undefined) io.say(printable(made.notice))
+  const what = body.session === undefined ? 'the sandbox' : 'the session'
+  const left = spellSeconds(Math.max(0, Math.round((made.expiresMs - nowMs) / 1000)))
+  io.say(
+    `a ${printable(made.role)} of ${what} for ${left}; the link works once, so give it to them in private`,
+  )
+  io.say(`withdraw it with: ${program} revoke ${printable(made.grant)}${urlOption}`)
+}
+
 /** Makes a link to a sandbox or to one session of it. */
 export const share: Command = {
   help: `Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE] [--expires TIME] [--label TEXT] [--json]
@@ -32,43 +53,41 @@ export const share: Command = {
 Prints a link that gives somebody else access. It works once, for whoever uses it first, and after that for them alone.
 Give it to them in private: they run sbx-stdio join, or open it in a browser.
 
-  --session ID         share one session and nothing else; SANDBOX need not be given then
+  --session ID         share one session and nothing else; SANDBOX need not be given then. The beginning of its id is
+                       enough where only one begins so
   --role ROLE          viewer (default: watches), or collaborator (types, and so reads and changes every file)
   --expires TIME       how long the access lasts: 30m, 1h, 7d (default: 7d)
   --label TEXT         what you call it in the list of sbx-stdio grants
 `,
   options: { session: 'once', role: 'once', expires: 'once', label: 'once' },
+  fields: {
+    sandbox: { option: 'SANDBOX' },
+    session: { option: '--session' },
+    role: { option: '--role' },
+    expiresSeconds: { option: '--expires', counts: 'seconds' },
+    label: { option: '--label' },
+  },
   read: (words) => {
     const session = readSessionOption(words)
-    const sandbox = readOptionalSandbox(words) ?? session?.slice(0, session.indexOf('.'))
-    if (sandbox === undefined) throw new Wrong('No sandbox is given', 'sbx-stdio list')
+    const sandbox = readOptionalSandbox(words)
+    if (sandbox === undefined && session === undefined)
+      throw new Wrong('No sandbox is given', 'sbx-stdio list')
     const role = readRole(words)
     const expiresSeconds = readExpiry(words)
     const label = words.one('label')
-    const body = {
-      sandbox,
-      ...(session === undefined ? {} : { session }),
+    const details = {
       ...(role === undefined ? {} : { role }),
       ...(expiresSeconds === undefined ? {} : { expiresSeconds }),
       ...(label === undefined ? {} : { label }),
     }
+    const named = sandbox ?? (session === undefined ? undefined : sandboxOfSession(session))
     return {
-      sandbox,
-      run: async ({ api, io, isJson, nowMs, program, urlOption }) => {
-        const answer = await api.request('POST', '/api/grants', body)
-        if (isJson) {
-          io.print(spellJson(answer))
-          return
-        }
-        const made = decodeMadeGrant(answer)
-        io.print(`${webAddress(made.link ?? '') ?? printable(made.grant)}\n`)
-        if (made.notice !== undefined) io.say(printable(made.notice))
-        const what = session === undefined ? 'the sandbox' : 'the session'
-        const left = spellSeconds(Math.max(0, Math.round((made.expiresMs - nowMs) / 1000)))
-        io.say(
-          `a ${printable(made.role)} of ${what} for ${left}; the link works once, so give it to them in private`,
-        )
-        io.say(`withdraw it with: ${program} revoke ${printable(made.grant)}${urlOption}`)
+      ...(named === undefined ? {} : { sandbox: named }),
+      run: async (context) => {
+        const whole = session === undefined ? undefined : await resolveSession(session, context)
+        const place =
+          whole === undefined ? { sandbox } : { sandbox: sandbox ?? sandboxOfSession(whole), session: whole }
+        await make({ ...place, ...details }, context)
       },
     }
   },

@@ -1,16 +1,15 @@
-import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs'
+import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { SandwireError } from '@sandwire/protocol'
-import { Interrupted } from '../errors/interrupted.ts'
-import { OutputWriter } from '../attach/output-writer.ts'
 import { printable } from '../text/printable.ts'
+import { byteSink, openSink } from './byte-sink.ts'
 import { downloadFile, downloadFolder, nanoseconds } from './download.ts'
 import { fail, isFolder, type LocalPlace, lookFor, realFolder, type SandboxPlace } from './ends.ts'
 import type { Journey } from './journey.ts'
 import { LocalFolder } from './local-folder.ts'
 import { inside, localPath } from './local-path.ts'
+import { findTarget } from './named-target.ts'
 import { endsAsFolder, lastName } from './place.ts'
-import { receiveFile } from './receive-file.ts'
+import { type FileSink, receiveFile } from './receive-file.ts'
 import type { RemoteStat } from './remote-workspace.ts'
 
 /** Copies from the sandbox to this machine. */
@@ -19,7 +18,7 @@ export async function bring(journey: Journey, from: SandboxPlace, to: LocalPlace
   const known = (await lookFor(journey, from.path)) ?? fail(shown, 'no such file in the sandbox')
   if (to.is === 'stream') {
     if (isFolder(known)) fail(shown, 'a folder does not go to standard output')
-    await bringToOutput(journey, from.path, known)
+    await bringInto(journey, { path: from.path, known }, byteSink(1, 'stdout'))
     return
   }
   const existing = statSync(to.path, { throwIfNoEntry: false })
@@ -42,10 +41,15 @@ async function bringFile(journey: Journey, found: Found, { path, existing }: Tar
   if (endsAsFolder(path) && !isInto) fail(`to "${printable(path)}"`, 'no such folder')
   const base = localPath(realFolder(isInto ? path : dirname(path)))
   const name = (isInto ? lastName(found.path) : basename(path)) ?? 'file'
-  // Said before anything is copied.
-  if (lstatSync(inside(base, name), { throwIfNoEntry: false })?.isDirectory() === true)
-    fail(`to "${printable(path)}"`, 'a folder is in its place')
-  await downloadFile(journey, found, { base, name })
+  // Looked at before anything is copied.
+  const target = findTarget(base, name)
+  if (target.is === 'file') {
+    await downloadFile(journey, found, target)
+    return
+  }
+  using opened = await openSink(target, journey.signal)
+  journey.copying.at(name)
+  await bringInto(journey, found, byteSink(opened.fd, `"${printable(path)}"`))
 }
 
 async function bringFolder(journey: Journey, { path, known }: Found, target: Target): Promise<void> {
@@ -68,27 +72,9 @@ async function bringFolder(journey: Journey, { path, known }: Found, target: Tar
   await downloadFolder(journey, path, { base: inside(base, name), own })
 }
 
-async function bringToOutput(journey: Journey, path: string, known: RemoteStat): Promise<void> {
-  let broken: string | undefined
-  const output = new OutputWriter(1, (code) => {
-    broken = code
-  })
-  const changed = new SandwireError('file_changed', 'Cannot go on: the file changed while it was copied')
+/** Copies to where bytes go and do not come back from. */
+async function bringInto(journey: Journey, { path, known }: Found, sink: FileSink): Promise<void> {
   journey.copying.expect(known.size)
-  await receiveFile(journey, path, {
-    known,
-    from: 0,
-    sink: {
-      write: async (bytes) => {
-        await output.write(bytes)
-        // Whoever reads has seen enough.
-        if (broken === 'EPIPE') throw new Interrupted('SIGPIPE')
-        if (broken !== undefined)
-          throw new SandwireError('spawn_failed', `Cannot write to standard output: ${broken}`)
-      },
-      restart: () => {
-        throw changed
-      },
-    },
-  })
+  await receiveFile(journey, path, { known, from: 0, sink })
+  journey.copying.done()
 }

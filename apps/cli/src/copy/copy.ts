@@ -1,5 +1,6 @@
 import type { CommandContext } from '../commands/command.ts'
 import { Interrupted } from '../errors/interrupted.ts'
+import { printable } from '../text/printable.ts'
 import { spellJson } from '../text/table.ts'
 import { bring } from './bring.ts'
 import { Copying } from './copying.ts'
@@ -20,6 +21,10 @@ export interface CopyRequest {
   readonly isQuiet: boolean
 }
 
+function goesOn(path: string): string {
+  return `stopped; what arrived of "${printable(path)}" is kept there for a day, and the same command goes on with it`
+}
+
 /** Does what `cp` was asked for; returns the exit code. */
 export async function copy(request: CopyRequest, context: CommandContext): Promise<number> {
   const { io, api, isJson } = context
@@ -37,6 +42,8 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
     else if (to.is === 'sandbox' && from.is !== 'sandbox')
       await send(journey, from, to).catch((error: unknown) => blame(error, from, 'from'))
   } catch (error) {
+    copying[Symbol.dispose]()
+    if (copying.kept !== undefined && !isQuiet) io.say(goesOn(copying.kept))
     if (signal.aborted) throw new Interrupted(String(signal.reason))
     throw error
   } finally {

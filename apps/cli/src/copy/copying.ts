@@ -24,6 +24,7 @@ export class Copying implements Disposable {
   #trouble: string | undefined
   #drawnMs = Number.NEGATIVE_INFINITY
   #isShown = false
+  #kept: string | undefined
 
   constructor(canvas: ProgressCanvas | undefined, now: () => number) {
     this.#canvas = canvas
@@ -39,6 +40,15 @@ export class Copying implements Disposable {
   /** What it came to. */
   get sum(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
     return { entries: this.#entries, bytes: this.#bytes, leftOut: this.leftOut.count }
+  }
+
+  /** What was cut on its way and goes on when it is copied again. */
+  get kept(): string | undefined {
+    return this.#kept
+  }
+
+  keep(path: string): void {
+    this.#kept = path
   }
 
   expect(totalBytes: number | undefined): void {

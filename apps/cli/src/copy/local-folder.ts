@@ -43,10 +43,18 @@ function secondsOf(mtimeNs: string): number {
   return Number(mtimeNs) / NS_PER_SECOND
 }
 
-function kindAt(at: LocalPath): 'nothing' | 'folder' | 'other' {
+function kindAt(at: LocalPath): 'nothing' | 'folder' | 'replaceable' | 'special' {
   const stat = lstatSync(at, { throwIfNoEntry: false })
   if (stat === undefined) return 'nothing'
-  return stat.isDirectory() ? 'folder' : 'other'
+  if (stat.isDirectory()) return 'folder'
+  return stat.isFile() || stat.isSymbolicLink() ? 'replaceable' : 'special'
+}
+
+/** Files and links give way; folders, devices, pipes and sockets do not. */
+function checkReplaceable(place: LocalPath): void {
+  const kind = kindAt(place)
+  if (kind === 'folder') throw new Refused('a folder is in its place')
+  if (kind === 'special') throw new Refused('something that is neither a file nor a folder is in its place')
 }
 
 /**
@@ -79,6 +87,8 @@ export class LocalFolder implements Disposable {
 
   openFile(parts: readonly string[]): Arriving {
     const { folder, place } = this.#placeOf(parts)
+    // Before all of it has come.
+    checkReplaceable(place)
     const temporary = inside(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
     const fd = openSync(temporary, NEW_FILE, 0o600)
     let isOpen = true
@@ -151,15 +161,15 @@ export class LocalFolder implements Disposable {
     if (parts.length === 0 || this.#seen.has(key)) return at
     this.#enter(parts.slice(0, -1))
     const kind = kindAt(at)
-    if (kind === 'other') throw new Refused('something that is no folder is in its way')
+    if (kind !== 'nothing' && kind !== 'folder')
+      throw new Refused('something that is no folder is in its way')
     if (kind === 'nothing') mkdirSync(at, WORKABLE)
     this.#seen.add(key)
     return at
   }
 
-  /** Over a file or a link, never over a folder. */
   #replace(temporary: LocalPath, place: LocalPath): void {
-    if (kindAt(place) === 'folder') throw new Refused('a folder is in its place')
+    checkReplaceable(place)
     renameSync(temporary, place)
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { endsAsFolder, hasNoName, lastName, parentOf, readPlace, within } from './place.ts'
+import { endsAsFolder, hasNoName, lastName, parentOf, readPlace, readTarget, within } from './place.ts'
 
 test.each([
   ['box:a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
@@ -8,6 +8,10 @@ test.each([
   ['box:./a//b/', { is: 'sandbox', sandbox: 'box', path: 'a/b/' }],
   ['box:a/.', { is: 'sandbox', sandbox: 'box', path: 'a/.' }],
   ['box:a:b', { is: 'sandbox', sandbox: 'box', path: 'a:b' }],
+  ['box:/workspace/a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
+  ['box:/workspace/a/', { is: 'sandbox', sandbox: 'box', path: 'a/' }],
+  ['box:/workspace', { is: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:/workspace/', { is: 'sandbox', sandbox: 'box', path: '.' }],
   ['-', { is: 'stream' }],
   ['a/b', { is: 'local', path: 'a/b' }],
   ['./box:a', { is: 'local', path: './box:a' }],
@@ -18,7 +22,15 @@ test.each([
 })
 
 test('an empty path is none, and one in a sandbox is relative', () => {
-  for (const word of ['', 'box:/etc', 'box://']) expect(() => readPlace(word)).toThrow()
+  for (const word of ['', 'box:/etc', 'box://', 'box:/workspaces/a', 'box:/workspace2', 'box://workspace/a'])
+    expect(() => readPlace(word)).toThrow()
+})
+
+test('standard output is a target under each of its names', () => {
+  for (const word of ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+    expect(readTarget(word)).toEqual({ is: 'stream' })
+  expect(readTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
+  expect(readPlace('/dev/stdout')).toEqual({ is: 'local', path: '/dev/stdout' })
 })
 
 test('the last name is what a copy is called', () => {

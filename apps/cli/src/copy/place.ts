@@ -28,18 +28,30 @@ export function hasNoName(path: string): boolean {
   return /(^|\/)\.{1,2}\/*$/.test(path) || /^\/*$/.test(path)
 }
 
-/** Reads `SANDBOX:PATH`, a local path, or `-`. What has a slash before its colon is local. Throws `Wrong`. */
+/** Where the workspace is, as `pwd` shows it in a sandbox. */
+const WORKSPACE = /^\/workspace(\/+|$)/
+
+/** Names of standard output, which are links: what has them must stay what it is. */
+const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+
+/** Reads where something is copied to. Throws `Wrong`. */
+export function readTarget(word: string): Place {
+  return STANDARD_OUTPUT.has(word) ? { is: 'stream' } : readPlace(word)
+}
+
+/** Reads `SANDBOX:PATH`, whose path may begin with that of the workspace, a local path, or `-`. What has a slash before its colon is local. Throws `Wrong`. */
 export function readPlace(word: string): Place {
   if (word === '-') return { is: 'stream' }
   if (word === '') throw new Wrong('A path is empty')
   const at = word.indexOf(':')
   const sandbox = at < 0 ? '' : word.slice(0, at)
   if (!SANDBOX_NAME.test(sandbox)) return { is: 'local', path: word }
-  const path = word.slice(at + 1)
+  const typed = word.slice(at + 1)
+  const path = typed.replace(WORKSPACE, '')
   if (path.startsWith('/'))
     throw new Wrong(
-      'A path in a sandbox is relative to its workspace',
-      `leave out the first slash: ${sandbox}:PATH`,
+      'A path in a sandbox is relative to its workspace, which is /workspace there',
+      'nothing else of a sandbox can be copied or listed; copy it there first',
     )
   const isFolder = path !== '' && endsAsFolder(path) && cleanPath(path) !== '.'
   const suffix = isFolder ? (hasNoName(path) ? '/.' : '/') : ''

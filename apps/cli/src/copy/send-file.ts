@@ -55,7 +55,7 @@ export async function sendOpenFile(
 
 /** Does not leave there what nobody will go on with: it takes room. What was only cut goes on when it is copied again. */
 async function orDrop(
-  { remote }: Journey,
+  { remote, copying }: Journey,
   { id, path }: { readonly id: string; readonly path: string },
   action: () => Promise<void>,
 ): Promise<void> {
@@ -65,6 +65,7 @@ async function orDrop(
     const isCut = error instanceof Interrupted || SandwireError.from(error).row.retryable
     // What cannot be removed now, the sandbox forgets after a day.
     if (!isCut) await remote.drop(id, path).catch(() => undefined)
+    else copying.keep(path)
     throw error
   }
 }

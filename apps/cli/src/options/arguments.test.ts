@@ -21,6 +21,19 @@ describe('parseArguments', () => {
     expect(read().url.href).toBe('http://127.0.0.1:8080/attach')
   })
 
+  test('pins what it starts, and nothing that runs already', () => {
+    expect([read().isPinned, read('--pin').isPinned]).toEqual([false, true])
+    expect(parseArguments([URL_TEXT, '--session', 's', '--pin'])).toMatchObject({
+      kind: 'wrong',
+      message: 'Option "--pin" does not go with "--session": the session exists already',
+    })
+  })
+
+  test('version is a word too', () => {
+    expect(parseArguments(['version'])).toEqual({ kind: 'version' })
+    expect(parseArguments(['version', URL_TEXT])).toMatchObject({ kind: 'wrong' })
+  })
+
   test('takes the command from --cmd and --arg, whatever the arguments look like', () => {
     const seed = [
       '--sandbox',

@@ -27,6 +27,8 @@ export interface RunOptions extends ChosenTemplate {
   readonly env: readonly (readonly [name: string, value: string | undefined])[]
   readonly keepSeconds: number | undefined
   readonly overflow: 'block' | 'trim' | undefined
+  /** The sandbox stays awake while what is started runs. */
+  readonly isPinned: boolean
   readonly escape: EscapeKey | null
   readonly retryForMs: number
   readonly token: string | undefined
@@ -67,6 +69,7 @@ const OPTIONS = {
   tty: 'flag',
   'no-tty': 'flag',
   take: 'flag',
+  pin: 'flag',
   quiet: 'flag',
   help: 'flag',
   version: 'flag',
@@ -140,14 +143,14 @@ function readUrl({ positionals }: AttachWords): { url: URL; typedUrl: string } {
 function read(argv: readonly string[]): Arguments {
   const words = new Words(argv, OPTIONS, 'arg')
   if (words.has('help')) return { kind: 'help' }
-  if (words.has('version')) return { kind: 'version' }
+  if (words.has('version') || (argv.length === 1 && argv[0] === 'version')) return { kind: 'version' }
   const address = readUrl(words)
   const session = words.one('session')
   const command = readCommand(words)
   if (session !== undefined) {
     const extra =
       CREATE_ONLY.find((name) => words.one(name) !== undefined) ??
-      (words.command === undefined ? undefined : 'cmd')
+      (words.command === undefined ? (words.has('pin') ? 'pin' : undefined) : 'cmd')
     if (extra !== undefined)
       throw new Wrong(`Option "--${extra}" does not go with "--session": the session exists already`)
   }
@@ -169,6 +172,7 @@ function read(argv: readonly string[]): Arguments {
     env: readEnvOption(words.all('env')),
     keepSeconds: seconds('keep', words, limits.MAX_KEEP_SECONDS),
     overflow: oneOf('overflow', words, ['block', 'trim']),
+    isPinned: words.has('pin'),
     escape: readEscape(words),
     retryForMs: (seconds('retry-for', words, MAX_RETRY_SECONDS) ?? DEFAULT_RETRY_SECONDS) * 1000,
     token: words.one('token'),

@@ -12,6 +12,7 @@ Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
   cp SOURCE TARGET       copy files and folders; one side is SANDBOX:PATH
   ls SANDBOX:PATH        list a folder of a sandbox
   templates              commands that the server has ready
+  version                the same as --version
 
   login, logout [URL]    sign in to a server, and out again
   whoami                 who it takes you for
@@ -31,19 +32,22 @@ Attach
   --arg ARGUMENT         (repeatable)
   --template ID          run a command that the server has ready, with one --param for each parameter
   --param NAME=VALUE     (repeatable)
-  --sandbox NAME         sandbox to run in, by name or id; made if there is none of that name
+  --sandbox NAME         sandbox to run in, by name or id; made if there is none of that name. Without it, the one
+                         called "default", or whatever the server calls its own
   --no-create            only if there is one (also --create=0)
   --cwd DIR              folder to start in, inside the workspace
   --env NAME[=VALUE]     variable for the command (repeatable); without a value, this shell's
   --tty, --no-tty        with or without a terminal (default: with, if stdin and stdout are one)
 
 Sessions
-  --session ID           join a session instead of starting one
+  --session ID           join a session instead of starting one; the beginning of its id is enough where only one
+                         begins so
   --role ROLE            driver (default), collaborator (types, does not resize) or viewer (watches)
   --take                 take over from whoever drives
   --name TEXT            how others in the session see you, where the server has no accounts (default: your user
                          name); where it has, they see the name of your account
   --keep SECONDS         how long the session lives while nobody is attached (default: 60)
+  --pin                  keep the sandbox awake while the command runs, also when nothing is read or written
   --overflow WHAT        while nobody is attached and its log is full: block the command (default without
                          a terminal), or trim the oldest output (default with one)
 

@@ -18,7 +18,12 @@ export class Wrong extends Error {
 }
 
 /** Letters that stand for options, where there are such. */
-const SHORT: Readonly<Record<string, string>> = { '-h': 'help', '-l': 'long', '-r': 'recursive' }
+const SHORT: Readonly<Record<string, string>> = {
+  h: 'help',
+  l: 'long',
+  a: 'all',
+  r: 'recursive',
+}
 
 /** Words of a command line, sorted but not yet understood. */
 export class Words<const T extends OptionTable> {
@@ -41,8 +46,8 @@ export class Words<const T extends OptionTable> {
         this.command = rest
         return
       }
-      const long = SHORT[word]
-      if (long !== undefined && this.#table[long] === 'flag') this.#flags.add(long)
+      const letters = this.#letters(word)
+      if (letters !== undefined) for (const name of letters) this.#flags.add(name)
       else if (word.startsWith('-') && word !== '-') this.#option(word, rest)
       else this.positionals.push(word)
     }
@@ -58,6 +63,13 @@ export class Words<const T extends OptionTable> {
 
   one(name: Valued<T>): string | undefined {
     return this.all(name)[0]
+  }
+
+  /** The options that letters stand for, one or several behind a dash; undefined when one of them stands for none. */
+  #letters(word: string): readonly string[] | undefined {
+    if (!/^-[a-z]+$/.test(word)) return undefined
+    const names = Array.from(word.slice(1), (letter) => SHORT[letter] ?? '')
+    return names.every((name) => this.#table[name] === 'flag') ? names : undefined
   }
 
   #option(word: string, rest: string[]): void {

@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { errorOf, faultOf, parseJson } from '../errors/answer-error.ts'
 import { type Answer, type Exchange, sendExchange } from './exchange.ts'
+import { askWarily } from './plain-server.ts'
 import { readBounded } from './read-bounded.ts'
 
 /** Long enough for a sandbox to start, short enough for somebody who waits. */
@@ -11,6 +12,8 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 export interface ApiOptions {
   /** Every request goes there, and so does the token; redirects are not followed. */
   readonly origin: string
+  /** The same as it was typed. */
+  readonly address?: string
   /** The token for each request; undefined when there is none. */
   readonly bearer: () => Promise<string | undefined>
   /** Makes another token of one that was refused; whether there is one now. */
@@ -32,7 +35,7 @@ interface Asked {
 }
 
 /** Speaks to the control API of one server. */
-export function createApi({ origin, bearer, renew }: ApiOptions): Api {
+export function createApi({ origin, address = origin, bearer, renew }: ApiOptions): Api {
   async function sendAs(
     token: string | undefined,
     { method, path, body }: Asked,
@@ -42,13 +45,15 @@ export function createApi({ origin, bearer, renew }: ApiOptions): Api {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     try {
-      const response = await fetch(origin + path, {
-        method,
-        headers,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
+      const response = await askWarily(address, (suspicion) =>
+        fetch(origin + path, {
+          method,
+          headers,
+          redirect: 'manual',
+          signal: AbortSignal.any([suspicion, AbortSignal.timeout(TIMEOUT_MS)]),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+      )
       return { status: response.status, text: await readBounded(response, MAX_ANSWER_BYTES) }
     } catch (error) {
       if (error instanceof SandwireError) throw error
@@ -69,11 +74,11 @@ export function createApi({ origin, bearer, renew }: ApiOptions): Api {
   async function exchange(asked: Exchange): Promise<Answer> {
     const token = await bearer()
     try {
-      return await sendExchange(origin, token, asked)
+      return await sendExchange({ origin, address }, token, asked)
     } catch (error) {
       const isRefused = SandwireError.from(error).code === 'unauthorized'
       if (!isRefused || token === undefined || !(await renew?.(token))) throw error
-      return await sendExchange(origin, await bearer(), asked)
+      return await sendExchange({ origin, address }, await bearer(), asked)
     }
   }
 

@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { errorOf, faultOf, parseJson } from '../errors/answer-error.ts'
+import { askWarily } from './plain-server.ts'
 
 /** A request whose answer, or body, may be long. */
 export interface Exchange {
@@ -88,27 +89,29 @@ async function readJson(bytes: AsyncGenerator<Uint8Array>): Promise<unknown> {
 
 /** Sends a request with this token. Throws `SandwireError` unless the answer says yes. */
 export async function sendExchange(
-  origin: string,
+  { origin, address }: { readonly origin: string; readonly address: string },
   token: string | undefined,
   { method, path, headers, body, json, signal }: Exchange,
 ): Promise<Answer> {
   const patience = new Patience()
   try {
-    const response = await fetch(origin + path, {
-      method,
-      redirect: 'manual',
-      signal: AbortSignal.any([signal, patience.signal]),
-      headers: {
-        ...headers,
-        // Files are bytes; what an intermediary compresses, it would also count otherwise.
-        'accept-encoding': 'identity',
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(body === undefined ? {} : { 'content-type': 'application/octet-stream' }),
-      },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-      ...(body === undefined ? {} : { body }),
-    })
+    const response = await askWarily(address, (suspicion) =>
+      fetch(origin + path, {
+        method,
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, patience.signal, suspicion]),
+        headers: {
+          ...headers,
+          // Files are bytes; what an intermediary compresses, it would also count otherwise.
+          'accept-encoding': 'identity',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(body === undefined ? {} : { 'content-type': 'application/octet-stream' }),
+        },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        ...(body === undefined ? {} : { body }),
+      }),
+    )
     const bytes = (): AsyncGenerator<Uint8Array> => readBytes(response, patience)
     if (response.status >= 200 && response.status < 300)
       return { status: response.status, headers: response.headers, bytes, json: () => readJson(bytes()) }

@@ -10,6 +10,22 @@ export function parseBytes(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 
+/** The largest unit that leaves a whole number. */
+function spellWhole(count: number, units: Readonly<Record<string, number>>): string {
+  const fitting = Object.entries(units).findLast(([, factor]) => count >= factor && count % factor === 0)
+  return fitting === undefined ? String(count) : `${count / fitting[1]}${fitting[0]}`
+}
+
+/** Spells bytes as `parseBytes` reads them. */
+export function spellBytes(bytes: number): string {
+  return spellWhole(bytes, UNITS)
+}
+
+/** Spells seconds as `parseSeconds` reads them. */
+export function spellSpan(seconds: number): string {
+  return spellWhole(seconds, SECONDS)
+}
+
 /** Reads a span in seconds: `30s`, `10m`, `2h`, `1d`, `90`. */
 export function parseSeconds(text: string): number | undefined {
   const [, number, unit = 's'] = /^([0-9]{1,9})([smhd])?$/.exec(text) ?? []

@@ -21,4 +21,16 @@ test('long lines are aligned, and old files have no hour', () => {
     '-rwxr-x---     7  2026-06-15 12:30  a\ndrwxr-x---  1234  2020-01-02        b\n',
   )
   expect(spellLong([], nowMs)).toBe('')
+  const link = { ...entry, kind: 'link', size: 3 } as const
+  const links = [
+    { ...link, target: 'folder' } as const,
+    { ...link, target: 'file' } as const,
+    { ...link, target: null },
+    link,
+  ]
+  expect(
+    spellLong(links, nowMs)
+      .split('\n')
+      .map((line) => line.slice(33)),
+  ).toEqual(['a -> (a folder)', 'a -> (a file)', 'a -> (nothing in the workspace)', 'a', ''])
 })

@@ -35,13 +35,20 @@ function spellTime(mtimeMs: number, nowMs: number): string {
   return isNear ? `${day} ${two(time.getHours())}:${two(time.getMinutes())}` : `${day}      `
 }
 
-/** Lines with kind, mode, size, time and name. */
+/** What a link leads to, as far as it is told. */
+function spellTarget({ kind, target }: RemoteEntry): string {
+  if (kind !== 'link' || target === undefined) return ''
+  return target === null ? ' -> (nothing in the workspace)' : ` -> (a ${target})`
+}
+
+/** Lines with kind, mode, size, time, name, and what a link leads to. */
 export function spellLong(entries: readonly RemoteEntry[], nowMs: number): string {
   const width = Math.max(0, ...entries.map(({ size }) => String(size).length))
   return entries
-    .map(({ kind, mode, size, mtimeMs, name }) => {
+    .map((entry) => {
+      const { kind, mode, size, mtimeMs, name } = entry
       const facts = `${KINDS[kind]}${spellMode(mode)}  ${String(size).padStart(width)}  ${spellTime(mtimeMs, nowMs)}`
-      return `${facts}  ${escapeName(name)}\n`
+      return `${facts}  ${escapeName(name)}${spellTarget(entry)}\n`
     })
     .join('')
 }

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+
+/** What stands in a text for bytes that are none. */
+const REPLACEMENT = '\ufffd'
+const MESSAGE = 'An argument is not UTF-8, and would arrive as another one'
+const NAME_FOLDER = 'name the folder that it is in instead'
+const USE_SHELL = `spell such bytes where the command runs: -- bash -c "rm \\$'\\xff'"`
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return true
+  } catch {
+    // That is the answer.
+    return false
+  }
+}
+
+/** The bytes of this program's command line, where the system tells them. */
+function readCommandLine(): Uint8Array | undefined {
+  try {
+    return readFileSync('/proc/self/cmdline')
+  } catch {
+    // Not Linux.
+    return undefined
+  }
+}
+
+/** What is wrong with arguments that are not UTF-8: they are other ones here than were typed, and name other files. */
+export function findDamage(
+  argv: readonly string[],
+  isCommand: boolean,
+  read = readCommandLine,
+): { readonly message: string; readonly hint: string } | undefined {
+  if (!argv.some((word) => word.includes(REPLACEMENT))) return undefined
+  const bytes = read()
+  if (bytes === undefined || isUtf8(bytes)) return undefined
+  return { message: MESSAGE, hint: isCommand ? NAME_FOLDER : USE_SHELL }
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import { askWarily } from './plain-server.ts'
+
+const LOST = new Error('lost')
+const fails = (): Promise<never> => Promise.reject(LOST)
+
+/** A server that answers at these addresses. */
+const answersAt =
+  (...origins: string[]) =>
+  (url: string): Promise<boolean> =>
+    Promise.resolve(origins.includes(url))
+
+test('who asks for TLS where there is none is told the address without it', async () => {
+  const probe = answersAt('http://localhost:1')
+  for (const [address, instead] of [
+    ['https://localhost:1', 'http://localhost:1'],
+    ['https://localhost:1/attach?x=1', 'http://localhost:1/attach?x=1'],
+    ['wss://localhost:1/attach', 'ws://localhost:1/attach'],
+  ] as const)
+    expect(await rejectionOf(askWarily(address, fails, { probe }))).toMatchObject({ hint: `try ${instead}` })
+})
+
+test('the address without TLS is not praised where it leaves this machine', async () => {
+  const probe = answersAt('http://far.example')
+  expect(await rejectionOf(askWarily('https://far.example', fails, { probe }))).toMatchObject({
+    hint: 'try http://far.example, over which others can read along',
+  })
+})
+
+test('any other failure stays what it is', async () => {
+  const both = answersAt('http://localhost:1', 'https://localhost:1')
+  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe: both }))).toBe(LOST)
+  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe: answersAt() }))).toBe(LOST)
+  expect(await rejectionOf(askWarily('http://localhost:1', fails, { probe: both }))).toBe(LOST)
+  const isMoot = (): boolean => true
+  const probe = answersAt('http://localhost:1')
+  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe, isMoot }))).toBe(LOST)
+})

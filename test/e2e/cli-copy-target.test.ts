@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
+const LARGE = Buffer.alloc(500_000, 'large ')
+/** Only root makes devices. */
+const isRoot = process.getuid?.() === 0
+
+let door: WorkspaceDoor
+let here: string
+
+beforeAll(async () => {
+  door = await openWorkspaceDoor()
+  writeFileSync(there('x'), 'content')
+  writeFileSync(there('large'), LARGE)
+  mkdirSync(there('tree'))
+  for (const name of ['pipe', 'null', 'link', 'plain']) writeFileSync(there(`tree/${name}`), 'new')
+})
+afterAll(() => door[Symbol.asyncDispose]())
+beforeEach(() => {
+  here = mkdtempSync(join(tmpdir(), 'cli-copy-target-'))
+})
+afterEach(() => rmSync(here, { recursive: true, force: true }))
+
+function there(path: string): string {
+  return join(door.sandboxd.workspace, path)
+}
+
+function argvOf(...words: string[]): [string, ...string[]] {
+  return [process.execPath, MAIN, ...words, '--url', door.url]
+}
+
+function cli(...words: string[]): Promise<CliRun> {
+  return runCli(argvOf(...words), { env: ENV })
+}
+
+function make(...argv: string[]): void {
+  expect(Bun.spawnSync(argv, { cwd: here }).success).toBe(true)
+}
+
+test('cp writes into a pipe that is named, and leaves it one', async () => {
+  make('mkfifo', 'pipe')
+  const pipe = join(here, 'pipe')
+  const copying = cli('cp', `${BOX}:large`, pipe)
+  const reading = Bun.spawn(['timeout', '20', 'cat', pipe], { stdout: 'pipe' })
+  const [{ stderr, code }, read] = await Promise.all([copying, new Response(reading.stdout).bytes()])
+  expect([stderr, code, Buffer.from(read).equals(LARGE)]).toEqual(['', 0, true])
+  expect(lstatSync(pipe).isFIFO()).toBe(true)
+  expect(readdirSync(here)).toEqual(['pipe'])
+})
+
+test('cp ends as other programs do when nobody reads the pipe any more, and can be stopped before anybody does', async () => {
+  make('mkfifo', 'pipe')
+  const pipe = join(here, 'pipe')
+  const reading = Bun.spawn(['timeout', '20', 'head', '-c', '3', pipe], { stdout: 'pipe' })
+  const broken = await cli('cp', `${BOX}:large`, pipe)
+  expect([await new Response(reading.stdout).text(), broken.stderr, broken.code]).toEqual(['lar', '', 141])
+  const waiting = startCli(argvOf('cp', `${BOX}:x`, pipe), ENV)
+  const asked = door.asked.length
+  await eventually(() => door.asked.length > asked + 1, { what: 'cp to have looked for the file' })
+  waiting.kill('SIGINT')
+  expect((await finish(waiting)).code).toBe(130)
+})
+
+test.skipIf(!isRoot)('cp writes into a device that is named, and leaves it one', async () => {
+  make('mknod', 'null', 'c', '1', '3')
+  make('mknod', 'full', 'c', '1', '7')
+  mkdirSync(join(here, 'by-link'))
+  symlinkSync('../null', join(here, 'by-link/x'))
+  for (const target of ['null', 'by-link/x', 'by-link']) {
+    const { stderr, code } = await cli('cp', `${BOX}:x`, join(here, target))
+    expect([target, stderr, code]).toEqual([target, '', 0])
+  }
+  const full = await cli('cp', `${BOX}:x`, join(here, 'full'))
+  expect([full.stderr.split('\n')[0], full.code]).toEqual([
+    `sbx-stdio: Cannot write to "${join(here, 'full')}": ENOSPC`,
+    255,
+  ])
+  for (const name of ['null', 'full']) expect(lstatSync(join(here, name)).isCharacterDevice()).toBe(true)
+  expect(readlinkSync(join(here, 'by-link/x'))).toBe('../null')
+})
+
+test('cp follows a link that is named, and replaces the file that it leads to', async () => {
+  mkdirSync(join(here, 'real'))
+  writeFileSync(join(here, 'real/file'), 'older')
+  symlinkSync('real/file', join(here, 'link'))
+  symlinkSync('link', join(here, 'x'))
+  for (const target of ['link', 'x', '.']) {
+    writeFileSync(join(here, 'real/file'), 'older')
+    const { stderr, code } = await cli('cp', `${BOX}:x`, join(here, target))
+    expect([target, stderr, code]).toEqual([target, '', 0])
+    expect(readFileSync(join(here, 'real/file'), 'utf8')).toBe('content')
+  }
+  expect([readlinkSync(join(here, 'link')), readlinkSync(join(here, 'x'))]).toEqual(['real/file', 'link'])
+  expect(readdirSync(join(here, 'real'))).toEqual(['file'])
+})
+
+test('cp refuses a link to nothing, a link to a folder in the place of a file, and a socket', async () => {
+  symlinkSync('nowhere', join(here, 'lost'))
+  mkdirSync(join(here, 'into/folder'), { recursive: true })
+  symlinkSync('folder', join(here, 'into/x'))
+  const listening = Bun.listen({ unix: join(here, 'socket'), socket: { data: () => undefined } })
+  for (const [target, why] of [
+    ['lost', 'it is a link to nothing'],
+    ['into', 'a folder is in its place'],
+    ['socket', 'a socket is in its place'],
+  ] as const) {
+    const { stderr, code } = await cli('cp', `${BOX}:x`, join(here, target))
+    expect([stderr.split('\n')[0], code]).toEqual([
+      `sbx-stdio: Cannot copy to "${join(here, target)}": ${why}`,
+      2,
+    ])
+  }
+  expect(lstatSync(join(here, 'socket')).isSocket()).toBe(true)
+  listening.stop()
+  expect(readlinkSync(join(here, 'lost'))).toBe('nowhere')
+})
+
+test('cp replaces no pipe or device inside of a folder that is copied, and says so', async () => {
+  mkdirSync(join(here, 'tree'))
+  make('mkfifo', 'tree/pipe')
+  if (isRoot) make('mknod', 'tree/null', 'c', '1', '3')
+  writeFileSync(join(here, 'outside'), 'outside')
+  symlinkSync('../outside', join(here, 'tree/link'))
+  const { stderr, code } = await cli('cp', `${BOX}:tree/.`, join(here, 'tree'))
+  expect(code).toBe(1)
+  expect(stderr).toContain('left out "pipe": something that is neither a file nor a folder is in its place\n')
+  expect(lstatSync(join(here, 'tree/pipe')).isFIFO()).toBe(true)
+  if (isRoot) expect(lstatSync(join(here, 'tree/null')).isCharacterDevice()).toBe(true)
+  expect(readFileSync(join(here, 'outside'), 'utf8')).toBe('outside')
+  expect(readFileSync(join(here, 'tree/link'), 'utf8')).toBe('new')
+  expect(readdirSync(join(here, 'tree')).toSorted()).toEqual(['link', 'null', 'pipe', 'plain'])
+})
+
+// Names in /dev itself are left to unit tests: a fault would replace them on the machine that runs this.
+test('cp writes to what a process has open, and replaces none of it', async () => {
+  const words = argvOf('cp', `${BOX}:x`).join(' ')
+  const script = [
+    `${words} /proc/self/fd/1`,
+    `${words} /proc/self/fd/1 > direct`,
+    `${words} /dev/fd/5 5> other`,
+    `${words} >(cat > substituted); for _ in $(seq 100); do [ -s substituted ] && break; sleep 0.1; done`,
+  ].join('\n')
+  const { stdout, stderr } = await runCli(['bash', '-c', `cd ${here}\n${script}`], { env: ENV })
+  expect([stdout.toString(), stderr]).toEqual(['content', ''])
+  for (const name of ['direct', 'other', 'substituted'])
+    expect([name, readFileSync(join(here, name), 'utf8')]).toEqual([name, 'content'])
+})
