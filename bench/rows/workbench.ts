@@ -121,7 +121,10 @@ async function timePrompt({
   page,
 }: MeasuredWorkbench): Promise<{ 'page loaded': number; prompt: number }> {
   await page.goto(`${origin}/page.css`)
-  await page.evaluate(() => localStorage.clear())
+  await page.evaluate(() => {
+    localStorage.clear()
+    sessionStorage.clear()
+  })
   await page.goto(origin)
   const prompt = await page.evaluate(() => bench.awaitText('$ '))
   const loaded = await page.evaluate(() => performance.getEntriesByType('navigation')[0]?.toJSON() as unknown)
