@@ -6,11 +6,11 @@ import { messageOf } from '../../state/workbench.ts'
 import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
 import { planSandbox } from './new-sandbox.ts'
 
-const NETWORKS: readonly { readonly policy: Network; readonly label: string; readonly meaning: string }[] = [
-  { policy: 'none', label: 'None', meaning: 'Nothing in it reaches the network.' },
-  { policy: 'allowlist', label: 'Listed hosts', meaning: 'Only the hosts below can be reached.' },
-  { policy: 'open', label: 'Open', meaning: 'Everything on the public internet can be reached.' },
-]
+const NETWORKS: Readonly<Record<Network, { readonly label: string; readonly meaning: string }>> = {
+  none: { label: 'None', meaning: 'Nothing in it reaches the network.' },
+  allowlist: { label: 'Listed hosts', meaning: 'Only the hosts below can be reached.' },
+  open: { label: 'Open', meaning: 'Everything on the public internet can be reached.' },
+}
 
 /** What the fields are called, for refusals that name them as the server does. */
 const WORDS = {
@@ -27,14 +27,17 @@ export interface MadeSandbox {
 
 /** Asks for what a new sandbox is to be like, and makes it. */
 export function CreateDialog({
+  networks,
   onMade,
   onClose,
 }: {
+  /** Those that can be chosen, the usual one first. */
+  readonly networks: readonly [Network, ...Network[]]
   readonly onMade: (made: MadeSandbox) => void
   readonly onClose: () => void
 }): ReactElement {
   const [name, setName] = useState('')
-  const [policy, setPolicy] = useState<Network>('none')
+  const [policy, setPolicy] = useState<Network>(networks[0])
   const [hosts, setHosts] = useState('')
   const [repository, setRepository] = useState('')
   const [trouble, setTrouble] = useState('')
@@ -78,7 +81,7 @@ export function CreateDialog({
         </label>
         <fieldset className="choices">
           <legend>Network</legend>
-          {NETWORKS.map(({ policy: choice, label, meaning }) => (
+          {networks.map((choice) => (
             <label key={choice} className="choice">
               <input
                 type="radio"
@@ -87,11 +90,16 @@ export function CreateDialog({
                 onChange={() => setPolicy(choice)}
               />
               <span>
-                <strong>{label}</strong>
-                <small>{meaning}</small>
+                <strong>{NETWORKS[choice].label}</strong>
+                <small>{NETWORKS[choice].meaning}</small>
               </span>
             </label>
           ))}
+          {networks.length === 1 && (
+            <p className="dim">
+              Sandboxes are not isolated on this machine, so nothing can be kept from them.
+            </p>
+          )}
         </fieldset>
         {policy === 'allowlist' && (
           <label className="field">

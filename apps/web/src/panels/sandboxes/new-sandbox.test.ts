@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { planSandbox } from './new-sandbox.ts'
+import { networksFor, planSandbox } from './new-sandbox.ts'
 
 const form = {
   name: '',
@@ -7,6 +7,12 @@ const form = {
   hosts: 'github.com',
   repository: 'https://github.com/a/b',
 } as const
+
+test('only an open network can be chosen where sandboxes are known not to be isolated', () => {
+  expect(networksFor([])[0]).toBe('none')
+  expect(networksFor([{ isolation: 'bubblewrap' }, { isolation: null }])).toHaveLength(3)
+  expect(networksFor([{ isolation: 'none' }])).toEqual(['open'])
+})
 
 test('a repository is cloned first', () => {
   expect(planSandbox(form)).toMatchObject({

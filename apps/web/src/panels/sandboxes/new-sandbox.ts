@@ -1,4 +1,4 @@
-import type { Network, NewSandbox } from '../../api/sandboxes.ts'
+import type { Network, NewSandbox, Sandbox } from '../../api/sandboxes.ts'
 import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
 import { cloneCommand, isRepositoryAddress } from './repository.ts'
 
@@ -14,6 +14,11 @@ export interface NewSandboxForm {
 export type SandboxPlan =
   | { readonly is: 'refused'; readonly why: string }
   | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
+
+/** Networks that can be chosen, the usual one first: where nothing keeps sandboxes in, nothing keeps them from a network either. */
+export function networksFor(known: readonly Pick<Sandbox, 'isolation'>[]): readonly [Network, ...Network[]] {
+  return known.some(({ isolation }) => isolation === 'none') ? ['open'] : ['none', 'allowlist', 'open']
+}
 
 /** Hosts as they are typed: separated by spaces, commas or lines. */
 function readHosts(text: string): readonly string[] {

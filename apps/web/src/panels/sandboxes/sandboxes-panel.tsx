@@ -4,6 +4,7 @@ import { IconButton } from '../../shell/icon-button.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
 import { CreateDialog, type MadeSandbox } from './create-dialog.tsx'
+import { networksFor } from './new-sandbox.ts'
 import { SandboxRow } from './sandbox-row.tsx'
 import { SessionRows } from './session-rows.tsx'
 import { SharedRows } from './shared-rows.tsx'
@@ -59,7 +60,13 @@ export function SandboxesPanel(): ReactElement {
         <SessionRows />
       </section>
       <SharedRows />
-      {isCreating && <CreateDialog onMade={made} onClose={() => setCreating(false)} />}
+      {isCreating && (
+        <CreateDialog
+          networks={networksFor(sandboxes.is === 'ready' ? sandboxes.value : [])}
+          onMade={made}
+          onClose={() => setCreating(false)}
+        />
+      )}
     </>
   )
 }
