@@ -297,6 +297,22 @@ describe.skipIf(obstacle !== undefined)(
     )
 
     test(
+      'is signed in under the name that its link is for, wherever the link is pasted (threat T1)',
+      async () => {
+        await using desk = await scene.openStranger()
+        const { page } = desk
+        await page.goto(`http://localhost:${scene.host.port}/signin`)
+        await page.getByLabel('Link or code').fill(await scene.link())
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await page.locator('.desk').waitFor()
+        expect(new URL(page.url()).origin).toBe(scene.origin)
+        const cookies = await desk.context.cookies()
+        expect(cookies.map(({ domain }) => domain)).toEqual([new URL(scene.origin).hostname])
+      },
+      TIMEOUT_MS,
+    )
+
+    test(
       'is at a prompt after less than 300 KiB, compressed, and loads the editor when there is a file to edit',
       async () => {
         const { desk, witness } = await openWatched()

@@ -36,6 +36,14 @@ const redeem = async (code) => {
   say('Signed in.')
   location.replace(isOurs ? new URL(to, location.origin).href : '/')
 }
+// A link to this server under a name of loopback that only its user knows is for that name: other ports of this one get its cookies.
+const ownName = (text) => {
+  const link = URL.canParse(text) ? new URL(text) : undefined
+  if (link === undefined || link.host === location.host || !link.hostname.endsWith('.localhost')) return undefined
+  if (link.protocol !== location.protocol || link.port !== location.port || link.pathname !== '/signin') return undefined
+  link.search = location.search
+  return link.href
+}
 const button = ({ id, name }) => {
   const link = document.createElement('a')
   const query = new URLSearchParams(to === null ? { issuer: id } : { issuer: id, to })
@@ -54,9 +62,11 @@ const offer = async (text) => {
 }
 at('form').addEventListener('submit', (event) => {
   event.preventDefault()
-  const code = at('code').value.trim().split('#').at(-1)
+  const typed = at('code').value.trim()
   at('code').value = ''
-  redeem(code).catch(away)
+  const link = ownName(typed)
+  if (link === undefined) redeem(typed.split('#').at(-1)).catch(away)
+  else location.assign(link)
 })
 ;(linked === '' ? offer('') : redeem(linked)).catch(away)
 `
