@@ -50,6 +50,10 @@ describe.skipIf(obstacle !== undefined)(
         expect((await this.#fetch(path, { method: 'PUT', body })).ok).toBe(true)
       }
 
+      async remove(path: string): Promise<void> {
+        expect((await this.#fetch(path, { method: 'DELETE' })).ok).toBe(true)
+      }
+
       async read(path: string): Promise<string> {
         return Buffer.from(await (await this.#fetch(path)).arrayBuffer()).toString()
       }
@@ -209,6 +213,17 @@ describe.skipIf(obstacle !== undefined)(
       await page.keyboard.type('found')
       await mine(desk).locator('.cm-line').getByText('found', { exact: true }).waitFor()
       expect(await mine(desk).locator('.cm-line').nth(1).innerText()).toBe('line 2 mine')
+    }, 60_000)
+
+    test('offers no change of a file that was removed', async () => {
+      await using room = await Room.open()
+      const { desk } = room
+      await room.show('gone.txt', 'one\ntwo\n')
+      await room.goToLine(1)
+      await desk.page.keyboard.type(' mine')
+      await room.remove('gone.txt')
+      await mine(desk).waitFor()
+      expect(await desk.page.locator('.cm-merge-revert button').filter({ visible: true }).count()).toBe(0)
     }, 60_000)
 
     test('takes single changes over from the other side', async () => {

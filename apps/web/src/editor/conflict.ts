@@ -23,7 +23,8 @@ function createTakeButton(isHidden: boolean, giveKeyboard: () => void): HTMLElem
   button.title = 'Take this change from the disk'
   button.ariaLabel = button.title
   button.textContent = '→'
-  button.hidden = isHidden
+  // The theme of the view shows what is only hidden.
+  if (isHidden) button.style.display = 'none'
   // The view itself listens to a mouse only.
   button.addEventListener('click', ({ detail }) => {
     if (detail !== 0) return

@@ -105,6 +105,25 @@ test('a folder grows by what one answer does not hold, and is read again as far 
   expect(asked).toEqual(['', 'b', '', 'a', 'c'])
 })
 
+test('more of a folder that was read again meanwhile can be asked for again', async () => {
+  const late = Promise.withResolvers<void>()
+  const tree = new FileTree(async (_, after) => {
+    if (after !== undefined) await late.promise
+    return { entries: [entry(after === undefined ? 'a' : 'b')], truncated: after === undefined }
+  })
+  await tree.load('.')
+  const more = tree.loadMore('.')
+  await tree.load('.')
+  // Whoever draws asks when something has changed, and is told that it is on its way.
+  const asked: Promise<void>[] = []
+  tree.state.subscribe(() => asked.push(tree.loadMore('.')))
+  await tree.loadMore('.')
+  late.resolve()
+  await more
+  await Promise.all(asked)
+  expect(shown(tree)).toEqual(['a', 'b'])
+})
+
 test('what cannot be had of a folder is said, and is tried when it is looked at again', async () => {
   let isBroken = false
   const tree = new FileTree(async (_, after) => {

@@ -118,6 +118,8 @@ export class FileTree {
     }
     this.#growing.delete(path)
     if (this.#readings.get(path) === reading) this.#set(path, grown)
+    // It was read again meanwhile, and whoever wanted more of that was told that it is on its way.
+    else this.#state.set({ ...this.#state.get() })
   }
 
   async toggle(path: string): Promise<void> {

@@ -13,6 +13,7 @@ class FakeFile {
   text: string | undefined
   version = 1
   reads = 0
+  writes = 0
   /** What answers wait for, by method and last part of the address. */
   readonly waits = new Map<string, Promise<void>>()
 
@@ -54,6 +55,7 @@ class FakeFile {
   }
 
   #write(headers: Headers, text: string): Response {
+    this.writes += 1
     const [match, isNew] = [headers.get('if-match'), headers.get('if-none-match') === '*']
     const isGood = isNew ? this.text === undefined : this.text !== undefined && match === `"${this.etag}"`
     if (!isGood) return refuse(412, 'file_changed')
@@ -413,3 +415,18 @@ test('a large file is asked about, a huge one is not opened', async () => {
 function fail(): never {
   throw new Error('not asked for')
 }
+
+test('saves go one at a time, and the first that waited saves everything', async () => {
+  const { disk, file } = await open('text')
+  const goOn = disk.holdBack('PUT file')
+  type(file, 'text 1')
+  const saves = [file.save()]
+  for (const text of ['text 12', 'text 123', 'text 1234']) {
+    type(file, text)
+    saves.push(file.save())
+  }
+  goOn()
+  await Promise.all(saves)
+  expect(disk.text).toBe('text 1234')
+  expect(disk.writes).toBe(2)
+})

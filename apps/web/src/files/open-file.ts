@@ -147,13 +147,13 @@ export class OpenFile {
   /** Writes the text unless the file is another one by now; then both are kept, and the person decides. */
   async save(): Promise<void> {
     // What was typed since a save began needs one of its own.
-    if (this.#saving !== undefined) await this.#settle()
+    while (this.#saving !== undefined) await this.#settle()
     if (this.isDirty) await this.#hold(() => this.#saveOver())
   }
 
   /** Ends a conflict: with what is in the editor, over the version that was seen. */
   async keepMine(): Promise<void> {
-    if (this.#saving !== undefined) await this.#settle()
+    while (this.#saving !== undefined) await this.#settle()
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
     await this.#hold(async () => {
@@ -192,7 +192,7 @@ export class OpenFile {
     else if (state.is !== 'loading') await this.load()
   }
 
-  /** Waits for the end of saves. */
+  /** Waits for the end of saves; whoever waited longer may have begun another one by then. */
   async #settle(): Promise<void> {
     while (this.#saving !== undefined) await this.#saving.catch(() => undefined)
   }

@@ -148,6 +148,29 @@ describe('ask', () => {
     driver.says({ type: 'ask' })
     expect(driver.hears('asked')).toEqual([{ type: 'asked', by: viewer.id }])
   })
+
+  test('[L5] is granted where nobody drives, to the first who asks and may', () => {
+    const bench = new Bench()
+    const driver = bench.attach({ identity: 1 })
+    const [first, second] = [bench.attach({ identity: 2 }), bench.attach({ identity: 3 })]
+    const viewer = bench.attach({ identity: 4, rights: { authority: 'viewer' } })
+    driver.says({ type: 'detach' })
+    viewer.says({ type: 'ask' })
+    expect(viewer.attachment?.role).toBe('viewer')
+    first.says({ type: 'ask' })
+    second.says({ type: 'ask' })
+    expect([first.attachment?.role, second.attachment?.role]).toEqual(['driver', 'viewer'])
+    expect(first.hears('asked')).toEqual([{ type: 'asked', by: second.id }])
+  })
+
+  test('[L5] is not granted while the lease is kept for who was cut off', () => {
+    const bench = new Bench()
+    const driver = bench.attach({ identity: 1 })
+    const other = bench.attach({ identity: 2 })
+    driver.cut()
+    other.says({ type: 'ask' })
+    expect(other.attachment?.role).toBe('viewer')
+  })
 })
 
 describe('detach', () => {

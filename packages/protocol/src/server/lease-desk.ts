@@ -20,7 +20,7 @@ export function moveLease(
       give(parts, attachment, message.to, nowMs)
       return undefined
     case 'ask':
-      ask(parts, attachment)
+      ask(parts, attachment, nowMs)
       return undefined
   }
 }
@@ -46,9 +46,14 @@ function give(parts: SessionParts, attachment: Attachment, to: string, nowMs: nu
   if (target !== attachment) handOver(parts, target, nowMs)
 }
 
-/** An attachment asks the driver to hand over. */
-function ask({ roster, outbox }: SessionParts, attachment: Attachment): void {
+/** An attachment asks the driver to hand over. Where nobody has the lease, nor is it kept for anybody, it is the asker's. */
+function ask(parts: SessionParts, attachment: Attachment, nowMs: number): void {
+  const { roster, outbox } = parts
   const { driver } = roster
+  if (roster.lease.holder === null && attachment.authority === 'driver') {
+    handOver(parts, attachment, nowMs)
+    return
+  }
   if (driver !== undefined && driver !== attachment && !driver.isBlocked)
     outbox.tell(driver, { type: 'asked', by: attachment.id })
 }

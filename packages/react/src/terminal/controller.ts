@@ -268,8 +268,9 @@ export class TerminalController {
     })
     if (request.role !== 'viewer')
       this.#typing = new TypingToDrive({
-        take: () => handle.take(),
+        ask: () => handle.ask(),
         send: (bytes) => this.#input?.send(bytes),
+        lost: (bytes) => this.#tellLost(bytes),
       })
     this.#undo.push(
       handle.status.subscribe((status) => this.#changed(handle, status)),

@@ -6,8 +6,9 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 function watch(): { readonly typing: TypingToDrive; readonly done: string[] } {
   const done: string[] = []
   const typing = new TypingToDrive({
-    take: () => void done.push('take'),
+    ask: () => void done.push('ask'),
     send: (input) => void done.push(new TextDecoder().decode(input)),
+    lost: (count) => void done.push(`lost ${count}`),
   })
   return { typing, done }
 }
@@ -39,27 +40,27 @@ describe('isFreeToDrive', () => {
 })
 
 describe('TypingToDrive', () => {
-  test('takes the lease once, and sends what was typed meanwhile when it has it', () => {
+  test('asks for the lease once, and sends what was typed meanwhile when it has it', () => {
     const { typing, done } = watch()
     typing.hold(bytes('l'))
     typing.hold(bytes('s'))
     typing.settle(free)
     typing.settle(drivenBy('a1'))
-    expect(done).toEqual(['take'])
+    expect(done).toEqual(['ask'])
     typing.settle({ ...drivenBy('a1'), role: 'driver' })
-    expect(done).toEqual(['take', 'l', 's'])
+    expect(done).toEqual(['ask', 'l', 's'])
     typing.settle({ ...drivenBy('a1'), role: 'driver' })
     expect(done).toHaveLength(3)
   })
 
-  test('forgets what was typed when somebody else has it, or there is no connection', () => {
+  test('says that what was typed is lost when somebody else has it, or there is no connection', () => {
     const cut: Known = { ...free, status: { is: 'connecting', attempt: 2 } }
     for (const state of [drivenBy('a2'), cut]) {
       const { typing, done } = watch()
       typing.hold(bytes('rm'))
       typing.settle(state)
       typing.settle({ ...drivenBy('a1'), role: 'driver' })
-      expect(done).toEqual(['take'])
+      expect(done).toEqual(['ask', 'lost 2'])
     }
   })
 
@@ -69,7 +70,7 @@ describe('TypingToDrive', () => {
       typing.hold(bytes(text))
     expect(done).toEqual([])
     typing.hold(bytes('\u{1b}[A'))
-    expect(done).toEqual(['take'])
+    expect(done).toEqual(['ask'])
   })
 
   test('holds no more than it has room for', () => {
@@ -77,6 +78,6 @@ describe('TypingToDrive', () => {
     typing.hold(bytes('x'.repeat(2 * 1024 * 1024)))
     typing.hold(bytes('y'))
     typing.settle({ ...drivenBy('a1'), role: 'driver' })
-    expect(done).toEqual(['take', 'y'])
+    expect(done).toEqual(['ask', `lost ${2 * 1024 * 1024}`, 'y'])
   })
 })

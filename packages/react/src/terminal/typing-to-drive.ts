@@ -21,27 +21,33 @@ function isTyped(bytes: Uint8Array): boolean {
 }
 
 /**
- * What is typed where nobody drives. It takes the lease, and waits for it: then it is sent, and when somebody else was faster it is
- * forgotten, as what is typed while they drive.
+ * What is typed where nobody drives. It asks for the lease, which takes it from nobody, and waits: then it is sent, and when somebody
+ * else was faster or the connection is cut it is lost, which is said.
  */
 export class TypingToDrive {
-  readonly #take: () => void
+  readonly #ask: () => void
   readonly #send: (bytes: Uint8Array) => void
+  readonly #lost: (bytes: number) => void
   #held: Uint8Array[] = []
   #heldBytes = 0
   #isAsking = false
 
-  constructor({ take, send }: { readonly take: () => void; readonly send: (bytes: Uint8Array) => void }) {
-    this.#take = take
-    this.#send = send
+  constructor(parts: {
+    readonly ask: () => void
+    readonly send: (bytes: Uint8Array) => void
+    readonly lost: (bytes: number) => void
+  }) {
+    this.#ask = parts.ask
+    this.#send = parts.send
+    this.#lost = parts.lost
   }
 
   /** To be called only while it is free to drive. */
   hold(bytes: Uint8Array): void {
     if (!isTyped(bytes)) return
-    if (!this.#isAsking) this.#take()
+    if (!this.#isAsking) this.#ask()
     this.#isAsking = true
-    if (this.#heldBytes + bytes.byteLength > MAX_HELD_BYTES) return
+    if (this.#heldBytes + bytes.byteLength > MAX_HELD_BYTES) return this.#lost(bytes.byteLength)
     this.#held.push(bytes)
     this.#heldBytes += bytes.byteLength
   }
@@ -53,10 +59,11 @@ export class TypingToDrive {
     const isWaiting =
       status.is === 'attached' && role === 'viewer' && (driver === null || driver === attachment)
     if (isWaiting) return
-    const held = this.#held
+    const [held, heldBytes] = [this.#held, this.#heldBytes]
     this.#held = []
     this.#heldBytes = 0
     this.#isAsking = false
     if (status.is === 'attached' && role !== 'viewer') for (const bytes of held) this.#send(bytes)
+    else if (heldBytes > 0) this.#lost(heldBytes)
   }
 }
