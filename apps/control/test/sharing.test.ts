@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually, type RawHandshake } from '@sandwire/testing'
+import { eventually, openRawTcp, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
@@ -429,6 +429,19 @@ describe('a guest of this machine', () => {
       headers: [['Origin', control.origin]],
     })
     expect(await firstText(handshake)).toBe(`session ${session}`)
+  })
+
+  test('is not waited for to write down a refusal, however long a body is (threat T22)', async () => {
+    const told = await nobody().post('/api/grants/redeem', {
+      link: linkIn(await share({ session })),
+      name: 'Gus',
+    })
+    await using tcp = await openRawTcp({ port: control.port })
+    await tcp.write(
+      `POST /api/sandboxes HTTP/1.1\r\nHost: localhost:${control.port}\r\nAuthorization: Bearer ${textIn(told, 'token')}\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'a'.repeat(100_000)}\r\n`,
+    )
+    expect(new TextDecoder().decode(await tcp.read())).toStartWith('HTTP/1.1 403 Forbidden')
   })
 
   test('keeps what they have when they come for more', async () => {

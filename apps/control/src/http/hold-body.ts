@@ -21,6 +21,7 @@ export function holdBody(maxBytes: number, ms = BODY_MS): MiddlewareHandler {
       if (bytes === undefined) throw tooLarge()
       context.req.raw = new Request(raw, { method: raw.method, body: bytes })
     }
+    context.set('isBodyHeld', true)
     await next()
   }
 }

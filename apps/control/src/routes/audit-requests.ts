@@ -1,11 +1,13 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
 import { isGatewayPath } from '../gateway/table.ts'
+import { withDeadline } from '../http/deadline.ts'
+import { readBoundedJson } from '../http/read-bounded.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
@@ -31,6 +33,10 @@ export interface AuditTarget {
   /** Command that is to be run; of it only the name is written down. */
   readonly command?: string | undefined
 }
+
+/** Enough to name a sandbox. */
+const MAX_REFUSED_BODY_BYTES = 16 * 1024
+const REFUSED_BODY_MS = 1_000
 
 /** Deeds about an account and not about a sandbox, which writes down its own. */
 const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.delete', 'account.remove'])
@@ -92,10 +98,8 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       const target = targetOf(context.get('target'), context.req.raw)
       if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
       else {
-        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names. One that
-        // streams is as large as anybody likes, and its sandbox is in the URL.
-        const body = isGatewayPath(context.req.path) ? undefined : context.req.json().catch(() => undefined)
-        const named = bodyTarget.safeParse(await body)
+        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names.
+        const named = bodyTarget.safeParse(await readBody(context))
         const whole = named.success ? { ...named.data, ...known(target) } : target
         await noteRefusal(call, whole, refusal, identityOf(context).ticket)
       }
@@ -105,6 +109,19 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       log.warn('audit_failed', { request_id: call.requestId, code, cause: message })
     }
   }
+}
+
+/** What a request says in its body, which is not worth waiting for where it was refused before that was read. */
+async function readBody(context: Context<AppEnv>): Promise<unknown> {
+  // One that streams is as large as anybody likes, and its sandbox is in the URL.
+  if (isGatewayPath(context.req.path)) return undefined
+  if (context.get('isBodyHeld') === true) return context.req.json().catch(() => undefined)
+  const body = new Response(context.req.raw.body)
+  const late = (): Error => new Error('The body did not come in time')
+  const reading = withDeadline({ ms: REFUSED_BODY_MS, late }, (signal) =>
+    readBoundedJson(body, MAX_REFUSED_BODY_BYTES, signal),
+  )
+  return reading.catch(() => undefined)
 }
 
 function aboutAccount({ account }: AuditTarget): Pick<AuditEntry, 'account'> {

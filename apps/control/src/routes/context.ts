@@ -14,6 +14,8 @@ export interface AppEnv {
     readonly identity: Identity | undefined
     /** What the audit calls a request to this route. */
     readonly action: Action | undefined
+    /** The body was read whole, within bounds, and can be read again. */
+    readonly isBodyHeld: boolean | undefined
     /** What the path names. */
     readonly target: AuditTarget | undefined
   }

@@ -123,7 +123,7 @@ async function findPlace(
 
 /** A large file comes in many pieces, and is one deed: what the audit is told of it is its beginning and its end. */
 function nameCall(call: SandboxCall, { continues }: GatewayRoute, query: URLSearchParams): SandboxCall {
-  if (continues === undefined || query.get(continues) === '0') return call
+  if (continues === undefined || (query.get(continues) ?? '0') === '0') return call
   const { action: _, ...unnamed } = call
   return unnamed
 }
