@@ -40,8 +40,8 @@ export const openWebSocket: OpenSocket = (request, events) => {
     : new WebSocket(request.url.href, protocols)
   socket.binaryType = 'arraybuffer'
   socket.addEventListener('open', () => events.opened())
-  socket.addEventListener('message', (event: MessageEvent<string | ArrayBuffer>) => {
-    events.message(typeof event.data === 'string' ? event.data : new Uint8Array(event.data))
+  socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) => {
+    events.message(typeof data === 'string' ? data : new Uint8Array(data))
   })
   socket.addEventListener('close', (event) => events.closed(event.code, event.reason))
   // A close event always follows; the error event itself says nothing a program can use.
