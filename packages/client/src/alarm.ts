@@ -1,3 +1,6 @@
+/** The longest that a timer takes; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** One timer that is set anew again and again. */
 export class Alarm {
   readonly #ring: () => void
@@ -18,6 +21,7 @@ export class Alarm {
       this.#timer = undefined
       this.#ring()
     }
-    this.#timer = { id: setTimeout(ring, Math.max(0, Math.ceil(atMs - nowMs))), atMs }
+    const delayMs = Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(atMs - nowMs)))
+    this.#timer = { id: setTimeout(ring, delayMs), atMs }
   }
 }

@@ -3,50 +3,27 @@ import {
   ClientSession,
   type ClientStatus,
   decodeServer,
+  EffectQueue,
   type Exit,
   limits,
   type Role,
   SandwireError,
-  SUBPROTOCOL,
 } from '@sandwire/protocol'
 import { Alarm } from './alarm.ts'
 import type { AttachHandle, AttachOptions, SessionDetails } from './attach-options.ts'
-import { attachUrl } from './attach-url.ts'
 import { Consumption } from './consumption.ts'
+import { Link } from './link.ts'
 import { reportFault } from './report-fault.ts'
-import { explainRefusal, reasonOfClose, type RefusalReason } from './refusal.ts'
-import { openWebSocket, type Socket } from './socket.ts'
 import { createStore, type Store } from './store.ts'
 import { withoutTerminalReplies } from './terminal-replies.ts'
 
-/** The connection of one attempt. */
-interface Attempt {
-  readonly attempt: number
-  /** Session that it asked for. */
-  readonly session: string | undefined
-  /** Its credentials were made anew, because those before were refused. */
-  readonly isRenewed: boolean
-  socket: Socket | undefined
-  isOpen: boolean
-  isWelcomed: boolean
-  isClosed: boolean
-  /** The session does not wait for it any more. */
-  isGivenUp: boolean
-}
-
 const DEFAULT_CONNECT_FOR_MS = 10_000
 const DEFAULT_RETRY_FOR_MS = 10 * 60_000
-const DETACH_CLOSE = 1000
 
 function randomHex(bytes: number): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
-}
-
-/** Outside browsers there is no page; what has no origin is `null` to itself too. */
-function pageOrigin(): string | undefined {
-  return typeof location === 'undefined' ? undefined : location.origin
 }
 
 /** Attaches to a process: starts or joins it, and stays attached across cuts until it ends. */
@@ -66,12 +43,13 @@ class Attachment implements AttachHandle {
   readonly #roundTripMs = createStore<number | undefined>(undefined, this.#fault)
   readonly #isSilent = createStore(false, this.#fault)
   readonly #consumption: Consumption
-  /** Effects that wait: a consumer may answer one of them at once, and what that asks for comes behind the others. */
-  readonly #queue: ClientEffect[] = []
+  readonly #effects = new EffectQueue<ClientEffect>(
+    (effect) => this.#perform(effect),
+    () => this.#alarm.set(this.#session.nextTickMs(), this.#now()),
+  )
   readonly #alarm = new Alarm(() => this.#run(this.#session.tick(this.#now())))
-  #isPerforming = false
   #details: SessionDetails | undefined
-  #socket: Attempt | undefined
+  #current: { readonly attempt: number; readonly link: Link } | undefined
   #waiting: (() => void)[] = []
   readonly #settleExit: { resolve: (exit: Exit) => void; reject: (error: SandwireError) => void }
   readonly #settleClosed: () => void
@@ -181,28 +159,19 @@ class Attachment implements AttachHandle {
   }
 
   #run(effects: readonly ClientEffect[]): void {
-    for (const effect of effects) this.#queue.push(effect)
-    if (this.#isPerforming) return
-    this.#isPerforming = true
-    try {
-      for (let effect = this.#queue.shift(); effect !== undefined; effect = this.#queue.shift())
-        this.#perform(effect)
-    } finally {
-      this.#isPerforming = false
-      this.#alarm.set(this.#session.nextTickMs(), this.#now())
-    }
+    this.#effects.run(effects)
   }
 
   #perform(effect: ClientEffect): void {
     switch (effect.do) {
       case 'connect':
-        void this.#connect(effect.attempt, effect.session)
+        this.#connect(effect.attempt, effect.session)
         return
       case 'send':
-        if (this.#socket?.attempt === effect.attempt) this.#socket.socket?.send(effect.data)
+        this.#linkOf(effect.attempt)?.send(effect.data)
         return
       case 'close':
-        this.#giveUp(effect.attempt)
+        this.#linkOf(effect.attempt)?.giveUp()
         return
       case 'output':
         this.#consume(effect.end, this.#options.onOutput.length > 2, (done) =>
@@ -283,16 +252,16 @@ class Attachment implements AttachHandle {
     this.#considerClosed()
   }
 
-  /** Keeps what a welcome says beyond what the session core needs; looks only until there was one. */
-  #noteWelcome(own: Attempt, data: string | Uint8Array): void {
+  /** Keeps what a welcome says beyond what the session core needs. Answers whether this was one. */
+  #noteWelcome(data: string | Uint8Array): boolean {
     const frame = decodeServer(data)
-    if (frame === undefined || frame.kind === 'data' || frame.message.type !== 'welcome') return
-    own.isWelcomed = true
+    if (frame === undefined || frame.kind === 'data' || frame.message.type !== 'welcome') return false
     this.#details = frame.message
+    return true
   }
 
   #considerClosed(): void {
-    if (this.#isOver() && (this.#socket?.socket === undefined || this.#socket.isClosed)) this.#settleClosed()
+    if (this.#isOver() && this.#current?.link.hasSocket !== true) this.#settleClosed()
   }
 
   #release(): void {
@@ -301,75 +270,24 @@ class Attachment implements AttachHandle {
     for (const resume of waiting) resume()
   }
 
-  #giveUp(attempt: number): void {
-    if (this.#socket?.attempt !== attempt) return
-    this.#socket.isGivenUp = true
-    this.#socket.socket?.close(DETACH_CLOSE, '')
+  #linkOf(attempt: number): Link | undefined {
+    return this.#current?.attempt === attempt ? this.#current.link : undefined
   }
 
-  /** Nobody waits for this connection. */
-  #isStale(own: Attempt): boolean {
-    return this.#socket !== own || own.isGivenUp || this.#isOver()
-  }
-
-  async #connect(attempt: number, session: string | undefined, isRenewed = false): Promise<void> {
-    const before = { socket: undefined, isOpen: false, isWelcomed: false, isClosed: false, isGivenUp: false }
-    const own: Attempt = { attempt, session, isRenewed, ...before }
-    this.#socket = own
-    try {
-      const url = attachUrl(this.#options.url, this.#options.request, { createId: this.#createId, session })
-      // Who lets go at once, as React's strict mode does, asks for nothing.
-      await Promise.resolve()
-      if (this.#isStale(own)) return
-      const credentials = await this.#options.credentials?.()
-      if (this.#isStale(own)) return
-      const headers = credentials?.headers ?? {}
-      const protocols = [SUBPROTOCOL, ...(credentials?.protocols ?? [])]
-      const open = this.#options.openSocket ?? openWebSocket
-      own.socket = open(
-        { url, protocols, headers },
-        {
-          opened: () => {
-            own.isOpen = true
-            this.#run(this.#session.opened(attempt, this.#now()))
-          },
-          message: (data) => {
-            if (!own.isWelcomed) this.#noteWelcome(own, data)
-            this.#run(this.#session.receive(attempt, data, this.#now()))
-          },
-          closed: (code, reason) => void this.#closed(own, { url, headers }, reasonOfClose(code, reason)),
-        },
-      )
-    } catch (error) {
-      this.#failed(own, error)
-    }
-  }
-
-  #failed({ attempt }: Attempt, error: unknown): void {
-    const { code, message } = SandwireError.from(error)
-    this.#run(this.#session.closed(attempt, { code, message }, this.#now()))
-  }
-
-  async #closed(
-    own: Attempt,
-    request: { url: URL; headers: Readonly<Record<string, string>> },
-    told: RefusalReason | undefined,
-  ): Promise<void> {
-    own.isClosed = true
-    this.#considerClosed()
-    if (this.#isOver()) return
-    const reason = told ?? (own.isOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
-    if (reason?.code === 'unauthorized' && !own.isOpen && !own.isRenewed) {
-      try {
-        if (await this.#options.renewCredentials?.()) {
-          if (!this.#isStale(own)) void this.#connect(own.attempt, own.session, true)
-          return
-        }
-      } catch (error) {
-        this.#failed(own, error)
-        return
-      }
-    }
-    this.#run(this.#session.closed(own.attempt, reason, this.#now()))
+  #connect(attempt: number, session: string | undefined): void {
+    let isWelcomed = false
+    const identity = { createId: this.#createId, session }
+    const link = new Link(this.#options, identity, {
+      opened: () => this.#run(this.#session.opened(attempt, this.#now())),
+      message: (data) => {
+        isWelcomed ||= this.#noteWelcome(data)
+        this.#run(this.#session.receive(attempt, data, this.#now()))
+      },
+      closed: () => this.#considerClosed(),
+      lost: (reason) => this.#run(this.#session.closed(attempt, reason, this.#now())),
+      isWanted: () => this.#current?.link === link && !this.#isOver(),
+    })
+    this.#current = { attempt, link }
+    void link.connect()
   }
 }

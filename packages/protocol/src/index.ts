@@ -8,6 +8,7 @@ export * from './codec.ts'
 export * from './create-ledger.ts'
 export * from './data-frame.ts'
 export { checkSubprotocols, dialectOf } from './dialect.ts'
+export { EffectQueue } from './effect-queue.ts'
 export {
   ENVELOPE_SUBPROTOCOL,
   encodePty,

@@ -1,4 +1,5 @@
 import {
+  EffectQueue,
   type LinkId,
   type LinkRights,
   type OutputStream,
@@ -60,9 +61,10 @@ export class SessionHost {
   #process: RunningProcess | undefined
   #hasEnded = false
   readonly #output = new OutputBatch((stream, bytes) => this.#outputArrived(stream, bytes))
-  /** Effects that wait; one performed effect may cause events that ask for more. */
-  readonly #queue: ServerEffect[] = []
-  #isPerforming = false
+  readonly #effects = new EffectQueue<ServerEffect>(
+    (effect) => this.#perform(effect),
+    () => this.#arm(),
+  )
   readonly #timer: SessionTimer
   #isGone = false
 
@@ -163,16 +165,7 @@ export class SessionHost {
   }
 
   #run(effects: readonly ServerEffect[]): void {
-    for (const effect of effects) this.#queue.push(effect)
-    if (this.#isPerforming) return
-    this.#isPerforming = true
-    try {
-      for (let effect = this.#queue.shift(); effect !== undefined; effect = this.#queue.shift())
-        this.#perform(effect)
-    } finally {
-      this.#isPerforming = false
-    }
-    this.#arm()
+    this.#effects.run(effects)
   }
 
   #perform(effect: ServerEffect): void {

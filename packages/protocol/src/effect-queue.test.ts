@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'bun:test'
+import { EffectQueue } from './effect-queue.ts'
+
+describe('EffectQueue', () => {
+  test('performs what an effect leads to behind what already waits, and is settled once', () => {
+    const seen: string[] = []
+    const queue = new EffectQueue<string>(
+      (effect) => {
+        seen.push(effect)
+        if (effect === 'a') queue.run(['later'])
+      },
+      () => seen.push('settled'),
+    )
+    queue.run(['a', 'b'])
+    expect(seen).toEqual(['a', 'b', 'later', 'settled'])
+  })
+
+  test('goes on with the next after one that could not be performed', () => {
+    const seen: string[] = []
+    const queue = new EffectQueue<string>(
+      (effect) => {
+        if (effect === 'bad') throw new Error('no')
+        seen.push(effect)
+      },
+      () => seen.push('settled'),
+    )
+    expect(() => queue.run(['bad', 'b'])).toThrow('no')
+    queue.run(['c'])
+    expect(seen).toEqual(['settled', 'b', 'c', 'settled'])
+  })
+})
