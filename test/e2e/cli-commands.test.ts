@@ -234,6 +234,10 @@ describe('the beginning of the id of a session', () => {
     })
     expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session begins with "zzzz"\n')
     expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
+    expect(await cli(url, '--session', 'zzzz')).toMatchObject({
+      code: 2,
+      stderr: `sbx-stdio: No session begins with "zzzz"\nhint: npx sbx-stdio sessions --url ${url}\n`,
+    })
   })
 })
 

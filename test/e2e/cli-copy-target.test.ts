@@ -1,11 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
+  closeSync,
+  constants,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
+import { openPty } from '../../apps/sandboxd/src/processes/terminal/pty-device.ts'
 import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
 import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
 
@@ -50,6 +55,16 @@ function cli(...words: string[]): Promise<CliRun> {
   return runCli(argvOf(...words), { env: ENV })
 }
 
+/** Takes a byte of a pipe, if there is one. */
+function hasBytes(fd: number): boolean {
+  try {
+    return readSync(fd, new Uint8Array(1)) > 0
+  } catch {
+    // The pipe is empty for the moment.
+    return false
+  }
+}
+
 function make(...argv: string[]): void {
   expect(Bun.spawnSync(argv, { cwd: here }).success).toBe(true)
 }
@@ -76,6 +91,53 @@ test('cp ends as other programs do when nobody reads the pipe any more, and can 
   await eventually(() => door.asked.length > asked + 1, { what: 'cp to have looked for the file' })
   waiting.kill('SIGINT')
   expect((await finish(waiting)).code).toBe(130)
+})
+
+/** Somewhere to write to that holds a few bytes and is read no further; what is named has a path. */
+function openStalled(where: 'a named pipe' | 'a pipe' | 'a terminal'): {
+  reader: number
+  writer: number
+  path: string | undefined
+} {
+  if (where === 'a terminal') {
+    const device = openPty(80, 24)
+    if (typeof device === 'number') throw new Error(`Cannot open a terminal: ${device}`)
+    return { reader: device.masterFd, writer: device.slaveFd, path: undefined }
+  }
+  make('mkfifo', 'pipe')
+  const pipe = join(here, 'pipe')
+  // Open both ways, so that opening waits for nobody.
+  const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
+  return {
+    reader,
+    writer: openSync(pipe, constants.O_WRONLY),
+    path: where === 'a named pipe' ? pipe : undefined,
+  }
+}
+
+describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while whoever reads %s stalls', (where) => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('cp ends at the first %s', async (signal, code) => {
+    const { reader, writer, path } = openStalled(where)
+    const copying = Bun.spawn(argvOf('cp', '--json', `${BOX}:large`, path ?? '-'), {
+      stdout: path === undefined ? writer : 'pipe',
+      stderr: 'pipe',
+      env: { ...process.env, ...ENV },
+    })
+    await eventually(() => hasBytes(reader), { what: 'the first bytes' })
+    // What it holds is full soon.
+    await Bun.sleep(100)
+    copying.kill(signal)
+    expect([await copying.exited, copying.signalCode]).toEqual([code, null])
+    const { stdout } = copying
+    const printed =
+      typeof stdout === 'number' || stdout === undefined ? '' : await new Response(stdout).text()
+    expect([printed, await new Response(copying.stderr).text()]).toEqual(['', ''])
+    closeSync(reader)
+    closeSync(writer)
+  })
 })
 
 test.skipIf(!isRoot)('cp writes into a device that is named, and leaves it one', async () => {

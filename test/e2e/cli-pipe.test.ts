@@ -73,6 +73,20 @@ describe('sbx-stdio without a terminal', () => {
         expect(run).toMatchObject({ code: 2, stderr: `sbx-stdio: ${message}\nhint: npx sbx-stdio --help\n` })
     })
 
+    test('is 2 for more variables than go along, before anything connects', async () => {
+      // Nobody listens there.
+      const argv = [...target.argv().slice(0, 2), 'http://127.0.0.1:1', '--token', 't']
+      const many = Array.from({ length: 257 }, (_, at) => ['--env', `V${at}=`]).flat()
+      const run = await runCli([...argv, ...many, '--', 'true'])
+      expect(run.stderr).toMatch(
+        /^sbx-stdio: 257 variables are too many: 256 at most go along\nhint: [^\n]+\n$/,
+      )
+      expect(run.code).toBe(2)
+      const long = await runCli([...argv, '--env', `V=${'x'.repeat(40_000)}`, '--', 'true'])
+      expect(long.stderr).toStartWith('sbx-stdio: Variable "V" is too long: it has 40000 characters')
+      expect(long.code).toBe(2)
+    })
+
     test('is 2 for what the server calls wrong, without a stack', async () => {
       const run = await runCli([...target.argv(), '--cwd', '../../..', '--', 'true'])
       expect(run.code).not.toBe(0)

@@ -41,6 +41,15 @@ describe('sbx-stdio in a terminal', () => {
 
   const sh = (script: string) => ['--', 'bash', '-c', script]
 
+  /** The session that was started last of those that somebody is attached to. */
+  async function newestSession(): Promise<string> {
+    const { sessions } = (await (await target.sandboxd.fetch('/sessions')).json()) as {
+      sessions: { id: string; state: string; attachments: number }[]
+    }
+    const running = sessions.filter(({ state, attachments }) => state === 'running' && attachments > 0)
+    return running.at(-1)?.id ?? ''
+  }
+
   /** Detaches, and returns the command line that the CLI prints. */
   async function detach(terminal: TerminalProgram): Promise<string[]> {
     terminal.send(ESCAPE)
@@ -326,12 +335,7 @@ describe('sbx-stdio in a terminal', () => {
 
   test('a viewer sees, is told once that it cannot type, and leaves without harm', async () => {
     await using driver = await openShell()
-    const found = (await (await target.sandboxd.fetch('/sessions')).json()) as {
-      sessions: { id: string; state: string; attachments: number }[]
-    }
-    const session =
-      found.sessions.filter(({ state, attachments }) => state === 'running' && attachments > 0).at(-1)?.id ??
-      ''
+    const session = await newestSession()
     await using viewer = open(['--session', session, '--role', 'viewer'])
     await viewer.waitFor(PROMPT.trim(), WAIT_MS)
     viewer.send('touch by-viewer\r')
@@ -348,14 +352,79 @@ describe('sbx-stdio in a terminal', () => {
     await driver.exit
   })
 
+  describe('a viewer whose terminal is smaller than the session', () => {
+    const LARGE = { cols: 120, rows: 40 }
+    const SMALL = { cols: 80, rows: 24 }
+
+    /** A session of 120x40 and who watches it from 80x24. */
+    async function watch(script: string): Promise<{ driver: TerminalProgram; viewer: TerminalProgram }> {
+      const driver = open(
+        ['--keep', '0', '--', 'bash', '--norc', '--noprofile', '-c', script],
+        'direct',
+        LARGE,
+      )
+      await driver.waitFor('<ready>', WAIT_MS)
+      const viewer = open(['--session', await newestSession(), '--role', 'viewer'], 'direct', SMALL)
+      await viewer.waitFor('<ready>', WAIT_MS)
+      return { driver, viewer }
+    }
+
+    /** What is there besides the line that says so. */
+    const shown = async (terminal: TerminalProgram) =>
+      (await terminal.screen()).replace(/\nsbx-stdio: the session is [^\n]*/, '')
+
+    test('is told so, and sees what is written where it is written, at first and from then on', async () => {
+      const { driver, viewer } = await watch("seq 1 5; printf '<ready>'; read line; seq 6 50; read line")
+      await using _driver = driver
+      await using _viewer = viewer
+      await viewer.waitFor('the session is 120x40, this terminal 80x24', WAIT_MS)
+      expect(await shown(viewer)).toBe('1\n2\n3\n4\n5\n<ready>')
+      driver.send('typed\r')
+      await viewer.waitFor('50\r\n', WAIT_MS)
+      const rows = Array.from({ length: 23 }, (_, at) => String(28 + at))
+      expect(await shown(viewer)).toBe(rows.join('\n'))
+    })
+
+    test('sees the last rows of a full screen', async () => {
+      const { driver, viewer } = await watch("seq 1 100; printf '<ready>'; read line")
+      await using _driver = driver
+      await using _viewer = viewer
+      const rows = Array.from({ length: 23 }, (_, at) => String(78 + at))
+      await viewer.waitFor('the session is', WAIT_MS)
+      await eventually(async () => (await viewer.screen()).endsWith('\n<ready>'), { what: 'the line to go' })
+      expect((await shown(viewer)).split('\n').slice(-23)).toEqual([...rows.slice(1), '<ready>'])
+    })
+
+    test('sees the upper part of a full-screen program, whose rows stay where they are', async () => {
+      const rows = "for row in $(seq 1 40); do printf '\\033[%d;1Hrow %d' $row $row; done"
+      const { driver, viewer } = await watch(
+        `printf '\\033[?1049h'; ${rows}; printf '\\033[3;20H<ready>'; read line; printf '\\033[5;1Hchanged'; read line`,
+      )
+      await using _driver = driver
+      await using _viewer = viewer
+      const before = (await shown(viewer)).split('\n')
+      expect(before.slice(0, 4)).toEqual(['row 1', 'row 2', 'row 3              <ready>', 'row 4'])
+      driver.send('\r')
+      await viewer.waitFor('changed', WAIT_MS)
+      expect((await shown(viewer)).split('\n').slice(3, 6)).toEqual(['row 4', 'changed', 'row 6'])
+    })
+
+    test('and narrower sees long lines go on in the next row', async () => {
+      const { driver, viewer } = await watch(
+        `printf 'x%.0s' $(seq 1 100); echo; printf 'y%.0s' $(seq 1 90); printf '<ready>'; read line; printf z; read line`,
+      )
+      await using _driver = driver
+      await using _viewer = viewer
+      driver.send('\r')
+      await viewer.waitFor('z', WAIT_MS)
+      const [x, y] = ['x', 'y'].map((letter) => letter.repeat(80))
+      expect(await shown(viewer)).toBe(`${x}\n${'x'.repeat(20)}\n${y}\n${'y'.repeat(10)}<ready>\nz`)
+    })
+  })
+
   test('--take takes over, and the other is told', async () => {
     await using first = await openShell()
-    const found = (await (await target.sandboxd.fetch('/sessions')).json()) as {
-      sessions: { id: string; state: string; attachments: number }[]
-    }
-    const session =
-      found.sessions.filter(({ state, attachments }) => state === 'running' && attachments > 0).at(-1)?.id ??
-      ''
+    const session = await newestSession()
     await using second = open(['--session', session])
     await second.waitFor('somebody else drives', WAIT_MS)
     second.send(ESCAPE)

@@ -3,9 +3,10 @@ import { parseArguments } from './options/arguments.ts'
 import { programName, spellHint } from './attach/come-back.ts'
 import { isCommandName } from './commands/names.ts'
 import { endOnWriteFault } from './errors/end-on-write-fault.ts'
-import { EXIT_USAGE } from './errors/exit-code.ts'
+import { EXIT_USAGE, isOfSignal } from './errors/exit-code.ts'
 import { fitHelp } from './options/fit-help.ts'
 import { HELP } from './options/help.ts'
+import { spellHelp } from './options/help-word.ts'
 import { hideArgument } from './options/hidden-argument.ts'
 import { findDamage } from './options/raw-arguments.ts'
 import { keepLoopbackDirect } from './server/loopback-direct.ts'
@@ -24,19 +25,23 @@ function refuse(message: string, hint: string): void {
   process.exitCode = EXIT_USAGE
 }
 
-const [first, ...rest] = process.argv.slice(2)
+const argv = spellHelp(process.argv.slice(2))
+const [first, ...rest] = argv
 const damaged = findDamage(process.argv, isCommandName(first))
 if (damaged !== undefined) refuse(damaged.message, damaged.hint)
 else if (isCommandName(first)) {
   const { runCommand } = await import('./commands/run-command.ts')
   const { openCommandIo } = await import('./commands/command-io.ts')
-  process.exitCode = await runCommand(first, rest, {
+  const code = await runCommand(first, rest, {
     env: process.env,
     io: openCommandIo(),
     nowMs: Date.now(),
   })
+  process.exitCode = code
+  // Whoever interrupts does not wait for a reader that has stopped.
+  if (isOfSignal(code)) process.exit()
 } else {
-  const parsed = parseArguments(process.argv.slice(2))
+  const parsed = parseArguments(argv)
   switch (parsed.kind) {
     case 'help':
       print(fitHelp(HELP, terminalColumns()))

@@ -19,9 +19,9 @@ async function completeSession(options: RunOptions, access: Access): Promise<str
   const isTypedWhole = session !== undefined && (isWholeSession(session) || OF_SANDBOXD.test(session))
   if (session === undefined || isTypedWhole || !isSessionBeginning(session)) return session
   const api = createApi({ origin: originOf(url), address: typedUrl, ...access })
-  // Without a list, or with none in it that begins so, the server says what is wrong with the id.
-  const found = await findSessions(api, session).catch(() => [])
-  return found.length === 0 ? session : onlySession(found, session, ` --url ${quote(typedUrl)}`)
+  // Without a list, the server says what is wrong with the id.
+  const found = await findSessions(api, session).catch(() => undefined)
+  return found === undefined ? session : onlySession(found, session, ` --url ${quote(typedUrl)}`)
 }
 
 async function attachTo(typed: RunOptions, env: Environment): Promise<number> {

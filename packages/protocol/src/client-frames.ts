@@ -1,4 +1,11 @@
-import { MAX_CELLS, MAX_ENV_CHARS, MAX_ENV_ENTRIES, MAX_NAME_CHARS, MAX_WINDOW_BYTES } from './limits.ts'
+import {
+  MAX_CELLS,
+  MAX_ENV_CHARS,
+  MAX_ENV_ENTRIES,
+  MAX_ENV_NAME_CHARS,
+  MAX_NAME_CHARS,
+  MAX_WINDOW_BYTES,
+} from './limits.ts'
 import {
   bool,
   type Decoded,
@@ -25,6 +32,8 @@ const placed = { seq: whole(1, Number.MAX_SAFE_INTEGER), at: offset }
 
 /** Names and labels are shown to other people, so they are printable and carry no direction overrides. */
 const label = text(MAX_NAME_CHARS, /^[^\p{C}\p{Zl}\p{Zp}]*$/u)
+
+const envName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX_ENV_NAME_CHARS - 1}}$`)
 
 const resize = record({ type: literal('resize'), cols: cells, rows: cells })
 const signal = record({ type: literal('signal'), signal: signalName })
@@ -56,9 +65,7 @@ export const clientMessage = tagged({
     role: optional(oneOf(ROLES)),
     name: optional(label),
     /** Environment for a process that this hello starts. */
-    env: optional(
-      dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,255}$/, text(MAX_ENV_CHARS, /^[^\0]*$/)),
-    ),
+    env: optional(dictionary(MAX_ENV_ENTRIES, envName, text(MAX_ENV_CHARS, /^[^\0]*$/))),
   }),
   /** Output up to this offset has been consumed. */
   ack: record({ type: literal('ack'), output: offset }),

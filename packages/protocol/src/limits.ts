@@ -8,8 +8,12 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024
 export const MAX_CONTROL_CHARS = 128 * 1024
 /** Entries of the environment in hello. */
 export const MAX_ENV_ENTRIES = 256
-/** Characters of one environment name or value. */
+/** Characters of the name of one of them. */
+export const MAX_ENV_NAME_CHARS = 256
+/** Characters of the value of one of them. */
 export const MAX_ENV_CHARS = 32 * 1024
+/** Characters of the whole environment, as JSON: the rest of a hello needs less than what is left. */
+export const MAX_ENV_TOTAL_CHARS = MAX_CONTROL_CHARS - 1024
 /** Characters of the label an attachment shows to the others. */
 export const MAX_NAME_CHARS = 64
 /** Largest terminal dimension a program can be told. */

@@ -40,5 +40,11 @@ test('programName is what the user types again', () => {
 test('spellHint changes command lines of this program only', () => {
   expect(spellHint('sbx-stdio list', 'npx sbx-stdio')).toBe('npx sbx-stdio list')
   expect(spellHint('sbx-stdio list', 'sbx-stdio')).toBe('sbx-stdio list')
+  expect(spellHint('see which there are: sbx-stdio list', 'npx sbx-stdio')).toBe(
+    'see which there are: npx sbx-stdio list',
+  )
+  expect(spellHint('use the same version of sbx-stdio and', 'npx sbx-stdio')).toBe(
+    'use the same version of sbx-stdio and',
+  )
   expect(spellHint('choose one with --url URL', 'npx sbx-stdio')).toBe('choose one with --url URL')
 })

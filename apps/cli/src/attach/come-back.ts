@@ -39,7 +39,7 @@ export function programName(
   return env['npm_command'] === 'exec' || !main.startsWith(COMPILED) ? 'npx sbx-stdio' : 'sbx-stdio'
 }
 
-/** A hint that is a command line of this program, as it is called here; other hints stay as they are. */
+/** A hint that is a command line of this program, or ends with one, as it is called here; other hints stay as they are. */
 export function spellHint(hint: string, program: string): string {
-  return hint.replace(/^sbx-stdio (?=\S)/, `${program} `)
+  return hint.replace(/(^|[:;] )sbx-stdio (?=\S)/g, `$1${program} `)
 }

@@ -38,6 +38,14 @@ describe('conclude', () => {
     ])
   })
 
+  test('calls what the server refuses as the command line does', () => {
+    const error = new SandwireError('bad_request', 'Cannot use parameter "arg": more than 1023')
+    expect(conclude({ is: 'failed', error }, BEFORE)).toEqual({
+      code: 2,
+      lines: ['sbx-stdio: Cannot use option "--arg": more than 1023', 'hint: sbx-stdio --help'],
+    })
+  })
+
   test('tells who is refused what else they can do', () => {
     const error = new SandwireError('forbidden', 'Cannot run this: the credential is not good for "exec"')
     const hintTo = (options: Partial<ConclusionContext['options']>): string =>

@@ -65,6 +65,9 @@ function doingOf({ options: { role, session, template } }: ConclusionContext): D
   return template === undefined ? 'start something' : 'start a template'
 }
 
+/** How the server speaks of what an option says. */
+const PARAMETER = /^Cannot use parameter "([a-z]+)"/
+
 function sayFailure(error: SandwireError, context: ConclusionContext): string[] {
   const { options, credential, program, session } = context
   const advice = hintFor(error.code, {
@@ -78,7 +81,8 @@ function sayFailure(error: SandwireError, context: ConclusionContext): string[] 
   })
   const hint = error instanceof AdvisedError ? error.hint : advice
   const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
-  return [`sbx-stdio: ${what}${printable(messageFor(error, credential))}`, `hint: ${hint}`]
+  const message = messageFor(error, credential).replace(PARAMETER, 'Cannot use option "--$1"')
+  return [`sbx-stdio: ${what}${printable(message)}`, `hint: ${hint}`]
 }
 
 function sayDeparture(context: ConclusionContext): string[] {

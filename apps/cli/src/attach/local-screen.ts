@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty'
 import type { Screen } from '@sandwire/client'
 import type { OutputStream } from '@sandwire/protocol'
+import { fitScreen } from './fit-screen.ts'
 import { OutputWriter } from './output-writer.ts'
 import { RawTerminal } from './raw-terminal.ts'
 import { StatusLine } from './status-line.ts'
@@ -65,14 +66,15 @@ export class LocalScreen implements Disposable {
     return this.#stdout.write(bytes)
   }
 
-  /** Draws a screen in place of what is there. */
+  /** Draws a screen in place of what is there, as much of it as there is room for. */
   draw(screen: Screen): Promise<void> {
     this.line.clear()
     if (!this.#isMirror) return this.#stdout.write(screen.bytes)
     const undo = this.#modes.undo()
-    this.#modes.scan(screen.bytes)
+    const fitted = fitScreen(screen, readWindowSize())
+    this.#modes.scan(fitted)
     void this.#stdout.write(encoder.encode(`${undo}${FRESH_SCREEN}`))
-    return this.#stdout.write(screen.bytes)
+    return this.#stdout.write(fitted)
   }
 
   /** Stops the remote's hold on the terminal: modes it left on, raw keys. Everything written before is out. */

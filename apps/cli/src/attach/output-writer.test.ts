@@ -77,4 +77,20 @@ describe('OutputWriter', () => {
     await all
     for (const fd of [reader, writer, blocking]) closeSync(fd)
   })
+
+  test('holds nobody up once it gives up on a reader that has stopped', async () => {
+    const { reader, writer: blocking } = openPipe()
+    const writer = openSync(`/proc/self/fd/${blocking}`, constants.O_WRONLY | constants.O_NONBLOCK)
+    const broken: string[] = []
+    const output = new OutputWriter(writer, (code) => broken.push(code))
+    const waiting = [output.write(new Uint8Array(1024 * 1024)), output.write(new Uint8Array(10))]
+    output.giveUp()
+    await Promise.all(waiting)
+    await output.drained()
+    closeSync(writer)
+    await output.write(new Uint8Array(10))
+    expect(broken).toEqual([])
+    closeSync(reader)
+    closeSync(blocking)
+  })
 })

@@ -19,6 +19,8 @@ export class OutputWriter {
   readonly #queue: Pending[] = []
   #idle: (() => void)[] = []
   #isWriting = false
+  /** Those whose bytes the kernel is being given. */
+  #batch: readonly Pending[] = []
   #isBroken = false
 
   /** `onBroken` is called once, when nothing more can be written; from then on bytes count as written at once. */
@@ -42,12 +44,20 @@ export class OutputWriter {
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
+  /** Writes nothing more that the kernel has not got yet: whoever reads has stopped, and nobody waits for them. */
+  giveUp(): void {
+    this.#isBroken = true
+    for (const { done } of [...this.#batch, ...this.#queue.splice(0)]) done()
+    this.#batch = []
+  }
+
   #next(): void {
     const batch = this.#takeBatch()
+    this.#batch = batch
     this.#isWriting = batch.length > 0
     if (this.#isWriting) {
       const first = batch[0]?.bytes ?? new Uint8Array(0)
-      this.#put(batch.length === 1 ? first : Buffer.concat(batch.map(({ bytes }) => bytes)), batch)
+      this.#put(batch.length === 1 ? first : Buffer.concat(batch.map(({ bytes }) => bytes)))
       return
     }
     const idle = this.#idle
@@ -67,25 +77,30 @@ export class OutputWriter {
     return batch
   }
 
-  #put(bytes: Uint8Array, batch: readonly Pending[]): void {
+  #put(bytes: Uint8Array): void {
+    // Given up meanwhile: the descriptor may be closed by now.
+    if (this.#isBroken) {
+      this.#next()
+      return
+    }
     write(this.#fd, bytes, 0, bytes.byteLength, null, (error, written) => {
-      if (error !== null) this.#failed(error, bytes, batch)
-      else if (written < bytes.byteLength) this.#put(bytes.subarray(written), batch)
+      if (error !== null) this.#failed(error, bytes)
+      else if (written < bytes.byteLength) this.#put(bytes.subarray(written))
       else {
-        for (const { done } of batch) done()
+        for (const { done } of this.#batch) done()
         this.#next()
       }
     })
   }
 
-  #failed(error: NodeJS.ErrnoException, bytes: Uint8Array, batch: readonly Pending[]): void {
+  #failed(error: NodeJS.ErrnoException, bytes: Uint8Array): void {
     if (error.code === 'EAGAIN' || error.code === 'EINTR') {
-      setTimeout(() => this.#put(bytes, batch), AGAIN_MS)
+      setTimeout(() => this.#put(bytes), AGAIN_MS)
       return
     }
-    this.#isBroken = true
-    this.#onBroken(error.code ?? 'EIO')
-    for (const { done } of [...batch, ...this.#queue.splice(0)]) done()
+    const wasBroken = this.#isBroken
+    this.giveUp()
+    if (!wasBroken) this.#onBroken(error.code ?? 'EIO')
     this.#next()
   }
 }

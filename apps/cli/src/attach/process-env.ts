@@ -1,9 +1,11 @@
+import { checkEnv } from '../options/env-limits.ts'
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** What a program needs to know about the terminal it writes to. */
 const TERMINAL_VARIABLES = /^(TERM|COLORTERM|LANG|LC_[A-Z]+)$/
 
-/** The environment to send: the terminal's in PTY mode, then what was asked for. Unset variables are left out. */
+/** The environment to send: the terminal's in PTY mode, then what was asked for. Unset variables are left out. Throws `Wrong`. */
 export function collectEnv(
   own: Environment,
   asked: readonly (readonly [name: string, value: string | undefined])[],
@@ -17,5 +19,6 @@ export function collectEnv(
     const used = value ?? own[name]
     if (used !== undefined) env[name] = used
   }
+  checkEnv(env)
   return env
 }

@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty'
-import { attach, type AttachHandle } from '@sandwire/client'
+import { attach, type AttachHandle, type Screen } from '@sandwire/client'
 import { type ErrorCode, type Exit, isErrorCode, limits, SandwireError } from '@sandwire/protocol'
 import type { RunOptions } from '../options/arguments.ts'
 import { createRequest } from './attach-request.ts'
@@ -56,7 +56,10 @@ export class Program implements Disposable {
   #shown: string | undefined
   #isReading = false
 
+  /** Throws `Wrong` before anything happens. */
   constructor(options: RunOptions, env: Environment, access: Access) {
+    const isPty = options.isTty ?? (isatty(0) && isatty(1))
+    const sent = collectEnv(env, options.env, isPty)
     this.#options = options
     this.#env = env
     this.#access = access
@@ -69,7 +72,7 @@ export class Program implements Disposable {
     )
     this.#remarks = new Remarks(this.#screen, options, () => this.#handle.role)
     this.#listen()
-    this.#handle = this.#attach()
+    this.#handle = this.#attach(isPty, sent)
     const context = {
       host: options.url.host,
       leave: () => this.#remarks.wayOut(),
@@ -95,26 +98,31 @@ export class Program implements Disposable {
     this.#undo.dispose()
   }
 
-  #attach(): AttachHandle {
+  #attach(isPty: boolean, env: Readonly<Record<string, string>>): AttachHandle {
     const options = this.#options
-    const isPty = options.isTty ?? (isatty(0) && isatty(1))
     return attach({
       url: options.url,
       request: createRequest(options, isPty),
       ...readWindowSize(),
-      env: collectEnv(this.#env, options.env, isPty),
+      env,
       name: options.name ?? printable(this.#env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS),
       credentials: () => this.#credentials(),
       renewCredentials: () => this.#renewCredentials(),
       connectForMs: Math.min(CONNECT_FOR_MS, options.retryForMs),
       retryForMs: options.retryForMs,
       onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
-      onScreen: (screen) => this.#screen.draw(screen),
+      onScreen: (screen) => this.#draw(screen),
       // On a terminal a screen follows, and nothing is missing from it.
       onGap: (from, to) => this.#mode === 'pipe' && this.#remarks.lost(to - from),
       onResized: (cols, rows) => this.#remarks.resized(cols, rows),
       onWarning: (code, message) => this.#warned(code, message),
     })
+  }
+
+  #draw(screen: Screen): Promise<void> {
+    const drawn = this.#screen.draw(screen)
+    this.#remarks.resized(screen.cols, screen.rows)
+    return drawn
   }
 
   async #credentials(): Promise<{ headers?: Record<string, string> }> {

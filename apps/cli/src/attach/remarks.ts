@@ -1,5 +1,6 @@
 import type { AttachHandle } from '@sandwire/client'
 import type { RunOptions } from '../options/arguments.ts'
+import { isLarger } from './fit-screen.ts'
 import { FLASH_MS } from './link-watch.ts'
 import type { LocalScreen } from './local-screen.ts'
 import { printable } from '../text/printable.ts'
@@ -39,7 +40,7 @@ export class Remarks {
   /** Somebody else's window may be larger than this one. */
   resized(cols: number, rows: number): void {
     const own = readWindowSize()
-    if (this.#role() === 'driver' || (own.cols >= cols && own.rows >= rows)) return
+    if (this.#role() === 'driver' || !isLarger({ cols, rows }, own)) return
     if (this.#screen.hasKeys)
       this.say(`the session is ${cols}x${rows}, this terminal ${own.cols}x${own.rows}`)
   }

@@ -7,8 +7,8 @@ export const cp: Command = {
   help: `Usage: sbx-stdio cp SOURCE TARGET
 
 Copies a file or a folder, with all that is in it, from this machine to a sandbox or back. One of the two is
-SANDBOX:PATH, with a path in the workspace of the sandbox (/workspace there); the other one is a path here, or - for standard input or
-output. A local name with a colon needs a slash before it: ./a:b
+SANDBOX:PATH, with a path in the workspace of the sandbox (/workspace there); the other one is a path here, or - for
+standard input or output. A local name with a colon needs a slash before it: ./a:b
 
   sbx-stdio cp notes.txt box:             into the workspace
   sbx-stdio cp src box:app                as app/src if app is there, or else as app

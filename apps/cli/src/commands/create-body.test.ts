@@ -50,3 +50,7 @@ test.each([
   [['--env', '1=2'], 'NAME=VALUE'],
   [['--bogus'], 'Unknown option'],
 ])('create refuses %j', (argv, message) => expect(() => read(...argv)).toThrow(message))
+
+test('create refuses a variable that is too long', () => {
+  expect(() => read('--env', `A=${'x'.repeat(32_769)}`)).toThrow('Variable "A" is too long')
+})

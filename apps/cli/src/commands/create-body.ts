@@ -1,5 +1,6 @@
 import { parseBytes, parseSeconds } from '../text/amounts.ts'
 import type { FieldNames } from '../errors/field-names.ts'
+import { checkVariables } from '../options/env-limits.ts'
 import { readEnvOption, Wrong } from '../options/words.ts'
 import type { ReadWords } from './command.ts'
 
@@ -82,7 +83,9 @@ function readEnv(words: ReadWords, env: Environment): Record<string, string> {
     if (value === undefined) throw new Wrong(`Variable "${name}" has no value here`, '--env NAME=VALUE')
     entries.push([name, value])
   }
-  return Object.fromEntries(entries)
+  const variables = Object.fromEntries(entries)
+  checkVariables(variables)
+  return variables
 }
 
 /** The entries that have a value; undefined when none has. */

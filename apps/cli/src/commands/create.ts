@@ -16,7 +16,7 @@ Makes a sandbox, starts it, and prints its name. Without NAME the server makes o
   --allow HOST         with allowlist: a host, *.host, host:port, or a set such as set:npm, set:pypi, set:debian,
                        set:github, set:crates, set:go (repeatable; implies --network allowlist)
   --memory SIZE        such as 512M or 2G
-  --disk SIZE
+  --disk SIZE          room for its files
   --cpus NUMBER        such as 0.5 or 2
   --pids NUMBER        processes and threads
   --sleep-after TIME   stop after so long without input and output: 90s, 10m, 2h, or never

@@ -22,11 +22,11 @@ function readBytes(words: ReadWords): number {
 export const logs: Command = {
   help: `Usage: sbx-stdio logs NAME [--follow] [--bytes SIZE] [--json]
 
-Prints the end of a sandbox's log: starts and stops, sessions, and hosts that its network policy blocked.
+Prints the end of a sandbox's log: starts and stops, sessions, and hosts that its network policy blocked. With --json
+they are JSON lines, as the server has them.
 
   --follow             go on with what is added
   --bytes SIZE         how much of the end (default: 64K)
-  --json               JSON lines, as the server has them
 `,
   options: { follow: 'flag', bytes: 'once' },
   read: (words) => {

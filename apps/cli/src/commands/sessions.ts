@@ -45,8 +45,8 @@ function show(sessions: readonly Session[], { io, nowMs, program, server }: Comm
 export const sessions: Command = {
   help: `Usage: sbx-stdio sessions [NAME] [--json]
 
-Lists the sessions of your sandboxes, or of one, the newest first: id, sandbox, command, state, how many are attached, and how long ago
-something was read or written. Come back to one with: sbx-stdio URL --session ID
+Lists the sessions of your sandboxes, or of one, the newest first: id, sandbox, command, state, how many are attached,
+and how long ago something was read or written. Come back to one with: sbx-stdio URL --session ID
 The beginning of an id is enough, with the part before the dot or without, where only one begins so.
 `,
   options: {},

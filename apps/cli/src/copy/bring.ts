@@ -18,7 +18,7 @@ export async function bring(journey: Journey, from: SandboxPlace, to: LocalPlace
   const known = (await lookFor(journey, from.path)) ?? fail(shown, 'no such file in the sandbox')
   if (to.is === 'stream') {
     if (isFolder(known)) fail(shown, 'a folder does not go to standard output')
-    await bringInto(journey, { path: from.path, known }, byteSink(1, 'stdout'))
+    await bringInto(journey, { path: from.path, known }, byteSink(1, 'stdout', journey.signal))
     return
   }
   const existing = statSync(to.path, { throwIfNoEntry: false })
@@ -49,7 +49,7 @@ async function bringFile(journey: Journey, found: Found, { path, existing }: Tar
   }
   using opened = await openSink(target, journey.signal)
   journey.copying.at(name)
-  await bringInto(journey, found, byteSink(opened.fd, `"${printable(path)}"`))
+  await bringInto(journey, found, byteSink(opened.fd, `"${printable(path)}"`, journey.signal))
 }
 
 async function bringFolder(journey: Journey, { path, known }: Found, target: Target): Promise<void> {

@@ -11,15 +11,17 @@ const AGAIN_MS = 50
 /** Nothing here waits in the kernel, where no signal would be noticed. */
 const WRITE_INTO = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOCTTY | constants.O_NONBLOCK
 
-/** Takes bytes that cannot be taken back; `where` is how it is called when it takes no more. */
-export function byteSink(fd: number, where: string): FileSink {
+/** Takes bytes that cannot be taken back; `where` is how it is called when it takes no more. Writing throws `Interrupted`. */
+export function byteSink(fd: number, where: string, signal: AbortSignal): FileSink {
   let broken: string | undefined
   const output = new OutputWriter(fd, (errno) => {
     broken = errno
   })
+  signal.addEventListener('abort', () => output.giveUp(), { once: true })
   return {
     write: async (bytes) => {
       await output.write(bytes)
+      if (signal.aborted) throw new Interrupted(String(signal.reason))
       // Whoever reads has seen enough.
       if (broken === 'EPIPE') throw new Interrupted('SIGPIPE')
       if (broken !== undefined) throw new Unwritable(where, broken)

@@ -12,6 +12,11 @@ export function exitCodeOfSignal(signal: string): number {
   return 128 + (signalNumber(signal) ?? 0)
 }
 
+/** Whether a status is that of a program which a signal ended. */
+export function isOfSignal(code: number): boolean {
+  return code > 128 && code < EXIT_FAILURE
+}
+
 /** The remote process's own status. */
 export function exitCodeOf({ code, signal }: Pick<Exit, 'code' | 'signal'>): number {
   if (signal !== null) return exitCodeOfSignal(signal)

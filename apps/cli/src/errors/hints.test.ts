@@ -18,6 +18,12 @@ test('hintFor depends on what is known', () => {
   expect(hintFor('unauthorized', { ...CONTEXT, credential: 'none' })).toContain('sbx-stdio login http://h')
   expect(hintFor('unauthorized', CONTEXT)).toContain('not accepted')
   expect(hintFor('link_lost', CONTEXT)).toContain('http://h')
+  expect(hintFor('frame_too_large', { ...CONTEXT, doing: 'start something' })).toContain('-- bash -s < FILE')
+  expect(hintFor('frame_too_large', CONTEXT)).not.toContain('FILE')
+  for (const doing of ['join a session', 'watch a session'] as const)
+    expect(hintFor('bad_request', { ...CONTEXT, doing, urlOption: ' --url http://h' })).toBe(
+      'see which there are: sbx-stdio sessions --url http://h',
+    )
   expect(hintFor('link_lost', { ...CONTEXT, isOwn: true })).toContain('npm start')
   expect(hintFor('link_lost', { ...CONTEXT, comeBack: 'sbx-stdio http://h --session s' })).toBe(
     'sbx-stdio http://h --session s',

@@ -27,6 +27,8 @@ const TOO_OFTEN = 'wait a moment, then try again'
 const TOO_MUCH = 'end something that is not needed, or try again later'
 const CHECK_PATH = 'check the path; sbx-stdio ls SANDBOX:PATH shows what is there'
 const HELP = 'sbx-stdio --help'
+const TOO_LONG =
+  'give what is long on standard input: -- bash -s < FILE, or copy it there first: sbx-stdio cp FILE SANDBOX:'
 
 /** Advice that depends on nothing but the error. */
 const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -68,6 +70,9 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
   provider_unavailable:
     'the server cannot reach what makes sandboxes: look at it, or start it again with npm start',
 }
+
+/** What is done with a session, whose id is most of what can be wrong then. */
+const JOINING: ReadonlySet<Doing> = new Set<Doing>(['join a session', 'watch a session'])
 
 /** Stands for a sandbox that is not known. */
 const ANY = 'NAME'
@@ -131,6 +136,9 @@ export function hintFor(code: ErrorCode, context: HintContext): string {
   const { url, credential, program, comeBack, sandbox = ANY, urlOption = '' } = context
   if (code === 'forbidden') return hintForRefusal({ ...context, sandbox: context.sandbox, urlOption })
   if (code === 'role_refused') return hintForRole(context.doing)
+  if (code === 'frame_too_large' && context.doing === 'start something') return spellHint(TOO_LONG, program)
+  if (code === 'bad_request' && JOINING.has(context.doing))
+    return `see which there are: ${program} sessions${urlOption}`
   const fixed = FIXED[code]
   if (fixed !== undefined) return spellHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)

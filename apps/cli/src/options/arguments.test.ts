@@ -129,6 +129,12 @@ describe('parseArguments', () => {
     [['--tty=yes'], 'Unknown option "--tty"'],
     [['--bogus=secret'], 'Unknown option "--bogus"'],
     [['--sandbox'], 'needs a value'],
+    [['--sandbox='], '"--sandbox" needs a value'],
+    [['--session', ''], '"--session" needs a value'],
+    [['--cmd', ''], '"--cmd" needs a value'],
+    [['--cwd', ''], '"--cwd" needs a value'],
+    [['--template', ''], '"--template" needs a value'],
+    [['--', ''], 'no command'],
     [['--sandbox', '--cmd', 'x'], '"--sandbox" needs a value'],
     [['--arg', 'x'], '"--arg" needs "--cmd"'],
     [['--cmd', 'a', '--cmd', 'b'], 'given twice'],
@@ -166,6 +172,13 @@ describe('parseArguments', () => {
     const parsed = parseArguments([URL_TEXT, ...argv])
     expect(parsed).toMatchObject({ kind: 'wrong' })
     expect(parsed.kind === 'wrong' ? parsed.message : '').toContain(message)
+  })
+
+  test('refuses a variable whose name is too long', () => {
+    expect(parseArguments([URL_TEXT, '--env', `${'A'.repeat(257)}=x`])).toMatchObject({
+      kind: 'wrong',
+      message: 'The name of a variable has at most 256 characters',
+    })
   })
 
   test('refuses a missing address, and says how to give a command', () => {

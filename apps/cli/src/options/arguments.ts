@@ -106,6 +106,14 @@ function readMayCreate(words: AttachWords): boolean {
   return !words.has('no-create') && create !== '0'
 }
 
+/** Options whose value cannot be empty, as that of a variable that is not set is. */
+const NEVER_EMPTY = ['sandbox', 'session', 'cmd', 'template', 'cwd'] as const
+
+function refuseEmpty(words: AttachWords): void {
+  const empty = NEVER_EMPTY.find((name) => words.one(name) === '')
+  if (empty !== undefined) throw new Wrong(`Option "--${empty}" needs a value`)
+}
+
 function readCommand(words: AttachWords): { cmd: string | undefined; args: readonly string[] } {
   const cmd = words.one('cmd')
   const args = words.all('arg')
@@ -113,7 +121,7 @@ function readCommand(words: AttachWords): { cmd: string | undefined; args: reado
   if (words.command === undefined) return { cmd, args }
   if (cmd !== undefined) throw new Wrong('Give the command with --cmd or behind --, not both')
   const [first, ...others] = words.command
-  if (first === undefined) throw new Wrong('There is no command behind "--"')
+  if (first === undefined || first === '') throw new Wrong('There is no command behind "--"')
   return { cmd: first, args: others }
 }
 
@@ -145,6 +153,7 @@ function read(argv: readonly string[]): Arguments {
   if (words.has('help')) return { kind: 'help' }
   if (words.has('version') || (argv.length === 1 && argv[0] === 'version')) return { kind: 'version' }
   const address = readUrl(words)
+  refuseEmpty(words)
   const session = words.one('session')
   const command = readCommand(words)
   if (session !== undefined) {

@@ -13,6 +13,7 @@ Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
   ls SANDBOX:PATH        list a folder of a sandbox
   templates              commands that the server has ready
   version                the same as --version
+  help [COMMAND]         this, or what a command takes
 
   login, logout [URL]    sign in to a server, and out again
   whoami                 who it takes you for

@@ -1,3 +1,5 @@
+import { limits } from '@sandwire/protocol'
+
 /** How often an option may be given, and whether it has a value. */
 type OptionKind = 'flag' | 'once' | 'repeatable'
 
@@ -96,8 +98,9 @@ export function readEnvOption(words: readonly string[]): (readonly [string, stri
   return words.map((word) => {
     const at = word.indexOf('=')
     const name = at < 0 ? word : word.slice(0, at)
-    if (!/^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(name))
-      throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
+    if (name.length > limits.MAX_ENV_NAME_CHARS)
+      throw new Wrong(`The name of a variable has at most ${limits.MAX_ENV_NAME_CHARS} characters`)
     return [name, at < 0 ? undefined : word.slice(at + 1)]
   })
 }

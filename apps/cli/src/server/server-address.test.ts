@@ -14,7 +14,22 @@ test.each([
 test.each(['localhost:8080', 'ftp://h', '', 'file:///etc/passwd', '--x'])(
   'parseAddress refuses "%s"',
   (text) => {
-    expect(parseAddress(text)).toMatchObject({ isOk: false, hint: 'sbx-stdio http://127.0.0.1:8080' })
+    expect(parseAddress(text)).toMatchObject({
+      isOk: false,
+      message: 'The address must begin with http://, https://, ws:// or wss://',
+      hint: 'it looks like http://127.0.0.1:8080',
+    })
+  },
+)
+
+test.each(['http://', 'https://h:99999', 'ws://h:port', 'WSS://[::1', 'http://a b'])(
+  'parseAddress says what is wrong with "%s", which begins as it must',
+  (text) => {
+    expect(parseAddress(text)).toMatchObject({
+      isOk: false,
+      message: 'The host or the port of the address is missing or malformed',
+      hint: 'it looks like http://127.0.0.1:8080',
+    })
   },
 )
 
