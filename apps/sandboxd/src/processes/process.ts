@@ -30,8 +30,8 @@ export interface ProcessEvents {
   output(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
   /** `bytes` more of the input were written to the process (refused ones count too: they are settled). */
   inputSettled(bytes: number): void
-  /** A canonical-mode line was too long; `bytes` of input were dropped and the line was killed. Told before they settle. */
-  inputRefused(reason: InputRefusal, bytes: number): void
+  /** A canonical-mode line is too long and is dropped, with what is yet to come of it. Told once for the line, before it settles. */
+  inputRefused(reason: InputRefusal): void
   /** Nobody will read stdin any more; queued and later bytes are settled without being written. */
   inputClosed(): void
   ended(end: ProcessEnd): void

@@ -1,4 +1,4 @@
-import type { ProcessEnd, ProcessSpec, RunningProcess, StartProcess } from './process.ts'
+import type { InputRefusal, ProcessEnd, ProcessSpec, RunningProcess, StartProcess } from './process.ts'
 
 /** A process under test, with everything it told its owner. */
 export interface RecordedProcess {
@@ -10,7 +10,7 @@ export interface RecordedProcess {
   readonly text: () => string
   readonly errorText: () => string
   readonly settledBytes: () => number
-  readonly refusals: readonly number[]
+  readonly refusals: readonly InputRefusal[]
 }
 
 export interface RecordOptions extends Partial<Omit<ProcessSpec, 'argv'>> {
@@ -30,7 +30,7 @@ export function record(
   const { promise, resolve } = Promise.withResolvers<ProcessEnd>()
   const chunks = { stdout: new Array<Uint8Array>(), stderr: new Array<Uint8Array>() }
   const events: string[] = []
-  const refusals: number[] = []
+  const refusals: InputRefusal[] = []
   let settledBytes = 0
   const spec: ProcessSpec = {
     argv,
@@ -50,8 +50,8 @@ export function record(
     inputSettled(bytes) {
       settledBytes += bytes
     },
-    inputRefused(_reason, bytes) {
-      refusals.push(bytes)
+    inputRefused(reason) {
+      refusals.push(reason)
     },
     inputClosed() {
       events.push('inputClosed')

@@ -6,7 +6,7 @@ import { flushInput, setWindowSize, type Termios, TermiosReader } from './pty-de
 
 export interface PtyInputEvents {
   settled(bytes: number): void
-  refused(reason: InputRefusal, bytes: number): void
+  refused(reason: InputRefusal): void
   closed(): void
 }
 
@@ -123,12 +123,17 @@ export class PtyInput {
     }
   }
 
-  /** On an unfinished line the first end-of-file character only hands the line over; the second one is seen as the end. */
+  /**
+   * On an unfinished line the first end-of-file character only hands the line over; the second one is seen as the end. A key that
+   * was typed on a line and taken by a program that turned line editing off and on again since still counts as a line here, so the
+   * end comes twice: no call tells that modes have changed meanwhile, or what the kernel holds of a line that is not finished.
+   */
   #endOfFileSequence(): Uint8Array {
     const termios = this.#termios.read()
     const character = termios === undefined ? 0 : endOfFile(termios)
     if (termios === undefined || character === 0) return new Uint8Array(0)
     const isMidLine = isCanonical(termios) && this.#guard.length > 0
+    this.#isRefusing = false
     this.#guard.reset()
     return new Uint8Array(isMidLine ? [character, character] : [character])
   }
@@ -154,7 +159,7 @@ export class PtyInput {
 
   #writeLines(bytes: Uint8Array, termios: Termios): boolean {
     if (this.#isRefusing) {
-      this.#refuse(bytes, 0, termios)
+      this.#drop(bytes, termios)
       return true
     }
     const slice = bytes.subarray(0, SLICE_BYTES)
@@ -173,19 +178,18 @@ export class PtyInput {
   /** Takes back what the kernel already holds of the line, so that no part of it can run. */
   #startRefusing(bytes: Uint8Array, termios: Termios): void {
     const kill = this.#guard.killSequence(termios)
-    const killedBytes = this.#guard.length
     this.#guard.reset()
-    this.#isRefusing = true
-    this.#refuse(bytes, killedBytes, termios)
+    // Told first, and once for the line: who wrote it is known only until its bytes are settled.
+    this.#events.refused('line_too_long')
+    this.#drop(bytes, termios)
     if (kill === undefined) flushInput(this.#masterFd)
     else this.#queue.unshift({ kind: 'control', bytes: kill })
   }
 
-  #refuse(bytes: Uint8Array, killedBytes: number, termios: Termios): void {
+  /** Drops what belongs to a refused line. */
+  #drop(bytes: Uint8Array, termios: Termios): void {
     const { count, isOver } = this.#guard.countRefused(bytes, termios)
     this.#isRefusing = !isOver
-    // Told first: who wrote the line is known only until its bytes are settled.
-    if (killedBytes + count > 0) this.#events.refused('line_too_long', killedBytes + count)
     this.#consume(bytes, count)
   }
 

@@ -78,21 +78,37 @@ test('a pty process receives a line of 4,095 bytes and refuses a longer one', as
   run.process.closeInput()
   await run.ended
   expect(run.text()).toBe('ready\r\ngot 4095\r\ngot 5\r\nover\r\n')
-  expect(run.refusals).toEqual([4_097])
+  expect(run.refusals).toEqual(['line_too_long'])
   expect(run.settledBytes()).toBe(input.length)
 })
 
-test('a pty process refuses a long line that comes in pieces', async () => {
+test('[T1] a pty process refuses a long line that comes in pieces, and says so once for each line', async () => {
   const run = begin(shell(LINE_LENGTHS))
   await shown(run, 'ready')
-  type(run, 'a'.repeat(3_000))
-  type(run, 'a'.repeat(3_000))
-  type(run, 'a'.repeat(10))
-  type(run, 'a\nshort\n')
+  for (const refusals of [1, 2]) {
+    type(run, 'a'.repeat(3_000))
+    type(run, 'a'.repeat(3_000))
+    type(run, 'a'.repeat(10))
+    type(run, 'a')
+    await eventually(() => run.settledBytes() === refusals * 6_018 - 7, { what: 'the pieces' })
+    expect(run.refusals).toHaveLength(refusals)
+    type(run, '\nshort\n')
+  }
   run.process.closeInput()
   await run.ended
-  expect(run.text()).toBe('ready\r\ngot 5\r\nover\r\n')
-  expect(run.refusals.reduce((sum, bytes) => sum + bytes, 0)).toBe(6_012)
+  expect(run.text()).toBe('ready\r\ngot 5\r\ngot 5\r\nover\r\n')
+  expect(run.refusals).toHaveLength(2)
+})
+
+test('[T1] a refused line is over at the end of input, and what follows is read', async () => {
+  const run = begin(shell(`stty -echo; echo ready; cat; echo next; head -n 1; echo over`))
+  await shown(run, 'ready')
+  type(run, 'a'.repeat(5_000))
+  run.process.closeInput()
+  await shown(run, 'next')
+  type(run, 'kept\n')
+  await run.ended
+  expect(run.text()).toBe('ready\r\nnext\r\nkept\r\nover\r\n')
 })
 
 test.each(['stty kill undef', 'stty kill undef erase undef'])(

@@ -77,7 +77,7 @@ class PtyProcess implements RunningProcess {
     this.#slaveFd = device.slaveFd
     this.#input = new PtyInput(device.masterFd, {
       settled: (bytes) => events.inputSettled(bytes),
-      refused: (reason, bytes) => events.inputRefused(reason, bytes),
+      refused: (reason) => events.inputRefused(reason),
       closed: () => events.inputClosed(),
     })
     this.#reader = new TerminalReader(device.masterFd, terminals, {
