@@ -162,6 +162,37 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await second.stop()
   })
 
+  test('[X13] tell whoever is attached why they stop, and the command line what to do about it', async () => {
+    await using host = await startHost(optionsFor(isNobody))
+    const { id } = await makeSandbox(host)
+    const order = (reason: string): Promise<Response> =>
+      fetch(`http://host/sandboxes/${id}/stop?reason=${reason}`, {
+        method: 'POST',
+        unix: join(data, 'run/host.sock'),
+      })
+    const stopping = async (stop: () => Promise<unknown>): Promise<string> => {
+      const words = [`http://127.0.0.1:${host.port}/attach`, '--token-file', join(data, 'local-token')]
+      const command = ['--sandbox', 'dev', '--cmd', 'sh', '--arg', '-c', '--arg', 'echo up; exec sleep 600']
+      const child = Bun.spawn([process.execPath, CLI, ...words, ...command], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      const reader = child.stdout.getReader()
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe('up\n')
+      const [said] = await Promise.all([new Response(child.stderr).text(), stop()])
+      return said
+    }
+    const isIdle = await stopping(() => order('idle'))
+    expect(isIdle).toContain('The sandbox is stopping because it was idle: it ends within 4 s\n')
+    expect(isIdle).toContain('--pin')
+    expect(isIdle).toContain('--sleep-after never')
+    const isAsked = await stopping(() => host.fetch('/api/sandboxes/dev/stop', { method: 'POST' }))
+    expect(isAsked).toContain('The sandbox is stopping because somebody asked for it: it ends within 4 s\n')
+    expect(isAsked).not.toContain('--pin')
+    expect(await stopping(() => host.stop())).toContain(
+      'The sandbox is stopping because its server is: it ends within 4 s\n',
+    )
+  })
+
   test('are left to the next host on request', async () => {
     const options = optionsFor(isNobody, ['--keep-sandboxes'])
     await using first = await startHost(options)

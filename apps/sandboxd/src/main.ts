@@ -19,6 +19,7 @@ import { ScreenRenderer } from './screen/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
 import { planStop } from './stop-plan.ts'
+import { findStopReason } from './stop-reason.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
 import { TextRoom } from './workspace/text-room.ts'
@@ -188,7 +189,7 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     log.info('stopping', { sessions: registry.size })
-    await registry.shutDown(planStop(parsed.stopMs))
+    await registry.shutDown(planStop(parsed.stopMs, findStopReason(address)))
     await server.stop(true)
     if (address.kind === 'unix') rmSync(address.path, { force: true })
     process.exit(0)

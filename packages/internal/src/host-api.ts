@@ -63,15 +63,6 @@ export const startSpecShape = shape.record({
 })
 export type StartSpec = shape.Decoded<typeof startSpecShape>
 
-const STOP_REASONS = ['asked', 'idle', 'shutting_down'] as const
-/** Why a sandbox is to stop: somebody wants it to, nothing moved in it, or what keeps it ends. */
-export type StopReason = (typeof STOP_REASONS)[number]
-
-/** Reads why a sandbox is to stop; a reason that is missing or of another version says no more than that it was asked. */
-export function readStopReason(text: string | null): StopReason {
-  return STOP_REASONS.find((reason) => reason === text) ?? 'asked'
-}
-
 /** How a sandbox is. */
 export type SandboxStatus =
   | {

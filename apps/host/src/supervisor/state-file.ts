@@ -1,6 +1,7 @@
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { MAX_SLOTS } from '@sandwire/internal'
 import { shape } from '@sandwire/protocol'
+import { unfinishedName } from '../data/unfinished.ts'
 
 const pidShape = shape.whole(1, 2 ** 31)
 const aliveFields = {
@@ -66,11 +67,11 @@ export function readState(file: string): SupervisorState | undefined {
 
 /** Replaces a file that only this user can read. It speaks of processes, so it need not survive a power cut. */
 export function replaceFile(file: string, text: string): void {
-  const fresh = `${file}.${process.pid}.new`
+  const fresh = unfinishedName(file)
   rmSync(fresh, { force: true })
   const fd = openSync(fresh, 'wx', 0o600)
   try {
-    writeSync(fd, text)
+    writeFileSync(fd, text)
     renameSync(fresh, file)
   } catch (error) {
     rmSync(fresh, { force: true })

@@ -13,6 +13,7 @@ import { STOP_GRACE_MS } from './limits.ts'
 import { watchForReady } from './ready-line.ts'
 import type { SupervisorSpec } from './spec.ts'
 import { reasonInState, type RunningState, writeState } from './state-file.ts'
+import { leaveStopReason } from './stop-reason-file.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What a supervisor needs of the world. */
@@ -180,6 +181,7 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   const reason = await Promise.race([launched.ended, asked, clock.expired.then(() => 'unclaimed')])
   // Before the state, which a full disk does not take.
   log.info('stopping', { reason })
+  leaveStopReason(paths, reason)
   writeState(files.state, { state: 'stopping', ...alive, ...reasonInState(reason) })
   return reason
 }

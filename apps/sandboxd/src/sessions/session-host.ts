@@ -134,7 +134,7 @@ export class SessionHost {
    * exit; whoever has not is told to come back. Resolves when nothing of it is left.
    */
   async shutDown(plan: StopPlan): Promise<void> {
-    const message = `The sandbox is stopping: it ends within ${Math.ceil(plan.totalMs / 1000)} s`
+    const { message } = plan
     this.#run(this.session.forewarn({ code: 'shutting_down', message }, this.#deps.now()))
     // A process that nobody has greeted yet is not started any more.
     if (this.#process === undefined) this.end()
