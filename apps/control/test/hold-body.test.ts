@@ -40,6 +40,18 @@ describe('holdBody', () => {
     expect(await send(app, stream('hello', '!'))).toBe('frame_too_large')
   })
 
+  test('says of one that breaks off that it is bad, not that it is large', async () => {
+    const broken = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('he'))
+      },
+      pull(controller) {
+        controller.error(new Error('Network connection lost'))
+      },
+    })
+    expect(await send(open(5), broken)).toBe('bad_request')
+  })
+
   test('does not wait for ever, and lets go of what does not come', async () => {
     const cancelled = Promise.withResolvers<void>()
     const endless = new ReadableStream<Uint8Array>({

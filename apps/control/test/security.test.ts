@@ -264,6 +264,15 @@ describe('a path that is not spelled right (threat T7)', () => {
       '413 frame_too_large',
     )
   })
+
+  test.each(['zz\r\n', '1\r\n{}\r\n'])(
+    'a body that is not framed as one is bad, not large: %j',
+    async (rest) => {
+      const head = `POST /api/sandboxes HTTP/1.1\r\nHost: localhost:${control.port}\r\nAuthorization: Bearer ${TOKEN}\r\n`
+      const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n'
+      expect(await statusLineOf(control.port, `${head}${chunked}${rest}`)).toBe('HTTP/1.1 400 Bad Request')
+    },
+  )
 })
 
 describe('a body that does not end (threat T22)', () => {

@@ -258,6 +258,42 @@ describe('a request about files', () => {
     await eventually(async () => (await count('file.delete')) === deleted + 1, { what: 'the last row' })
     expect(await count('file.write')).toBe(written + 2)
   })
+
+  test('that goes on with an upload of somebody else is in the audit once, until it is begun anew', async () => {
+    const bob = await Person.named(control, 'bob')
+    const grant = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
+    await bob.post('/api/grants/redeem', { link: linkIn(grant) })
+    const id = textIn(await ann.get('/api/sandboxes/dev'), 'id')
+    const rowsOf = async (name: string): Promise<number> => {
+      const { body } = await ann.get('/api/audit?limit=1000&action=file.write')
+      return JSON.stringify(body).split(`"actorName":"${name}"`).length - 1
+    }
+    const put = async ({ bearer }: Person, offset: number): Promise<number> => {
+      const upload = `/api/workspaces/${id}/uploads/${'b'.repeat(32)}?path=large&offset=${offset}`
+      return (await send('PUT', upload, { body: 'x', headers: { authorization: `Bearer ${bearer}` } })).status
+    }
+    const before = await rowsOf('ann')
+    const expectRows = async (anns: number, bobs: number): Promise<void> => {
+      // Rows arrive in their order, so the last of these is behind all that may be there too.
+      expect(await put(ann, 0)).toBe(200)
+      await eventually(async () => (await rowsOf('ann')) === before + anns, { what: 'the rows of ann' })
+      expect(await rowsOf('bob')).toBe(bobs)
+    }
+    expect(await put(ann, 0)).toBe(200)
+    answer = () => Response.json({ error: { code: 'conflict', message: 'x' }, received: 1 }, { status: 409 })
+    expect(await put(bob, 9)).toBe(409)
+    answer = () => Response.json({})
+    for (const [person, offset] of [
+      [bob, 1],
+      [ann, 2],
+      [bob, 3],
+      [bob, 4],
+    ] as const)
+      expect(await put(person, offset)).toBe(200)
+    await expectRows(2, 1)
+    expect(await put(bob, 1)).toBe(200)
+    await expectRows(3, 2)
+  })
 })
 
 describe('an answer about files', () => {

@@ -24,7 +24,7 @@ export interface GatewayRoute {
   readonly does: 'read' | 'change'
   /** What the audit calls it; what only asks is not written down. */
   readonly action?: Action
-  /** A parameter which says, by not being 0, that the request goes on with one that was written down. */
+  /** A parameter which says, by not being 0, that the request goes on with an earlier one. */
   readonly continues?: string
   /** Whether errors are `{"error": …}` or, as existing front ends read them, `{"detail": …}`. */
   readonly speaks: 'newer' | 'contract'

@@ -1,45 +1,49 @@
+/** What came of reading a body to its end. */
+export type Read =
+  | { readonly is: 'whole'; readonly bytes: ArrayBuffer }
+  /** There is more than was allowed. */
+  | { readonly is: 'tooLarge' }
+  /** It broke off, or was not framed as it has to be. */
+  | { readonly is: 'broken' }
+
 /**
- * The bytes of a body, or undefined when there are more than `maxBytes` or it breaks off. Nothing larger is held. A signal ends
- * it and throws its reason: whoever may go on for ever is read with one.
+ * Reads a body to its end and holds nothing larger than `maxBytes`. A signal ends it and throws its reason: whoever may go on
+ * for ever is read with one.
  */
-export async function readBoundedBytes(
-  response: Response,
+export async function readToEnd(
+  body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
   signal?: AbortSignal,
-): Promise<ArrayBuffer | undefined> {
-  const body: ReadableStream<Uint8Array> | null = response.body
-  if (body === null) return new ArrayBuffer(0)
+): Promise<Read> {
+  if (body === null) return { is: 'whole', bytes: new ArrayBuffer(0) }
   const reader = body.getReader()
   // What has ended or is broken already cannot be cancelled, and need not be.
   const end = (): void => void reader.cancel(signal?.reason).catch(() => undefined)
   signal?.addEventListener('abort', end, { once: true })
   try {
     if (signal?.aborted === true) end()
-    const bytes = await readAll(reader, maxBytes)
+    const read = await readAll(reader, maxBytes)
     // What was ended looks as if it were whole.
     signal?.throwIfAborted()
-    if (bytes === undefined) end()
-    return bytes
+    if (read.is !== 'whole') end()
+    return read
   } finally {
     signal?.removeEventListener('abort', end)
   }
 }
 
-async function readAll(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  maxBytes: number,
-): Promise<ArrayBuffer | undefined> {
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<Read> {
   const chunks: Uint8Array[] = []
   let length = 0
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       length += read.value.byteLength
-      if (length > maxBytes) return undefined
+      if (length > maxBytes) return { is: 'tooLarge' }
       chunks.push(read.value)
     }
   } catch {
-    // The other side went away in the middle: told by the undefined.
-    return undefined
+    // The other side went away in the middle, or said what is no body.
+    return { is: 'broken' }
   }
   const bytes = new Uint8Array(length)
   let at = 0
@@ -47,10 +51,20 @@ async function readAll(
     bytes.set(chunk, at)
     at += chunk.byteLength
   }
-  return bytes.buffer
+  return { is: 'whole', bytes: bytes.buffer }
 }
 
-/** The text of a body; undefined as for `readBoundedBytes`. */
+/** The bytes of an answer, or undefined when there are more than `maxBytes` or it breaks off. */
+export async function readBoundedBytes(
+  response: Response,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<ArrayBuffer | undefined> {
+  const read = await readToEnd(response.body, maxBytes, signal)
+  return read.is === 'whole' ? read.bytes : undefined
+}
+
+/** The text of an answer; undefined as for `readBoundedBytes`. */
 export async function readBounded(
   response: Response,
   maxBytes: number,
@@ -60,7 +74,7 @@ export async function readBounded(
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
 }
 
-/** The JSON of a body; undefined when it is none, too large or breaks off. */
+/** The JSON of an answer; undefined when it is none, too large or breaks off. */
 export async function readBoundedJson(
   response: Response,
   maxBytes: number,

@@ -6,7 +6,7 @@ import { lengthOf, requestHeaders, typeOf } from '../gateway/headers.ts'
 import { splitQuery } from '../gateway/query.ts'
 import { GATEWAY, type GatewayRoute, nameOfRoute } from '../gateway/table.ts'
 import { findDuplicateKey } from '../http/duplicate-key.ts'
-import { readBounded } from '../http/read-bounded.ts'
+import { badBody, bodyTooLarge, readRequestBody } from '../http/request-body.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { WorkspaceBudget } from '../http/workspace-budget.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
@@ -40,18 +40,9 @@ interface Body {
 
 const JSON_TYPE = 'application/json'
 
-function tooLarge(maxBytes: number): SandwireError {
-  return new SandwireError('frame_too_large', `Cannot read the body: more than ${maxBytes} bytes`)
-}
-
-function badBody(why: string): SandwireError {
-  return new SandwireError('bad_request', `Cannot read the body: ${why}`)
-}
-
 /** JSON that means one thing only. What is no JSON means nothing, which sandboxd says in the words of the contract. */
 async function readJson(request: Request, { body: { maxBytes }, speaks }: GatewayRoute): Promise<string> {
-  const text = await readBounded(new Response(request.body), maxBytes)
-  if (text === undefined) throw tooLarge(maxBytes)
+  const text = new TextDecoder().decode(await readRequestBody(request.body, maxBytes))
   try {
     JSON.parse(text)
   } catch {
@@ -72,7 +63,7 @@ async function readBody(request: Request, route: GatewayRoute): Promise<Body> {
     if (!isEmpty) throw badBody('none is taken here')
     return { content: null, headers: {} }
   }
-  if (length !== undefined && !(length <= maxBytes)) throw tooLarge(maxBytes)
+  if (length !== undefined && !(length <= maxBytes)) throw bodyTooLarge(maxBytes)
   if (headers.has('content-encoding')) throw badBody('it is compressed')
   // Nothing is a file too.
   if (kind === 'bytes')
@@ -121,13 +112,6 @@ async function findPlace(
   }
 }
 
-/** A large file comes in many pieces, and is one deed: what the audit is told of it is its beginning and its end. */
-function nameCall(call: SandboxCall, { continues }: GatewayRoute, query: URLSearchParams): SandboxCall {
-  if (continues === undefined || (query.get(continues) ?? '0') === '0') return call
-  const { action: _, ...unnamed } = call
-  return unnamed
-}
-
 /** Asks a sandbox for something about its files. */
 async function pass(
   context: Context<AppEnv>,
@@ -137,7 +121,7 @@ async function pass(
   const { directory, defaultName, budget, nowMs } = deps
   const request = context.req.raw
   const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
-  const call = nameCall(callOf(context), route, new URL(request.url).searchParams)
+  const call = callOf(context)
   const forwarded = readHeaders(request.headers)
   const upload = readId(route, context.req.param('id'))
   const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)
