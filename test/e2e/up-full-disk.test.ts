@@ -71,7 +71,7 @@ test.if(process.getuid?.() === 0)(
   'a start on a full or read-only disk names the folder and what to do',
   async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
-    await run(['mount', '-t', 'tmpfs', '-o', 'size=40k', 'tmpfs', data])
+    await run(['mount', '-t', 'tmpfs', '-o', 'size=40k,mode=700', 'tmpfs', data])
     const refusal = (why: string): string[] => [
       `sandwire: Cannot use the data folder "${data}": ${why}`,
       expect.stringMatching(/^hint: .*--data$/),
@@ -85,6 +85,25 @@ test.if(process.getuid?.() === 0)(
         mkdirSync(join(data, name), { recursive: true })
       await run(['mount', '-o', 'remount,ro', data])
       expect(await refusalOf(data)).toEqual(refusal('it is read-only'))
+    } finally {
+      await run(['umount', '--lazy', data])
+      rmdirSync(data)
+    }
+  },
+)
+
+test.if(process.getuid?.() === 0)(
+  'a start that finds too little room leaves nothing unfinished, nor does it keep what a dead one left',
+  async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
+    // Room for everything but what is built: sandboxd and control have several hundred kilobytes each.
+    await run(['mount', '-t', 'tmpfs', '-o', 'size=900k', 'tmpfs', data])
+    const cache = join(data, 'cache')
+    try {
+      mkdirSync(cache)
+      await Bun.write(join(cache, 'control.mjs.4200000.new'), 'x')
+      expect(await refusalOf(data)).toEqual([expect.stringContaining('its disk is full'), expect.anything()])
+      expect(readdirSync(cache).filter((name) => name.includes('.new'))).toEqual([])
     } finally {
       await run(['umount', '--lazy', data])
       rmdirSync(data)

@@ -53,6 +53,8 @@ describe('parseArguments', () => {
     [['serve'], 'no such command: "serve"'],
     [['up', '--prot', '1'], "Unknown option '--prot'"],
     [['up', '--port'], "Option '--port <value>' argument missing"],
+    [['up', '--data', ''], 'Option --data is empty'],
+    [['doctor', '--workspace='], 'Option --workspace is empty'],
     [['up', 'now'], "Unexpected argument 'now'. This command does not take positional arguments"],
     [['doctor', '--port', '1'], "Unknown option '--port'"],
     [['version', 'x'], 'version takes nothing further'],

@@ -34,14 +34,21 @@ const UP = {
   'keep-sandboxes': { type: 'boolean', default: false },
 } as const
 
+/** Throws for a value that is nothing, as of a variable that is not set: it would mean the current folder. */
+function requireValues<T extends Readonly<Record<string, string | boolean | undefined>>>(values: T): T {
+  const empty = Object.keys(values).find((name) => values[name] === '')
+  if (empty !== undefined) throw new Error(`Option --${empty} is empty`)
+  return values
+}
+
 function parsePlace(argv: readonly string[]): PlaceFlags {
   const { values } = parseArgs({ args: [...argv], strict: true, options: PLACE })
-  return { ...values }
+  return { ...requireValues(values) }
 }
 
 function parseUp(argv: readonly string[]): UpFlags {
   const { values } = parseArgs({ args: [...argv], strict: true, options: UP })
-  const { quiet, 'new-token': isNewToken, 'keep-sandboxes': keepsSandboxes, ...rest } = values
+  const { quiet, 'new-token': isNewToken, 'keep-sandboxes': keepsSandboxes, ...rest } = requireValues(values)
   return { ...rest, isQuiet: quiet, isNewToken, keepsSandboxes }
 }
 

@@ -27,7 +27,8 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
       return file
     },
     isFolder: (file) => FOLDERS.has(file),
-    isFile: (file) => file === '/etc/passwd',
+    folderObstacle: (folder) =>
+      folder.startsWith('/etc/passwd') ? '"/etc/passwd" is not a folder' : undefined,
     ownerOf: (file) => (file === '/srv' ? 0 : 1000),
     uid: 1000,
     ownPlaces: OWN_PLACES,

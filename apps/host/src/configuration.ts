@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { isLoopbackUrl } from '@sandwire/internal'
 import type { PlaceFlags, UpFlags } from './arguments.ts'
+import { showPath } from './data/folder-obstacle.ts'
 import { type Containers, judgeContainers } from './settings/containers.ts'
 import { type Environment, read } from './settings/environment.ts'
 import { hasIdentity, type Identity, judgeIdentity } from './settings/identity.ts'
@@ -18,8 +19,8 @@ export interface Surroundings {
   /** The path with links resolved as far as it exists. */
   readonly realPath: (file: string) => string
   readonly isFolder: (file: string) => boolean
-  /** Whether something is there that is no folder. */
-  readonly isFile: (file: string) => boolean
+  /** What keeps a folder from being made there, in words; undefined when nothing is known to. */
+  readonly folderObstacle: (folder: string) => string | undefined
   /** User whose file it is; undefined when there is none. */
   readonly ownerOf: (file: string) => number | undefined
   /** User who asks. */
@@ -99,21 +100,15 @@ function judgeWorkspace(flags: PlaceFlags, around: Surroundings, problems: strin
   return folder
 }
 
-/** A place and the folders that lead to it. */
-function pathTo(place: string): string[] {
-  const parent = path.dirname(place)
-  return parent === place ? [place] : [place, ...pathTo(parent)]
-}
-
 function judgePlaceInto(flags: PlaceFlags, around: Surroundings, problems: string[]): Place {
   const workspace = judgeWorkspace(flags, around, problems)
   const given = flags.data ?? read(around.env, 'SANDWIRE_DATA')
   const fallback = workspace === undefined ? '.sandwire' : dataFolderFor(workspace, around)
   const dataFolder = around.realPath(path.resolve(callerFolder(around), given ?? fallback))
-  const obstacle = pathTo(dataFolder).find(around.isFile)
+  const obstacle = around.folderObstacle(dataFolder)
   if (obstacle !== undefined)
     problems.push(
-      `Cannot use the data folder "${dataFolder}": "${obstacle}" is not a folder; choose another with --data`,
+      `Cannot use the data folder ${showPath(dataFolder)}: ${obstacle}; choose another with --data`,
     )
   if (workspace === undefined) return { dataFolder }
   if (isInside(dataFolder, workspace))
@@ -175,8 +170,17 @@ function judgeSettingsPlace(
   if (workspace !== undefined && isInside(around.realPath(file), workspace))
     problems.push(`SANDWIRE_SETTINGS is "${file}": it is inside the workspace, where it could be changed`)
   if (around.ownerOf(file) === undefined)
-    problems.push(`SANDWIRE_SETTINGS is "${file}": there is no such file`)
+    problems.push(`SANDWIRE_SETTINGS is "${file}": there is no such file, or this user may not see it`)
   return file
+}
+
+/** What is somebody else's is not for us to keep keys in, even where we could. */
+function refuseOthersFolder({ dataFolder }: Place, { ownerOf, uid }: Surroundings, problems: string[]): void {
+  const owner = ownerOf(dataFolder)
+  if (owner !== undefined && owner !== uid)
+    problems.push(
+      `Cannot use the data folder "${dataFolder}": it belongs to user ${owner}; start sandwire as that user, or choose another with --data`,
+    )
 }
 
 /** Finds the installation that flags and environment name. */
@@ -190,6 +194,7 @@ export function judgePlace(flags: PlaceFlags, around: Surroundings): Judged<Plac
 export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged<Configuration> {
   const problems: string[] = []
   const place = judgePlaceInto(flags, around, problems)
+  refuseOthersFolder(place, around, problems)
   const port = judgePort(flags, around.env, problems)
   const settings = judgeSettingsFile(judgeSettingsPlace(place, around, problems), around.readFile, problems)
   const identity = judgeIdentity(around, settings.issuers, problems)

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
 import {
   type Configuration,
@@ -17,6 +17,7 @@ import { HELP } from './help.ts'
 import { describeCause } from './log.ts'
 import { findOwnPlaces } from './own-places.ts'
 import { findFile } from './data/find-file.ts'
+import { findFolderObstacle } from './data/folder-obstacle.ts'
 import { forgetSecrets } from './settings/secrets.ts'
 import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 
@@ -24,8 +25,13 @@ import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 const WRONG_USAGE = 2
 const FAILED = 1
 
+/** Errors of a start that are of the configuration: a place that cannot be used, or what was found in it. */
+const OF_CONFIGURATION: ReadonlySet<ErrorCode> = new Set(['forbidden', 'bad_request'])
+
 const tell = (line: string): void => void process.stderr.write(`${line}\n`)
 const print = (text: string): void => void process.stdout.write(text)
+// Whoever reads may be gone, or its disk full; what runs is ended in order all the same.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 /** The path with links resolved as far as it exists. */
 function realPath(file: string): string {
@@ -44,12 +50,23 @@ const asker = {
   uid: process.getuid?.() ?? 0,
 }
 
+function findCwd(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return fail(WRONG_USAGE, [
+      'sandwire: Cannot start here: the current folder is gone',
+      'hint: change to another folder',
+    ])
+  }
+}
+
 const surroundings: Surroundings = {
   ...asker,
-  cwd: process.cwd(),
+  cwd: findCwd(),
   realPath,
   isFolder: (file) => findFile(file)?.isDirectory() === true,
-  isFile: (file) => findFile(file)?.isDirectory() === false,
+  folderObstacle: findFolderObstacle,
   ownerOf: (file) => findFile(file)?.uid,
   ownPlaces: findOwnPlaces(asker),
   readFile: readOperatorFile,
@@ -130,6 +147,7 @@ try {
   await main()
   process.exit(0)
 } catch (error) {
-  const { message, cause } = SandwireError.from(error)
-  fail(FAILED, [`sandwire: ${message}`, ...(cause === undefined ? [] : [`  ${describeCause(cause)}`])])
+  const { code, message, cause } = SandwireError.from(error)
+  const exitCode = OF_CONFIGURATION.has(code) ? WRONG_USAGE : FAILED
+  fail(exitCode, [`sandwire: ${message}`, ...(cause === undefined ? [] : [`  ${describeCause(cause)}`])])
 }

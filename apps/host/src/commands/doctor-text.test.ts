@@ -6,7 +6,7 @@ const FACTS: DoctorFacts = {
     ['bun', '1.4.4'],
     ['bubblewrap', null],
   ],
-  data: { folder: '/data', freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
+  data: { folder: '/data', obstacle: null, freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
   port: { number: 8787, obstacle: 'taken' },
   identity: [
     { line: "this machine's user", isGood: true },
@@ -29,6 +29,13 @@ Isolation    none
              weak: no limits
 Limits       processes by cgroup v2, disk by watchdog
 `)
+})
+
+test('a data folder that cannot be used is named with the reason', () => {
+  const data = { ...FACTS.data, obstacle: 'it is read-only' }
+  expect(composeFindings({ ...FACTS, data })).toContain(
+    'Data folder  /data cannot be used: it is read-only\n',
+  )
 })
 
 test('the battery shows every attempt and counts them', () => {

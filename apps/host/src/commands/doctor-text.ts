@@ -7,6 +7,8 @@ export interface DoctorFacts {
   readonly programs: readonly (readonly [name: string, version: string | null])[]
   readonly data: {
     readonly folder: string
+    /** Why nothing can be kept there. */
+    readonly obstacle: string | null
     readonly freeBytes: number | null
     readonly holder: string | null
   }
@@ -35,7 +37,12 @@ export function composeFindings(facts: DoctorFacts): string {
   const holder = data.holder === null ? '' : `, used by ${data.holder}`
   return [
     row('Programs', programs.map(([name, version]) => `${name} ${version ?? 'missing'}`).join(', ')),
-    row('Data folder', `${data.folder} (${free}${holder})`),
+    row(
+      'Data folder',
+      data.obstacle === null
+        ? `${data.folder} (${free}${holder})`
+        : `${data.folder} cannot be used: ${data.obstacle}`,
+    ),
     row('Port', `${port.number} is ${port.obstacle ?? 'free'}`),
     ...identity.map(({ line, isGood }, at) =>
       row(at === 0 ? 'Identity' : '', isGood ? line : `wrong: ${line}`),

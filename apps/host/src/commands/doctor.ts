@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
@@ -8,6 +8,8 @@ import { findObstacles, WEAKNESSES } from '../containers/obstacles.ts'
 import { chooseAddresses } from '../control/ports.ts'
 import { findWorkerd } from '../control/workerd-program.ts'
 import { layOut, openDataFolder } from '../data/data-folder.ts'
+import { findFile } from '../data/find-file.ts'
+import { explainFault } from '../data/folder-fault.ts'
 import { readHolder } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import { runBattery } from '../doctor/battery.ts'
@@ -16,6 +18,7 @@ import { detectCgroups } from '../isolation/cgroups.ts'
 import { chooseIsolation } from '../isolation/choose.ts'
 import { hasLoopDevices } from '../isolation/loop-devices.ts'
 import { SYSTEM_ENV } from '../isolation/system-env.ts'
+import { describeCause } from '../log.ts'
 import { describeMachine } from '../open-sandboxes.ts'
 import type { Containers } from '../settings/containers.ts'
 import { composeBattery, composeFindings, type DoctorFacts } from './doctor-text.ts'
@@ -65,7 +68,36 @@ function findData(folder: string): DoctorFacts['data'] {
   const holder = readHolder(layOut(folder).lock)
   const isHeld = holder !== undefined && isRunning(holder)
   const where = holder?.url === undefined ? '' : ` at ${holder.url}`
-  return { folder, freeBytes: freeBytesAt(folder), holder: isHeld ? `process ${holder.pid}${where}` : null }
+  return {
+    folder,
+    obstacle: obstacleTo(folder),
+    freeBytes: freeBytesAt(folder),
+    holder: isHeld ? `process ${holder.pid}${where}` : null,
+  }
+}
+
+/** Why nothing can be written in a folder, or where it would be made. Tried, not guessed. */
+function obstacleTo(folder: string): string | null {
+  const parent = path.dirname(folder)
+  if (findFile(folder) === undefined && parent !== folder) return obstacleTo(parent)
+  try {
+    rmdirSync(mkdtempSync(path.join(folder, '.doctor-')))
+    return null
+  } catch (error) {
+    return explainFault(error) ?? describeCause(error)
+  }
+}
+
+/** A folder for what is only tried. */
+function makeScratch(): string {
+  try {
+    return mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
+  } catch (error) {
+    throw new SandwireError(
+      'forbidden',
+      `Cannot make a throwaway folder in "${tmpdir()}": ${explainFault(error) ?? describeCause(error)}\nhint: set TMPDIR to a folder that this user can write`,
+    )
+  }
 }
 
 function freeBytesAt(folder: string): number | null {
@@ -117,7 +149,7 @@ async function examineContainers(
 export async function examine(options: DoctorOptions): Promise<boolean> {
   const { configuration, env, tell, print } = options
   if (configuration.containers !== undefined) return examineContainers(configuration.containers, options)
-  const scratch = mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
+  const scratch = makeScratch()
   try {
     const settings = await describeMachine(openDataFolder(scratch), env, configuration.workspace)
     const { isolation, notice } = await chooseIsolation(settings, {

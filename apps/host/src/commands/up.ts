@@ -13,10 +13,12 @@ import { chooseAddresses } from '../control/ports.ts'
 import { nameServer } from '../control/server-names.ts'
 import type { Workerd } from '../control/workerd.ts'
 import { type DataFolder, openDataFolder } from '../data/data-folder.ts'
+import { claimFormat } from '../data/format.ts'
 import { nameFolderFault } from '../data/folder-fault.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
+import { removeUnfinished } from '../data/unfinished.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
 import { createLog, describeCause, type Log } from '../log.ts'
 import { LogFile } from '../log-file.ts'
@@ -102,6 +104,8 @@ interface Base {
 async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisposableStack): Promise<Base> {
   const folder = openDataFolder(configuration.dataFolder)
   const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
+  claimFormat(folder)
+  for (const each of [folder.root, folder.keys, folder.cache]) removeUnfinished(each)
   const logFile = new LogFile(folder.log)
   const writeLog = (line: string): void => {
     try {

@@ -5,6 +5,7 @@ import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
+import { refuseBrokenDatabases } from './broken-databases.ts'
 import { bundleControl } from './bundle.ts'
 import { ControlLog } from './control-log.ts'
 import { removeEmptyObjects } from './empty-objects.ts'
@@ -146,6 +147,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     objects: folder.objects,
     workbench: prepared.workbench,
   })
+  refuseBrokenDatabases(folder.objects)
   sweepObjects(options)
   const controlLog = new ControlLog()
   const refusal = new SettingsRefusal()

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError, shape } from '@sandwire/protocol'
+import { writePrivateFile } from '../data/private-file.ts'
 
 /** What the last bundle was made of. */
 const recordShape = shape.record({
@@ -22,12 +23,6 @@ function hashFile(file: string): string | undefined {
     // Removed since: whatever was made of it is stale.
     return undefined
   }
-}
-
-function replaceFile(file: string, text: string): void {
-  const fresh = `${file}.${process.pid}.new`
-  writeFileSync(fresh, text, { mode: 0o600 })
-  renameSync(fresh, file)
 }
 
 /** The bundle that is kept, unless a file it was made of has changed. */
@@ -75,7 +70,7 @@ export async function bundleControl(entry: string, cache: string): Promise<strin
     bundle: hash(text),
     inputs: Object.fromEntries(inputs.map((file) => [file, hashFile(file) ?? ''])),
   }
-  replaceFile(bundleFile, text)
-  replaceFile(recordFile, JSON.stringify(record))
+  writePrivateFile(bundleFile, text)
+  writePrivateFile(recordFile, JSON.stringify(record))
   return text
 }

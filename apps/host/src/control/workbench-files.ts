@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { unfinishedName } from '../data/unfinished.ts'
 import { compressFiles } from './compress-files.ts'
 
 /** What the page is made of, and what makes of it what is served, from the root of the project. */
@@ -86,7 +87,7 @@ export async function prepareWorkbench(
   const folder = path.join(cache, name)
   if (existsSync(path.join(folder, 'index.html'))) return folder
   tell('Building the workbench …')
-  const fresh = `${folder}.${process.pid}.new`
+  const fresh = unfinishedName(folder)
   try {
     await build(root, fresh)
     await compressFiles(fresh)

@@ -117,7 +117,8 @@ export class Workerd {
     const how = await exited
     await heard
     throw new SandwireError('provider_unavailable', `Cannot run control: workerd did not start (${how})`, {
-      cause: lastWords.join('\n'),
+      // Addresses in its code help nobody here.
+      cause: lastWords.filter((line) => !line.startsWith('stack: ')).join('\n'),
     })
   }
 

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { nameFolderFault } from './folder-fault.ts'
@@ -8,6 +9,8 @@ export interface DataFolder {
   readonly root: string
   /** Held by the host that uses the folder. */
   readonly lock: string
+  /** Which format the rest has. */
+  readonly format: string
   /** Which workerd runs control, so that the next host can end an orphaned one. */
   readonly workerd: string
   readonly keys: string
@@ -27,6 +30,7 @@ export function layOut(root: string): DataFolder {
   return {
     root,
     lock: at('lock'),
+    format: at('format'),
     workerd: at('workerd'),
     keys: at('keys'),
     localToken: at('local-token'),
@@ -37,10 +41,26 @@ export function layOut(root: string): DataFolder {
   }
 }
 
+/** What may be in a folder before it is used for the first time. */
+const BEFOREHAND: ReadonlySet<string> = new Set(['settings.json', 'lost+found'])
+
+/** Nobody else may enter it from now on, so one that others can enter for other things is not taken. */
+function refuseOtherThings({ root, localToken }: DataFolder): void {
+  const found = statSync(root, { throwIfNoEntry: false })
+  if (found === undefined || (found.mode & 0o077) === 0 || existsSync(localToken)) return
+  const parts = new Set(Object.values(layOut('')))
+  if (readdirSync(root).every((name) => parts.has(name) || BEFOREHAND.has(name))) return
+  throw new SandwireError(
+    'forbidden',
+    `Cannot use the data folder "${root}": it holds other things, and everybody else would be locked out of them`,
+  )
+}
+
 /** Makes the folder and the parts that must exist before anybody looks. */
 export function openDataFolder(root: string): DataFolder {
   const folder = layOut(root)
   try {
+    refuseOtherThings(folder)
     for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
       makePrivateFolder(each)
     return folder

@@ -1,12 +1,14 @@
 import { type Stats, statSync } from 'node:fs'
 
-/** What is at a path, links followed; undefined when nothing is, nor can be because a file is in the way. */
+/** Codes of the system for a path at which nothing can be found: behind a file, a circle of links, a closed door. */
+const NOTHING: ReadonlySet<unknown> = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EACCES'])
+
+/** What is at a path, links followed; undefined when this user finds nothing there. */
 export function findFile(file: string): Stats | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false })
   } catch (error) {
-    // Bun says this of a path below a file, where Node says that there is nothing.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') return undefined
+    if (error instanceof Error && 'code' in error && NOTHING.has(error.code)) return undefined
     throw error
   }
 }

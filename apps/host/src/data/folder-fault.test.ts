@@ -34,6 +34,22 @@ test('what happened elsewhere names that place', () => {
   )
 })
 
+test('a part that is something else than it has to be is named itself', () => {
+  const { message } = nameFolderFault(systemError('EISDIR', `${FOLDER}/lock`), FOLDER)
+  expect(message).toBe(
+    `Cannot use "${FOLDER}/lock": it is a folder\nhint: remove it, or choose another data folder with --data`,
+  )
+  expect(nameFolderFault(systemError('EEXIST', FOLDER), FOLDER).message).toContain(`data folder "${FOLDER}"`)
+})
+
+test('what is missing says something about the folder only where it is in it', () => {
+  expect(nameFolderFault(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
+    'no folder can be made there',
+  )
+  for (const place of [undefined, '/usr/bin/tool'])
+    expect(nameFolderFault(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
+})
+
 test('other faults stay what they are', () => {
   expect(nameFolderFault(new Error('x'), FOLDER).code).toBe('internal')
   expect(nameFolderFault(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { SandwireError } from '@sandwire/protocol'
 import { rejectionOf } from '@sandwire/testing'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { openKeys } from './keys.ts'
@@ -48,4 +49,34 @@ test('a new token replaces the old one and no key', async () => {
 test('a token file with something else in it is not used', async () => {
   writeFileSync(folder.localToken, 'password', { mode: 0o600 })
   expect((await rejectionOf(openKeys(folder, keep)))?.message).toContain('--new-token')
+})
+
+test.each([
+  ['signing-key', ''],
+  ['signing-key', 'bm90IGEga2V5'],
+  ['id-key', ''],
+  ['id-key', 'c2hvcnQ='],
+  ['session-token-secret', 'k1:!!'],
+  ['page-name', 'sandwire'],
+])('a file that was cut short is named, and stays as it is: %s %j', async (name, text) => {
+  await openKeys(folder, keep)
+  const file = path.join(folder.keys, name)
+  writeFileSync(file, text)
+  const { code, message } = SandwireError.from(await rejectionOf(openKeys(folder, keep)))
+  expect([code, message]).toEqual([
+    'bad_request',
+    expect.stringContaining(`Cannot use "${file}": it holds no `),
+  ])
+  expect(readFileSync(file, 'utf8')).toBe(text)
+})
+
+test('the key of ids is not made anew where there is something that was made with it', async () => {
+  const { idKey } = await openKeys(folder, keep)
+  const file = path.join(folder.keys, 'id-key')
+  rmSync(file)
+  writeFileSync(path.join(folder.objects, 'x'), '')
+  expect((await rejectionOf(openKeys(folder, keep)))?.message).toContain(`"${file}" is missing`)
+  expect(existsSync(file)).toBe(false)
+  writeFileSync(file, idKey, { mode: 0o600 })
+  expect((await openKeys(folder, keep)).idKey).toBe(idKey)
 })

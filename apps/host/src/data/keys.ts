@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
+import { decodeSessionKeys } from '@sandwire/internal'
 import { SandwireError } from '@sandwire/protocol'
 import type { DataFolder } from './data-folder.ts'
 import { readOrMake, writePrivateFile } from './private-file.ts'
@@ -44,25 +46,56 @@ function makeToken(): string {
   return `swl_${randomBytes().toString('base64url')}`
 }
 
+async function isSigningKey(text: string): Promise<boolean> {
+  try {
+    await crypto.subtle.importKey('pkcs8', Buffer.from(text, 'base64'), 'Ed25519', false, ['sign'])
+    return true
+  } catch {
+    // Cut short, or something else.
+    return false
+  }
+}
+
+function areSessionKeys(text: string): boolean {
+  try {
+    return decodeSessionKeys(text).length > 0
+  } catch {
+    // Says what is wrong about a variable, and this is a file.
+    return false
+  }
+}
+
+function refuse(isGood: boolean, file: string, advice: string): void {
+  if (!isGood) throw new SandwireError('bad_request', `Cannot use "${file}": it holds no ${advice}`)
+}
+
+/** Made once: with another one, every sandbox here would be there and could not be reached. */
+function requireIdKey(file: string, { objects }: DataFolder): void {
+  if (existsSync(file) || readdirSync(objects).length === 0) return
+  throw new SandwireError(
+    'bad_request',
+    `Cannot reach the sandboxes in this data folder: "${file}" is missing\nhint: put it back from a backup, or choose another folder with --data`,
+  )
+}
+
 /** Reads the keys of a data folder, and makes those it does not have. */
 export async function openKeys(folder: DataFolder, options: { readonly isNewToken: boolean }): Promise<Keys> {
+  const at = (name: string): string => path.join(folder.keys, name)
+  const files = { signing: at('signing-key'), id: at('id-key'), session: at('session-token-secret') }
+  requireIdKey(files.id, folder)
   const fresh = await makeSigningKey()
-  const signingKey = readOrMake(path.join(folder.keys, 'signing-key'), () => fresh)
-  const idKey = readOrMake(path.join(folder.keys, 'id-key'), () => randomBytes().toString('base64'))
-  const sessionTokenSecret = readOrMake(path.join(folder.keys, 'session-token-secret'), makeSessionKeys)
-  const pageName = readOrMake(path.join(folder.keys, 'page-name'), makePageName).trim()
-  if (!PAGE_NAME.test(pageName))
-    throw new SandwireError(
-      'bad_request',
-      `Cannot use "${path.join(folder.keys, 'page-name')}": it holds no name; remove it`,
-    )
+  const signingKey = readOrMake(files.signing, () => fresh)
+  const idKey = readOrMake(files.id, () => randomBytes().toString('base64'))
+  const sessionTokenSecret = readOrMake(files.session, makeSessionKeys)
+  const pageName = readOrMake(at('page-name'), makePageName).trim()
+  refuse(await isSigningKey(signingKey), files.signing, 'key; put it back from a backup, or remove it')
+  const isIdKey = Buffer.from(idKey, 'base64').length === SECRET_BYTES
+  refuse(isIdKey, files.id, 'key; put it back from a backup: without it the sandboxes here cannot be reached')
+  refuse(areSessionKeys(sessionTokenSecret), files.session, 'key; remove it')
+  refuse(PAGE_NAME.test(pageName), at('page-name'), 'name; remove it')
   if (options.isNewToken) writePrivateFile(folder.localToken, makeToken())
   const token = readOrMake(folder.localToken, makeToken).trim()
-  if (!TOKEN.test(token))
-    throw new SandwireError(
-      'bad_request',
-      `Cannot use "${folder.localToken}": it holds no token; make a new one with --new-token`,
-    )
+  refuse(TOKEN.test(token), folder.localToken, 'token; make a new one with --new-token')
   const localTokenSha256 = createHash('sha256').update(token).digest('hex')
   return { signingKey, idKey, sessionTokenSecret, localTokenSha256, pageName }
 }

@@ -8,10 +8,11 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { unfinishedName } from './unfinished.ts'
 
 const OTHERS = 0o077
 
@@ -26,11 +27,11 @@ export function makePrivateFolder(folder: string): void {
 
 /** Replaces a file as a whole: whoever reads sees the old text or the new one, also after a power cut. */
 export function writePrivateFile(file: string, text: string): void {
-  const fresh = `${file}.${process.pid}.new`
+  const fresh = unfinishedName(file)
   rmSync(fresh, { force: true })
   const fd = openSync(fresh, 'wx', 0o600)
   try {
-    writeSync(fd, text)
+    writeFileSync(fd, text)
     fsyncSync(fd)
     renameSync(fresh, file)
   } catch (error) {

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { unfinishedName } from '../data/unfinished.ts'
 
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'
@@ -41,13 +42,20 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
   const folder = path.join(cacheFolder, `${source.name}-${hash}`)
   if (existsSync(folder)) return folder
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
-  const unfinished = mkdtempSync(`${folder}.`)
-  chmodSync(unfinished, 0o755)
-  for (const { name, text } of files) {
-    mkdirSync(path.dirname(path.join(unfinished, name)), { recursive: true, mode: 0o755 })
-    writeFileSync(path.join(unfinished, name), text, { mode: 0o644 })
+  const unfinished = unfinishedName(folder)
+  try {
+    mkdirSync(unfinished, { mode: 0o755 })
+    chmodSync(unfinished, 0o755)
+    for (const { name, text } of files) {
+      mkdirSync(path.dirname(path.join(unfinished, name)), { recursive: true, mode: 0o755 })
+      writeFileSync(path.join(unfinished, name), text, { mode: 0o644 })
+    }
+    renameSync(unfinished, folder)
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true })
+    // Somebody else made the same at the same time.
+    if (!existsSync(folder)) throw error
   }
-  moveInto(folder, unfinished)
   return folder
 }
 
@@ -55,14 +63,4 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
 function bundleName(output: string): string {
   const name = output.replace(/^\.\//, '')
   return name === BUNDLE_ENTRY ? name : name.replace(/\.js$/, '.ts')
-}
-
-function moveInto(folder: string, unfinished: string): void {
-  try {
-    renameSync(unfinished, folder)
-  } catch (error) {
-    // Somebody else made the same at the same time.
-    rmSync(unfinished, { recursive: true, force: true })
-    if (!existsSync(folder)) throw error
-  }
 }

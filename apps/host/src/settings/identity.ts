@@ -44,7 +44,8 @@ function judgeAuthorities({ env, readFile }: IdentitySurroundings, problems: str
   if (file === '') return undefined
   try {
     const text = readFile(file)
-    if (text?.includes('-----BEGIN CERTIFICATE-----') === true) return text
+    if (text === undefined) throw new Error('there is no such file, or this user may not see it')
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text
     problems.push(`SANDWIRE_ISSUER_CA_FILE is "${file}": it holds no certificate in PEM`)
   } catch (error) {
     problems.push(

@@ -33,7 +33,7 @@ export function readOperatorFile(file: string): string | undefined {
 /** Text of a file of the operator's that nobody else can open. */
 export function readSecretFile(file: string): string {
   const found = find(file)
-  if (found === undefined) throw new Error('there is no such file')
+  if (found === undefined) throw new Error('there is no such file, or this user may not see it')
   if ((found.mode & ALL_OF_OTHERS) !== 0) throw new Error('others can open it; chmod 600')
   return readText(file)
 }

@@ -82,7 +82,8 @@ function judgeTls({ env, readFile, readSecretFile }: ReachSurroundings, problems
     kind: string,
   ): string => {
     try {
-      const text = open(file) ?? ''
+      const text = open(file)
+      if (text === undefined) throw new Error('there is no such file, or this user may not see it')
       if (text.includes('-----BEGIN ') && text.includes(kind)) return text
       problems.push(`${variable} is "${file}": it holds no ${kind.toLowerCase()} in PEM`)
     } catch (error) {
