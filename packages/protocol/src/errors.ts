@@ -62,7 +62,7 @@ export const ERRORS = {
   name_taken: final(409, 4416),
   /** The account has as many sandboxes as it may. */
   too_many_sandboxes: final(429, 4456),
-  /** The same create id was used with other parameters. */
+  /** The same create id was used with other parameters, or an upload is not where the request says. */
   conflict: final(409, 4409),
   /** A parameter works only with the `sandwire.v1` subprotocol. */
   needs_v1: final(426, 4426, 2),
@@ -104,13 +104,13 @@ export const ERRORS = {
   too_many_sessions: final(429, 4450),
   /** The session has as many attachments as it may. */
   too_many_attachments: final(429, 4451),
-  /** The sandbox has been shared as often as it may. */
+  /** The sandbox has been shared, or the account been given things, as often as may be. */
   too_many_grants: final(429, 4457),
   /** The account attaches more often than it may. */
   too_many_attaches: passing(429, 4458),
   /** More comes from this network address than may. */
   too_many_from_address: passing(429, 4459),
-  /** Frames come faster than the limit. */
+  /** Frames or requests come faster than the limit, or too many are under way. */
   rate_limited: passing(429, 4452),
   /** The first frame did not come in time. */
   hello_timeout: passing(408, 4453),
