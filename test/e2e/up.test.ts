@@ -15,6 +15,7 @@ import { join, resolve } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { eventually, isAlive, openRawTcp, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
+import { readLines } from './support/lines.ts'
 import { listListening } from './support/listening.ts'
 import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
@@ -66,6 +67,29 @@ function exposedBy(pid: number): string {
     })
     .join('\n')
 }
+
+test('`npm start` hands on the signal that ends it', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'sandwire-npm-start-'))
+  const npm = Bun.spawn(['npm', 'start', '--silent', '--', '--port', '0', '--data', data], {
+    cwd: resolve(import.meta.dir, '../..'),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  const family = (): number[] => readDescendants(npm.pid).map(({ pid }) => pid)
+  let left: number[] = []
+  try {
+    for await (const line of readLines(npm.stdout)) if (line.includes('runs at')) break
+    left = family()
+    expect(left.length).toBeGreaterThan(1)
+    npm.kill('SIGTERM')
+    await npm.exited
+    await eventually(() => !left.some(isAlive) || undefined, { what: 'the end of the host' })
+  } finally {
+    for (const pid of left.filter(isAlive)) process.kill(pid, 'SIGTERM')
+    rmSync(data, { recursive: true, force: true })
+  }
+})
 
 test('a command line that is wrong leads to help that can be called from here', async () => {
   const { code, stderr } = await sandwire(['serve'])
