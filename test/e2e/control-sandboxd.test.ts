@@ -73,7 +73,7 @@ describe('the real sandboxd behind control', () => {
     expect(await json(answer)).toMatchObject({ exit: { code: 127 } })
     const endless = { cmd: 'sleep', args: ['100'], timeoutSeconds: 1 }
     expect((await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: endless })).status).toBe(
-      408,
+      504,
     )
   })
 

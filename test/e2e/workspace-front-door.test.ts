@@ -76,6 +76,26 @@ describe.skipIf(obstacle !== undefined)('files through the front door', () => {
   test('are as the contract says', () => talk(host), TIMEOUT_MS)
 
   test(
+    'take the fields that the document of the API names, and no others',
+    async () => {
+      const { paths } = Object(await (await host.fetch('/api/openapi.json')).json())
+      const routes = Object.keys(paths).filter((path) => /\/(mkdir|rename|copy|git\/\w+)$/.test(path))
+      const said: unknown[] = []
+      for (const path of routes.filter((each) => each.startsWith('/api/workspaces/') && paths[each].post)) {
+        const { properties } = paths[path].post.requestBody.content['application/json'].schema
+        // What is not known is named first, in the order of the body.
+        const body = JSON.stringify({ ...properties, unheardOf: 1 })
+        const route = path.replace('{sandbox}', 'default')
+        const answer = await host.fetch(route, { method: 'POST', headers: JSON_TYPE, body })
+        said.push([path, Object(await answer.json()).error.message])
+      }
+      expect(said).toHaveLength(7)
+      expect(said).toEqual(said.map((each) => [Object(each)[0], 'Cannot use field "unheardOf": unknown']))
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
     'are those that processes of the sandbox see',
     async () => {
       const put = await host.fetch('/api/workspaces/default/file?path=seen', {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { decodeConfig } from '../src/config.ts'
+import { GATEWAY } from '../src/gateway/table.ts'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
@@ -92,6 +93,27 @@ describe('the routes', () => {
         .filter((route) => !pages.includes(route))
         .sort(),
     )
+  })
+
+  test('say in the document what an attach and a join take', async () => {
+    const { paths } = await json(await control.fetch('/api/openapi.json'))
+    const namesOf = (path: string): string[] =>
+      Object(paths)
+        [path].get.parameters.filter((each: { in: string }) => each.in === 'query')
+        .map((each: { name: string }) => each.name)
+    expect(namesOf('/attach')).toContain('pin')
+    expect(namesOf('/terminal/{session}')).toEqual(['role', 'take', 'cols', 'rows'])
+  })
+
+  test('say in the document what every JSON body of a workspace holds', async () => {
+    const { paths } = await json(await control.fetch('/api/openapi.json'))
+    for (const route of GATEWAY.filter(({ body }) => body.kind === 'json' || body.kind === 'content')) {
+      const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+      const { requestBody } = Object(paths)[path][route.method.toLowerCase()]
+      const { schema } = requestBody.content['application/json']
+      expect([path, schema.required.length > 0]).toEqual([path, true])
+      expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(schema.required))
+    }
   })
 
   test('need a credential, but for the public ones', async () => {

@@ -52,14 +52,7 @@ test('[E2] what the caller did wrong is not tried again, what passes is', () => 
   ] as const) {
     expect(ERRORS[code].retryable).toBe(false)
   }
-  for (const code of [
-    'link_lost',
-    'shutting_down',
-    'silent',
-    'hello_timeout',
-    'rate_limited',
-    'send_overflow',
-  ] as const) {
+  for (const code of ['link_lost', 'shutting_down', 'silent', 'hello_timeout', 'rate_limited'] as const) {
     expect(ERRORS[code].retryable).toBe(true)
   }
 })

@@ -116,8 +116,6 @@ export const ERRORS = {
   hello_timeout: passing(408, 4453),
   /** Nothing was heard from the other side for too long. */
   silent: passing(408, 4454),
-  /** The connection does not take what is sent to it; it can resume. */
-  send_overflow: passing(503, 4455),
   /** The path is malformed, leads out of the workspace by `..` or by a link, or is no directory to run in. */
   path_refused: final(400, 4460, 2),
   /** Nothing is at the path. */

@@ -71,6 +71,8 @@ const RULES = {
 } as const satisfies Readonly<Record<string, Rule>>
 
 type Name = keyof typeof RULES
+/** Every parameter of an attach that control decodes here. */
+export type AttachParameter = Name | 'arg'
 const NAMES = Object.keys(RULES) as readonly Name[]
 
 function bad(name: string, why: string): SandwireError {

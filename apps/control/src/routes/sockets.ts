@@ -4,6 +4,7 @@ import { sandboxOfSession } from '@sandwire/internal'
 import type { Context } from 'hono'
 import { isSessionToken } from '../auth/session-token.ts'
 import { attach, type AttachDependencies } from './attach.ts'
+import type { AttachParameter } from './attach-query.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { sessionParams } from './schemas.ts'
@@ -14,25 +15,37 @@ const upgraded = {
 }
 
 /** For the document only: the query is decoded by `parseAttachQuery`, which knows repeated parameters and dialects. */
-const described = (description: string) => z.unknown().optional().openapi({ type: 'string', description })
-const attachParameters = z.looseObject({
-  sandbox: described('Id or name; a new name is made into a sandbox'),
-  create: described('0: do not make one'),
-  session: described('Join this session, by its id or a token of it; starts and wakes nothing'),
-  template: described('Run this template of the operator instead of a command of your own'),
-  param: described('NAME=VALUE of the template, may be repeated'),
-  cmd: described('Command, for who may run their own; the shell when absent'),
-  arg: described('Argument, may be repeated'),
-  mode: described('pipe or pty'),
-  cwd: described('Folder in the workspace'),
-  cols: described('Columns of the terminal'),
-  rows: described('Rows of the terminal'),
-  createId: described('32 hex digits; sent again, it starts no second process'),
-  role: described('driver, collaborator or viewer'),
-  take: described('1: take the right to drive'),
-  keep: described('Seconds the session lives without a connection'),
-  overflow: described('block or trim'),
-})
+const DESCRIPTIONS = {
+  sandbox: 'Id or name; a new name is made into a sandbox',
+  create: '0: do not make one',
+  session: 'Join this session, by its id or a token of it; starts and wakes nothing',
+  template: 'Run this template of the operator instead of a command of your own',
+  param: 'NAME=VALUE of the template, may be repeated',
+  cmd: 'Command, for who may run their own; the shell when absent',
+  arg: 'Argument, may be repeated',
+  mode: 'pipe or pty',
+  cwd: 'Folder in the workspace',
+  cols: 'Columns of the terminal',
+  rows: 'Rows of the terminal',
+  createId: '32 hex digits; sent again, it starts no second process',
+  role: 'driver, collaborator or viewer',
+  take: '1: take the right to drive',
+  keep: 'Seconds the session lives without a connection',
+  overflow: 'block or trim',
+  pin: '1: keep the sandbox awake while the process runs',
+} as const satisfies Readonly<Record<AttachParameter | 'template' | 'param', string>>
+
+function describeParameters(names: readonly (keyof typeof DESCRIPTIONS)[]) {
+  const described = names.map((name) => {
+    const description = DESCRIPTIONS[name]
+    return [name, z.unknown().optional().openapi({ type: 'string', description })] as const
+  })
+  return z.looseObject(Object.fromEntries(described))
+}
+
+const attachParameters = describeParameters(Object.keys(DESCRIPTIONS) as (keyof typeof DESCRIPTIONS)[])
+/** Of a session that exists. */
+const joinParameters = describeParameters(['role', 'take', 'cols', 'rows'])
 
 /** Who attaches, and what their ticket is for when they have one. */
 function callerOf(context: Context<AppEnv>, query: URLSearchParams) {
@@ -65,7 +78,7 @@ export function addSocketRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
     endpoint(guardOf, {
       method: 'get',
       path: '/terminal/{session}',
-      request: { params: sessionParams },
+      request: { params: sessionParams, query: joinParameters },
       responses: upgraded,
     }),
     (context) => {

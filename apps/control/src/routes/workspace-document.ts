@@ -2,6 +2,7 @@ import type { RouteConfig } from '@hono/zod-openapi'
 import type { GatewayRoute } from '../gateway/table.ts'
 import { json } from './endpoint.ts'
 import { detailBody, errorBody } from './schemas.ts'
+import { bodySchemaOf } from './workspace-bodies.ts'
 
 const METHODS = { GET: 'get', PUT: 'put', POST: 'post', DELETE: 'delete' } as const
 
@@ -25,7 +26,7 @@ function parametersOf({ path, parameters, repeatable, speaks }: GatewayRoute) {
   ]
 }
 
-function bodyOf({ body: { kind, maxBytes } }: GatewayRoute): Pick<RouteConfig, 'requestBody'> {
+function bodyOf({ body: { kind, maxBytes }, upstream }: GatewayRoute): Pick<RouteConfig, 'requestBody'> {
   if (kind === 'nothing') return {}
   const isBytes = kind === 'bytes'
   return {
@@ -34,7 +35,7 @@ function bodyOf({ body: { kind, maxBytes } }: GatewayRoute): Pick<RouteConfig, '
       description: `At most ${maxBytes} bytes.`,
       content: isBytes
         ? { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
-        : { 'application/json': { schema: { type: 'object' } } },
+        : { 'application/json': { schema: bodySchemaOf(upstream) } },
     },
   }
 }

@@ -31,7 +31,7 @@ export async function waitForExit(
       facts = await show()
     }
     const { exit } = facts
-    if (exit === null) throw new SandwireError('silent', 'The process did not end in time')
+    if (exit === null) throw new SandwireError('timed_out', 'The process did not end in time')
     return { ...facts, exit }
   } catch (error) {
     // Why it is not waited for matters more than that it could not be ended, as in a sandbox that is gone.
