@@ -281,6 +281,44 @@ describe.skipIf(obstacle !== undefined)(
       await hasKeyboard()
     }, 60_000)
 
+    test('that are deleted or moved by keys leave the keyboard in their list', async () => {
+      await using desk = await openDesk({})
+      const { page } = desk
+      await desk.first.read('rm -rf *; mkdir in; touch a.txt b.txt c.txt d.txt in/only.txt')
+      const row = (name: string): Locator => page.getByRole('treeitem', { name, exact: true })
+      const hasKeyboard = (name: string): Promise<void> =>
+        row(name).and(page.locator(':focus')).waitFor({ timeout: 10_000 })
+      const remove = async (name: string): Promise<void> => {
+        await hasKeyboard(name)
+        await page.keyboard.press('Delete')
+        await page.getByRole('dialog', { name: `Delete ${name}?` }).waitFor()
+        await page.keyboard.press('Tab')
+        await page.keyboard.press('Enter')
+        await row(name).waitFor({ state: 'detached' })
+      }
+      await row('b.txt').focus()
+      await remove('b.txt')
+      await hasKeyboard('c.txt')
+      await page.keyboard.press('ArrowDown')
+      await remove('d.txt')
+      await hasKeyboard('c.txt')
+
+      await page.keyboard.press('F2')
+      await page.getByLabel('Path in the workspace').fill('z.txt')
+      await page.keyboard.press('Enter')
+      await hasKeyboard('z.txt')
+      await page.keyboard.press('F2')
+      await page.getByLabel('Path in the workspace').fill('in/moved.txt')
+      await page.keyboard.press('Enter')
+      await hasKeyboard('moved.txt')
+      await page.keyboard.press('ArrowDown')
+      await remove('only.txt')
+      await remove('moved.txt')
+      await remove('in')
+      await hasKeyboard('a.txt')
+      expect(desk.errors).toEqual([])
+    }, 60_000)
+
     test('are named, searched and shown with words for what is wrong', async () => {
       await using desk = await openDesk({})
       const { page } = desk

@@ -1,8 +1,8 @@
 import { getOriginalDoc, MergeView, originalDocChangeEffect, unifiedMergeView } from '@codemirror/merge'
 import { ChangeSet, Compartment, EditorState, type Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
+import { basics } from './basics.ts'
 import { changesBetween } from './changes.ts'
-import { basics } from './editor.ts'
 import { languageOf } from './language.ts'
 import { changeInPlace } from './place.ts'
 

@@ -1,10 +1,10 @@
 import { goToNextChunk, type MergeConfig, MergeView } from '@codemirror/merge'
 import { Compartment, Text } from '@codemirror/state'
+import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { colour } from './compare.ts'
-import { basics, endsOf } from './editor.ts'
 import type { FileText } from './file-text.ts'
-import { changeInPlace, goOnAt, type Place, placeOf, startAt } from './place.ts'
+import { changeInPlace, type Place, placeOf, showAt, startAt } from './place.ts'
 
 interface ConflictOptions {
   readonly path: string
@@ -14,6 +14,8 @@ interface ConflictOptions {
   /** Where the person was in their text. */
   readonly place: Place | undefined
   readonly onChange: (mine: FileText) => void
+  /** Somebody wants to save. */
+  readonly onSave: () => void
 }
 
 /** What takes one change over, and is gone with it; hidden where there is no text to take it from. */
@@ -41,7 +43,8 @@ export class Conflict {
   #mine: FileText
   #theirs: FileText | undefined
 
-  constructor(parent: HTMLElement, { path, theirs, mine, place: left, onChange }: ConflictOptions) {
+  constructor(parent: HTMLElement, options: ConflictOptions) {
+    const { path, theirs, mine, place: left, onChange, onSave } = options
     const language = new Compartment()
     // A place in another text is none in this one.
     const place = left?.text.equals(mine) === true ? left : undefined
@@ -54,24 +57,23 @@ export class Conflict {
       onChange(this.#mine)
     }
     this.#view = new MergeView({
-      parent,
       ...this.#controls(),
       a: {
         doc: theirs?.lines ?? Text.empty,
-        extensions: [basics({ isReadOnly: true, label: 'Text on the disk' }), language.of([])],
+        extensions: [basics({ isReadOnly: true, label: 'Text on the disk', onSave }), language.of([])],
       },
       b: {
         doc: this.#mine.lines,
         ...(selection === undefined ? {} : { selection }),
         extensions: [
           endsOf(this.#mine),
-          basics({ label: 'Your text', onChange: change }),
+          basics({ label: 'Your text', onChange: change, onSave }),
           language.of([]),
           extension,
         ],
       },
     })
-    if (place !== undefined) goOnAt(this.#view.b, parent, place)
+    showAt(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, place)
     colour(path, language, [this.#view.a, this.#view.b])
   }
 

@@ -1,70 +1,11 @@
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
-import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
-import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
-import {
-  drawSelection,
-  EditorView,
-  highlightActiveLine,
-  highlightActiveLineGutter,
-  highlightSpecialChars,
-  keymap,
-  lineNumbers,
-} from '@codemirror/view'
+import { redoDepth } from '@codemirror/commands'
+import { Compartment, EditorState, type Text, Transaction } from '@codemirror/state'
+import { EditorView } from '@codemirror/view'
+import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import type { FileText } from './file-text.ts'
 import { languageOf } from './language.ts'
-import { goOnAt, type Place, placeOf, startAt } from './place.ts'
-import { THEME } from './theme.ts'
-
-interface Basics {
-  readonly label?: string
-  readonly isReadOnly?: boolean
-  readonly onChange?: (lines: Text) => void
-  readonly onSave?: () => void
-}
-
-/** Everything about a text that does not depend on its language. */
-export function basics({
-  label = 'Text of the file',
-  isReadOnly = false,
-  onChange,
-  onSave,
-}: Basics): Extension {
-  return [
-    lineNumbers(),
-    foldGutter(),
-    highlightSpecialChars(),
-    history(),
-    drawSelection(),
-    indentOnInput(),
-    bracketMatching(),
-    highlightActiveLine(),
-    highlightActiveLineGutter(),
-    highlightSelectionMatches(),
-    search({ top: true }),
-    EditorState.readOnly.of(isReadOnly),
-    EditorView.editable.of(!isReadOnly),
-    EditorView.contentAttributes.of({ 'aria-label': label }),
-    keymap.of([
-      { key: 'Mod-s', run: () => (onSave?.(), true), preventDefault: true },
-      ...searchKeymap,
-      ...historyKeymap,
-      ...foldKeymap,
-      indentWithTab,
-      ...defaultKeymap,
-    ]),
-    EditorView.updateListener.of((update) => {
-      if (update.docChanged) onChange?.(update.state.doc)
-    }),
-    THEME,
-  ]
-}
-
-/** Lines may be pasted with any ends unless a file has several kinds of its own. */
-export function endsOf({ isMixed }: FileText): Extension {
-  return isMixed ? EditorState.lineSeparator.of('\n') : []
-}
+import { type Place, placeOf, showAt, startAt } from './place.ts'
 
 interface EditorOptions {
   readonly text: FileText
@@ -91,7 +32,6 @@ export class Editor {
     }
     const { selection, extension } = startAt(place)
     this.#view = new EditorView({
-      parent,
       state: EditorState.create({
         doc: this.#text.lines,
         ...(selection === undefined ? {} : { selection }),
@@ -104,7 +44,7 @@ export class Editor {
       }),
     })
     this.setText(text)
-    if (place !== undefined) goOnAt(this.#view, this.#view.scrollDOM, place)
+    showAt(this.#view, { parent, dom: this.#view.dom, scroller: this.#view.scrollDOM }, place)
     this.setPath(path)
   }
 
@@ -129,6 +69,8 @@ export class Editor {
     this.#view.dispatch({
       changes: changesBetween(this.#text.lines, text.lines),
       effects: this.#ends.reconfigure(endsOf(text)),
+      // A step of its own would take the place of what was undone and can be redone.
+      annotations: Transaction.addToHistory.of(redoDepth(this.#view.state) === 0),
     })
   }
 

@@ -33,3 +33,15 @@ test('two texts are the same when their files are', () => {
   expect(joined.equals(FileText.of('ab'))).toBe(true)
   expect(typed(FileText.of('b'), 'a').equals(FileText.of('ab'))).toBe(true)
 })
+
+test('a text says what is around its lines', () => {
+  const ends = ['', 'a', 'a\n', 'a\r\nb', 'a\nb\r\nc', 'a\rb'].map((whole) => FileText.of(whole).ends)
+  expect(ends).toEqual([undefined, undefined, 'LF', 'CRLF', 'mixed', 'mixed'])
+  expect([FileText.of('\u{feff}a').hasMark, FileText.of('a').hasMark]).toEqual([true, false])
+})
+
+test('lines are the same whatever they end with', () => {
+  const wholes = ['a\nb\n', 'a\r\nb\r\n', 'a\nb\r\n', '\u{feff}a\rb\n'].map((whole) => FileText.of(whole))
+  for (const one of wholes) for (const other of wholes) expect(one.hasLinesOf(other)).toBe(true)
+  expect(FileText.of('a\nb').hasLinesOf(FileText.of('a\r\nc'))).toBe(false)
+})

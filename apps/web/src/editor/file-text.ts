@@ -49,6 +49,27 @@ export class FileText {
     return this.#frame.isMixed
   }
 
+  /** What its lines end with; undefined when there is only one. */
+  get ends(): 'CRLF' | 'LF' | 'mixed' | undefined {
+    if (this.isMixed) return 'mixed'
+    if (this.lines.lines === 1) return undefined
+    return this.#frame.separator === '\n' ? 'LF' : 'CRLF'
+  }
+
+  /** Whether it begins with a byte order mark. */
+  get hasMark(): boolean {
+    return this.#frame.mark !== ''
+  }
+
+  /** Whether the lines of both are the same, whatever they end with. */
+  hasLinesOf(other: FileText): boolean {
+    return this.#plainLines.eq(other.#plainLines)
+  }
+
+  get #plainLines(): Text {
+    return this.isMixed ? linesOf(this.lines.toString()) : this.lines
+  }
+
   /** The same file with other lines. */
   withLines(lines: Text): FileText {
     return lines === this.lines ? this : new FileText(lines, this.#frame)

@@ -25,14 +25,18 @@ export function findBarOf(view: EditorView): FindBar | undefined {
   return { query: getSearchQuery(view.state), field }
 }
 
-/** Opens the bar as it was; the keyboard goes to the field that had it, or else to the text. */
-export function openFindBar(view: EditorView, { query, field }: FindBar): void {
+/** Opens the bar with what is looked for. */
+export function openFindBar(view: EditorView, { query }: FindBar): void {
   openSearchPanel(view)
   view.dispatch({ effects: setSearchQuery.of(query) })
+}
+
+/** Gives the keyboard to the field of the bar that had it; answers whether there is one. */
+export function focusFindBar(view: EditorView, bar: FindBar | undefined): boolean {
   const inputs = view.dom.querySelectorAll<HTMLInputElement>('.cm-search input')
-  const input = [...inputs].find(({ name }) => name === field?.name)
-  if (input === undefined) return view.focus()
+  const input = [...inputs].find(({ name }) => name === bar?.field?.name)
+  if (input === undefined) return false
   input.focus()
-  if (input.type !== 'checkbox') input.setSelectionRange(field?.start ?? null, field?.end ?? null)
-  return undefined
+  if (input.type !== 'checkbox') input.setSelectionRange(bar?.field?.start ?? null, bar?.field?.end ?? null)
+  return true
 }

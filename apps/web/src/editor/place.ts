@@ -2,16 +2,11 @@ import { historyField } from '@codemirror/commands'
 import type { ChangeSpec, EditorSelection, Extension } from '@codemirror/state'
 import type { EditorView } from '@codemirror/view'
 import type { FileText } from './file-text.ts'
-import { type FindBar, findBarOf, openFindBar } from './find-bar.ts'
+import { type FindBar, findBarOf, focusFindBar, openFindBar } from './find-bar.ts'
+import { type Anchor, heldAnchor, holdAnchor } from './held-anchor.ts'
 
 /** Heights are guessed until lines are drawn, and spaces beside changes are made a frame later. */
 const SETTLE_FRAMES = 4
-
-/** A position, and how far below the top of what scrolls it is drawn. */
-interface Anchor {
-  readonly position: number
-  readonly topPx: number
-}
 
 /** Where somebody is in a text, for another view of it to go on from. */
 export interface Place {
@@ -40,11 +35,13 @@ function anchorOf(view: EditorView, scroller: Element): Anchor {
   return { position: from, topPx: topOf(view, scroller, from) }
 }
 
-function scrollTo(view: EditorView, scroller: Element, { position, topPx }: Anchor): void {
+/** Leaves what is held where it is drawn. */
+function settle(view: EditorView, scroller: Element): void {
   let frames = SETTLE_FRAMES
   const adjust = (): void => {
-    if (!view.dom.isConnected) return
-    const offPx = topOf(view, scroller, Math.min(position, view.state.doc.length)) - topPx
+    const held = view.state.field(heldAnchor)
+    if (held === undefined || !view.dom.isConnected) return
+    const offPx = topOf(view, scroller, held.position) - held.topPx
     if (Math.abs(offPx) >= 1) scroller.scrollTop += offPx
     frames -= 1
     if (frames > 0) requestAnimationFrame(adjust)
@@ -58,7 +55,8 @@ export function startAt(place: Place | undefined): {
   readonly extension: Extension
 } {
   if (place === undefined) return { extension: [] }
-  return { selection: place.selection, extension: historyField.init(() => place.history) }
+  const { selection, history, anchor } = place
+  return { selection, extension: [historyField.init(() => history), heldAnchor.init(() => anchor)] }
 }
 
 /** Where a view is in its text; `scroller` is what moves it up and down. */
@@ -74,13 +72,18 @@ export function placeOf(view: EditorView, scroller: Element, text: FileText): Pl
   }
 }
 
-/** Shows a text at the place where another view of it was. */
-export function goOnAt(view: EditorView, scroller: Element, place: Place): void {
-  if (place.hasFocus) {
-    if (place.findBar === undefined) view.focus()
-    else openFindBar(view, place.findBar)
-  }
-  scrollTo(view, scroller, place.anchor)
+/** Puts a view on the page, where another view of its text was; `dom` is all of it, and `scroller` what moves it up and down. */
+export function showAt(
+  view: EditorView,
+  { parent, dom, scroller }: { readonly parent: Element; readonly dom: Element; readonly scroller: Element },
+  place: Place | undefined,
+): void {
+  // A bar that opens on the page takes the keyboard, which may be elsewhere.
+  if (place?.findBar !== undefined) openFindBar(view, place.findBar)
+  parent.append(dom)
+  if (place === undefined) return
+  if (place.hasFocus && !focusFindBar(view, place.findBar)) view.focus()
+  settle(view, scroller)
   view.scrollDOM.scrollLeft = place.leftPx
 }
 
@@ -93,6 +96,6 @@ export function changeInPlace(
   const { position, topPx } = anchorOf(view, scroller)
   const made = view.state.changes(changes)
   aside?.()
-  view.dispatch({ changes: made })
-  scrollTo(view, scroller, { position: made.mapPos(position), topPx })
+  view.dispatch({ changes: made, effects: holdAnchor.of({ position: made.mapPos(position), topPx }) })
+  settle(view, scroller)
 }

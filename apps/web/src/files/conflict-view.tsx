@@ -1,21 +1,11 @@
-import { useStore } from '@sandwire/react'
-import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Conflict } from '../editor/conflict.ts'
 import type { Place } from '../editor/place.ts'
-import { useParts } from '../state/context.ts'
-import { messageOf } from '../state/workbench.ts'
+import { ConflictBanner } from './conflict-banner.tsx'
+import type { Theirs } from './file-state.ts'
 import { hasLostKeyboard } from './keyboard.ts'
-import type { OpenFile, Theirs } from './open-file.ts'
-
-function explain(theirs: Theirs, isDirty: boolean): string {
-  if (theirs === 'gone')
-    return isDirty
-      ? 'The file was removed or moved while you changed it. Nothing of yours is lost.'
-      : 'The file was removed or moved. This is the text it had.'
-  if (theirs.text === undefined)
-    return 'The file changed while you changed it too, and is no longer text. Right: yours, which you can still edit.'
-  return 'The file changed while you changed it too. Left: on disk. Right: yours, which you can still edit.'
-}
+import type { OpenFile } from './open-file.ts'
+import { useComposing } from './use-composing.ts'
 
 /** The file on the disk and the text in the editor, until the person has decided. */
 export function ConflictView({
@@ -24,6 +14,7 @@ export function ConflictView({
   theirs,
   isFocused,
   place,
+  onSave,
 }: {
   readonly file: OpenFile
   readonly path: string
@@ -31,12 +22,15 @@ export function ConflictView({
   readonly isFocused: boolean
   /** Where the person was in their text when it was shown otherwise, and then where they are. */
   readonly place: RefObject<Place | undefined>
+  readonly onSave: () => void
 }): ReactElement {
-  const { workbench } = useParts()
-  const isDirty = useStore(file.dirty)
+  const [mine, setMine] = useState(file.text)
   const parent = useRef<HTMLDivElement>(null)
   const conflict = useRef<Conflict>(undefined)
-  const onDisk = theirs === 'gone' ? undefined : theirs.text
+  const composing = useComposing(file)
+  const save = useRef(onSave)
+  save.current = onSave
+  const onDisk = typeof theirs === 'string' ? undefined : theirs.text
   const first = useRef({ path, onDisk, isFocused })
   // In one go with the removal of what had the keyboard, so that no key finds nobody.
   useLayoutEffect(() => {
@@ -47,7 +41,11 @@ export function ConflictView({
       theirs: start.onDisk,
       mine: file.text,
       place: place.current,
-      onChange: (text) => file.edited(text),
+      onChange: (text) => {
+        file.edited(text)
+        setMine(text)
+      },
+      onSave: () => save.current(),
     })
     if (start.isFocused && hasLostKeyboard()) made.focus()
     conflict.current = made
@@ -62,30 +60,10 @@ export function ConflictView({
     if (isFocused && !wasFocused.current) conflict.current?.focus()
     wasFocused.current = isFocused
   }, [isFocused])
-  const keep = async (): Promise<void> => {
-    try {
-      await file.keepMine()
-    } catch (caught) {
-      workbench.tell('error', `Cannot save ${path}: ${messageOf(caught)}`)
-    }
-  }
   return (
     <>
-      <div className="banner conflict" role="alert">
-        <span>{explain(theirs, isDirty)}</span>
-        {onDisk !== undefined && (
-          <button type="button" onClick={() => conflict.current?.goToNextChange()}>
-            Next change
-          </button>
-        )}
-        <button type="button" className="primary" onClick={() => void keep()}>
-          {theirs === 'gone' ? 'Write it again' : 'Save the right side'}
-        </button>
-        <button type="button" className="danger" onClick={() => void file.takeTheirs()}>
-          {theirs === 'gone' ? 'Let it go' : 'Drop mine'}
-        </button>
-      </div>
-      <div ref={parent} className="editor compare" />
+      <ConflictBanner {...{ file, path, theirs, mine }} onNext={() => conflict.current?.goToNextChange()} />
+      <div ref={parent} className="editor compare" {...composing} />
     </>
   )
 }

@@ -24,6 +24,8 @@ interface ActionProps {
   readonly sandbox: string
   readonly tree: FileTree
   readonly question: FileQuestion
+  /** Something is there now that was elsewhere. */
+  readonly onMoved: (path: string) => void
   readonly onDone: () => void
 }
 
@@ -38,7 +40,7 @@ async function makeFile(sandbox: string, path: string): Promise<void> {
 }
 
 /** Asks, does it, and shows what became of it. */
-export function FileActions({ sandbox, tree, question, onDone }: ActionProps): ReactElement {
+export function FileActions({ sandbox, tree, question, onMoved, onDone }: ActionProps): ReactElement {
   const { workbench, files } = useParts()
   const refresh = async (...folders: readonly string[]): Promise<void> => {
     await Promise.all([...new Set(folders)].map((folder) => tree.load(folder)))
@@ -51,7 +53,8 @@ export function FileActions({ sandbox, tree, question, onDone }: ActionProps): R
     const to = cleanPath(typed)
     await files.move({ sandbox, from, to }, () => renameFile(sandbox, from, to))
     tree.forget(from)
-    void refresh(parentOf(from), parentOf(to))
+    onMoved(to)
+    void refresh(parentOf(from), parentOf(to)).then(() => tree.reveal(to))
   }
 
   switch (question.ask) {

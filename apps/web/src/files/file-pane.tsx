@@ -111,7 +111,7 @@ function FileBody({
       return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
       if (state.theirs !== undefined)
-        return <ConflictView {...{ file, path, isFocused, place }} theirs={state.theirs} />
+        return <ConflictView {...{ file, path, isFocused, place, onSave }} theirs={state.theirs} />
       return (
         <>
           <TextBody {...{ file, state, path, line, column, isFocused, place, onSave }} isHidden={isPicture} />

@@ -91,6 +91,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
           sandbox={sandbox}
           tree={tree}
           question={question}
+          onMoved={(path) => (kept.wantsKeyboard = path)}
           onDone={() => setQuestion(undefined)}
         />
       )}

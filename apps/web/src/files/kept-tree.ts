@@ -5,6 +5,8 @@ export class KeptTree {
   readonly tree: FileTree
   selected: { readonly path: string; readonly isFolder: boolean } | undefined
   scrollPx = 0
+  /** What is to have the keyboard as soon as it is there. */
+  wantsKeyboard: string | undefined
 
   constructor(sandbox: string) {
     this.tree = FileTree.of(sandbox)

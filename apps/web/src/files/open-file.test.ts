@@ -11,6 +11,8 @@ function refuse(status: number, code: string): Response {
 /** A file on a server that checks and spells versions as the real one does, and answers when the test lets it. */
 class FakeFile {
   text: string | undefined
+  /** Why there is no file, when there is no text. */
+  refusal = 'file_not_found'
   version = 1
   reads = 0
   writes = 0
@@ -48,8 +50,10 @@ class FakeFile {
 
   #answer(method: string, tail: string, init: RequestInit | undefined): Response {
     if (method === 'PUT') return this.#write(new Headers(init?.headers), init?.body as string)
-    if (this.text === undefined) return refuse(404, 'file_not_found')
-    if (tail === 'stat') return Response.json({ size: this.text.length, etag: this.etag })
+    const isOther = this.refusal !== 'file_not_found'
+    if (tail === 'stat' && (isOther || this.text !== undefined))
+      return Response.json({ size: this.text?.length ?? 4096, etag: this.etag })
+    if (this.text === undefined) return refuse(isOther ? 400 : 404, this.refusal)
     this.reads += 1
     return new Response(this.text, { headers: { etag: `"${this.etag}"` } })
   }
@@ -57,6 +61,7 @@ class FakeFile {
   #write(headers: Headers, text: string): Response {
     this.writes += 1
     const [match, isNew] = [headers.get('if-match'), headers.get('if-none-match') === '*']
+    if (this.text === undefined && this.refusal !== 'file_not_found') return refuse(400, this.refusal)
     const isGood = isNew ? this.text === undefined : this.text !== undefined && match === `"${this.etag}"`
     if (!isGood) return refuse(412, 'file_changed')
     this.change(text)
@@ -109,7 +114,7 @@ function known(file: OpenFile): Record<string, unknown> {
   if (state.is !== 'text') return { ...state }
   const { base, theirs, ...rest } = state
   if (theirs === undefined) return { ...rest, base: base.toString() }
-  const shown = theirs === 'gone' ? theirs : { ...theirs, text: theirs.text?.toString() }
+  const shown = typeof theirs === 'string' ? theirs : { ...theirs, text: theirs.text?.toString() }
   return { ...rest, base: base.toString(), theirs: shown }
 }
 
@@ -268,6 +273,143 @@ describe('a text', () => {
     await file.refresh()
     expect(known(file)).toMatchObject({ is: 'text', base: 'same' })
     expect(file.isDirty).toBe(false)
+  })
+})
+
+describe('a text in whose place there is no file any more', () => {
+  const others = [
+    ['is_a_folder', 'folder'],
+    ['special_file', 'special'],
+    ['not_a_folder', 'gone'],
+  ] as const
+
+  test.each(others)('is kept when the server says %s', async (refusal, theirs) => {
+    const { disk, file } = await open('one')
+    disk.refusal = refusal
+    disk.change(undefined)
+    await file.refresh()
+    expect(known(file)).toMatchObject({ is: 'text', base: 'one', theirs })
+    type(file, 'mine')
+    await file.keepMine()
+    expect([known(file)['theirs'], file.text.toString(), file.isDirty]).toEqual([theirs, 'mine', true])
+  })
+
+  test('is noticed by a save', async () => {
+    const { disk, file } = await open('one')
+    type(file, 'mine')
+    disk.refusal = 'is_a_folder'
+    disk.change(undefined)
+    await file.save()
+    expect([known(file)['theirs'], file.text.toString()]).toEqual(['folder', 'mine'])
+  })
+
+  test('goes on when there is a file again, and is let go when the person says so', async () => {
+    const { disk, file } = await open('one')
+    type(file, 'mine')
+    disk.refusal = 'is_a_folder'
+    disk.change(undefined)
+    await file.refresh()
+    disk.change('one')
+    await file.refresh()
+    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-3', isSaving: false })
+    disk.change(undefined)
+    await file.refresh()
+    await file.takeTheirs()
+    expect(known(file)).toMatchObject({ is: 'failed', message: 'is_a_folder', isMissing: false })
+  })
+})
+
+describe('a conflict', () => {
+  async function openConflict(): Promise<{ disk: FakeFile; file: OpenFile }> {
+    const opened = await open('one')
+    type(opened.file, 'mine')
+    opened.disk.change('theirs')
+    await opened.file.refresh()
+    return opened
+  }
+
+  test('is not ended by a save, which asks the person', async () => {
+    const { disk, file } = await openConflict()
+    const writes = disk.writes
+    await file.save()
+    await file.save()
+    expect([file.asked.get(), disk.writes, disk.text]).toEqual([2, writes, 'theirs'])
+    expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
+    await file.keepMine()
+    type(file, 'more')
+    await file.save()
+    expect([file.asked.get(), disk.text]).toEqual([2, 'more'])
+  })
+
+  test('is over when nothing is left of what was typed', async () => {
+    const { file } = await openConflict()
+    type(file, 'min')
+    expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
+    type(file, 'one')
+    expect(known(file)).toEqual({ is: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
+    expect([file.text.toString(), file.isDirty]).toEqual(['theirs', false])
+  })
+
+  test('is over when all that is on the disk was taken', async () => {
+    const { file } = await openConflict()
+    type(file, 'theirs')
+    expect(known(file)).toEqual({ is: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
+  })
+
+  test('is not over while it is being ended by a save', async () => {
+    const { disk, file } = await openConflict()
+    const answer = disk.holdBack('PUT file')
+    const keeping = file.keepMine()
+    await heard()
+    type(file, 'one')
+    answer()
+    await keeping
+    expect([known(file)['base'], file.text.toString(), file.isDirty]).toEqual(['mine', 'one', true])
+  })
+
+  test('is over after a save that did not end it, when nothing is left of what was typed', async () => {
+    const { disk, file } = await openConflict()
+    const answer = disk.holdBack('PUT file')
+    disk.change('theirs again')
+    const keeping = file.keepMine()
+    await heard()
+    type(file, 'one')
+    answer()
+    await keeping
+    expect([known(file)['base'], known(file)['theirs'], disk.text]).toEqual([
+      'theirs again',
+      undefined,
+      'theirs again',
+    ])
+  })
+
+  test('that nobody can read stays when nothing is left of what was typed', async () => {
+    const { disk, file } = await open('one')
+    type(file, 'mine')
+    disk.change('\0')
+    await file.refresh()
+    type(file, 'one')
+    expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined } })
+  })
+
+  test('waits until a word is put together', async () => {
+    const { disk, file } = await open('one')
+    file.compose(true)
+    type(file, 'mine')
+    disk.change('theirs')
+    const looking = file.refresh()
+    await heard()
+    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
+    type(file, 'mine too')
+    file.compose(false)
+    await looking
+    expect(known(file)).toMatchObject({ base: 'one', theirs: { text: 'theirs' } })
+    expect(file.text.toString()).toBe('mine too')
+    file.compose(true)
+    type(file, 'one')
+    expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
+    file.compose(false)
+    expect(known(file)).toMatchObject({ base: 'theirs' })
   })
 })
 

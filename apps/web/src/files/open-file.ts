@@ -4,31 +4,11 @@ import type { FileVersion } from '../api/workspace.ts'
 import { FileText } from '../editor/file-text.ts'
 import { messageOf } from '../state/workbench.ts'
 import type { FileAccess } from './file-access.ts'
-import { HEX_BYTES } from './hex.ts'
 import { imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
-
-/** What became of a file while its text was changed here. Without a text it is none any more. */
-export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | 'gone'
-
-/** What a pane shows of a file. */
-export type FileState =
-  | { readonly is: 'loading' }
-  | { readonly is: 'failed'; readonly message: string; readonly isMissing: boolean }
-  /** Larger than is opened without a question, or at all. */
-  | { readonly is: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
-  | { readonly is: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
-  | { readonly is: 'image'; readonly type: string; readonly bytes: Uint8Array }
-  | {
-      readonly is: 'text'
-      /** The file as it was last read or written, which the editor's text is compared with. */
-      readonly base: FileText
-      readonly etag: string
-      readonly isSaving: boolean
-      /** The file became another one underneath. */
-      readonly theirs?: Theirs
-    }
-
-type TextState = Extract<FileState, { is: 'text' }>
+import type { FileState, NoFile, TextState, Theirs } from './file-state.ts'
+import { HEX_BYTES } from './hex.ts'
+import { noFileOf } from './no-file.ts'
+import { OneMore } from './one-more.ts'
 
 /** More texts than anybody tries to save on a link that is down. */
 const MAX_UNANSWERED = 8
@@ -36,10 +16,6 @@ const MAX_UNANSWERED = 8
 function textIn({ bytes }: FileVersion): FileText | undefined {
   const text = textOf(bytes)
   return text === undefined ? undefined : FileText.of(text)
-}
-
-function isMissing(caught: unknown): boolean {
-  return caught instanceof ApiError && caught.code === 'file_not_found'
 }
 
 /**
@@ -51,6 +27,7 @@ export class OpenFile {
   #path: string
   readonly #state = createStore<FileState>({ is: 'loading' })
   readonly #dirty = createStore(false)
+  readonly #asked = createStore(0)
   /** The text in the editor; told by it. */
   #text = FileText.of('')
   /** The page moves it: that it is not in its place says nothing. */
@@ -65,9 +42,10 @@ export class OpenFile {
   #loads = 0
   /** The person was asked about its size. */
   #opensLarge = false
-  /** A look at the file that is under way, and one that has to follow since there was news meanwhile. */
-  #look: Promise<void> | undefined
-  #nextLook: Promise<void> | undefined
+  /** Ends with a word that an input method puts together, which a change of what is shown would break. */
+  #word: PromiseWithResolvers<void> | undefined
+  /** News that comes during a look may be newer than what it sees; all of it is seen by one more. */
+  readonly #looks = new OneMore(() => this.#lookOnce())
 
   constructor(access: FileAccess, path: string) {
     this.#access = access
@@ -84,6 +62,11 @@ export class OpenFile {
     return this.#dirty
   }
 
+  /** How often somebody wanted to save in a conflict, which only their choice ends. */
+  get asked(): Store<number> {
+    return this.#asked
+  }
+
   /** The text in the editor. */
   get text(): FileText {
     return this.#text
@@ -98,6 +81,17 @@ export class OpenFile {
   edited(text: FileText): void {
     this.#text = text
     this.#compare()
+    this.#endNeedless()
+  }
+
+  /** An input method begins or ends to put a word together. What the disk has is taken in after it. */
+  compose(isComposing: boolean): void {
+    if (isComposing) this.#word ??= Promise.withResolvers()
+    else {
+      this.#word?.resolve()
+      this.#word = undefined
+      this.#endNeedless()
+    }
   }
 
   /** Goes back to the file as it was last read or written. */
@@ -135,7 +129,9 @@ export class OpenFile {
         show(() => this.#show(version))
       } else show(() => this.#state.set({ is: 'large', sizeBytes: size, canOpen: size <= MAX_OPEN_BYTES }))
     } catch (caught) {
-      show(() => this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: isMissing(caught) }))
+      show(() =>
+        this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: noFileOf(caught) === 'gone' }),
+      )
     }
   }
 
@@ -144,11 +140,12 @@ export class OpenFile {
     return sizeBytes <= MAX_EDIT_BYTES || this.#opensLarge || imageType(this.#path) !== undefined
   }
 
-  /** Writes the text unless the file is another one by now; then both are kept, and the person decides. */
+  /** Writes the text unless the file is another one by now; then both are kept, and the person is asked. */
   async save(): Promise<void> {
     // What was typed since a save began needs one of its own.
     while (this.#saving !== undefined) await this.#settle()
-    if (this.isDirty) await this.#hold(() => this.#saveOver())
+    if (this.#textState?.theirs !== undefined) this.#asked.set(this.#asked.get() + 1)
+    else if (this.isDirty) await this.#hold(() => this.#saveOver())
   }
 
   /** Ends a conflict: with what is in the editor, over the version that was seen. */
@@ -157,7 +154,8 @@ export class OpenFile {
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
     await this.#hold(async () => {
-      if (!(await this.#write(theirs === 'gone' ? 'new' : { etag: theirs.etag }))) await this.#takeIn()
+      if (!(await this.#write(typeof theirs === 'string' ? 'new' : { etag: theirs.etag })))
+        await this.#takeIn()
     })
   }
 
@@ -166,22 +164,21 @@ export class OpenFile {
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
     if (theirs === 'gone') this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
-    else if (theirs.text === undefined) await this.load()
+    else if (typeof theirs === 'string' || theirs.text === undefined) await this.load()
     else this.#showText(theirs.text, theirs.etag)
+  }
+
+  /** Ends a conflict in which nothing is left of what the person typed, or nothing that is not on the disk as well. */
+  #endNeedless(): void {
+    const { theirs, isSaving } = this.#textState ?? {}
+    if (typeof theirs !== 'object' || theirs.text === undefined) return
+    if (isSaving === true || this.#word !== undefined) return
+    if (!this.isDirty || theirs.text.equals(this.#text)) this.#showText(theirs.text, theirs.etag)
   }
 
   /** The file may have changed: looks, and takes it over if nothing would be lost by that. */
   refresh(): Promise<void> {
-    if (this.#look === undefined) {
-      this.#look = this.#lookOnce().finally(() => (this.#look = undefined))
-      return this.#look
-    }
-    // News that comes during a look may be newer than what it sees; all of it is seen by one more.
-    this.#nextLook ??= this.#look.then(() => {
-      this.#nextLook = undefined
-      return this.refresh()
-    })
-    return this.#nextLook
+    return this.#looks.run()
   }
 
   async #lookOnce(): Promise<void> {
@@ -233,7 +230,7 @@ export class OpenFile {
       this.#change({ isSaving: false })
       if (!(caught instanceof ApiError) || isUnreachable(caught)) throw caught
       this.#unanswered = before
-      if (caught.code === 'file_changed' || caught.code === 'file_not_found') return false
+      if (caught.code === 'file_changed' || noFileOf(caught) !== undefined) return false
       throw caught
     }
   }
@@ -242,18 +239,19 @@ export class OpenFile {
   async #takeIn(): Promise<void> {
     const saves = this.#saves
     const seen = await this.#see()
+    while (this.#word !== undefined) await this.#word.promise
     // It may be older than what was written since.
     if (saves !== this.#saves) return this.#lookOnce()
     const state = this.#textState
-    if (state === undefined || seen === undefined) return undefined
-    if (seen === 'gone') this.#change({ theirs: seen })
-    else if (seen !== 'base') this.#merge(state, seen)
-    else if (state.theirs !== undefined) this.#change({ theirs: undefined })
-    return undefined
+    if (state === undefined) return undefined
+    if (typeof seen === 'object') this.#merge(state, seen)
+    else if (seen === 'base') this.#change({ theirs: undefined })
+    else if (seen !== undefined) this.#change({ theirs: seen })
+    return this.#endNeedless()
   }
 
   /** What the file is now; undefined when that is known, or cannot be told. */
-  async #see(): Promise<FileVersion | 'base' | 'gone' | undefined> {
+  async #see(): Promise<FileVersion | 'base' | NoFile | undefined> {
     try {
       const { etag } = await this.#access.stat()
       const state = this.#textState
@@ -261,7 +259,7 @@ export class OpenFile {
       const isKnown = typeof state?.theirs === 'object' && state.theirs.etag === etag
       return isKnown ? undefined : await this.#access.read()
     } catch (caught) {
-      return isMissing(caught) && !this.#isMoving ? 'gone' : undefined
+      return this.#isMoving ? undefined : noFileOf(caught)
     }
   }
 

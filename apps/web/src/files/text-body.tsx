@@ -1,8 +1,10 @@
 import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
 import { Editor } from '../editor/editor.ts'
 import type { Place } from '../editor/place.ts'
+import type { TextState } from './file-state.ts'
 import { hasLostKeyboard } from './keyboard.ts'
-import type { FileState, OpenFile } from './open-file.ts'
+import type { OpenFile } from './open-file.ts'
+import { useComposing } from './use-composing.ts'
 
 /** A text in its editor. */
 export function TextBody({
@@ -17,7 +19,7 @@ export function TextBody({
   onSave,
 }: {
   readonly file: OpenFile
-  readonly state: Extract<FileState, { is: 'text' }>
+  readonly state: TextState
   readonly path: string
   readonly line: number | undefined
   readonly column: number | undefined
@@ -32,6 +34,7 @@ export function TextBody({
   const editor = useRef<Editor>(undefined)
   /** It was shown otherwise until just now, and the person is in the middle of it. */
   const goesOn = useRef(false)
+  const composing = useComposing(file)
   const save = useRef(onSave)
   save.current = onSave
   const latestPath = useRef(path)
@@ -69,5 +72,5 @@ export function TextBody({
   useEffect(() => {
     goesOn.current = false
   }, [])
-  return <div ref={parent} className="editor" hidden={isHidden} />
+  return <div ref={parent} className="editor" hidden={isHidden} {...composing} />
 }

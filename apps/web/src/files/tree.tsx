@@ -18,6 +18,7 @@ import { lineOfKey, lineOfText, type Typed, typeOn } from './tree-keys.ts'
 import { TreeNote, TreeRow } from './tree-line.tsx'
 import { type ItemLine, linesOf, type TreeLine } from './tree-lines.ts'
 import { downloadUrl } from './upload.ts'
+import { useTreeKeyboard } from './use-tree-keyboard.ts'
 import { useVisibleRows, type VisibleRows } from './use-visible-rows.ts'
 import { ROW_PX } from './visible-rows.ts'
 
@@ -81,7 +82,6 @@ export function Tree({
   const lines = useMemo(() => linesOf(state), [state])
   const rows = useVisibleRows(kept)
   const { from, to } = rows.range
-  const wantsKeyboard = useRef<string>(undefined)
   const typed = useRef<Typed>(undefined)
   const root = state.folders[ROOT]
   const found = useMemo(
@@ -91,11 +91,7 @@ export function Tree({
   // The keyboard has a way in, also when what it was on is gone.
   const active = found === -1 ? 0 : found
   useSteadyRows(lines, rows)
-  useLayoutEffect(() => {
-    if (wantsKeyboard.current === undefined || wantsKeyboard.current !== lines[active]?.path) return
-    wantsKeyboard.current = undefined
-    element.current?.querySelector<HTMLElement>(`[data-row="${active}"]`)?.focus({ preventScroll: true })
-  })
+  const { goTo, onFocus, onBlur } = useTreeKeyboard(element, { kept, lines, selected, rows, onSelect })
   useEffect(() => {
     for (const line of lines.slice(from, to))
       if (line.kind === 'note' && line.hasMore) void tree.loadMore(line.path)
@@ -124,13 +120,6 @@ export function Tree({
       },
       { label: 'Delete…', isDangerous: true, run: () => onAsk({ ask: 'remove', path, isFolder }) },
     ]
-  }
-  const goTo = (at: number | undefined): void => {
-    const line = at === undefined ? undefined : lines[at]
-    if (at === undefined || line?.kind !== 'item') return
-    wantsKeyboard.current = line.path
-    rows.see(at)
-    onSelect(line.path, line.isFolder)
   }
   const onKey = (event: KeyboardEvent, line: ItemLine, at: number): void => {
     const { path, isFolder, isOpen } = line
@@ -167,7 +156,7 @@ export function Tree({
       }}
       className="tree-place"
     >
-      <div ref={rows.ref} role="tree" aria-label="Files" className="tree">
+      <div ref={rows.ref} role="tree" aria-label="Files" className="tree" onFocus={onFocus} onBlur={onBlur}>
         {lines.length === 0 && (
           <p className="empty">No files yet. Drop or upload some here, or make one in a terminal.</p>
         )}

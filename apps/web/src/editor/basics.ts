@@ -1,0 +1,66 @@
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { EditorState, type Extension, type Text } from '@codemirror/state'
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
+import type { FileText } from './file-text.ts'
+import { heldAnchor } from './held-anchor.ts'
+import { THEME } from './theme.ts'
+
+interface Basics {
+  readonly label?: string
+  readonly isReadOnly?: boolean
+  readonly onChange?: (lines: Text) => void
+  readonly onSave?: () => void
+}
+
+/** Everything about a text that does not depend on its language. */
+export function basics({
+  label = 'Text of the file',
+  isReadOnly = false,
+  onChange,
+  onSave,
+}: Basics): Extension {
+  return [
+    lineNumbers(),
+    foldGutter(),
+    highlightSpecialChars(),
+    history(),
+    drawSelection(),
+    indentOnInput(),
+    bracketMatching(),
+    highlightActiveLine(),
+    highlightActiveLineGutter(),
+    highlightSelectionMatches(),
+    search({ top: true }),
+    heldAnchor,
+    EditorState.readOnly.of(isReadOnly),
+    EditorView.editable.of(!isReadOnly),
+    EditorView.contentAttributes.of({ 'aria-label': label }),
+    keymap.of([
+      { key: 'Mod-s', run: () => (onSave?.(), true), preventDefault: true },
+      ...searchKeymap,
+      ...historyKeymap,
+      ...foldKeymap,
+      indentWithTab,
+      ...defaultKeymap,
+    ]),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) onChange?.(update.state.doc)
+    }),
+    THEME,
+  ]
+}
+
+/** Lines may be pasted with any ends unless a file has several kinds of its own. */
+export function endsOf({ isMixed }: FileText): Extension {
+  return isMixed ? EditorState.lineSeparator.of('\n') : []
+}

@@ -1,0 +1,67 @@
+import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import type { KeptTree } from './kept-tree.ts'
+import { hasLostKeyboard } from './keyboard.ts'
+import { heirOf } from './tree-heir.ts'
+import type { TreeLine } from './tree-lines.ts'
+import type { VisibleRows } from './use-visible-rows.ts'
+
+interface TreeKeyboard {
+  /** Leads the keyboard to a line, if it is a file or folder. */
+  readonly goTo: (at: number | undefined) => void
+  readonly onFocus: () => void
+  readonly onBlur: () => void
+}
+
+/** Leads the keyboard from line to line of a tree, also when the one that has it is gone or called otherwise. */
+export function useTreeKeyboard(
+  element: RefObject<HTMLElement | null>,
+  {
+    kept,
+    lines,
+    selected,
+    rows,
+    onSelect,
+  }: {
+    readonly kept: KeptTree
+    readonly lines: readonly TreeLine[]
+    readonly selected: string | undefined
+    readonly rows: VisibleRows
+    readonly onSelect: (path: string, isFolder: boolean) => void
+  },
+): TreeKeyboard {
+  const before = useRef(lines)
+  /** A line has the keyboard, or had it when it went. */
+  const isInside = useRef(false)
+  const goTo = (at: number | undefined): void => {
+    const line = at === undefined ? undefined : lines[at]
+    if (at === undefined || line?.kind !== 'item') return
+    kept.wantsKeyboard = line.path
+    rows.see(at)
+    onSelect(line.path, line.isFolder)
+  }
+  const lineOf = (path: string | undefined): number =>
+    path === undefined ? -1 : lines.findIndex((line) => line.kind === 'item' && line.path === path)
+  useLayoutEffect(() => {
+    const [old, hadKeyboard] = [before.current, isInside.current]
+    before.current = lines
+    // React says nothing of the keyboard that a dialog gives back.
+    if (element.current?.contains(document.activeElement) === true) isInside.current = true
+    if (old === lines || !hadKeyboard || !hasLostKeyboard() || lineOf(selected) !== -1) return
+    kept.wantsKeyboard ??= heirOf(old, lines, selected ?? '')
+  })
+  useLayoutEffect(() => {
+    const at = lineOf(kept.wantsKeyboard)
+    if (at === -1) return
+    if (kept.wantsKeyboard !== selected) return goTo(at)
+    const row = element.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)
+    row?.focus({ preventScroll: true })
+    // Behind a dialog nothing takes it; it closes soon.
+    if (row !== undefined && document.activeElement === row) kept.wantsKeyboard = undefined
+  })
+  useEffect(() => () => void (kept.wantsKeyboard = undefined), [kept])
+  return {
+    goTo,
+    onFocus: () => void (isInside.current = true),
+    onBlur: () => void (isInside.current = false),
+  }
+}

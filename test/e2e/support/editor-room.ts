@@ -1,0 +1,82 @@
+import { expect } from 'bun:test'
+import { eventually } from '@sandwire/testing'
+import type { Locator } from 'playwright-core'
+import type { Desk, DeskOptions, WorkbenchScene } from './workbench.ts'
+
+export const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
+export const mine = (desk: Desk): Locator => desk.page.locator('.cm-merge-b .cm-content:visible')
+export const banner = (desk: Desk): Locator => desk.page.locator('.banner.conflict')
+export const tab = (desk: Desk, name: string | RegExp): Locator => desk.page.getByRole('tab', { name })
+
+/** A page, and the workspace behind it as something else in the sandbox sees it. */
+export class EditorRoom implements AsyncDisposable {
+  readonly desk: Desk
+  readonly #sandbox: string
+
+  private constructor(desk: Desk, sandbox: string) {
+    this.desk = desk
+    this.#sandbox = sandbox
+  }
+
+  static async open(scene: WorkbenchScene, options: DeskOptions = {}): Promise<EditorRoom> {
+    const desk = await scene.openDesk(options)
+    const [sandbox = ''] = (await desk.first.session()).split('.')
+    return new EditorRoom(desk, sandbox)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.desk[Symbol.asyncDispose]()
+  }
+
+  #fetch(path: string, init?: RequestInit): Promise<Response> {
+    return this.desk.scene.host.fetch(`/api/workspaces/${this.#sandbox}/file?path=${path}`, init)
+  }
+
+  async write(path: string, body: string | Uint8Array<ArrayBuffer>): Promise<void> {
+    expect((await this.#fetch(path, { method: 'PUT', body })).ok).toBe(true)
+  }
+
+  async remove(path: string): Promise<void> {
+    expect((await this.#fetch(path, { method: 'DELETE' })).ok).toBe(true)
+  }
+
+  async read(path: string): Promise<string> {
+    return Buffer.from(await (await this.#fetch(path)).arrayBuffer()).toString()
+  }
+
+  /** Opens a file that has this text. */
+  async show(path: string, text: string | Uint8Array<ArrayBuffer>): Promise<void> {
+    const { page } = this.desk
+    await this.write(path, text)
+    await page.keyboard.press('Control+Shift+E')
+    await page.getByRole('treeitem', { name: path }).click()
+    await tab(this.desk, new RegExp(`^${path}`)).waitFor()
+    await editor(this.desk).waitFor()
+  }
+
+  /** Puts the cursor at the end of a line. */
+  async goToLine(line: number): Promise<void> {
+    const { page } = this.desk
+    await editor(this.desk).last().click()
+    await page.keyboard.press('Control+Alt+G')
+    await page.locator('.cm-dialog input').fill(String(line))
+    await page.keyboard.press('Enter')
+    // It stands above the text, which moves when it goes.
+    await page.locator('.cm-dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('End')
+  }
+}
+
+/** How far below the top of its pane a line is drawn. */
+export async function heightOf(text: Locator, line: string): Promise<number> {
+  const own = await text.locator('.cm-line').getByText(line, { exact: true }).boundingBox()
+  const pane = await text.page().locator('.editor:visible').boundingBox()
+  return (own?.y ?? Number.NaN) - (pane?.y ?? 0)
+}
+
+/** Waits until it is drawn where it was. A part of a line that is marked as changed is some pixels lower than its line. */
+export async function isAtHeight(text: Locator, line: string, height: number): Promise<void> {
+  await eventually(async () => Math.abs((await heightOf(text, line)) - height) < 3, {
+    what: `"${line}" to be where it was`,
+  })
+}
