@@ -59,7 +59,7 @@ test.each([
   [
     'of a full-screen program the upper rows are drawn, and its places stay',
     `${lines('$ ', '', '', '', '', '', '', '')}\x1b[1;3H${ALTERNATE}${lines('1', '2', '3', '4', '5', '6', '7', '8')}\x1b[7;1H`,
-    `$ \x1b[3G${ALTERNATE}${lines('1', '2', '3', '4')}\x1b[7;1H`,
+    `$ \x1b[3G${ALTERNATE}\x1b[?7l${lines('1', '2', '3', '4')}\x1b[?7h\x1b[7;1H`,
   ],
 ])('in a lower window %s', (_, text, expected) => expect(drawn(text)).toBe(expected))
 

@@ -12,6 +12,9 @@ const PLACES = new RegExp(PLACE, 'g')
 /** What counts or moves by rows of the larger screen: margins, lines that count from them, a cursor that comes back. */
 const BY_ROW = new RegExp(`${ESC}(?:\\[\\d+;\\d+r|\\[\\?6h|8)`)
 const BREAK = '\r\n'
+/** Whether a row that is too long goes on in the next one. */
+const NO_WRAP = '\x1b[?7l'
+const WRAP = '\x1b[?7h'
 
 /** Whether a screen has more rows or columns than a window. */
 export function isLarger(screen: WindowSize, window: WindowSize): boolean {
@@ -54,8 +57,9 @@ function fitWritten(text: string, screen: WindowSize, window: WindowSize): strin
   return rows.join(BREAK) + up + state
 }
 
-/** Rows below the window are not drawn: they would push the others up. */
+/** Rows below the window are not drawn, and long ones not wrapped: they would push the others up. */
 function fitDrawn(text: string, window: WindowSize): string {
   const end = PLACE.exec(text)?.index ?? text.length
-  return text.slice(0, end).split(BREAK).slice(0, window.rows).join(BREAK) + text.slice(end)
+  const rows = text.slice(0, end).split(BREAK).slice(0, window.rows)
+  return NO_WRAP + rows.join(BREAK) + WRAP + text.slice(end)
 }
