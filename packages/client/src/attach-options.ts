@@ -54,7 +54,7 @@ export interface AttachOptions {
   readonly onFault?: (error: unknown) => void
   /** Most output bytes in flight. */
   readonly windowBytes?: number
-  /** How long to try before the first welcome. */
+  /** How long to try before the first welcome. An attempt that has begun is given 15 s: a sandbox may have to start. */
   readonly connectForMs?: number
   /** How long to try to come back after a cut. */
   readonly retryForMs?: number

@@ -36,4 +36,20 @@ describe('Reconnection', () => {
     reconnection.stop()
     expect(reconnection.deadlineMs).toBeUndefined()
   })
+
+  test('[R12] gives an attempt after a cut no longer than there is time to come back, and 2 s at least', () => {
+    const reconnection = new Reconnection(patience)
+    reconnection.start(0)
+    reconnection.begin(0)
+    reconnection.succeed()
+    const againMs = reconnection.fail(true, 0, 1_000) ?? Number.NaN
+    reconnection.begin(againMs)
+    expect(reconnection.deadlineMs).toBe(6_000)
+    reconnection.succeed()
+    reconnection.fail(true, 0, 50_000)
+    reconnection.begin(50_050)
+    expect(reconnection.deadlineMs).toBe(55_000)
+    reconnection.begin(90_000)
+    expect(reconnection.deadlineMs).toBe(92_000)
+  })
 })

@@ -1,8 +1,10 @@
 import { backOffMs, type BackOffBounds, DEFAULT_BACK_OFF } from '../back-off.ts'
 import type { AttemptId } from './effects.ts'
 
-/** How long a connection may take to open and be welcomed. */
+/** How long a connection may take to open and be welcomed: the first one may have to wait for a sandbox that starts. */
 const ATTEMPT_MS = 15_000
+/** What an attempt gets in any case, also after a sleep of the machine that took all the time there was. */
+const LEAST_ATTEMPT_MS = 2_000
 
 /** How long a client keeps trying. */
 export interface Patience {
@@ -20,6 +22,8 @@ export class Reconnection {
   /** Attempts since the last welcome. */
   #failures = 0
   #giveUpAtMs = 0
+  /** It is about coming back, where no attempt lasts beyond `#giveUpAtMs`. */
+  #isComingBack = false
   #deadlineMs: number | undefined
 
   constructor(patience: Patience) {
@@ -42,7 +46,8 @@ export class Reconnection {
   /** Begins an attempt. */
   begin(nowMs: number): AttemptId {
     this.#attempts += 1
-    this.#deadlineMs = nowMs + ATTEMPT_MS
+    const leftMs = this.#isComingBack ? this.#giveUpAtMs - nowMs : ATTEMPT_MS
+    this.#deadlineMs = nowMs + Math.max(LEAST_ATTEMPT_MS, Math.min(ATTEMPT_MS, leftMs))
     return this.#attempts
   }
 
@@ -59,7 +64,10 @@ export class Reconnection {
 
   /** The connection is lost: when to try again, or undefined to give up. `random` is in [0, 1). */
   fail(wasWelcomed: boolean, random: number, nowMs: number): number | undefined {
-    if (this.#failures === 0 && wasWelcomed) this.#giveUpAtMs = nowMs + this.#patience.retryForMs
+    if (this.#failures === 0 && wasWelcomed) {
+      this.#giveUpAtMs = nowMs + this.#patience.retryForMs
+      this.#isComingBack = true
+    }
     this.#failures += 1
     const untilMs = nowMs + backOffMs(this.#failures, random, this.#patience.backOff ?? DEFAULT_BACK_OFF)
     return untilMs > this.#giveUpAtMs ? undefined : untilMs
