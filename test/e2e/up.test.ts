@@ -68,25 +68,30 @@ function exposedBy(pid: number): string {
     .join('\n')
 }
 
-test('`npm start` hands on the signal that ends it', async () => {
+test.each([
+  ['npm alone', 'SIGTERM', (npm: number) => npm],
+  ['npm and what it runs, as Ctrl-C does', 'SIGINT', (npm: number) => -npm],
+] as const)('`npm start` ends in order with a signal to %s', async (_, signal, whomOf) => {
   const data = mkdtempSync(join(tmpdir(), 'sandwire-npm-start-'))
   const npm = Bun.spawn(['npm', 'start', '--silent', '--', '--port', '0', '--data', data], {
     cwd: resolve(import.meta.dir, '../..'),
     stdin: 'ignore',
     stdout: 'pipe',
-    stderr: 'ignore',
+    stderr: 'pipe',
+    detached: true,
   })
-  const family = (): number[] => readDescendants(npm.pid).map(({ pid }) => pid)
-  let left: number[] = []
+  const said = new Response(npm.stderr).text()
+  let family: number[] = []
   try {
     for await (const line of readLines(npm.stdout)) if (line.includes('runs at')) break
-    left = family()
-    expect(left.length).toBeGreaterThan(1)
-    npm.kill('SIGTERM')
+    family = readDescendants(npm.pid).map(({ pid }) => pid)
+    expect(family.length).toBeGreaterThan(1)
+    process.kill(whomOf(npm.pid), signal)
     await npm.exited
-    await eventually(() => !left.some(isAlive) || undefined, { what: 'the end of the host' })
+    await eventually(() => !family.some(isAlive) || undefined, { what: 'the end of the host' })
+    expect(await said).toContain('Stopped\n')
   } finally {
-    for (const pid of left.filter(isAlive)) process.kill(pid, 'SIGTERM')
+    for (const pid of family.filter(isAlive)) process.kill(pid, 'SIGTERM')
     rmSync(data, { recursive: true, force: true })
   }
 })

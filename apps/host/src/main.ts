@@ -28,6 +28,9 @@ const FAILED = 1
 /** Errors of a start that are of the configuration: a place that cannot be used, or what was found in it. */
 const OF_CONFIGURATION: ReadonlySet<ErrorCode> = new Set(['forbidden', 'bad_request'])
 
+/** A key reaches this process twice under npm, which hands on what the terminal gave to both: that is one order. */
+const SAME_ORDER_MS = 500
+
 const tell = (line: string): void => void process.stderr.write(`${line}\n`)
 const print = (text: string): void => void process.stdout.write(text)
 // Whoever reads may be gone, or its disk full; what runs is ended in order all the same.
@@ -101,12 +104,13 @@ async function runUp(flags: UpFlags): Promise<void> {
   const options: UpOptions = { configuration, flags, env: process.env, tell, print }
   const asked = Promise.withResolvers<void>()
   let isForced = (): void => process.exit(FAILED)
-  let count = 0
+  let askedAtMs: number | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      count += 1
-      if (count === 1) asked.resolve()
-      else isForced()
+      const nowMs = performance.now()
+      if (askedAtMs !== undefined && nowMs - askedAtMs >= SAME_ORDER_MS) isForced()
+      askedAtMs ??= nowMs
+      asked.resolve()
     })
   const running = await up(options)
   isForced = () => {
