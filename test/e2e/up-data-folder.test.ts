@@ -89,6 +89,15 @@ describe('a data folder that cannot be one', () => {
     expect(statSync(data).mode & 0o777).toBe(0o755)
   })
 
+  test('is its own with parts that were moved away, also when others could enter it', async () => {
+    const data = at('own')
+    for (const name of ['', 'keys', 'isolation']) mkdirSync(join(data, name))
+    writeFileSync(join(data, 'format'), '9\n', { mode: 0o600 })
+    chmodSync(data, 0o755)
+    const { said } = await up(data)
+    expect(said[0]).toContain('its format "9" is not known')
+  })
+
   test('is refused as an empty name, which would be the current folder', async () => {
     expect(await sandwire(['up', '--port', '0', '--data', ''], { cwd: folder })).toEqual({
       code: 2,

@@ -16,6 +16,7 @@ const find = (): string | undefined => findStopReason({ kind: 'unix', path: at('
 
 test.each([
   ['idle', 'it was idle'],
+  ['removed', 'it is removed'],
   ['asked', 'somebody asked for it'],
   ['shutting_down', 'its server is'],
   ['unclaimed', 'its server is gone'],

@@ -10,6 +10,7 @@ const MAX_BYTES = 64
 const WORDS: Readonly<Record<string, string>> = {
   asked: 'somebody asked for it',
   idle: 'it was idle',
+  removed: 'it is removed',
   shutting_down: 'its server is',
   unclaimed: 'its server is gone',
 }

@@ -1,5 +1,5 @@
-const STOP_REASONS = ['asked', 'idle', 'shutting_down'] as const
-/** Why a sandbox is to stop: somebody wants it to, nothing moved in it, or what keeps it ends. */
+const STOP_REASONS = ['asked', 'idle', 'removed', 'shutting_down'] as const
+/** Why a sandbox is to stop: somebody wants it to, nothing moved in it, it is removed for good, or what keeps it ends. */
 export type StopReason = (typeof STOP_REASONS)[number]
 
 /** Reads why a sandbox is to stop; a reason that is missing or of another version says no more than that it was asked. */

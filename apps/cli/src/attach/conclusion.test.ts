@@ -110,6 +110,14 @@ describe('conclude', () => {
       })
     })
 
+    test('does not say how to start what is removed', () => {
+      const { lines } = conclude(
+        ended,
+        stopped('The sandbox is stopping because it is removed: it ends within 4 s'),
+      )
+      expect(lines[1]).toBe('hint: its files are gone with it')
+    })
+
     test('says how to keep it awake where it was idle', () => {
       const { lines } = conclude(ended, stopped('The sandbox is stopping: it was idle for 10 min'))
       expect(lines[1]).toBe(

@@ -99,9 +99,13 @@ function sayDeparture(context: ConclusionContext): string[] {
 /** Words of a reason that was for want of activity. */
 const IDLE = /\bidle|without input/i
 
+/** Words of a reason that leaves nothing to start. */
+const REMOVED = /\bit is removed\b/
+
 /** Says that the sandbox was stopped, and what to do about it. */
 function sayFarewell(farewell: string, context: ConclusionContext): string[] {
   const { options, program, session } = context
+  if (REMOVED.test(farewell)) return [`sbx-stdio: ${printable(farewell)}`, 'hint: its files are gone with it']
   const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxOfSession(session.id))
   const again =
     sandbox === undefined

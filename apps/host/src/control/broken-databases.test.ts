@@ -39,8 +39,12 @@ test('something else in its place is named', () => {
   expect(refuse).toThrow(`Cannot use "${file}"`)
 })
 
-test('one with a log beside it is left to SQLite', () => {
+test('what is in a log is left to SQLite, but not a log beside nothing or something else', () => {
   truncateSync(file, 3_000)
   writeFileSync(`${file}-wal`, 'x')
   expect(refuse).not.toThrow()
+  writeFileSync(file, 'x'.repeat(4_096))
+  expect(refuse).toThrow(`Cannot use "${file}"`)
+  writeFileSync(file, '')
+  expect(refuse).toThrow(`Cannot use "${file}"`)
 })

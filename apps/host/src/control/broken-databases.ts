@@ -26,16 +26,17 @@ function isWhole(file: string, sizeBytes: number): boolean {
   return pageBytes > 0 && sizeBytes % pageBytes === 0 && sizeBytes / pageBytes >= header.readUInt32BE(28)
 }
 
-/** One that is empty is new; with a log beside it, SQLite itself finds out what holds. */
+/** What is in the log is for SQLite to judge; it is never there before the first page of the file is. */
 function isBroken(file: string): boolean {
-  const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
+  const hasLog = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const { size } = statSync(file)
-  return size > 0 && (log?.size ?? 0) === 0 && !isWhole(file, size)
+  if (hasLog) return size === 0 || readHeader(file).toString('latin1', 0, MAGIC.length) !== MAGIC
+  return size > 0 && !isWhole(file, size)
 }
 
 /**
- * Refuses databases of control that were cut short or hold something else: SQLite takes one of less than a page for a new
- * one, and what was in it would be gone without a word.
+ * Refuses databases of control that are visibly cut short or hold something else: SQLite takes one of less than a page for a
+ * new one, and what was in it would be gone without a word. A log that is missing or cut short cannot be seen.
  */
 export function refuseBrokenDatabases(objects: string): void {
   const names = readdirSync(objects, { recursive: true, encoding: 'utf8' })

@@ -45,9 +45,11 @@ export function layOut(root: string): DataFolder {
 const BEFOREHAND: ReadonlySet<string> = new Set(['settings.json', 'lost+found'])
 
 /** Nobody else may enter it from now on, so one that others can enter for other things is not taken. */
-function refuseOtherThings({ root, localToken }: DataFolder): void {
+function refuseOtherThings({ root, localToken, keys, format }: DataFolder): void {
   const found = statSync(root, { throwIfNoEntry: false })
-  if (found === undefined || (found.mode & 0o077) === 0 || existsSync(localToken)) return
+  if (found === undefined || (found.mode & 0o077) === 0) return
+  // One of these is left of a folder that was used before, whatever somebody has moved away.
+  if ([localToken, path.join(keys, 'id-key'), format].some((each) => existsSync(each))) return
   const parts = new Set(Object.values(layOut('')))
   if (readdirSync(root).every((name) => parts.has(name) || BEFOREHAND.has(name))) return
   throw new SandwireError(

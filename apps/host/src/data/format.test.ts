@@ -31,7 +31,7 @@ test.each(['2', '10\n', 'two', '1.5'])(
   'a folder of a newer version is refused and stays as it is: %j',
   (text) => {
     write(text)
-    expect(() => claimFormat(folder, 1)).toThrow('a newer Sandwire has used it')
+    expect(() => claimFormat(folder, 1)).toThrow(`its format "${text.trim()}" is not known`)
     expect(readFileSync(folder.format, 'utf8')).toBe(text)
   },
 )

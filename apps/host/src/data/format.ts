@@ -17,7 +17,7 @@ export function claimFormat(
   if (!(found <= known))
     throw new SandwireError(
       'bad_request',
-      `Cannot use the data folder "${root}": a newer Sandwire has used it (format "${text}", and this one knows ${known})\nhint: use that version, or choose another folder with --data`,
+      `Cannot use the data folder "${root}": its format "${text}" is not known to this Sandwire, which knows ${known}\nhint: use the newer version that has used it, or choose another folder with --data`,
     )
   writePrivateFile(format, `${known}\n`)
 }

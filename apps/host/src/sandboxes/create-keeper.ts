@@ -103,7 +103,7 @@ class Keeper implements SandboxKeeper {
 
   destroy(id: string): Promise<void> {
     return this.#turns.take(id, async () => {
-      if (this.#store.has(id)) await this.#end(id)
+      if (this.#store.has(id)) await this.#end(id, 'removed')
       await this.#options.isolation.remove(id)
       this.#slots.release(id)
       this.#store.remove(id)
