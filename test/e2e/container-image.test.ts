@@ -165,7 +165,9 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
   ])('given %p, says in one line what is missing and exits with 64', async (env, line) => {
     const options = Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
     const { code, stdout, stderr } = await engine.tryDocker(['run', '--rm', ...options, image])
-    expect({ code, stdout, stderr }).toEqual({ code: 64, stdout: '', stderr: line })
+    // Of an engine that cannot forward packets the command line says so first, whatever it runs.
+    const said = stderr.replace(/^WARNING: IPv4 forwarding is disabled.*\n/, '')
+    expect({ code, stdout, said }).toEqual({ code: 64, stdout: '', said: line })
   })
 
   test('[X13] asked to stop, it says until when, and what is written meanwhile arrives before the exit', async () => {

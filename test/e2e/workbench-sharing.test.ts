@@ -42,11 +42,14 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     async function expectSame(one: TerminalView, other: TerminalView): Promise<void> {
-      await eventually(async () => (await one.text()) === (await other.text()), {
-        what: 'both to show the same',
-        ...WAIT,
-      }).catch(() => undefined)
-      expect((await one.text()).split('\n')).toEqual((await other.text()).split('\n'))
+      // Kept as they were compared: of what is read again, one may be newer.
+      let seen = ['', '']
+      const isSame = async (): Promise<boolean> => {
+        seen = [await one.text(), await other.text()]
+        return seen[0] === seen[1]
+      }
+      await eventually(isSame, { what: 'both to show the same', ...WAIT }).catch(() => undefined)
+      expect(seen[0]?.split('\n')).toEqual(seen[1]?.split('\n'))
     }
 
     /** Whether nothing of a terminal is outside of its place. */
