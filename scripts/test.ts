@@ -57,8 +57,13 @@ const otherEnds = ['cli-*', 'container-*', 'workspace-*', 'workbench-*'].map(
 
 /** They run beside each other, since most tests wait most of the time, and those of one lane one after the other. */
 const lanes: readonly (readonly Stage[])[] = [
+  [{ name: 'e2e', patterns: ['test/e2e/**/*.test.ts'], without: otherEnds }],
+  [{ name: 'e2e from other ends', patterns: [...otherEnds, 'test/contract/**/*.test.ts'] }],
   [
-    { name: 'e2e', patterns: ['test/e2e/**/*.test.ts'], without: otherEnds },
+    {
+      name: 'unit',
+      patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
+    },
     { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
     {
       name: 'the wire through containers',
@@ -66,13 +71,6 @@ const lanes: readonly (readonly Stage[])[] = [
       env: { SANDWIRE_E2E: 'container' },
       needsEngine: true,
     },
-  ],
-  [
-    {
-      name: 'unit',
-      patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
-    },
-    { name: 'e2e from other ends', patterns: [...otherEnds, 'test/contract/**/*.test.ts'] },
   ],
 ]
 
