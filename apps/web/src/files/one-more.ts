@@ -13,10 +13,12 @@ export class OneMore {
       this.#now = this.#act().finally(() => (this.#now = undefined))
       return this.#now
     }
-    this.#next ??= this.#now.then(() => {
+    // Also after one that failed, which is told to whoever waited for that one.
+    const again = (): Promise<void> => {
       this.#next = undefined
       return this.run()
-    })
+    }
+    this.#next ??= this.#now.then(again, again)
     return this.#next
   }
 }
