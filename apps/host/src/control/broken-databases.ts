@@ -30,7 +30,7 @@ function isWhole(file: string, sizeBytes: number): boolean {
 function isBroken(file: string): boolean {
   const hasLog = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const { size } = statSync(file)
-  if (hasLog) return size === 0 || readHeader(file).toString('latin1', 0, MAGIC.length) !== MAGIC
+  if (hasLog) return readHeader(file).toString('latin1', 0, MAGIC.length) !== MAGIC
   return size > 0 && !isWhole(file, size)
 }
 
