@@ -34,16 +34,23 @@ function compile(entries: readonly string[], folder: string): void {
   const settings = {
     extends: path.join(ROOT, 'tsconfig.json'),
     compilerOptions: {
-      ...{ noEmit: false, declaration: true, rewriteRelativeImportExtensions: true },
-      ...{ rootDir: PACKAGES, outDir: folder, target: 'ES2023', module: 'ESNext' },
-      // The one style sheet has no declarations, and no browser has the types of Bun.
-      ...{ lib: ['ESNext', 'DOM', 'DOM.Iterable'], types: [], noUncheckedSideEffectImports: false },
+      noEmit: false,
+      declaration: true,
+      rewriteRelativeImportExtensions: true,
+      rootDir: PACKAGES,
+      outDir: folder,
+      target: 'ES2023',
+      module: 'ESNext',
+      lib: ['ESNext', 'DOM', 'DOM.Iterable'],
+      types: [],
+      noUncheckedSideEffectImports: false,
       typeRoots: [path.join(ROOT, 'node_modules', '@types')],
       paths: Object.fromEntries(
         Object.entries(INSIDE).map(([name, file]) => [name, [path.join(PACKAGES, file)]]),
       ),
     },
-    ...{ files: entries, include: [] },
+    files: entries,
+    include: [],
   }
   const file = path.join(folder, 'tsconfig.json')
   writeFileSync(file, JSON.stringify(settings))
@@ -74,12 +81,18 @@ function describePackage({
 }: Manifest): object {
   const inPackage = (source: string): string => `./${path.posix.join('react', toScript(source))}`
   return {
-    ...{ name, version, license, type: 'module' },
+    name,
+    version,
+    license,
+    type: 'module',
     description: 'A terminal in a Sandwire sandbox, for pages of your own',
     exports: Object.fromEntries(
       Object.entries(exports).map(([entry, source]) => [
         entry,
-        { types: inPackage(source).replace(/\.js$/, '.d.ts'), default: inPackage(source) },
+        {
+          types: inPackage(source).replace(/\.js$/, '.d.ts'),
+          default: inPackage(source),
+        },
       ]),
     ),
     sideEffects: ['./react/src/terminal.js'],
@@ -87,7 +100,6 @@ function describePackage({
       Object.entries(dependencies).filter(([dependency]) => !Object.hasOwn(INSIDE, dependency)),
     ),
     peerDependencies,
-    // The terminal alone needs none.
     peerDependenciesMeta: { react: { optional: true } },
   }
 }

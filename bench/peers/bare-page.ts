@@ -123,7 +123,8 @@ export class BarePage implements AsyncDisposable {
   async evaluate<T, A extends readonly unknown[]>(run: (...args: A) => T, ...args: A): Promise<Awaited<T>> {
     const { result, exceptionDetails } = await this.#send('Runtime.evaluate', {
       expression: `(${run.toString()})(...${JSON.stringify(args)})`,
-      ...{ awaitPromise: true, returnByValue: true },
+      awaitPromise: true,
+      returnByValue: true,
     })
     if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails))
     return Reflect.get(Object(result), 'value') as Awaited<T>

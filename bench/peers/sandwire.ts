@@ -28,7 +28,8 @@ export function attachStream(
   const handle = attach({
     url: `http://127.0.0.1:${port}`,
     request: {
-      ...{ args, mode: command.mode },
+      args,
+      mode: command.mode,
       ...(cmd === undefined ? {} : { cmd }),
       ...(place.sandbox === undefined ? {} : { sandbox: place.sandbox }),
     },

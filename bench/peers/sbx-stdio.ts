@@ -27,9 +27,18 @@ export function createSbxStdio(program: string): Peer {
         await createSandbox(host, SANDBOX)
         const connectVia = async (port: number) =>
           openProgramStream([
-            ...[program, `http://127.0.0.1:${port}/attach`, '--sandbox', SANDBOX, '--quiet'],
-            ...['--token-file', join(host.data, 'local-token'), '--escape', 'none'],
-            ...[mode === 'pty' ? '--tty' : '--no-tty', '--', ...argv],
+            program,
+            `http://127.0.0.1:${port}/attach`,
+            '--sandbox',
+            SANDBOX,
+            '--quiet',
+            '--token-file',
+            join(host.data, 'local-token'),
+            '--escape',
+            'none',
+            mode === 'pty' ? '--tty' : '--no-tty',
+            '--',
+            ...argv,
           ])
         return {
           pid: findWorkerd(host),

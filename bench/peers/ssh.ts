@@ -77,8 +77,17 @@ export async function openSshServer(): Promise<SshServer> {
     pid: server.pid,
     port,
     argv: (through = port) => [
-      ...['ssh', '-F', 'none', '-i', join(directory, 'user'), ...options],
-      ...['-e', 'none', '-p', String(through), `${findUserName()}@127.0.0.1`],
+      'ssh',
+      '-F',
+      'none',
+      '-i',
+      join(directory, 'user'),
+      ...options,
+      '-e',
+      'none',
+      '-p',
+      String(through),
+      `${findUserName()}@127.0.0.1`,
     ],
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]()

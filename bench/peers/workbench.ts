@@ -67,7 +67,8 @@ export class MeasuredWorkbench implements AsyncDisposable {
   /** Waits until the first terminal shows something. */
   async waitFor(wanted: RegExp): Promise<void> {
     await eventually(async () => wanted.test(await this.page.evaluate(() => bench.readText())), {
-      ...{ what: `${String(wanted)} in the workbench`, ...WAIT },
+      what: `${String(wanted)} in the workbench`,
+      ...WAIT,
     })
   }
 }

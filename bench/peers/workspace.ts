@@ -32,7 +32,10 @@ export async function openSandboxdFiles(workspace?: string): Promise<FilesPlace>
 async function place(host: RunningHost, sandbox: string): Promise<ControlledPlace> {
   const id = await createSandbox(host, sandbox)
   return {
-    ...{ host, sandbox, workerd: findWorkerd(host), sandboxd: findSandboxd(host, id) },
+    host,
+    sandbox,
+    workerd: findWorkerd(host),
+    sandboxd: findSandboxd(host, id),
     fetch: (tail, init) => {
       const [path = '', query = ''] = tail.split('?')
       const isContract = path.startsWith('contract/')

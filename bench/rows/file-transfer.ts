@@ -76,7 +76,8 @@ async function openAll(
     // What is downloaded is there, and what is uploaded replaces it, as it does in every round.
     await upload(place, workload)
     return {
-      ...{ name, side: name.startsWith('sandwire') ? 'ours' : 'control' },
+      name,
+      side: name.startsWith('sandwire') ? 'ours' : 'control',
       measure: () => measure(place, workload),
       [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
     }

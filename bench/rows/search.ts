@@ -18,7 +18,11 @@ const EXTRA_MS = 20
 async function measureRipgrep({ host, sandbox }: ControlledPlace): Promise<number> {
   const script = `s=$(date +%s%N); rg -n needle . > /dev/null; e=$(date +%s%N); echo $((e - s))`
   const server = {
-    ...{ port: host.port, headers: host.headers, sandbox, fetch: host.fetch, stop: host.stop },
+    port: host.port,
+    headers: host.headers,
+    sandbox,
+    fetch: host.fetch,
+    stop: host.stop,
     socketUrl: (path: string) => `ws://127.0.0.1:${host.port}${path}`,
   }
   return Number(await readShell(server, script)) / 1e6

@@ -13,13 +13,31 @@ describe('wrangler.jsonc', () => {
     const machine = describeWorkerd({
       script: '',
       control: {
-        ...{ mode: 'local', issuers: [], publicOrigins: [], hosts: [], provider: 'host' },
-        ...{ sleepAfterMs: 1, alarmMs: 1, maxSandboxes: 1, workspaceMode: 'sandboxes' },
+        mode: 'local',
+        issuers: [],
+        publicOrigins: [],
+        hosts: [],
+        provider: 'host',
+        sleepAfterMs: 1,
+        alarmMs: 1,
+        maxSandboxes: 1,
+        workspaceMode: 'sandboxes',
       },
-      keys: { signingKey: '', idKey: '', sessionTokenSecret: '' },
+      keys: {
+        signingKey: '',
+        idKey: '',
+        sessionTokenSecret: '',
+      },
       secrets: {},
-      issuerNetwork: { hasIssuers: false, privateAddresses: [] },
-      ...{ listen: [], hostSocket: '', slots: [], objects: '', workbench: '' },
+      issuerNetwork: {
+        hasIssuers: false,
+        privateAddresses: [],
+      },
+      listen: [],
+      hostSocket: '',
+      slots: [],
+      objects: '',
+      workbench: '',
     })
     const worker = machine.services?.flatMap((service) => ('worker' in service ? [service.worker] : []))[0]
     const file = await readWranglerFile()
@@ -60,8 +78,13 @@ describe('the settings of a deployment', () => {
   test('decide the address, the sizes and what control is told', async () => {
     const control = { limits: { outputBytesPerSecond: 1_000 } }
     const made = configure(await readWranglerFile(), {
-      ...{ url: 'https://shells.example.com', name: 'shells', control },
-      ...{ instanceType: 'standard-1', maxInstances: 7, bucket: 'other-files', base: 'debian:trixie-slim' },
+      url: 'https://shells.example.com',
+      name: 'shells',
+      control,
+      instanceType: 'standard-1',
+      maxInstances: 7,
+      bucket: 'other-files',
+      base: 'debian:trixie-slim',
     })
     expect(made).toMatchObject({
       name: 'shells',

@@ -16,7 +16,10 @@ describe('the first load of a page', () => {
       'index.html': '<script type="module" src="/assets/a.js"></script><link href="/assets/a.css">',
       'assets/a.js': 'import{b}from"./b.js";import"./c.js";const d=()=>import("./later.js")',
       'assets/b.js': 'export{x}from"./d.js"',
-      ...{ 'assets/c.js': '', 'assets/d.js': '', 'assets/a.css': '', 'assets/later.js': '' },
+      'assets/c.js': '',
+      'assets/d.js': '',
+      'assets/a.css': '',
+      'assets/later.js': '',
     }
     for (const [name, text] of Object.entries(files)) await Bun.write(path.join(folder, name), text)
     expect([...listFirstLoad(folder)].sort()).toEqual(

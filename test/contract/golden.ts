@@ -21,11 +21,14 @@ export const EMPTY = 'find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +'
 
 export const ok = (ask: string, text: string): Golden => ({ ask, status: 200, text })
 export const detail = (ask: string, status: number, message: string): Golden => ({
-  ...{ ask, status },
+  ask,
+  status,
   text: JSON.stringify({ detail: message }),
 })
 export const flaw = (ask: string, flaws: string, body?: unknown): Golden => ({
-  ...{ ask, status: 422, text: `{"detail":[${flaws}]}` },
+  ask,
+  status: 422,
+  text: `{"detail":[${flaws}]}`,
   ...(body === undefined ? {} : { body }),
 })
 export const MISSING_PATH = '{"type":"missing","loc":["query","path"],"msg":"Field required","input":null}'

@@ -5,8 +5,14 @@ import { workerdOf } from './support/front-door.ts'
 
 /** Headers by which proxies, and the development server of workerd, say who is behind them. */
 const LIES = [
-  ...['x-forwarded-for', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip'],
-  ...['cf-connecting-ip', 'cf-connecting-ipv6', 'cf-pseudo-ipv4'],
+  'x-forwarded-for',
+  'forwarded',
+  'x-real-ip',
+  'true-client-ip',
+  'x-client-ip',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'cf-pseudo-ipv4',
 ]
 const BLOB = JSON.stringify({ clientIp: '203.0.113.66:1' })
 
@@ -15,7 +21,9 @@ test('(threat T50) the audit has the address that a connection comes from, whate
   const headers = {
     'content-type': 'application/json',
     ...Object.fromEntries(LIES.map((name) => [name, '203.0.113.66'])),
-    ...{ 'mf-cf-blob': BLOB, 'cf-blob': BLOB, cf: BLOB },
+    'mf-cf-blob': BLOB,
+    'cf-blob': BLOB,
+    cf: BLOB,
   }
   const body = JSON.stringify({ name: 'dev', start: false })
   expect((await host.fetch('/api/sandboxes', { method: 'POST', headers, body })).status).toBe(201)

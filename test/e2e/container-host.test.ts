@@ -144,8 +144,10 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(server.host.output()).toContain('Isolation  container')
     await create('dev')
     expect(await server.glance('dev')).toMatchObject({
-      ...{ state: 'running', isolation: 'container', ephemeral: true, sleepAfterSeconds: null },
-      // Nobody here keeps any.
+      state: 'running',
+      isolation: 'container',
+      ephemeral: true,
+      sleepAfterSeconds: null,
       limits: null,
     })
     await server.run('dev', 'echo kept > file')

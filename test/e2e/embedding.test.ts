@@ -31,7 +31,8 @@ function servePages() {
   const files = new Map<string, Blob>()
   const tickets: { give: GiveTicket } = { give: () => Promise.reject(new Error('There are none yet')) }
   const server = Bun.serve({
-    ...{ hostname: '127.0.0.1', port: 0 },
+    hostname: '127.0.0.1',
+    port: 0,
     fetch(request) {
       const { pathname } = new URL(request.url)
       if (request.method === 'POST' && pathname === '/ticket') return tickets.give(request, 'dev')
@@ -129,7 +130,11 @@ async function screenOf(tab: Page): Promise<string> {
 test('the examples of the README compile in a strict project that installed the package', () => {
   using project = new PageProject()
   expect([...project.examples.keys()].toSorted()).toEqual([
-    ...['kept.tsx', 'plain.ts', 'server.ts', 'shell.tsx', 'ticket.ts'],
+    'kept.tsx',
+    'plain.ts',
+    'server.ts',
+    'shell.tsx',
+    'ticket.ts',
   ])
   expect(project.check()).toBe('')
   project.write(

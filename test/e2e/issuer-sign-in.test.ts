@@ -19,7 +19,8 @@ describe.skipIf(obstacle !== undefined)(
       issuer = await startIssuer()
       const workbench = await buildWorkbench()
       control = await startControl({
-        ...{ birthplace: sandboxes, workbench },
+        birthplace: sandboxes,
+        workbench,
         config: { issuers: [issuer.configFor()] },
       })
       const headers = { authorization: `Bearer ${await issuer.mintToken('ann')}` }

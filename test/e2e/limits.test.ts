@@ -19,7 +19,9 @@ async function codeOf(response: Response): Promise<unknown> {
 async function attach(host: RunningHost): Promise<Response> {
   return host.fetch('/attach?sandbox=dev&create=0&cmd=cat', {
     headers: {
-      ...{ connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' },
+      connection: 'upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
       'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
     },
   })
@@ -64,7 +66,9 @@ test('limits in the settings hold: sessions, attaches, and each says how long to
     }
     // The sandbox is full, so these open nothing; they count all the same.
     expect(await toldInFrame(host)).toMatchObject({
-      ...{ type: 'error', code: 'too_many_sessions', fatal: true },
+      type: 'error',
+      code: 'too_many_sessions',
+      fatal: true,
       message: expect.stringMatching(/: try again in [0-9]+ s$/),
     })
     const codes: unknown[] = []

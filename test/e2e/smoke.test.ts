@@ -29,8 +29,9 @@ async function passOn(host: RunningHost, request: Request): Promise<Response> {
   headers.delete('host')
   const body = request.body === null ? {} : { body: await request.arrayBuffer() }
   return fetch(`${host.url}${pathname}${search}`, {
-    ...{ method: request.method, headers, ...body },
-    // As it came, with the coding that its headers name.
+    method: request.method,
+    headers,
+    ...body,
     decompress: false,
   })
 }

@@ -85,9 +85,24 @@ describe.skipIf(obstacle !== undefined)(
       issuer = await startIssuer()
       const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
       const made = Bun.spawnSync([
-        ...['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
-        ...['-keyout', key, '-out', certificate, '-days', '2', '-subj', '/CN=sandwire.example'],
-        ...['-addext', 'subjectAltName=DNS:sandwire.example'],
+        'openssl',
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-keyout',
+        key,
+        '-out',
+        certificate,
+        '-days',
+        '2',
+        '-subj',
+        '/CN=sandwire.example',
+        '-addext',
+        'subjectAltName=DNS:sandwire.example',
       ])
       if (!made.success) throw new Error(made.stderr.toString())
       const settings = join(folder, 'settings.json')

@@ -110,7 +110,9 @@ describe.skipIf(obstacle !== undefined)(
       const devTools = await desk.context.newCDPSession(page)
       const compose = (text: string): Promise<unknown> =>
         devTools.send('Input.imeSetComposition', {
-          ...{ text, selectionStart: text.length, selectionEnd: text.length },
+          text,
+          selectionStart: text.length,
+          selectionEnd: text.length,
         })
       for (const text of ['n', 'に', 'にh', 'にほ']) await compose(text)
       const seen = page.waitForResponse((answer) => /\/file\?path=word\.txt/.test(answer.url()))

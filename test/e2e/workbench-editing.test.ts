@@ -169,7 +169,10 @@ describe.skipIf(obstacle !== undefined)(
       const devTools = await desk.context.newCDPSession(page)
       const bytesPerSecond = 2_000_000
       await devTools.send('Network.emulateNetworkConditions', {
-        ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput: bytesPerSecond,
       })
       await page.evaluate(() => {
         const dataTransfer = new DataTransfer()

@@ -134,7 +134,8 @@ describe.if(isRoot)('a full disk', () => {
   })
   const send = (method: string, path: string, body: BodyInit): Promise<Response> =>
     door.fetch(path, {
-      ...{ method, body },
+      method,
+      body,
       ...(typeof body === 'string' ? { headers: { 'content-type': 'application/json' } } : {}),
     })
   const free = (): Promise<string> => run('full', 'sync; df --output=avail,iavail . | tail -1')

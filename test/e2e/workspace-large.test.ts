@@ -92,7 +92,10 @@ describe(`a tree of ${MANY.files} files`, () => {
     const contract = list(await get('/api/tree?path=flat&sandbox=large'), 'entries')
     expect(contract).toHaveLength(MANY.flat)
     expect(contract.at(-1)).toEqual({
-      ...{ name: 'n11999.txt', path: 'flat/n11999.txt', is_dir: false, size: 28 },
+      name: 'n11999.txt',
+      path: 'flat/n11999.txt',
+      is_dir: false,
+      size: 28,
     })
   })
 
@@ -164,29 +167,25 @@ describe(`a tree of ${MANY.files} files`, () => {
 
 describe('names', () => {
   const NAMES = [
-    ...[
-      'with space',
-      'new\nline',
-      'parrot 🦜',
-      '-rf',
-      '--output=x',
-      ' lead',
-      'trail ',
-      'q"uote\\',
-      "it's",
-      '*?[a]',
-    ],
-    ...[
-      '\u001b]0;x\u0007',
-      'a\u202eb',
-      ':(top)',
-      '@{-1}',
-      'e\u0301',
-      '\u00e9',
-      '#hash',
-      'per%41cent',
-      'a+b&c=d',
-    ],
+    'with space',
+    'new\nline',
+    'parrot 🦜',
+    '-rf',
+    '--output=x',
+    ' lead',
+    'trail ',
+    'q"uote\\',
+    "it's",
+    '*?[a]',
+    '\u001b]0;x\u0007',
+    'a\u202eb',
+    ':(top)',
+    '@{-1}',
+    'e\u0301',
+    '\u00e9',
+    '#hash',
+    'per%41cent',
+    'a+b&c=d',
     textOfPath(Uint8Array.of(0x78, 0xff, 0xfe, 0x79)),
     textOfPath(Uint8Array.of(0xc3, 0x28)),
     'x'.repeat(255),

@@ -63,8 +63,13 @@ test('contents are searched as the user, in a folder of the workspace', async ()
   const found = await lines('/workspace/search?q=needle&path=src&context=1&glob=*.ts')
   expect(found).toEqual([
     {
-      ...{ type: 'match', path: 'src/Main.ts', line: 2, text: 'needle here', ranges: [[0, 6]] },
-      ...{ before: ['one'], after: ['three'] },
+      type: 'match',
+      path: 'src/Main.ts',
+      line: 2,
+      text: 'needle here',
+      ranges: [[0, 6]],
+      before: ['one'],
+      after: ['three'],
     },
     { type: 'end', matches: 1, files: 1, truncated: false },
   ])
@@ -180,8 +185,11 @@ test('names are found as the contract has them', async () => {
     {
       detail: [
         {
-          ...{ type: 'string_too_short', loc, msg: 'String should have at least 1 character' },
-          ...{ input: '', ctx: { min_length: 1 } },
+          type: 'string_too_short',
+          loc,
+          msg: 'String should have at least 1 character',
+          input: '',
+          ctx: { min_length: 1 },
         },
       ],
     },

@@ -47,8 +47,16 @@ const CLIENT_MESSAGES: readonly Readonly<Record<string, unknown>>[] = [
 ]
 
 const HELLO = {
-  ...{ type: 'hello', version: 1, identity: IDENTITY, resuming: false, received: 0 },
-  ...{ window: 65_536, cols: 80, rows: 24, name: 'x', env: { TERM: 'xterm' } },
+  type: 'hello',
+  version: 1,
+  identity: IDENTITY,
+  resuming: false,
+  received: 0,
+  window: 65536,
+  cols: 80,
+  rows: 24,
+  name: 'x',
+  env: { TERM: 'xterm' },
 }
 
 const PLAIN_MESSAGES: readonly Readonly<Record<string, unknown>>[] = [
@@ -72,24 +80,23 @@ const SERVER_MESSAGES: readonly Readonly<Record<string, unknown>>[] = [
 ]
 
 const WELCOME = {
-  ...{
-    type: 'welcome',
-    version: 1,
-    session: 's',
-    attachment: 'a1',
-    role: 'driver',
-    authority: 'driver',
-    epoch: 1,
+  type: 'welcome',
+  version: 1,
+  session: 's',
+  attachment: 'a1',
+  role: 'driver',
+  authority: 'driver',
+  epoch: 1,
+  mode: 'pipe',
+  output: 0,
+  input: {
+    at: 0,
+    seq: 0,
   },
-  ...{
-    mode: 'pipe',
-    output: 0,
-    input: { at: 0, seq: 0 },
-    inputWindow: 65_536,
-    keepSeconds: 60,
-    cols: 80,
-    rows: 24,
-  },
+  inputWindow: 65536,
+  keepSeconds: 60,
+  cols: 80,
+  rows: 24,
 }
 
 async function openSocket(sandboxd: RunningSandboxd, dialect: 'plain' | 'v1'): Promise<RawWebSocket> {

@@ -189,13 +189,25 @@ export function createApp({
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests: takesGuests, nowMs })
   addTicketRoutes(app, guardOf, { directory, sessionNames, source: config })
   const attaching = {
-    ...{ directory, mint, defaultName: config.defaultName, limits },
-    ...{ log, metrics, commands, sessionNames },
+    directory,
+    mint,
+    defaultName: config.defaultName,
+    limits,
+    log,
+    metrics,
+    commands,
+    sessionNames,
   }
   addSocketRoutes(app, guardOf, attaching)
   addPtyRoute(app, guardOf, attaching)
   addSignInRoutes(app, guardOf, {
-    ...{ directory, accounts, source: config, budget, nowMs, redeem, hasLocalIdentity },
+    directory,
+    accounts,
+    source: config,
+    budget,
+    nowMs,
+    redeem,
+    hasLocalIdentity,
   })
   addSignInListRoutes(app, guardOf, directory)
   addAccountRoutes(app, guardOf, { directory, accounts })

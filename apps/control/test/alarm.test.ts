@@ -20,8 +20,13 @@ function open(state: SandboxState = RUNNING) {
     env: {},
   } as const
   store.insert({
-    ...{ id: '0'.repeat(32), owner: 'local', name: 'dev', createdMs: 0, lastActivityMs: 0 },
-    ...{ settings, state },
+    id: '0'.repeat(32),
+    owner: 'local',
+    name: 'dev',
+    createdMs: 0,
+    lastActivityMs: 0,
+    settings,
+    state,
   })
   const done: Step[] = []
   const failing = new Set<Step>()

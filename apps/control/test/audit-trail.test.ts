@@ -15,7 +15,11 @@ import { sqlOf } from './support/bun-sql.ts'
 const NOW = 1_800_000_000_000
 const ID = '0'.repeat(32)
 const call = (requestId: string, identity = 'owner') => ({
-  ...{ identity, name: identity, scopes: SCOPES, address: '192.0.2.7', requestId },
+  identity,
+  name: identity,
+  scopes: SCOPES,
+  address: '192.0.2.7',
+  requestId,
 })
 
 type Post = 'arrives' | 'is lost' | 'arrives but nobody hears of it'
@@ -39,18 +43,35 @@ function open() {
   const boot = () => {
     const store = new SandboxStore(sqlOf(database))
     const trail = new AuditTrail({
-      ...{ store, deliver, nowMs: () => clock.nowMs },
+      store,
+      deliver,
+      nowMs: () => clock.nowMs,
       wake: async () => void (wakes += 1),
       soon: () => undefined,
-      log: { warn: () => undefined, error: (_, fields) => void lost.push(fields?.request_id ?? '') },
+      log: {
+        warn: () => undefined,
+        error: (_, fields) => void lost.push(fields?.request_id ?? ''),
+      },
       mintId: () => `drop-${(ids += 1)}`,
     })
     return { store, trail }
   }
   const first = boot()
   first.store.insert({
-    ...{ id: ID, owner: 'owner', name: 'dev', createdMs: 1, lastActivityMs: 1, state: { is: 'stopped' } },
-    settings: { network: { policy: 'none', allow: [] }, limits: DEFAULT_SANDBOX_LIMITS, env: {} },
+    id: ID,
+    owner: 'owner',
+    name: 'dev',
+    createdMs: 1,
+    lastActivityMs: 1,
+    state: { is: 'stopped' },
+    settings: {
+      network: {
+        policy: 'none',
+        allow: [],
+      },
+      limits: DEFAULT_SANDBOX_LIMITS,
+      env: {},
+    },
   })
   const write = async (trail: AuditTrail, requestId: string, identity?: string): Promise<void> => {
     const scene = trail.look(call(requestId, identity))
@@ -64,8 +85,16 @@ function open() {
 function letIn(store: SandboxStore, account: string): void {
   store.sharing.insertGrant(
     {
-      ...{ id: `${ID}.${account}`, role: 'viewer', label: '', createdMs: NOW, expiresMs: NOW + 86_400_000 },
-      ...{ ownerName: 'owner', holder: { account, name: account } },
+      id: `${ID}.${account}`,
+      role: 'viewer',
+      label: '',
+      createdMs: NOW,
+      expiresMs: NOW + 864e5,
+      ownerName: 'owner',
+      holder: {
+        account,
+        name: account,
+      },
     },
     undefined,
   )

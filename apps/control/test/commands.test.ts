@@ -73,8 +73,15 @@ async function sessionsNow(): Promise<number> {
 
 const hello = (env: Record<string, string>): string =>
   JSON.stringify({
-    ...{ type: 'hello', version: 1, identity: crypto.randomUUID().replaceAll('-', ''), resuming: false },
-    ...{ received: 0, window: 65_536, cols: 80, rows: 24, env },
+    type: 'hello',
+    version: 1,
+    identity: crypto.randomUUID().replaceAll('-', ''),
+    resuming: false,
+    received: 0,
+    window: 65536,
+    cols: 80,
+    rows: 24,
+    env,
   })
 
 describe('a credential that is good for connecting only (threat T9)', () => {
@@ -204,10 +211,24 @@ describe('a template', () => {
     expect(JSON.parse(text)).toEqual({
       templates: [
         {
-          ...{ id: 'show', title: 'Show what it was given', description: '', mode: 'pipe' },
+          id: 'show',
+          title: 'Show what it was given',
+          description: '',
+          mode: 'pipe',
           params: [
-            { name: 'one', description: '', maxLength: 256, pattern: '.*' },
-            { name: 'two', description: '', maxLength: 256, pattern: '.*', default: 'none' },
+            {
+              name: 'one',
+              description: '',
+              maxLength: 256,
+              pattern: '.*',
+            },
+            {
+              name: 'two',
+              description: '',
+              maxLength: 256,
+              pattern: '.*',
+              default: 'none',
+            },
           ],
         },
         { id: 'lang', title: 'Say its language', description: '', mode: 'pipe', params: [] },

@@ -2,8 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { decodeConfig } from '../src/config.ts'
 
 const GOOD = {
-  ...{ mode: 'open', publicOrigins: [], hosts: ['h'], sleepAfterMs: 1_000, alarmMs: 50, maxSandboxes: 1 },
-  ...{ provider: 'host', workspaceMode: 'sandboxes' },
+  mode: 'open',
+  publicOrigins: [],
+  hosts: ['h'],
+  sleepAfterMs: 1e3,
+  alarmMs: 50,
+  maxSandboxes: 1,
+  provider: 'host',
+  workspaceMode: 'sandboxes',
 }
 
 function faultOf(changes: object): string {

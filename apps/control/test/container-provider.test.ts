@@ -225,7 +225,10 @@ async function interceptions(network: NetworkSpec, hasInternet: boolean): Promis
 test('what is allowed is led through control, with every port that is listed', async () => {
   const allow = ['a.test', 'b.test:8443', 'c.test:8443', 'd.test:80']
   expect(await interceptions({ policy: 'allowlist', allow }, true)).toEqual([
-    ...['http', 'https *', 'http *:8443', 'https *:8443'],
+    'http',
+    'https *',
+    'http *:8443',
+    'https *:8443',
   ])
   expect(await interceptions({ policy: 'none', allow }, false)).toEqual([])
   expect(await interceptions({ policy: 'open', allow }, true)).toEqual([])

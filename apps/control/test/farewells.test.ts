@@ -63,8 +63,9 @@ test('(threat T6) everybody is cut off in all sandboxes before one of them is wa
   const evicted = new Set<string>()
   const released = Promise.withResolvers<void>()
   const delivery = deliverFarewells({
-    ...{ farewells, nowMs: () => 0, log },
-    // The first ones hang, whatever they are asked; one cannot even be reached.
+    farewells,
+    nowMs: () => 0,
+    log,
     evict: async (sandbox) => {
       evicted.add(sandbox)
       if (sandbox === 's3') throw new SandwireError('sandbox_unreachable', 'no')
@@ -157,7 +158,10 @@ test('only credentials of a sign-in are asked about', async () => {
     whileWelcome(
       {
         authenticate: async () => ({
-          ...{ account: 'a', name: '', scopes: [], via: 'bearer' },
+          account: 'a',
+          name: '',
+          scopes: [],
+          via: 'bearer',
           ...(login === undefined ? {} : { login }),
         }),
       },

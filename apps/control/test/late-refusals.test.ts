@@ -101,8 +101,15 @@ describe('with the real sandboxd', () => {
     if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
     await using socket = handshake.socket
     const hello = {
-      ...{ type: 'hello', version: 1, identity: 'b'.repeat(32), resuming: false, received: 0 },
-      ...{ window: 65_536, cols: 80, rows: 24, role: 'driver' },
+      type: 'hello',
+      version: 1,
+      identity: 'b'.repeat(32),
+      resuming: false,
+      received: 0,
+      window: 65536,
+      cols: 80,
+      rows: 24,
+      role: 'driver',
     }
     await socket.sendFrame({ opcode: 1, payload: new TextEncoder().encode(JSON.stringify(hello)) })
     expect((await socket.closed).frame?.reason).toBe('forbidden')

@@ -183,8 +183,13 @@ describe('the limit of an account', () => {
 
 test('limits have defaults that fit the mode', () => {
   const config = {
-    ...{ publicOrigins: [], hosts: ['h'], sleepAfterMs: 1_000, alarmMs: 50, maxSandboxes: 1 },
-    ...{ provider: 'host', workspaceMode: 'sandboxes' },
+    publicOrigins: [],
+    hosts: ['h'],
+    sleepAfterMs: 1e3,
+    alarmMs: 50,
+    maxSandboxes: 1,
+    provider: 'host',
+    workspaceMode: 'sandboxes',
   }
   const { limits: local } = decodeConfig(JSON.stringify({ ...config, mode: 'local' }))
   const { limits: shared } = decodeConfig(JSON.stringify({ ...config, mode: 'open' }))
@@ -207,8 +212,11 @@ describe('control', () => {
   beforeAll(async () => {
     sandboxes = new StandInSandboxes()
     const limits = {
-      ...{ attachesPerMinutePerAddress: 20, attachesPerMinutePerUser: 30, strangersPerMinutePerAddress: 10 },
-      ...{ sessionsPerSandbox: 5, outputBytesPerSecond: 70_000 },
+      attachesPerMinutePerAddress: 20,
+      attachesPerMinutePerUser: 30,
+      strangersPerMinutePerAddress: 10,
+      sessionsPerSandbox: 5,
+      outputBytesPerSecond: 7e4,
     }
     // In local mode: what comes from other machines is limited there too, should it ever come.
     control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })

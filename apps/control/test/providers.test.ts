@@ -14,8 +14,14 @@ import { StandInHost } from './support/stand-in-host.ts'
 const ID = '0'.repeat(32)
 
 const SPEC: StartSpec = {
-  ...{ id: ID, name: 'dev', publicKey: 'A'.repeat(43), env: {} },
-  network: { policy: 'none', allow: [] },
+  id: ID,
+  name: 'dev',
+  publicKey: 'A'.repeat(43),
+  env: {},
+  network: {
+    policy: 'none',
+    allow: [],
+  },
   limits: DEFAULT_SANDBOX_LIMITS,
 }
 

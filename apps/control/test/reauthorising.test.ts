@@ -20,8 +20,15 @@ const MINUTE_MS = 60_000
 const QUARTER_MS = 15 * MINUTE_MS
 
 const CALL: AttachCall = {
-  ...{ identity: 'ada', name: 'Ada', scopes: ['connect', 'exec'], address: '', requestId: 'r', query: '' },
-  ...{ dialect: 'plain', session: 's1', isIdempotent: false },
+  identity: 'ada',
+  name: 'Ada',
+  scopes: ['connect', 'exec'],
+  address: '',
+  requestId: 'r',
+  query: '',
+  dialect: 'plain',
+  session: 's1',
+  isIdempotent: false,
 } as const
 
 function open() {
@@ -55,13 +62,42 @@ function open() {
     ),
   })
   return {
-    ...{ store, clock, cuts, asked, account, reauthorising },
-    give(grant: string, role: 'collaborator' | 'viewer' = 'collaborator', expiresMs = 1e15): void {
-      const about = { label: '', createdMs: 0, ownerName: '', holder: { account: 'ada', name: '' } }
-      store.sharing.insertGrant({ id: grant, role, expiresMs, ...about }, undefined)
+    store,
+    clock,
+    cuts,
+    asked,
+    account,
+    reauthorising,
+    give(grant: string, role: 'collaborator' | 'viewer' = 'collaborator', expiresMs = 0x38d7ea4c68000): void {
+      const about = {
+        label: '',
+        createdMs: 0,
+        ownerName: '',
+        holder: {
+          account: 'ada',
+          name: '',
+        },
+      }
+      store.sharing.insertGrant(
+        {
+          id: grant,
+          role,
+          expiresMs,
+          ...about,
+        },
+        undefined,
+      )
     },
     async attach(call: Partial<AttachCall>, grant?: string): Promise<void> {
-      reauthorising.remember(await reauthorising.foresee({ ...CALL, ...call }, grant))
+      reauthorising.remember(
+        await reauthorising.foresee(
+          {
+            ...CALL,
+            ...call,
+          },
+          grant,
+        ),
+      )
     },
     async pass(ms: number): Promise<void> {
       clock.nowMs += ms
@@ -147,7 +183,11 @@ describe('(threat T6) a plain connection', () => {
     await made.attach({ identity: 'owner', login: 'l1', token: 't1' })
     expect(made.store.stays.all()).toEqual([
       {
-        ...{ session: 's1', identity: 'owner', login: 'l1', token: 't1', isKept: true },
+        session: 's1',
+        identity: 'owner',
+        login: 'l1',
+        token: 't1',
+        isKept: true,
         checkedMs: made.clock.nowMs,
       },
     ])

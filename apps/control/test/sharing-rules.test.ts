@@ -29,7 +29,12 @@ const SECRET = 's'.repeat(43)
 
 function grant(over: Partial<GrantRecord & { linkHash: string }> = {}) {
   return {
-    ...{ id: GRANT, role: 'viewer', label: '', createdMs: 0, expiresMs: 100, ownerName: 'Ann' },
+    id: GRANT,
+    role: 'viewer',
+    label: '',
+    createdMs: 0,
+    expiresMs: 100,
+    ownerName: 'Ann',
     ...over,
   } as GrantRecord & { linkHash?: string }
 }
@@ -37,10 +42,23 @@ function grant(over: Partial<GrantRecord & { linkHash: string }> = {}) {
 function openStore(): SandboxStore {
   const store = new SandboxStore(sqlOf(new Database(':memory:')))
   store.insert({
-    ...{ id: SANDBOX, owner: 'ann', name: 'dev', createdMs: 0, lastActivityMs: 0, state: { is: 'stopped' } },
+    id: SANDBOX,
+    owner: 'ann',
+    name: 'dev',
+    createdMs: 0,
+    lastActivityMs: 0,
+    state: { is: 'stopped' },
     settings: {
-      network: { policy: 'none', allow: [] },
-      limits: { memoryBytes: 1, pids: 1, milliCpus: 1, diskBytes: 1 },
+      network: {
+        policy: 'none',
+        allow: [],
+      },
+      limits: {
+        memoryBytes: 1,
+        pids: 1,
+        milliCpus: 1,
+        diskBytes: 1,
+      },
       env: {},
     },
   })
@@ -203,8 +221,12 @@ describe('the store', () => {
 
 describe('what was shared with an account', () => {
   const held = (at: number) => ({
-    ...{ grant: `g${at}`, sandbox: SANDBOX, sandboxName: 'dev', role: 'viewer' as const, ownerName: 'Ann' },
-    expiresMs: 1_000 + at,
+    grant: `g${at}`,
+    sandbox: SANDBOX,
+    sandboxName: 'dev',
+    role: 'viewer' as const,
+    ownerName: 'Ann',
+    expiresMs: 1e3 + at,
   })
 
   const open = (): SharedWithMe => {
@@ -254,9 +276,17 @@ function openSharing(tell: () => Promise<void> = async () => undefined) {
   const life = { allow: () => ({ record: store.read(), access: owner }) } as unknown as SandboxLife
   const dropped: string[] = []
   const sharing = new SandboxSharing({
-    ...{ life, store, sessions: {} as SandboxSessions, cutting: { cut: async () => undefined } },
-    ...{ ticketMs: 10, nowMs: () => 1, random: (bytes) => crypto.getRandomValues(bytes) },
-    holders: { tell, drop: async (_, id) => void dropped.push(id) },
+    life,
+    store,
+    sessions: {} as SandboxSessions,
+    cutting: { cut: async () => undefined },
+    ticketMs: 10,
+    nowMs: () => 1,
+    random: (bytes) => crypto.getRandomValues(bytes),
+    holders: {
+      tell,
+      drop: async (_, id) => void dropped.push(id),
+    },
   })
   return { store, sharing, dropped }
 }

@@ -528,8 +528,15 @@ describe('a guest of this machine', () => {
 })
 
 const ISSUER = {
-  ...{ id: 'test', name: 'Test', issuer: 'http://127.0.0.1:1/', audiences: ['us'], algorithms: ['RS256'] },
-  ...{ defaultScopes: [], requestScopes: [], bearer: 'access_token', endpoints: {} },
+  id: 'test',
+  name: 'Test',
+  issuer: 'http://127.0.0.1:1/',
+  audiences: ['us'],
+  algorithms: ['RS256'],
+  defaultScopes: [],
+  requestScopes: [],
+  bearer: 'access_token',
+  endpoints: {},
 }
 
 describe('nobody is a guest', () => {

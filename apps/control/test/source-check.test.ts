@@ -79,17 +79,20 @@ describe('checkSource of a page that the operator lists', () => {
   })
 
   test.each([
-    ...[
-      '/',
-      '/api/tickets',
-      '/api/sandboxes',
-      '/ws/pty',
-      '/attach/',
-      '/attach/x',
-      '/terminal/',
-      '/terminal/a/b',
-    ],
-    ...['/%61ttach', '//attach', '/x/attach', '/attachx', '/metrics', '/?/attach'],
+    '/',
+    '/api/tickets',
+    '/api/sandboxes',
+    '/ws/pty',
+    '/attach/',
+    '/attach/x',
+    '/terminal/',
+    '/terminal/a/b',
+    '/%61ttach',
+    '//attach',
+    '/x/attach',
+    '/attachx',
+    '/metrics',
+    '/?/attach',
   ])('(threat T1) refuses it at %s, with a ticket too', (path) => {
     expect(open({}, path)).toBe('origin_refused')
   })

@@ -40,15 +40,15 @@ async function start(
 ): Promise<number> {
   const nowMs = Date.now()
   const token = await signInternalToken(key, {
-    ...{
-      method: 'POST',
-      path: '/sessions',
-      sandbox: SANDBOX,
-      identity: 'ada',
-      authority: 'driver',
-      exec: false,
-    },
-    ...{ requestId: mintRequestId(), issuedMs: nowMs, expiresMs: nowMs + 10_000 },
+    method: 'POST',
+    path: '/sessions',
+    sandbox: SANDBOX,
+    identity: 'ada',
+    authority: 'driver',
+    exec: false,
+    requestId: mintRequestId(),
+    issuedMs: nowMs,
+    expiresMs: nowMs + 1e4,
     ...rights,
   })
   const response = await fetch('http://localhost/sessions', {

@@ -31,8 +31,15 @@ test('(threat T2) who left for one issuer does not come back to another in its p
   const asked: string[] = []
   const flow = new CodeFlow(
     {
-      ...{ id: 'oidc', name: 'SSO', ...OURS, audiences: ['a'], algorithms: ['RS256'], defaultScopes: [] },
-      ...{ requestScopes: [], bearer: 'access_token', endpoints: {} },
+      id: 'oidc',
+      name: 'SSO',
+      ...OURS,
+      audiences: ['a'],
+      algorithms: ['RS256'],
+      defaultScopes: [],
+      requestScopes: [],
+      bearer: 'access_token',
+      endpoints: {},
     },
     {
       accounts: { of: async () => 'u' },
@@ -44,7 +51,12 @@ test('(threat T2) who left for one issuer does not come back to another in its p
     },
   )
   const left = {
-    ...{ state: 's', nonce: 'n', verifier: 'v', issuer: 'oidc', redirectUri: 'https://s.example/x', to: '/' },
+    state: 's',
+    nonce: 'n',
+    verifier: 'v',
+    issuer: 'oidc',
+    redirectUri: 'https://s.example/x',
+    to: '/',
     expiresMs: 1,
   }
   const back = new URLSearchParams({ state: 's', code: 'c', iss: OURS.issuer })

@@ -301,8 +301,14 @@ describe('an answer about files', () => {
     answer = () =>
       new Response('hello', {
         headers: {
-          ...{ ...BYTES, etag: '"a"', 'accept-ranges': 'bytes', 'set-cookie': 'a=b', location: '/x' },
-          ...{ 'content-disposition': 'inline', 'x-powered-by': 'x', 'access-control-allow-origin': '*' },
+          ...BYTES,
+          etag: '"a"',
+          'accept-ranges': 'bytes',
+          'set-cookie': 'a=b',
+          location: '/x',
+          'content-disposition': 'inline',
+          'x-powered-by': 'x',
+          'access-control-allow-origin': '*',
         },
       })
     const response = await send('GET', `${W}/file?path=a`)
@@ -310,9 +316,14 @@ describe('an answer about files', () => {
     const { 'x-request-id': id, ...headers } = Object.fromEntries(response.headers)
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
     expect(headers).toEqual({
-      ...{ ...BYTES, etag: '"a"', 'accept-ranges': 'bytes', 'content-length': '5' },
-      ...{ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
-      ...{ 'content-disposition': 'attachment', 'x-content-type-options': 'nosniff' },
+      ...BYTES,
+      etag: '"a"',
+      'accept-ranges': 'bytes',
+      'content-length': '5',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'content-disposition': 'attachment',
+      'x-content-type-options': 'nosniff',
     })
   })
 
@@ -523,8 +534,20 @@ describe('the contract', () => {
   test('lists sessions, terminals first, and makes up ids', async () => {
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     const facts = (tail: string, mode: string, state: string) => ({
-      ...{ id: `${sandbox}.${tail}`, state, mode, cmd: 'x', attachments: 2, output: { start: 3, end: 10 } },
-      ...{ lastInputMs: null, lastOutputMs: null, keepSeconds: 60, pinned: false, exit: null },
+      id: `${sandbox}.${tail}`,
+      state,
+      mode,
+      cmd: 'x',
+      attachments: 2,
+      output: {
+        start: 3,
+        end: 10,
+      },
+      lastInputMs: null,
+      lastOutputMs: null,
+      keepSeconds: 60,
+      pinned: false,
+      exit: null,
     })
     const [pipe, pty] = ['0123456789abcdefghjkmnpqrs', '1123456789abcdefghjkmnpqrs']
     sandboxes.activity = {
@@ -548,8 +571,13 @@ describe('the contract', () => {
 
   test('says what there is, and nothing of the machine', async () => {
     const features = {
-      ...{ files: true, git: true, pty: true, chat_claude_code: false },
-      ...{ stream: false, approval: false, sandbox: true },
+      files: true,
+      git: true,
+      pty: true,
+      chat_claude_code: false,
+      stream: false,
+      approval: false,
+      sandbox: true,
     }
     expect((await ann.get('/api/capabilities')).body).toMatchObject({ version: '0.1.0', features })
     expect((await ann.get('/api/config')).body).toMatchObject({

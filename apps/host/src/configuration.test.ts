@@ -10,8 +10,16 @@ import {
 
 const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
 const FOLDERS = new Set([
-  ...['/home/me', '/home/me/project', '/srv', '/opt', '/opt/sandwire', '/opt/sandwire/apps', '/opt/other'],
-  ...['/usr/bin', '/link', '/home/me/.config/sandwire'],
+  '/home/me',
+  '/home/me/project',
+  '/srv',
+  '/opt',
+  '/opt/sandwire',
+  '/opt/sandwire/apps',
+  '/opt/other',
+  '/usr/bin',
+  '/link',
+  '/home/me/.config/sandwire',
 ])
 const OWN_PLACES = ['/opt/sandwire', '/usr/bin/bun', '/home/me/.config/sandwire']
 
@@ -152,8 +160,12 @@ describe('judgeConfiguration', () => {
   })
 
   test.each([
-    ...['/opt', '/opt/sandwire', '/opt/sandwire/apps', '/usr/bin'],
-    ...['/home/me', '/home/me/.config/sandwire'],
+    '/opt',
+    '/opt/sandwire',
+    '/opt/sandwire/apps',
+    '/usr/bin',
+    '/home/me',
+    '/home/me/.config/sandwire',
   ])('does not serve %s, with what this program runs from or believes (threat T38)', (workspace) => {
     expect(problemsOf(judge({ workspace, data: '/data' }))).toEqual([
       expect.stringMatching(/own program or settings.* npx sandwire up --workspace DIR$/),

@@ -211,7 +211,11 @@ export function judgeConfiguration(flags: UpFlags, around: Surroundings): Judged
   return {
     isOk: true,
     value: {
-      ...{ ...place, ...identity, ...reach, port, passed },
+      ...place,
+      ...identity,
+      ...reach,
+      port,
+      passed,
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },
   }

@@ -154,16 +154,29 @@ export class AttachDesk {
     return {
       created: isNew ? host : undefined,
       data: {
-        ...{ kind: 'attach', link, host, requestId },
+        kind: 'attach',
+        link,
+        host,
+        requestId,
         rights: {
-          ...{ authority, dialect, take, ...this.#rightsOf(caller), isRelayed: pty !== undefined },
-          // Whoever is first with a hello starts it, so a template's environment is no newcomer's choice, whatever they may do elsewhere.
+          authority,
+          dialect,
+          take,
+          ...this.#rightsOf(caller),
+          isRelayed: pty !== undefined,
           exec: caller.exec && !host.command.isTemplate,
           waits: parameters.kind === 'join' && authority === 'viewer',
         },
-        start: { env: {}, cols, rows },
+        start: {
+          env: {},
+          cols,
+          rows,
+        },
         ...(pty === undefined ? {} : { envelope: this.#envelope(pty, host, link, caller) }),
-        liveness: { heardMs: now(), timer: undefined },
+        liveness: {
+          heardMs: now(),
+          timer: undefined,
+        },
       },
     }
   }

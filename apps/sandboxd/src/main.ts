@@ -170,7 +170,12 @@ async function main(): Promise<void> {
     settings,
     registry,
     workspace: {
-      ...{ root: workspace, files, transfer: files, uploads: new Uploads(files), runTool, watches },
+      root: workspace,
+      files,
+      transfer: files,
+      uploads: new Uploads(files),
+      runTool,
+      watches,
       texts: new TextRoom(),
       searches: new TextRoom(),
       archives: new ToolSlots(ARCHIVE_SLOTS),

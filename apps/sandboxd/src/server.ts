@@ -111,7 +111,10 @@ class App {
     this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals })
     const { now, wallClock, mintIdentity } = deps
     this.#desk = new AttachDesk({
-      ...{ registry, now, wallClock, mintIdentity },
+      registry,
+      now,
+      wallClock,
+      mintIdentity,
       shares: new BandwidthShares(settings.session, now),
       noteRefusal: (error, requestId) => this.#noteRefusal(error, requestId),
     })

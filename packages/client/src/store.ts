@@ -19,7 +19,7 @@ export function createStore<T>(initial: T, fault: (error: unknown) => void = rep
     get: () => current,
     set(value) {
       current = value
-      for (const listener of [...listeners]) {
+      for (const listener of Array.from(listeners)) {
         try {
           listener(value)
         } catch (error) {

@@ -9,8 +9,13 @@ import { troubleOf } from './trouble.ts'
 const WHOLE: CSSProperties = { width: '100%', height: '100%' }
 /** Colours of their own: what is below can be of any. */
 const TROUBLE: CSSProperties = {
-  ...{ position: 'absolute', inset: '0 0 auto', zIndex: 10, padding: '6px 10px' },
-  ...{ background: '#2b2f38', color: '#f2f4f8', font: '13px/1.45 system-ui, sans-serif' },
+  position: 'absolute',
+  inset: '0 0 auto',
+  zIndex: 10,
+  padding: '6px 10px',
+  background: '#2b2f38',
+  color: '#f2f4f8',
+  font: '13px/1.45 system-ui, sans-serif',
   overflowWrap: 'anywhere',
 }
 

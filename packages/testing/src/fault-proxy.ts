@@ -200,10 +200,15 @@ export class FaultProxy implements AsyncDisposable {
     }
     // Bun takes over a connected `fd` in place of the address; its types know only the address.
     const options = {
-      ...{ fd, hostname: this.#target.host, port: this.#target.port },
+      fd,
+      hostname: this.#target.host,
+      port: this.#target.port,
       allowHalfOpen: true,
       data: { connection },
-      socket: { ...this.#handlers(), open: (socket: Socket) => void socket.setNoDelay(true) },
+      socket: {
+        ...this.#handlers(),
+        open: (socket: Socket) => void socket.setNoDelay(true),
+      },
     }
     const target = await Bun.connect<SocketData>(options)
     if (this.#connections.has(connection)) connection.join(target)

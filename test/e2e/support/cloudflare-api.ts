@@ -38,13 +38,12 @@ const UPLOADED_TOKEN = `e30.${Buffer.from('{"exp":9999999998}').toString('base64
 const VERSION = '01234567-89ab-4cde-8f01-23456789abcd'
 const REGISTRY_PASSWORD = 'password-of-the-registry'
 const CONTAINER_LIMITS = {
-  ...{
-    account_id: ACCOUNT,
-    vcpu_per_deployment: 4,
-    memory_mib_per_deployment: 12_288,
-    disk_mb_per_deployment: 20_000,
-  },
-  ...{ total_vcpu: 1_500, total_memory_mib: 6_291_456 },
+  account_id: ACCOUNT,
+  vcpu_per_deployment: 4,
+  memory_mib_per_deployment: 12288,
+  disk_mb_per_deployment: 2e4,
+  total_vcpu: 1500,
+  total_memory_mib: 6291456,
 }
 
 const succeed = (result: unknown): Response =>

@@ -125,8 +125,15 @@ export class KeptSandboxes implements AsyncDisposable {
   ): Promise<{ authorization: string }> {
     const nowMs = Date.now()
     const token = await signInternalToken(this.#keys.privateKey, {
-      ...{ method, path: target, sandbox: id, identity: 'local:1', authority: 'driver', exec: true },
-      ...{ requestId: 'r-1', issuedMs: nowMs, expiresMs: nowMs + 30_000 },
+      method,
+      path: target,
+      sandbox: id,
+      identity: 'local:1',
+      authority: 'driver',
+      exec: true,
+      requestId: 'r-1',
+      issuedMs: nowMs,
+      expiresMs: nowMs + 3e4,
     })
     return { authorization: `Bearer ${token}` }
   }

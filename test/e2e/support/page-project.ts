@@ -8,12 +8,26 @@ const ROOT = resolve(import.meta.dir, '../../..')
 const BESIDE = ['@xterm', '@types', 'react', 'react-dom', 'csstype', 'scheduler', 'undici-types']
 /** As strict as a new Vite project of TypeScript and React, and stricter. */
 const STRICT = {
-  ...{ target: 'ES2022', module: 'ESNext', moduleResolution: 'bundler', jsx: 'react-jsx' },
-  ...{ lib: ['ES2022', 'DOM', 'DOM.Iterable'], types: ['node'], noEmit: true, strict: true },
-  ...{ skipLibCheck: false, verbatimModuleSyntax: true, moduleDetection: 'force', isolatedModules: true },
-  ...{ noUnusedLocals: true, noUnusedParameters: true, erasableSyntaxOnly: true },
-  ...{ noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
-  ...{ noPropertyAccessFromIndexSignature: true, noImplicitReturns: true, noImplicitOverride: true },
+  target: 'ES2022',
+  module: 'ESNext',
+  moduleResolution: 'bundler',
+  jsx: 'react-jsx',
+  lib: ['ES2022', 'DOM', 'DOM.Iterable'],
+  types: ['node'],
+  noEmit: true,
+  strict: true,
+  skipLibCheck: false,
+  verbatimModuleSyntax: true,
+  moduleDetection: 'force',
+  isolatedModules: true,
+  noUnusedLocals: true,
+  noUnusedParameters: true,
+  erasableSyntaxOnly: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  noPropertyAccessFromIndexSignature: true,
+  noImplicitReturns: true,
+  noImplicitOverride: true,
 }
 
 /** The files of a README: each block of TypeScript begins with its name. */

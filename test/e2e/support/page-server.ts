@@ -37,7 +37,9 @@ export async function servePage(entry: string): Promise<PageServer> {
   const origin = `http://127.0.0.1:${pages.port}`
   const argv = ['--listen', `127.0.0.1:${port}`, '--workspace', '/tmp', '--insecure', '--origin', origin]
   const sandboxd = Bun.spawn([process.execPath, MAIN, ...argv], {
-    ...{ stdin: 'ignore', stdout: 'pipe', stderr: 'ignore' },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'ignore',
   })
   await readLines(sandboxd.stdout).next()
   const url = `http://127.0.0.1:${port}`
@@ -48,7 +50,8 @@ export async function servePage(entry: string): Promise<PageServer> {
     return Number(found)
   }
   return {
-    ...{ pageUrl: `${origin}/`, url },
+    pageUrl: `${origin}/`,
+    url,
     countCreated: () => readMetric('sandwire_sessions_created_total'),
     countEnded: () => readMetric('sandwire_processes_ended_total'),
     async [Symbol.asyncDispose]() {

@@ -74,7 +74,11 @@ export class WorkbenchScene implements AsyncDisposable {
   /** A page of somebody who is not signed in. */
   async openStranger({ browser = this.browser, ...options }: DeskOptions = {}): Promise<Desk> {
     const context = await browser.newContext({
-      ...{ viewport: { width: 1200, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] },
+      viewport: {
+        width: 1200,
+        height: 800,
+      },
+      permissions: ['clipboard-read', 'clipboard-write'],
       ...options,
     })
     await context.addInitScript(findTerminals)

@@ -64,8 +64,18 @@ describe('parseArguments', () => {
 
   test('reads every option, with = or a space', () => {
     const options = read(
-      ...['--session=s.1', '--role', 'viewer', '--take', '--retry-for=5', '--escape', '^a'],
-      ...['--token-file', 'f', '--name=Ann B', '--quiet', '--tty'],
+      '--session=s.1',
+      '--role',
+      'viewer',
+      '--take',
+      '--retry-for=5',
+      '--escape',
+      '^a',
+      '--token-file',
+      'f',
+      '--name=Ann B',
+      '--quiet',
+      '--tty',
     )
     expect(options).toMatchObject({
       session: 's.1',

@@ -11,21 +11,18 @@ function manyOf(count: number, value = ''): Record<string, string> {
 function longestHello(env: Record<string, string>): string {
   const most = Number.MAX_SAFE_INTEGER
   return JSON.stringify({
-    ...{
-      type: 'hello',
-      version: 1000,
-      identity: 'f'.repeat(32),
-      attempt: most,
-      resuming: false,
-      received: most,
-    },
-    ...{
-      window: limits.MAX_WINDOW_BYTES,
-      cols: limits.MAX_CELLS,
-      rows: limits.MAX_CELLS,
-      role: 'collaborator',
-    },
-    ...{ name: '"'.repeat(limits.MAX_NAME_CHARS), env },
+    type: 'hello',
+    version: 1e3,
+    identity: 'f'.repeat(32),
+    attempt: most,
+    resuming: false,
+    received: most,
+    window: limits.MAX_WINDOW_BYTES,
+    cols: limits.MAX_CELLS,
+    rows: limits.MAX_CELLS,
+    role: 'collaborator',
+    name: '"'.repeat(limits.MAX_NAME_CHARS),
+    env,
   })
 }
 

@@ -149,7 +149,9 @@ export class AuditStore {
          SELECT id || '.late', ?, ?, ?, request_id, grant_id, account, ${same} FROM audit
          WHERE id IN (?, ?, ?) AND sandbox = ? AND outcome = 'allowed' AND code IS NULL
          ON CONFLICT (id) DO NOTHING RETURNING actor`,
-        ...[nowMs, isRefusal(code) ? 'refused' : 'allowed', code],
+        nowMs,
+        isRefusal(code) ? 'refused' : 'allowed',
+        code,
         ...LATE_ACTIONS.map((action) => `${requestId}.${action}`),
         sandbox,
       )

@@ -55,7 +55,11 @@ export class SharedWithMe {
     this.#sql.exec(
       `INSERT OR REPLACE INTO shared (grant_id, added, expires_ms, held, arrival, since_ms)
        SELECT ?, COALESCE(MAX(added), 0) + 1, ?, ?, ?, ? FROM shared`,
-      ...[held.grant, held.expiresMs, JSON.stringify(held), arrival, nowMs],
+      held.grant,
+      held.expiresMs,
+      JSON.stringify(held),
+      arrival,
+      nowMs,
     )
   }
 

@@ -44,7 +44,14 @@ export class SignIns {
     this.#sql.exec(
       `INSERT INTO logins (login, hash, name, scopes, issuer, voucher, created_ms, expires_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[login, hash, name, JSON.stringify(scopes), issuer, voucher, createdMs, expiresMs],
+      login,
+      hash,
+      name,
+      JSON.stringify(scopes),
+      issuer,
+      voucher,
+      createdMs,
+      expiresMs,
     )
     return tooMany
   }

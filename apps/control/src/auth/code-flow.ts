@@ -153,7 +153,13 @@ export class CodeFlow {
       [oauth.allowInsecureRequests]: isLoopbackUrl(server.token_endpoint ?? ''),
     }
     const response = await oauth.authorizationCodeGrantRequest(
-      ...[server, this.#client, oauth.None(), answer, login.redirectUri, login.verifier, options],
+      server,
+      this.#client,
+      oauth.None(),
+      answer,
+      login.redirectUri,
+      login.verifier,
+      options,
     )
     return oauth.processAuthorizationCodeResponse(server, this.#client, response, {
       expectedNonce: login.nonce,

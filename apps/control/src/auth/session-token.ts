@@ -84,8 +84,14 @@ export async function openSessionTokens(
       const key = opened.get(kid)
       if (key === undefined) throw new Error('The first key was not opened')
       const claims: SessionClaims = {
-        ...{ aud: AUDIENCE, provider, session, kind, user },
-        ...{ workspace: sandboxOfSession(session) ?? '', issued: nowMs, expires: nowMs + lifeMs },
+        aud: AUDIENCE,
+        provider,
+        session,
+        kind,
+        user,
+        workspace: sandboxOfSession(session) ?? '',
+        issued: nowMs,
+        expires: nowMs + lifeMs,
       }
       const iv = new Uint8Array(NONCE_BYTES)
       random(iv)

@@ -32,12 +32,19 @@ function toIdentity(taken: TakenTicket): Identity {
   const { account, name, scopes, login, token, issuedMs, expiresMs, ...ticket } = taken
   const { sandbox, session, role } = ticket
   return {
-    ...{ account, name, scopes, via: 'ticket' },
+    account,
+    name,
+    scopes,
+    via: 'ticket',
     ...(login === undefined ? {} : { login }),
     ...(token === undefined ? {} : { token }),
     ...(issuedMs === undefined ? {} : { issuedMs }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
-    ticket: { sandbox, role, ...(session === undefined ? {} : { session }) },
+    ticket: {
+      sandbox,
+      role,
+      ...(session === undefined ? {} : { session }),
+    },
   }
 }
 

@@ -228,14 +228,24 @@ const REPO = { repo: 'Folder of the repository; the workspace when absent' }
 
 const git = (tail: string, row: Row): GatewayRoute =>
   newer(`git/${tail}`, {
-    ...{ cost: 2, answerMs: LONG_ANSWER_MS },
+    cost: 2,
+    answerMs: LONG_ANSWER_MS,
     ...row,
-    parameters: row.method === 'GET' ? { ...REPO, ...row.parameters } : {},
+    parameters:
+      row.method === 'GET'
+        ? {
+            ...REPO,
+            ...row.parameters,
+          }
+        : {},
   })
 
 const GIT: readonly GatewayRoute[] = [
   newer('git/repositories', {
-    ...{ method: 'GET', parameters: {}, cost: 2, answerMs: LONG_ANSWER_MS },
+    method: 'GET',
+    parameters: {},
+    cost: 2,
+    answerMs: LONG_ANSWER_MS,
     summary: 'Folders with a repository, in the workspace and up to two folders below',
   }),
   git('status', { method: 'GET', summary: 'What has changed' }),

@@ -37,10 +37,14 @@ export const JSON_ANSWER: Answer = { ...SHOWN, type: 'application/json', maxByte
 export const EVENTS: Answer = { ...SHOWN, type: 'text/event-stream', maxBytes: 256 * MIB }
 export const LINES: Answer = { ...SHOWN, type: 'application/x-ndjson', maxBytes: 256 * MIB }
 export const TAR: Answer = {
-  ...{ type: 'application/x-tar', isDownload: true, hasEnd: true },
+  type: 'application/x-tar',
+  isDownload: true,
+  hasEnd: true,
   maxBytes: 64 * GIB,
 }
 export const FILE: Answer = {
-  ...{ type: 'application/octet-stream', isDownload: true, hasEnd: false },
+  type: 'application/octet-stream',
+  isDownload: true,
+  hasEnd: false,
   maxBytes: 1024 * GIB,
 }

@@ -99,7 +99,10 @@ async function connect(id: string, call: AttachCall, deps: AttachDependencies): 
   const code = error?.code ?? 'ok'
   metrics.count('sandwire_attaches_total', { dialect: call.dialect, outcome: code })
   log.info('attach', {
-    ...{ request_id: call.requestId, sandbox: id, session: call.session ?? 'joined', code },
+    request_id: call.requestId,
+    sandbox: id,
+    session: call.session ?? 'joined',
+    code,
     ...(call.template === undefined ? {} : { template: call.template }),
   })
   if (error !== undefined) throw error
@@ -171,9 +174,17 @@ export async function attach(
   const { target, isIdempotent, ...parsed } = parseAttachQuery(asked, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   const attachCall: AttachCall = {
-    ...{ ...call, dialect, isIdempotent, query: parsed.query },
+    ...call,
+    dialect,
+    isIdempotent,
+    query: parsed.query,
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
-    ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
+    ...(filled === undefined
+      ? {}
+      : {
+          template: filled.template,
+          env: filled.env,
+        }),
   }
   if (target.kind === 'start') return startIn(target, attachCall, ticket, deps)
   return joinIn(target, attachCall, ticket, deps)

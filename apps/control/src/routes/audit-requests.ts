@@ -71,8 +71,16 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     const { identity, name, address, requestId, action, login } = call
     if (action === undefined) return
     const entry = {
-      ...{ id: `${requestId}.${action}`, atMs: nowMs(), actor: identity, actorName: name, action },
-      ...({ address, requestId, outcome: error === undefined ? 'allowed' : 'refused' } as const),
+      id: `${requestId}.${action}`,
+      atMs: nowMs(),
+      actor: identity,
+      actorName: name,
+      action,
+      ...({
+        address,
+        requestId,
+        outcome: error === undefined ? 'allowed' : 'refused',
+      } as const),
       ...(error === undefined ? {} : { code: error.code }),
       ...(login === undefined ? {} : { login }),
       ...about,

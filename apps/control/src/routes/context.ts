@@ -56,7 +56,9 @@ export function callFor(context: Asking, person: Omit<Identity, 'via'>): Sandbox
   const { account, name, scopes, login, token, issuedMs, expiresMs } = person
   const action = context.get('action') as Action | undefined
   return {
-    ...{ identity: account, name, scopes },
+    identity: account,
+    name,
+    scopes,
     ...(login === undefined ? {} : { login }),
     ...(token === undefined ? {} : { token }),
     ...(issuedMs === undefined ? {} : { issuedMs }),

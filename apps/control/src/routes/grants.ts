@@ -35,7 +35,10 @@ function show({ id, session, role, label, createdMs, expiresMs, holder }: GrantR
   return {
     grant: id,
     session: session ?? null,
-    ...{ role, label, createdMs, expiresMs },
+    role,
+    label,
+    createdMs,
+    expiresMs,
     state: holder === undefined ? ('open' as const) : ('held' as const),
     account: holder?.account ?? null,
     name: holder?.name ?? null,
@@ -67,7 +70,9 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       const sandbox = await placeOf(directory, call.identity, { sandbox: named, session })
       const secret = mintSecret()
       const outcome = await directory.sandbox(sandbox).grant(call, {
-        ...{ role, label, lifeMs: expiresSeconds * 1000 },
+        role,
+        label,
+        lifeMs: expiresSeconds * 1e3,
         ...(session === undefined ? {} : { session }),
         ...(account === undefined ? { linkHash: await sha256Hex(secret) } : { account }),
       })
@@ -76,7 +81,11 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       const link = `${originOf(context.req.raw.headers, source)}/join#${id}.${secret}`
       return context.json(
         {
-          ...{ grant: id, sandbox, session: session ?? null, role, expiresMs },
+          grant: id,
+          sandbox,
+          session: session ?? null,
+          role,
+          expiresMs,
           ...(account === undefined ? { link } : {}),
           ...(notice === undefined ? {} : { notice }),
         },

@@ -61,13 +61,28 @@ function toCall(
   const filled = fillProvider(provider, commands)
   const refusal = providerRefusal(filled, call, commands)
   return {
-    ...{ ...call, dialect: 'v1', isIdempotent: true, query: startQuery(filled) },
+    ...call,
+    dialect: 'v1',
+    isIdempotent: true,
+    query: startQuery(filled),
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
-    ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
+    ...(filled === undefined
+      ? {}
+      : {
+          template: filled.template,
+          env: filled.env,
+        }),
     pty: {
       which,
       ...(alias === undefined ? {} : { alias }),
-      ...(refusal === undefined ? {} : { startRefusal: { code: refusal.code, message: refusal.message } }),
+      ...(refusal === undefined
+        ? {}
+        : {
+            startRefusal: {
+              code: refusal.code,
+              message: refusal.message,
+            },
+          }),
     },
   }
 }

@@ -35,7 +35,12 @@ export function addSignInListRoutes(app: App, guardOf: GuardOf, directory: Direc
       const identity = identityOf(context)
       const all = unwrap(await directory.account(identity.account).signIns())
       const signIns = all.map(({ login, issuer, name, scopes, createdMs, expiresMs }) => ({
-        ...{ login, issuer, name, scopes: [...scopes], createdMs, expiresMs },
+        login,
+        issuer,
+        name,
+        scopes: [...scopes],
+        createdMs,
+        expiresMs,
         current: login === identity.login,
       }))
       return context.json({ signIns }, 200)

@@ -29,9 +29,14 @@ const templateList = z
 /** `GET /api/templates`: what may be run without the right to run anything. How it is run stays here. */
 export function addTemplateRoutes(app: App, guardOf: GuardOf, { templates }: CommandPolicy): void {
   const shown = templates.map(({ id, title, description, mode, params }) => ({
-    ...{ id, title, description, mode },
+    id,
+    title,
+    description,
+    mode,
     params: params.map(({ name, maxLength, pattern, options, fallback, description: about }) => ({
-      ...{ name, description: about, maxLength },
+      name,
+      description: about,
+      maxLength,
       ...(pattern === undefined ? {} : { pattern }),
       ...(options === undefined ? {} : { enum: [...options] }),
       ...(fallback === undefined ? {} : { default: fallback }),

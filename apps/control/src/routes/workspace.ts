@@ -130,10 +130,16 @@ async function pass(
   const body = await readBody(request, route)
   const isHead = request.method === 'HEAD' && route.hasHead
   const workspaceCall: WorkspaceCall = {
-    ...{ ...call, ...upload, route: nameOfRoute(route), isHead, query: rest },
-    // Existing front ends know of no sandboxes: for them a folder is there, or it is not.
+    ...call,
+    ...upload,
+    route: nameOfRoute(route),
+    isHead,
+    query: rest,
     mayStart: deps.isFolder && route.speaks === 'contract' && call.scopes.includes('exec'),
-    headers: { ...forwarded, ...body.headers },
+    headers: {
+      ...forwarded,
+      ...body.headers,
+    },
     ...(body.length === undefined ? {} : { length: body.length }),
   }
   const response = await directory.sandbox(id).fetch(WORKSPACE_URL, {

@@ -77,12 +77,21 @@ export async function openParts(
     new SandboxdClient({ sandbox, provider, signer, nowMs })
   const wakeUp = new WakeUp(ctx.storage)
   const cutting = new Cutting({
-    ...{ store, provider, sandboxd, transfers, nowMs, sleep, log },
+    store,
+    provider,
+    sandboxd,
+    transfers,
+    nowMs,
+    sleep,
+    log,
     mintRequestId: () => crypto.randomUUID(),
     wakeBy: (atMs) => wakeUp.by(atMs),
   })
   const reauthorising = new Reauthorising({
-    ...{ store, cutting, nowMs, log },
+    store,
+    cutting,
+    nowMs,
+    log,
     lookMs: config.alarmMs,
     registrar: {
       keeps: (owner, login) => inTime(async () => unwrap(await account(owner).keepsSignIn(login))),
@@ -104,7 +113,8 @@ export async function openParts(
     nowMs,
     log,
     refusals: new LateRefusals({
-      ...{ store, log },
+      store,
+      log,
       tell: async (owner, sandbox, refusals) => {
         await trail.flush()
         await inTime(async () => unwrap(await account(owner).recordRefusals(owner, sandbox, refusals)))
@@ -126,7 +136,11 @@ export async function openParts(
   const budget = new OutputBudget(config.limits.outputBytesPerSecond)
   const sessions = new SandboxSessions({ life, store, sandboxd, budget, nowMs, sleep })
   const sharing = new SandboxSharing({
-    ...{ life, sessions, store, cutting, nowMs },
+    life,
+    sessions,
+    store,
+    cutting,
+    nowMs,
     ticketMs: config.ticketMs,
     holders: {
       tell: async (holder, held, arrival) => unwrap(await account(holder).addShared(held, arrival)),
@@ -135,7 +149,13 @@ export async function openParts(
     random: (bytes) => crypto.getRandomValues(bytes),
   })
   const workspace = new SandboxWorkspace({
-    ...{ life, sessions, store, transfers, breakers: workspaceBreakers, nowMs, sleep },
+    life,
+    sessions,
+    store,
+    transfers,
+    breakers: workspaceBreakers,
+    nowMs,
+    sleep,
     random: () => Math.random(),
     hold: (work) => ctx.waitUntil(work),
   })
@@ -153,7 +173,9 @@ export async function openParts(
     await trail.tell()
   }
   const trail: AuditTrail = new AuditTrail({
-    ...{ store, nowMs, log },
+    store,
+    nowMs,
+    log,
     deliver: (owner, entries) => inTime(async () => unwrap(await account(owner).recordAudit(owner, entries))),
     wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
     soon: () => ctx.waitUntil(tellSoon()),

@@ -53,7 +53,9 @@ export class Reauthorising {
       })
     const isKept = login !== undefined && (await registrar.keeps(identity, login))
     return {
-      ...{ session, identity, isKept },
+      session,
+      identity,
+      isKept,
       ...hangsOn,
       ...(token === undefined ? {} : { token }),
       ...(issuedMs === undefined ? {} : { issuedMs }),
@@ -81,7 +83,8 @@ export class Reauthorising {
       if (refusal === undefined) return store.stays.noteChecked(session, nowMs())
       log.warn('reauthorise_refused', { session, code: refusal.code })
       const cut = cutting.cut({
-        ...{ identity, session },
+        identity,
+        session,
         ...(login === undefined ? {} : { login }),
         ...(grant === undefined ? {} : { grant }),
       })

@@ -118,7 +118,10 @@ function person(call: SandboxCall | AttachCall, { need, authority, grant }: Acce
   const reauthoriseMs = 'dialect' in call ? reauthoriseAt(call, nowMs) : undefined
   const { identity, name, scopes, login, requestId } = call
   return {
-    ...{ identity, name, authority, requestId },
+    identity,
+    name,
+    authority,
+    requestId,
     exec: scopes.includes('exec') && NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
     ...(login === undefined ? {} : { login }),
     ...(grant === undefined ? {} : { grant }),
@@ -257,7 +260,8 @@ export class SandboxSessions {
     const { id } = started
     await onStart()
     const { exit, output: kept } = await waitForExit(started, timeoutMs, {
-      ...{ nowMs, sleep },
+      nowMs,
+      sleep,
       show: () => this.show(call, id),
       end: () => this.#endUnasked(call.requestId, id),
     })

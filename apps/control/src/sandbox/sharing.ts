@@ -158,7 +158,10 @@ export class SandboxSharing {
       throw new SandwireError('rate_limited', 'Cannot give more tickets now', { retryAfterMs })
     const endsMs = Math.min(nowMs() + ticketMs, expiresMs ?? Number.POSITIVE_INFINITY)
     const ticket: TicketRecord = {
-      ...{ account: identity, name, role, origin },
+      account: identity,
+      name,
+      role,
+      origin,
       scopes: ticketScopes(scopes),
       ...(login === undefined ? {} : { login }),
       ...(token === undefined ? {} : { token }),

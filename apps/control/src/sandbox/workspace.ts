@@ -168,10 +168,14 @@ export class SandboxWorkspace {
     transfer.awaitAnswer(body === null ? answerMs : longestMs)
     if (body === null) return undefined
     const passing = passBytes(body, {
-      ...{ length, maxBytes, signal: transfer.signal },
+      length,
+      maxBytes,
+      signal: transfer.signal,
       onTooMuch: (reason) => transfer.refuse(reason),
-      // A sandbox that hangs takes nothing, and its answer would be waited for until all is sent.
-      patience: { ms: answerMs, onLate: () => transfer.late() },
+      patience: {
+        ms: answerMs,
+        onLate: () => transfer.late(),
+      },
     })
     // When one of the ends is gone, the request itself says which.
     const sent = passing.done.catch(() => undefined).then(() => transfer.awaitAnswer(answerMs))
@@ -214,7 +218,9 @@ export class SandboxWorkspace {
     passed.set('content-type', answer.type)
     const { maxBytes } = answer
     const passing = passBytes(body, {
-      ...{ length, maxBytes, signal: transfer.signal },
+      length,
+      maxBytes,
+      signal: transfer.signal,
       onTooMuch: (reason) => transfer.abort(reason),
     })
     // Its reader may go away, or sandboxd may: either way there is nobody left to tell.

@@ -170,7 +170,8 @@ export async function startControl({
     compatibilityFlags: ['no_web_socket_compression', 'enable_request_signal'],
     durableObjects: {
       SANDBOX: {
-        ...{ className: 'SandboxObject', useSQLite: true },
+        className: 'SandboxObject',
+        useSQLite: true,
         ...(containers !== undefined && { container: { imageName: containers.image } }),
       },
       ACCOUNT: { className: 'AccountObject', useSQLite: true },

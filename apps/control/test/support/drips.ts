@@ -3,8 +3,9 @@ const DROP_MS = 20
 const DROP = new TextEncoder().encode(' ')
 const HEADERS = {
   'content-type': 'application/json',
-  // As before the output of a session.
-  ...{ 'sandwire-from': '0', 'sandwire-next': '9', 'sandwire-end': '9' },
+  'sandwire-from': '0',
+  'sandwire-next': '9',
+  'sandwire-end': '9',
 }
 
 /** Answers in JSON that begin at once and never end. */

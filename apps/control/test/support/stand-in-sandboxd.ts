@@ -19,8 +19,20 @@ export interface Seen {
 /** A session as sandboxd tells it. */
 export function factsOf(id: string): unknown {
   return {
-    ...{ id, state: 'running', mode: 'pipe', cmd: 'cat', attachments: 0, output: { start: 0, end: 0 } },
-    ...{ lastInputMs: null, lastOutputMs: null, keepSeconds: 60, pinned: false, exit: null },
+    id,
+    state: 'running',
+    mode: 'pipe',
+    cmd: 'cat',
+    attachments: 0,
+    output: {
+      start: 0,
+      end: 0,
+    },
+    lastInputMs: null,
+    lastOutputMs: null,
+    keepSeconds: 60,
+    pinned: false,
+    exit: null,
   }
 }
 

@@ -34,8 +34,16 @@ test("of workerd's own trouble the kind is told, and nothing that strangers sent
 
 test.each(
   [
-    ...['CANARY', 'swl_CANARY: x', 'http://CANARY', '{"CANARY":1}', '{"event":"CANARY"}', '["CANARY"]'],
-    ...['GET /CANARY: no', 'abcdefghijklmnopqCANARY: x', 'a b c d CANARY: x', 'x [CANARY == 2]: y'],
+    'CANARY',
+    'swl_CANARY: x',
+    'http://CANARY',
+    '{"CANARY":1}',
+    '{"event":"CANARY"}',
+    '["CANARY"]',
+    'GET /CANARY: no',
+    'abcdefghijklmnopqCANARY: x',
+    'a b c d CANARY: x',
+    'x [CANARY == 2]: y',
   ].flatMap((text) => [text, said(text)]),
 )('nothing of %s is kept (threat T2)', (line) => {
   expect(translate(line)).toMatchObject({ event: 'workerd_said', class: 'other' })

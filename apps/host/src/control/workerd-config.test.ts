@@ -60,7 +60,14 @@ test('control dials the sockets of the host and the slots, and no network (threa
     expect(bindings).toContainEqual({ name: `SLOT_${slot}`, service: { name: `slot-${slot}` } })
   }
   expect(Object.keys(services).sort()).toEqual([
-    ...['control', 'host', 'issuers', 'nowhere', 'objects', 'slot-0', 'slot-1', 'workbench'],
+    'control',
+    'host',
+    'issuers',
+    'nowhere',
+    'objects',
+    'slot-0',
+    'slot-1',
+    'workbench',
   ])
 })
 
@@ -74,11 +81,15 @@ test('no WebSocket of control is compressed (threat T29)', () => {
 test('secrets are bindings, and a session key is always there', () => {
   const bare = bindingsOf(PLAN)
   expect([bare.has('JWT_SECRET'), bare.has('API_TOKEN'), bare.get('SESSION_TOKEN_SECRET')]).toEqual([
-    ...[false, false, 'made'],
+    false,
+    false,
+    'made',
   ])
   const full = bindingsOf({ ...PLAN, secrets: { jwtSecret: 'j', apiToken: 'a', sessionTokenSecret: 's' } })
   expect([full.get('JWT_SECRET'), full.get('API_TOKEN'), full.get('SESSION_TOKEN_SECRET')]).toEqual([
-    ...['j', 'a', 's'],
+    'j',
+    'a',
+    's',
   ])
 })
 

@@ -162,7 +162,9 @@ export function describeWorkerd(plan: ControlPlan): Config {
           bindings: bindings(plan),
           globalOutbound: { name: 'nowhere' },
           durableObjectNamespaces: OBJECTS.map(({ className, uniqueKey }) => ({
-            ...{ className, uniqueKey, enableSql: true },
+            className,
+            uniqueKey,
+            enableSql: true,
             ...(containers !== undefined &&
               uniqueKey === SANDBOX_OBJECTS && { container: { imageName: containers.image } }),
           })),

@@ -40,7 +40,12 @@ describe("bubblewrap's arguments (threat T39)", () => {
       ...`${SHARED} --dev-bind /run/sandwire/ID/stage/terminals /dev/pts ${MEMORY} ${BINDINGS} ${END}`.split(
         ' ',
       ),
-      ...['/bin/sh', '-c', 'exec "$@" 5<&-', 'sh', '/opt/sandwire/executable', 'main.js'],
+      '/bin/sh',
+      '-c',
+      'exec "$@" 5<&-',
+      'sh',
+      '/opt/sandwire/executable',
+      'main.js',
     ])
   })
 

@@ -38,14 +38,43 @@ export function hasBubblewrap(): boolean {
 
 /** Namespaces and mounts that every sandbox has. */
 const TRIAL = [
-  ...['bwrap', '--unshare-user', '--unshare-pid', '--unshare-net', '--ro-bind', '/usr', '/usr'],
-  ...['--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
-  ...['--proc', '/proc', '--dev', '/dev', '--', '/usr/bin/true'],
+  'bwrap',
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-net',
+  '--ro-bind',
+  '/usr',
+  '/usr',
+  '--symlink',
+  'usr/bin',
+  '/bin',
+  '--symlink',
+  'usr/lib',
+  '/lib',
+  '--symlink',
+  'usr/lib64',
+  '/lib64',
+  '--proc',
+  '/proc',
+  '--dev',
+  '/dev',
+  '--',
+  '/usr/bin/true',
 ]
 /** What root does before: mounts that only the sandbox sees, and another user. */
 const ROOT_TRIAL = [
-  ...['unshare', '--mount', '--propagation', 'private', '--'],
-  ...['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--'],
+  'unshare',
+  '--mount',
+  '--propagation',
+  'private',
+  '--',
+  'setpriv',
+  '--reuid',
+  '65534',
+  '--regid',
+  '65534',
+  '--clear-groups',
+  '--',
 ]
 
 /** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */

@@ -26,8 +26,19 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
     const unfinished = path.join(made, 'image')
     const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'
     await runTool([
-      ...['mkfs.ext4', '-q', '-F', '-m', '0', '-E', options, '-N', String(inodesFor(diskBytes))],
-      ...['-d', content, unfinished, `${Math.floor(diskBytes / 1024)}k`],
+      'mkfs.ext4',
+      '-q',
+      '-F',
+      '-m',
+      '0',
+      '-E',
+      options,
+      '-N',
+      String(inodesFor(diskBytes)),
+      '-d',
+      content,
+      unfinished,
+      `${Math.floor(diskBytes / 1024)}k`,
     ])
     // In one step, so that an interrupted start leaves no half image.
     renameSync(unfinished, image)

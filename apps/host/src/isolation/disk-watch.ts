@@ -27,8 +27,17 @@ function asReader(folders: readonly string[]): string[] {
   if (process.getuid?.() === 0) return []
   const visible = ['/usr', ...ownSystemFolders().map(({ from }) => from), ...folders]
   return [
-    ...['bwrap', '--unshare-user', '--uid', '0', '--gid', '0', '--die-with-parent'],
-    ...['--cap-drop', 'ALL', '--cap-add', 'CAP_DAC_READ_SEARCH'],
+    'bwrap',
+    '--unshare-user',
+    '--uid',
+    '0',
+    '--gid',
+    '0',
+    '--die-with-parent',
+    '--cap-drop',
+    'ALL',
+    '--cap-add',
+    'CAP_DAC_READ_SEARCH',
     ...visible.flatMap((folder) => ['--ro-bind', folder, folder]),
     ...usrLinks().flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--',

@@ -31,9 +31,16 @@ test('the launch script joins its group before anything else and becomes bubblew
 test('without root nothing is mounted, no user is changed and no score', () => {
   const steps = { joinFiles: [], root: undefined, rlimits: [] }
   expect(createLaunchArgv(steps, 42, ['bwrap', '--version'])).toEqual([
-    ...['setpriv', '--pdeathsig', 'KILL', '--', 'sh', '-c'],
+    'setpriv',
+    '--pdeathsig',
+    'KILL',
+    '--',
+    'sh',
+    '-c',
     'set -e\n[ "$PPID" = "$0" ]\nexec prlimit "$@"',
-    ...['42', 'bwrap', '--version'],
+    '42',
+    'bwrap',
+    '--version',
   ])
 })
 

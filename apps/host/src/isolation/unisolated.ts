@@ -130,7 +130,11 @@ class Unisolated implements Isolation {
   #argv(plan: LaunchPlan, outside: OutsidePaths): string[] {
     const { executable, code } = this.#settings.program
     return [
-      ...[findTool(LAUNCHER) ?? LAUNCHER, '--pdeathsig', 'TERM', '--', executable],
+      findTool(LAUNCHER) ?? LAUNCHER,
+      '--pdeathsig',
+      'TERM',
+      '--',
+      executable,
       ...(code === undefined ? [] : [path.join(code.folder, code.entry)]),
       ...plan.daemonArgs.map((argument) => toOutside(argument, outside)),
     ]

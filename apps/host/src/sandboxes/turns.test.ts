@@ -33,7 +33,12 @@ test('work for one id happens one after the other, in the order asked', async ()
   for (let round = 0; round < 5; round += 1) await settle()
   expect(await Promise.all([...all, other])).toEqual(['start', 'stop', 'again', 'other'])
   expect(order.filter((line) => !line.startsWith('other'))).toEqual([
-    ...['start begins', 'start ends', 'stop begins', 'stop ends', 'again begins', 'again ends'],
+    'start begins',
+    'start ends',
+    'stop begins',
+    'stop ends',
+    'again begins',
+    'again ends',
   ])
   expect(order.indexOf('other begins')).toBeLessThan(order.indexOf('start ends'))
 })

@@ -44,7 +44,11 @@ describe('judgeContainers', () => {
     }
     const [, problems] = judge(wrong, true)
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
-      ...['A', 'SANDWIRE_ISOLATION', 'DOCKER_HOST', 'SANDWIRE_IMAGE', 'SANDWIRE_EGRESS_IMAGE'],
+      'A',
+      'SANDWIRE_ISOLATION',
+      'DOCKER_HOST',
+      'SANDWIRE_IMAGE',
+      'SANDWIRE_EGRESS_IMAGE',
     ])
     expect(judge({ SANDWIRE_PROVIDER: 'podman' })[1]).toEqual([
       'SANDWIRE_PROVIDER is "podman": set it to host or container, or unset it',

@@ -75,7 +75,9 @@ describe('judgeIdentity', () => {
     const { identity, problems } = judge({ ...KEYCLOAK, SANDWIRE_ISSUER_RESOURCE: 'urn:one' }, settings)
     expect(problems).toEqual([])
     expect(identity.issuers.map(({ requestParameters }) => requestParameters?.['resource'])).toEqual([
-      ...['urn:one', 'urn:two', 'urn:three'],
+      'urn:one',
+      'urn:two',
+      'urn:three',
     ])
   })
 

@@ -54,13 +54,14 @@ describe('judgeReach', () => {
   })
 
   test.each([
-    ...['http://sandwire.example', 'ftp://sandwire.example', 'sandwire.example', 'https://a.example/path'],
-    ...[
-      'https://user:pass@a.example',
-      'https://a.example/?q',
-      'https://a.example/#f',
-      'http://127.0.0.1.example',
-    ],
+    'http://sandwire.example',
+    'ftp://sandwire.example',
+    'sandwire.example',
+    'https://a.example/path',
+    'https://user:pass@a.example',
+    'https://a.example/?q',
+    'https://a.example/#f',
+    'http://127.0.0.1.example',
   ])('refuses to be called %s', (url) => {
     expect(judge({ SANDWIRE_PUBLIC_URL: url }).problems).toHaveLength(1)
   })

@@ -13,8 +13,14 @@ const spec: StartSpec = {
 
 test('sandboxd listens on a unix socket alone, with what it needs and no more', () => {
   expect(createDaemonArguments(spec)).toEqual([
-    ...['--listen', 'unix:/run/sandwire/sandboxd.sock', '--workspace', '/workspace'],
-    ...['--public-key', '/run/sandwire/public-key', '--sandbox', spec.id],
+    '--listen',
+    'unix:/run/sandwire/sandboxd.sock',
+    '--workspace',
+    '/workspace',
+    '--public-key',
+    '/run/sandwire/public-key',
+    '--sandbox',
+    spec.id,
   ])
 })
 

@@ -10,8 +10,14 @@ export function createDaemonArguments(spec: StartSpec): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   const { maxSessions, outputBytesPerSecond } = spec
   return [
-    ...['--listen', `unix:${INSIDE.daemonSocket}`, '--workspace', INSIDE.workspace],
-    ...['--public-key', INSIDE.publicKey, '--sandbox', spec.id],
+    '--listen',
+    `unix:${INSIDE.daemonSocket}`,
+    '--workspace',
+    INSIDE.workspace,
+    '--public-key',
+    INSIDE.publicKey,
+    '--sandbox',
+    spec.id,
     ...(hasEgress(spec) ? ['--proxy-socket', INSIDE.proxySocket] : []),
     ...(maxSessions === undefined ? [] : ['--max-sessions', String(maxSessions)]),
     ...(outputBytesPerSecond === undefined

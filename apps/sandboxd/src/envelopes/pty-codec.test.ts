@@ -18,8 +18,20 @@ function seen(effects: readonly PtyEffect[]): unknown[] {
 
 const input = { at: 0, seq: 0 }
 const welcome = (role: Role, authority: Role = role): ServerMessage => ({
-  ...{ type: 'welcome', version: 1, session: 's', attachment: 'a1', role, authority, epoch: 1, mode: 'pty' },
-  ...{ output: 7, input, inputWindow: 1, keepSeconds: 60, cols: 80, rows: 24 },
+  type: 'welcome',
+  version: 1,
+  session: 's',
+  attachment: 'a1',
+  role,
+  authority,
+  epoch: 1,
+  mode: 'pty',
+  output: 7,
+  input,
+  inputWindow: 1,
+  keepSeconds: 60,
+  cols: 80,
+  rows: 24,
 })
 const exit: ServerMessage = { type: 'exit', code: 3, signal: null, outputEnd: 7, truncated: false }
 

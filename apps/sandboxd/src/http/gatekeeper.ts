@@ -58,7 +58,12 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     // Reading twice tells nothing new; everything else would be done twice.
     if (method !== 'GET' || readUpgrade(request).isUpgrade) replays.use(claims, facts.nowMs)
     return {
-      ...{ identity, name, standing: authority, exec, session, requestId },
+      identity,
+      name,
+      standing: authority,
+      exec,
+      session,
+      requestId,
       ...(usualRole === undefined ? {} : { usualRole }),
       ...(templateRole === undefined ? {} : { templateRole }),
       ...(login === undefined ? {} : { login }),

@@ -32,7 +32,7 @@ export class ScreenRenderer {
     // A renderer that cannot run leaves sessions without screens, not without output.
     worker.addEventListener('error', () => {
       this.#worker = undefined
-      for (const screen of [...this.#screens.values()]) screen.lost()
+      for (const screen of Array.from(this.#screens.values())) screen.lost()
     })
     return worker
   }

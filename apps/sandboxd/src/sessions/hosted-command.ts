@@ -27,8 +27,17 @@ export function specify(
   const { argv, cwd, baseEnv, fixedEnv } = command
   const terminal = mode === 'pty' && env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}
   return {
-    ...{ argv, cwd, mode, cols, rows },
-    // The marker is last, so that no client can pass its processes off as another session's.
-    env: { ...baseEnv, ...terminal, ...env, ...fixedEnv, [MARKER_VARIABLE]: id },
+    argv,
+    cwd,
+    mode,
+    cols,
+    rows,
+    env: {
+      ...baseEnv,
+      ...terminal,
+      ...env,
+      ...fixedEnv,
+      [MARKER_VARIABLE]: id,
+    },
   }
 }

@@ -150,7 +150,7 @@ export class SessionRegistry {
   /** Cuts off the attachments that match; returns how many had a connection. */
   revoke({ identity, session, ...rest }: AttachmentFilter): number {
     let closed = 0
-    for (const host of [...this.#hosts.values()]) {
+    for (const host of Array.from(this.#hosts.values())) {
       if (session === undefined || host.session.id === session)
         closed += host.revoke({ principal: identity, ...rest })
     }
@@ -195,7 +195,11 @@ export class SessionRegistry {
     const host = new SessionHost(
       options,
       {
-        ...{ argv, cwd, baseEnv: this.#settings.baseEnv, isPinned: create.isPinned, requestId },
+        argv,
+        cwd,
+        baseEnv: this.#settings.baseEnv,
+        isPinned: create.isPinned,
+        requestId,
         isTemplate: caller.starts === true,
         ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
       },

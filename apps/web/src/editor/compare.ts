@@ -34,8 +34,16 @@ export function compareBeside(parent: HTMLElement, { path, before, after }: Comp
   const language = new Compartment()
   const extensions = [basics({ isReadOnly: true }), language.of([])]
   const view = new MergeView({
-    ...{ parent, collapseUnchanged: CONTEXT },
-    ...{ a: { doc: before, extensions }, b: { doc: after, extensions } },
+    parent,
+    collapseUnchanged: CONTEXT,
+    a: {
+      doc: before,
+      extensions,
+    },
+    b: {
+      doc: after,
+      extensions,
+    },
   })
   colour(path, language, [view.a, view.b])
   return {

@@ -6,8 +6,15 @@ export const MAX_OPEN_BYTES = 32 * 1024 * 1024
 const PROBE_BYTES = 8_192
 
 const IMAGES: Readonly<Record<string, string>> = {
-  ...{ png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' },
-  ...{ avif: 'image/avif', bmp: 'image/bmp', ico: 'image/x-icon', svg: 'image/svg+xml' },
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  avif: 'image/avif',
+  bmp: 'image/bmp',
+  ico: 'image/x-icon',
+  svg: 'image/svg+xml',
 }
 
 /** The type of a picture by its name; undefined when it is none. As the source of an `img`, no picture can run a script. */

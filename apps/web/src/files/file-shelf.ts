@@ -104,7 +104,7 @@ export class FileShelf {
   }
 
   #drop(views: Readonly<Record<string, View>>): void {
-    for (const viewId of [...this.#files.keys()]) {
+    for (const viewId of Array.from(this.#files.keys())) {
       if (views[viewId] !== undefined) continue
       this.#files.delete(viewId)
       this.#dirty.set(viewId, undefined)

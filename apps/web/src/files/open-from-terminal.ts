@@ -80,7 +80,12 @@ export async function openFileFromTerminal(
   const { path: printed, line, column } = place
   const open = (path: string): void => {
     const at = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) }
-    const view = { kind: 'file', ...{ sandbox, path }, ...at } as const
+    const view = {
+      kind: 'file',
+      sandbox,
+      path,
+      ...at,
+    } as const
     workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
   }
   try {

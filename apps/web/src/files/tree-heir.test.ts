@@ -3,9 +3,20 @@ import { heirOf } from './tree-heir.ts'
 import type { TreeLine } from './tree-lines.ts'
 
 const item = (path: string): TreeLine => ({
-  ...{ kind: 'item', path, depth: path.split('/').length - 1, isFolder: false, isOpen: false },
-  ...{ position: 1, setSize: 1 },
-  entry: { name: path.split('/').at(-1) ?? '', kind: 'file', size: 0, mtimeMs: 0, etag: '' },
+  kind: 'item',
+  path,
+  depth: path.split('/').length - 1,
+  isFolder: false,
+  isOpen: false,
+  position: 1,
+  setSize: 1,
+  entry: {
+    name: path.split('/').at(-1) ?? '',
+    kind: 'file',
+    size: 0,
+    mtimeMs: 0,
+    etag: '',
+  },
 })
 const note: TreeLine = { kind: 'note', path: 'd', depth: 1, text: 'Empty', hasMore: false }
 const before = [...['a', 'a/x', 'a/y', 'a/z', 'b', 'd'].map(item), note, item('e')]

@@ -3,8 +3,20 @@ import { lineOfKey, lineOfText, typeOn } from './tree-keys.ts'
 import type { TreeLine } from './tree-lines.ts'
 
 const item = (path: string, depth = 0): TreeLine => ({
-  ...{ kind: 'item', path, depth, isFolder: false, isOpen: false, position: 1, setSize: 1 },
-  entry: { name: path.split('/').at(-1) ?? '', kind: 'file', size: 0, mtimeMs: 0, etag: '' },
+  kind: 'item',
+  path,
+  depth,
+  isFolder: false,
+  isOpen: false,
+  position: 1,
+  setSize: 1,
+  entry: {
+    name: path.split('/').at(-1) ?? '',
+    kind: 'file',
+    size: 0,
+    mtimeMs: 0,
+    etag: '',
+  },
 })
 const note: TreeLine = { kind: 'note', path: 'a', depth: 1, text: 'Loading more…', hasMore: true }
 const lines = [item('a', 0), item('a/b', 1), note, item('cc'), item('Cd'), item('d 1')]

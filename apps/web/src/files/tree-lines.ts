@@ -53,8 +53,14 @@ function addLines(
     const own = joinPath(path, entry.name)
     const isOpen = state.open.has(own)
     lines.push({
-      ...{ kind: 'item', path: own, entry, depth },
-      ...{ isFolder: isFolder(entry), isOpen, position: at + 1, setSize },
+      kind: 'item',
+      path: own,
+      entry,
+      depth,
+      isFolder: isFolder(entry),
+      isOpen,
+      position: at + 1,
+      setSize,
     })
     if (isOpen) addLines(lines, state, { path: own, depth: depth + 1 })
   }

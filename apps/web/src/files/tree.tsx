@@ -131,11 +131,25 @@ export function Tree({
     const go = (): void => goTo(lineOfKey(lines, { at, key: event.key, pageRows: rows.pageRows() }))
     const toggle = (): void => void tree.toggle(path)
     const actions: Readonly<Record<string, () => void>> = {
-      ...{ ArrowDown: go, ArrowUp: go, Home: go, End: go, PageDown: go, PageUp: go },
+      ArrowDown: go,
+      ArrowUp: go,
+      Home: go,
+      End: go,
+      PageDown: go,
+      PageUp: go,
       ArrowRight: isFolder && !isOpen ? toggle : go,
       ArrowLeft: isFolder && isOpen ? toggle : go,
-      F2: () => onAsk({ ask: 'rename', path }),
-      Delete: () => onAsk({ ask: 'remove', path, isFolder }),
+      F2: () =>
+        onAsk({
+          ask: 'rename',
+          path,
+        }),
+      Delete: () =>
+        onAsk({
+          ask: 'remove',
+          path,
+          isFolder,
+        }),
     }
     const action = actions[event.key]
     if (action === undefined) return

@@ -19,7 +19,7 @@ export class WorkspaceWatch {
       watch = {
         listeners,
         stop: watchFiles(sandbox, (event) => {
-          for (const listener of [...listeners]) listener(event)
+          for (const listener of Array.from(listeners)) listener(event)
         }),
       }
       this.#watches.set(sandbox, watch)

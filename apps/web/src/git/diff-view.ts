@@ -11,7 +11,10 @@ export function diffView(
 ): DiffView {
   const { path, of, from } = what
   return {
-    ...{ kind: 'diff', sandbox, path, of },
+    kind: 'diff',
+    sandbox,
+    path,
+    of,
     ...(repo === ROOT ? {} : { repo }),
     ...(from === undefined ? {} : { from }),
   }

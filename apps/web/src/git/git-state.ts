@@ -30,7 +30,13 @@ export function groupFiles(files: readonly GitFile[]): GitGroups {
 }
 
 const NAMES: Readonly<Record<string, string>> = {
-  ...{ M: 'modified', T: 'type changed', A: 'added', D: 'deleted', R: 'renamed', C: 'copied', U: 'new' },
+  M: 'modified',
+  T: 'type changed',
+  A: 'added',
+  D: 'deleted',
+  R: 'renamed',
+  C: 'copied',
+  U: 'new',
 }
 
 /** The letter of a file in a group, and the word for it. */

@@ -199,7 +199,9 @@ export function tabNameOf(name: string): string {
 export function renameTab(layout: Layout, id: string, name: string): Layout {
   const given = tabNameOf(name)
   return changeTab(layout, id, ({ id: tab, panes, focus }) => ({
-    ...{ id: tab, panes, focus },
+    id: tab,
+    panes,
+    focus,
     ...(given === '' ? {} : { name: given }),
   }))
 }

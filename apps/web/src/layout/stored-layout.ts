@@ -37,21 +37,26 @@ const decoders = [
   }),
   forgiving({
     kind: shape.literal('file'),
-    ...{ sandbox, path },
-    line: shape.optional(shape.whole(1, 10_000_000)),
-    column: shape.optional(shape.whole(1, 10_000_000)),
+    sandbox,
+    path,
+    line: shape.optional(shape.whole(1, 1e7)),
+    column: shape.optional(shape.whole(1, 1e7)),
   }),
   forgiving({
     kind: shape.literal('diff'),
-    ...{ sandbox, path },
+    sandbox,
+    path,
     of: shape.oneOf(['unstaged', 'staged']),
-    ...{ repo: shape.optional(path), from: shape.optional(path) },
+    repo: shape.optional(path),
+    from: shape.optional(path),
   }),
   forgiving({
     kind: shape.literal('diff'),
-    ...{ sandbox, path },
+    sandbox,
+    path,
     of: shape.record({ commit: shape.text(64, /^[0-9a-f]+$/) }),
-    ...{ repo: shape.optional(path), from: shape.optional(path) },
+    repo: shape.optional(path),
+    from: shape.optional(path),
   }),
 ]
 
@@ -85,7 +90,10 @@ function decodePanes(value: unknown, views: Views, depth = 0): PaneTree | undefi
   if (first === undefined || second === undefined) return first ?? second
   const isShare = typeof share === 'number' && share > 0 && share < 1
   return {
-    ...{ kind: 'split', id: own, first, second },
+    kind: 'split',
+    id: own,
+    first,
+    second,
     direction: direction === 'column' ? 'column' : 'row',
     share: isShare ? share : 0.5,
   }
@@ -99,7 +107,8 @@ function decodeTab(value: unknown, views: Views): Tab | undefined {
   const leaves = leavesOf(panes)
   const name = typeof value['name'] === 'string' ? tabNameOf(value['name']) : ''
   return {
-    ...{ id: own, panes },
+    id: own,
+    panes,
     focus: leaves.find((leaf) => leaf === value['focus']) ?? leaves[0] ?? '',
     ...(name === '' ? {} : { name }),
   }

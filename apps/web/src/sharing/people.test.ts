@@ -50,7 +50,9 @@ test('this person comes first, and names are only printable', () => {
 
 test('what stands in brackets is no initial, and a name of none has some all the same', () => {
   const attachments = ['Gus (guest)', 'Ann B. Cole', '🦊'].map((name, at) => ({
-    ...{ id: `a${at}`, name, connected: true },
+    id: `a${at}`,
+    name,
+    connected: true,
     role: 'viewer' as const,
   }))
   expect(
@@ -90,7 +92,9 @@ test('who asks to drive is told that it was said, and who drives that somebody a
 
 function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'collaborator' | 'viewer')[]) {
   const attachments = names.map((name, at) => ({
-    ...{ id: `a${at}`, name, connected: true },
+    id: `a${at}`,
+    name,
+    connected: true,
     role: roles[at] ?? 'viewer',
   }))
   return peopleOf({

@@ -47,8 +47,12 @@ export function peopleOf({
       const shown = printable(name) === '' ? 'Somebody' : printable(name)
       const isSelf = id === attachment
       return {
-        ...{ id, role, name: shown, initials: isSelf ? 'You' : initialsOf(shown) },
-        ...{ isSelf, isOwn: isAccount && !isSelf && name === own },
+        id,
+        role,
+        name: shown,
+        initials: isSelf ? 'You' : initialsOf(shown),
+        isSelf,
+        isOwn: isAccount && !isSelf && name === own,
         drives: id === presence?.driver,
         isConnected: connected,
       }

@@ -17,7 +17,9 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }): R
       onType={setTyped}
       onClose={onClose}
       picks={commands.map(({ id, title, keys, run }) => ({
-        ...{ id, run, label: title },
+        id,
+        run,
+        label: title,
         ...(keys === undefined ? {} : { note: keysText(keys) }),
       }))}
     />

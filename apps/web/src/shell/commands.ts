@@ -160,7 +160,12 @@ export function keysOf(
   event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey' | 'code' | 'key'>,
 ): string {
   const byCode: Readonly<Record<string, string>> = {
-    ...{ Backquote: '`', Backslash: '\\', Minus: '-', Period: '.', Comma: ',', Slash: '/' },
+    Backquote: '`',
+    Backslash: '\\',
+    Minus: '-',
+    Period: '.',
+    Comma: ',',
+    Slash: '/',
   }
   const letter = /^(?:Key|Digit)(.)$/.exec(event.code)?.[1]
   const key = byCode[event.code] ?? letter ?? event.key

@@ -4,9 +4,20 @@ import { hasPlaceToWork, mayWorkIn } from './rights.ts'
 
 function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
   const value = rows.map(({ id, access }): Sandbox => ({
-    ...{ id, name: `name-${id}`, state: 'running', reason: null, createdMs: 0, startedMs: null },
-    ...{ lastActivityMs: 0, sleepAfterSeconds: null, ephemeral: false, isolation: null },
-    network: { policy: 'none', allow: [] },
+    id,
+    name: `name-${id}`,
+    state: 'running',
+    reason: null,
+    createdMs: 0,
+    startedMs: null,
+    lastActivityMs: 0,
+    sleepAfterSeconds: null,
+    ephemeral: false,
+    isolation: null,
+    network: {
+      policy: 'none',
+      allow: [],
+    },
     ...(access === undefined ? {} : { access }),
   }))
   return { is: 'ready', value } as const

@@ -4,9 +4,19 @@ import { EMPTY, openTab } from '../layout/layout.ts'
 import { type Shelf, Workbench } from './workbench.ts'
 
 const sandbox = (name: string): Sandbox => ({
-  ...{ id: name.repeat(32), name, state: 'running', reason: null },
-  ...{ createdMs: 0, startedMs: 0, lastActivityMs: 0, sleepAfterSeconds: null, ephemeral: false },
-  network: { policy: 'none', allow: [] },
+  id: name.repeat(32),
+  name,
+  state: 'running',
+  reason: null,
+  createdMs: 0,
+  startedMs: 0,
+  lastActivityMs: 0,
+  sleepAfterSeconds: null,
+  ephemeral: false,
+  network: {
+    policy: 'none',
+    allow: [],
+  },
   isolation: null,
 })
 

@@ -6,7 +6,8 @@ export function lookOfSettings({ fontSize, fontFamily, screenReader }: Settings,
   return {
     ...DEFAULT_LOOK,
     palette: isDark ? DARK : LIGHT,
-    ...{ fontSize, screenReader },
+    fontSize,
+    screenReader,
     ...(fontFamily === '' ? {} : { fontFamily: `${fontFamily}, monospace` }),
   }
 }

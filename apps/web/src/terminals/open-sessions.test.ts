@@ -7,9 +7,19 @@ const attachments = [
   { id: 'a3', role: 'viewer', name: 'Lara', connected: false },
 ] as const
 const state = {
-  status: { is: 'attached', session: 's1', role: 'driver' },
-  ...{ session: 's1', attachment: 'a1', title: 'vim' },
-  presence: { type: 'presence', driver: 'a1', attachments },
+  status: {
+    is: 'attached',
+    session: 's1',
+    role: 'driver',
+  },
+  session: 's1',
+  attachment: 'a1',
+  title: 'vim',
+  presence: {
+    type: 'presence',
+    driver: 'a1',
+    attachments,
+  },
 } as const
 
 test('a page knows the title of what it has open, and who else is there now', () => {

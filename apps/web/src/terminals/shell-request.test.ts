@@ -10,7 +10,9 @@ test('every shell that is started waits a night for a page that was closed', () 
   })
   const clone = { cmd: 'sh', args: ['-c', 'git clone'] }
   expect(shellRequest({ kind: 'terminal', sandbox: 'dev', cwd: 'src', drove: true }, clone)).toEqual({
-    ...{ sandbox: 'dev', cwd: 'src', keepSeconds: NIGHT_SECONDS },
+    sandbox: 'dev',
+    cwd: 'src',
+    keepSeconds: NIGHT_SECONDS,
     ...clone,
   })
 })

@@ -108,7 +108,10 @@ function judgeParameter(
     return undefined
   }
   const parameter: TemplateParameter = {
-    ...{ name, description, maxLength, allowDash },
+    name,
+    description,
+    maxLength,
+    allowDash,
     ...(pattern === undefined ? {} : { pattern }),
     ...(options === undefined ? {} : { options }),
     ...(fallback === undefined ? {} : { fallback }),

@@ -45,7 +45,7 @@ export function revoke(parts: SessionParts, which: WhichAttachments, nowMs: numb
     refuseLink(parts, link, REVOKED, nowMs)
     closed += 1
   }
-  for (const attachment of [...roster.all()]) {
+  for (const attachment of Array.from(roster.all())) {
     if (isMeant(which, attachment) && (which.attachment === undefined || which.attachment === attachment.id))
       roster.retire(attachment)
   }

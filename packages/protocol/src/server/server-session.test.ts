@@ -160,7 +160,7 @@ function perform(bench: Bench, peers: Peer[], step: Act): void {
       bench.settle(3)
       return
     case 'render':
-      for (const { id } of [...bench.session.roster.all()]) bench.render(id)
+      for (const { id } of Array.from(bench.session.roster.all())) bench.render(id)
       return
     case 'refuse':
       bench.run(bench.session.inputRefused({ code: 'line_too_long', message: 'x' }))

@@ -74,7 +74,7 @@ function linkMs({ links, roster, options }: SessionParts): number {
 }
 
 function expireAttachments({ roster, gate, options }: SessionParts, nowMs: number): void {
-  for (const attachment of [...roster.all()]) {
+  for (const attachment of Array.from(roster.all())) {
     gate.ackIfDue(attachment, nowMs)
     if (attachment.state.is === 'attached') continue
     if (nowMs < resumableUntilMs(attachment.state, options)) continue

@@ -67,17 +67,21 @@ export interface TerminalState {
 }
 
 const NOTHING: TerminalState = {
-  status: { is: 'connecting', attempt: 1 },
-  ...{ role: undefined, authority: undefined, session: undefined, attachment: undefined },
-  ...{
-    title: '',
-    presence: undefined,
-    askedBy: undefined,
-    cols: 80,
-    rows: 24,
-    isSilent: false,
-    isStopping: false,
+  status: {
+    is: 'connecting',
+    attempt: 1,
   },
+  role: undefined,
+  authority: undefined,
+  session: undefined,
+  attachment: undefined,
+  title: '',
+  presence: undefined,
+  askedBy: undefined,
+  cols: 80,
+  rows: 24,
+  isSilent: false,
+  isStopping: false,
   notice: undefined,
 }
 
@@ -229,8 +233,14 @@ export class TerminalController {
     const { cols, rows } = this.#surface.proposedSize
     this.#screen.resize(cols, rows)
     const handle = attach({
-      ...{ url, cols, rows, env: TERMINAL_ENV },
-      request: { mode: 'pty', ...request },
+      url,
+      cols,
+      rows,
+      env: TERMINAL_ENV,
+      request: {
+        mode: 'pty',
+        ...request,
+      },
       credentials: async () => {
         const { getTicket } = this.#options
         if (getTicket === undefined) return {}
@@ -238,7 +248,10 @@ export class TerminalController {
       },
       onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
       onScreen: (screen, done) => {
-        this.#update({ cols: screen.cols, rows: screen.rows })
+        this.#update({
+          cols: screen.cols,
+          rows: screen.rows,
+        })
         this.#screen.redraw(screen, () => {
           this.#fit()
           done()
@@ -246,7 +259,10 @@ export class TerminalController {
       },
       onResized: (newCols, newRows) => {
         if (this.#state.get().role !== 'driver') this.#screen.resize(newCols, newRows)
-        this.#update({ cols: newCols, rows: newRows })
+        this.#update({
+          cols: newCols,
+          rows: newRows,
+        })
         this.#fit()
       },
       onPresence: (presence) => {
@@ -257,7 +273,10 @@ export class TerminalController {
       onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
       onWarning: (code, message) => {
         const isStopping = code === 'shutting_down' || this.#state.get().isStopping
-        this.#update({ notice: printable(message), isStopping })
+        this.#update({
+          notice: printable(message),
+          isStopping,
+        })
       },
       onInputLost: (bytes) => this.#tellLost(bytes),
     })
@@ -284,8 +303,11 @@ export class TerminalController {
     const role = status.is === 'attached' ? status.role : before.role
     const { session, details } = handle
     this.#update({
-      ...{ status, role, session, attachment: details?.attachment, authority: details?.authority },
-      // Whoever was asked is not asked any more once somebody else drives.
+      status,
+      role,
+      session,
+      attachment: details?.attachment,
+      authority: details?.authority,
       ...(role === 'driver' ? {} : { askedBy: undefined }),
     })
     this.#considerInput()

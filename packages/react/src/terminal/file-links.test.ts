@@ -75,7 +75,9 @@ test('are links as long as somebody opens them', async () => {
   let opensFiles = false
   const nothing = () => {}
   const provider = fileLinks(terminal, {
-    ...{ activate: nothing, hover: nothing, leave: nothing },
+    activate: nothing,
+    hover: nothing,
+    leave: nothing,
     opensFiles: () => opensFiles,
   })
   const linksNow = () => {

@@ -1,9 +1,18 @@
 /** Colours of their own: what is below can be of any. */
 const LOOK = {
-  ...{ position: 'absolute', left: '0', zIndex: '10', maxWidth: '100%', boxSizing: 'border-box' },
-  ...{ padding: '3px 8px', background: '#2b2f38', color: '#f2f4f8', pointerEvents: 'none' },
-  ...{ font: '12px/1.45 system-ui, sans-serif', overflow: 'hidden', whiteSpace: 'nowrap' },
-  ...{ textOverflow: 'ellipsis' },
+  position: 'absolute',
+  left: '0',
+  zIndex: '10',
+  maxWidth: '100%',
+  boxSizing: 'border-box',
+  padding: '3px 8px',
+  background: '#2b2f38',
+  color: '#f2f4f8',
+  pointerEvents: 'none',
+  font: '12px/1.45 system-ui, sans-serif',
+  overflow: 'hidden',
+  whiteSpace: 'nowrap',
+  textOverflow: 'ellipsis',
 }
 /** So near to the end of a terminal that the line would lie on what is pointed at. */
 const NEAR_PX = 60

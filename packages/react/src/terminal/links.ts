@@ -54,7 +54,9 @@ export class Links {
     const leave = (): void => this.#line.hide()
     const hover = (event: MouseEvent, text: string): void => this.#show(event, webAddress(text) ?? text)
     terminal.options.linkHandler = {
-      ...{ hover, leave, allowNonHttpProtocols: false },
+      hover,
+      leave,
+      allowNonHttpProtocols: false,
       activate: (event, text, range) => void this.#openMarked(event, text, range),
     }
     const activate = (event: MouseEvent, text: string): void => this.#openWritten(event, text)

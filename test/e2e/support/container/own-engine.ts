@@ -47,24 +47,24 @@ export class OwnEngine {
     const madeBridge = !hasBridge()
     const child = Bun.spawn(
       [
-        // It does not outlive a test run that is killed.
-        ...['setpriv', '--pdeathsig', 'TERM', 'dockerd', '--host', `unix://${folder}/docker.sock`],
-        ...[
-          '--data-root',
-          DATA_FOLDER,
-          '--exec-root',
-          join(folder, 'exec'),
-          '--pidfile',
-          join(folder, 'pid'),
-        ],
-        ...[
-          '--bip',
-          BRIDGE_ADDRESS,
-          '--iptables=false',
-          '--ip6tables=false',
-          '--ip-forward=false',
-          '--ip-masq=false',
-        ],
+        'setpriv',
+        '--pdeathsig',
+        'TERM',
+        'dockerd',
+        '--host',
+        `unix://${folder}/docker.sock`,
+        '--data-root',
+        DATA_FOLDER,
+        '--exec-root',
+        join(folder, 'exec'),
+        '--pidfile',
+        join(folder, 'pid'),
+        '--bip',
+        BRIDGE_ADDRESS,
+        '--iptables=false',
+        '--ip6tables=false',
+        '--ip-forward=false',
+        '--ip-masq=false',
       ],
       { stdin: 'ignore', stdout: log, stderr: log },
     )

@@ -46,17 +46,22 @@ export class HostileScene implements Disposable {
       ),
     }
     this.traps = [
-      ...[
-        'out',
-        'out/secret',
-        'out/made',
-        'file',
-        'absolute/secret',
-        'up/outside/secret',
-        'cwd/secret',
-        'fd',
-      ],
-      ...[`root${this.outside}/secret`, 'zero', 'loop', 'c3', 'c41', 'pipe', 'sealed', 'sparse'],
+      'out',
+      'out/secret',
+      'out/made',
+      'file',
+      'absolute/secret',
+      'up/outside/secret',
+      'cwd/secret',
+      'fd',
+      `root${this.outside}/secret`,
+      'zero',
+      'loop',
+      'c3',
+      'c41',
+      'pipe',
+      'sealed',
+      'sparse',
     ]
     this.#repository()
     this.replant()
@@ -106,9 +111,21 @@ export class HostileScene implements Disposable {
     git('commit', '-q', '-m', 'first')
     const program = `${this.mark}.sh`
     for (const key of [
-      ...['core.fsmonitor', 'diff.external', 'core.pager', 'core.sshCommand', 'core.editor', 'gpg.program'],
-      ...['filter.x.clean', 'filter.x.smudge', 'filter.x.process', 'diff.x.textconv', 'diff.x.command'],
-      ...['credential.helper', 'merge.x.driver', 'core.gitProxy', 'core.alternateRefsCommand'],
+      'core.fsmonitor',
+      'diff.external',
+      'core.pager',
+      'core.sshCommand',
+      'core.editor',
+      'gpg.program',
+      'filter.x.clean',
+      'filter.x.smudge',
+      'filter.x.process',
+      'diff.x.textconv',
+      'diff.x.command',
+      'credential.helper',
+      'merge.x.driver',
+      'core.gitProxy',
+      'core.alternateRefsCommand',
     ])
       git('config', key, program)
     git('config', 'commit.gpgSign', 'true')

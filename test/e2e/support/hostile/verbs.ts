@@ -28,7 +28,8 @@ function inQuery(method: string, tail: string, name: string, more = '', body?: s
     route: `${method} ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
     takes,
     query: (encoded) => ({
-      ...{ method, path: `${base}?${more}${name}=${encoded}` },
+      method,
+      path: `${base}?${more}${name}=${encoded}`,
       ...(body === undefined ? {} : { body }),
     }),
   }

@@ -50,7 +50,9 @@ export class ContainerStore {
   begin({ epoch, startedMs, network }: ContainerRun): void {
     this.#exec(
       'INSERT OR REPLACE INTO container (one, epoch, started_ms, network, end) VALUES (1, ?, ?, ?, NULL)',
-      ...[epoch, startedMs, JSON.stringify(network)],
+      epoch,
+      startedMs,
+      JSON.stringify(network),
     )
   }
 

@@ -23,7 +23,13 @@ export function openContainer(
   if (container === undefined)
     throw new SandwireError('provider_unavailable', 'Cannot make sandboxes: this server has no containers')
   return new ContainerProvider({
-    ...{ engine: container, store, nowMs, sleep, hold, onLost, onStuck },
+    engine: container,
+    store,
+    nowMs,
+    sleep,
+    hold,
+    onLost,
+    onStuck,
     hasInternet: around.hasInternet,
     openNetwork: (network) => openNetwork(container, network, around),
     mintEpoch: () => crypto.randomUUID(),

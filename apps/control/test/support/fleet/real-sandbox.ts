@@ -50,8 +50,13 @@ export class RealSandbox implements FleetSandbox {
       provider,
       sandboxd: (sandbox) =>
         new SandboxdClient({
-          ...{ sandbox, provider, nowMs },
-          signer: { publicKey: 'k', sign: async () => 'token' },
+          sandbox,
+          provider,
+          nowMs,
+          signer: {
+            publicKey: 'k',
+            sign: async () => 'token',
+          },
         }),
       publicKey: 'k',
       refusals: { hear: async () => undefined },
@@ -83,9 +88,14 @@ export class RealSandbox implements FleetSandbox {
     const made = new RealSandbox(settings)
     const { sleepAfterMs } = settings
     await made.#life.create({
-      ...{ id: ID, owner: OWNER, name: 'dev' },
+      id: ID,
+      owner: OWNER,
+      name: 'dev',
       settings: {
-        network: { policy: 'none', allow: [] },
+        network: {
+          policy: 'none',
+          allow: [],
+        },
         limits: DEFAULT_SANDBOX_LIMITS,
         env: {},
         sleepAfterMs,
@@ -148,8 +158,18 @@ export class RealSandbox implements FleetSandbox {
 
   #session(): unknown {
     return {
-      ...{ id: SESSION, state: 'running', mode: 'pty', cmd: 'sh', attachments: 1, keepSeconds: 60 },
-      ...{ output: { start: 0, end: 0 }, exit: null, pinned: false },
+      id: SESSION,
+      state: 'running',
+      mode: 'pty',
+      cmd: 'sh',
+      attachments: 1,
+      keepSeconds: 60,
+      output: {
+        start: 0,
+        end: 0,
+      },
+      exit: null,
+      pinned: false,
       lastInputMs: this.#movedMs,
       lastOutputMs: this.#movedMs,
     }

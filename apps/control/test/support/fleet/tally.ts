@@ -21,8 +21,15 @@ export interface Tally {
 
 export function emptyTally(): Tally {
   return {
-    ...{ wakeUps: 0, requests: 0, sandboxRows: 0, reports: 0, accountRows: 0 },
-    ...{ starts: 0, idleStops: 0, refusedJoins: 0, runningMs: 0 },
+    wakeUps: 0,
+    requests: 0,
+    sandboxRows: 0,
+    reports: 0,
+    accountRows: 0,
+    starts: 0,
+    idleStops: 0,
+    refusedJoins: 0,
+    runningMs: 0,
   }
 }
 

@@ -125,9 +125,7 @@ test('the filter is written in the kernel’s layout', () => {
   const bytes = createFilterBytes('x64')
   expect(bytes.length).toBe(createFilter('x64').length * 8)
   expect([...bytes.subarray(0, 24)]).toEqual([
-    ...[0x20, 0, 0, 0, 4, 0, 0, 0],
-    ...[0x15, 0, 1, 0, 0x3e, 0, 0, 0xc0],
-    ...[0x06, 0, 0, 0, 1, 0, 5, 0],
+    32, 0, 0, 0, 4, 0, 0, 0, 21, 0, 1, 0, 62, 0, 0, 192, 6, 0, 0, 0, 1, 0, 5, 0,
   ])
 })
 

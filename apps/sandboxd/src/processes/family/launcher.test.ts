@@ -11,16 +11,17 @@ test('a command goes behind the words, with its variables', () => {
 })
 
 test.each([
-  ...[
-    'LD_PRELOAD',
-    'LD_AUDIT',
-    'LD_LIBRARY_PATH',
-    'GLIBC_TUNABLES',
-    'GCONV_PATH',
-    'LOCPATH',
-    'MALLOC_CHECK_',
-  ],
-  ...['NLSPATH', 'TMPDIR', 'RES_OPTIONS', 'MUSL_LOCPATH'],
+  'LD_PRELOAD',
+  'LD_AUDIT',
+  'LD_LIBRARY_PATH',
+  'GLIBC_TUNABLES',
+  'GCONV_PATH',
+  'LOCPATH',
+  'MALLOC_CHECK_',
+  'NLSPATH',
+  'TMPDIR',
+  'RES_OPTIONS',
+  'MUSL_LOCPATH',
 ])('what gives up rights does not get %s, and the command does', (name) => {
   expect(launch(['ls'], { PATH: '/bin', [name]: '/x y' })).toEqual({
     argv: ['/bin/setpriv', '--reuid=1000', '--', '/usr/bin/env', `${name}=/x y`, 'ls'],

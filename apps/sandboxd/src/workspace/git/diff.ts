@@ -37,9 +37,22 @@ export interface Diff {
 
 /** What must hold whatever is configured: no programs, no taste, no look into submodules. */
 const OPTIONS = [
-  ...['--no-ext-diff', '--no-textconv', '--no-color', '--no-relative', '--find-renames', '-O/dev/null'],
-  ...['--src-prefix=a/', '--dst-prefix=b/', '--unified=3', '--inter-hunk-context=0'],
-  ...['--submodule=short', '--ignore-submodules=dirty', '-z', '--raw', '--numstat', '--patch'],
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--no-relative',
+  '--find-renames',
+  '-O/dev/null',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--unified=3',
+  '--inter-hunk-context=0',
+  '--submodule=short',
+  '--ignore-submodules=dirty',
+  '-z',
+  '--raw',
+  '--numstat',
+  '--patch',
 ] as const
 
 /** A folder with nothing in it, by the name that every git knows it by. */

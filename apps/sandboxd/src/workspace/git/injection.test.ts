@@ -7,37 +7,36 @@ import { type Answer, createScene, type Scene } from './scene.fixture.ts'
 
 /** What would be an option, a range, another repository's file or a pattern, if it were not taken for what it is: a name. */
 const INPUTS = [
-  ...[
-    '--output=P',
-    '-oP',
-    '--upload-pack=touch P',
-    '--exec-path=.',
-    '--config=core.sshCommand=touch P',
-    '-c',
-    '-h',
-  ],
-  ...[
-    '--open-files-in-pager=touch P',
-    '-Otouch P',
-    '--open=touch P',
-    '--exec=touch P',
-    '--no-index',
-    '--ext-diff',
-  ],
-  ...['ext::sh -c touch% P', 'ssh://-oProxyCommand=touch P/x', '@{-1}', '@{u}', 'HEAD:../../x', 'HEAD..HEAD'],
-  ...[
-    ':(attr)',
-    ':(top)',
-    ':(exclude)file',
-    ':/',
-    ':!file',
-    '*',
-    'f*',
-    'file\nother',
-    '$(touch P)',
-    '; touch P',
-    '--',
-  ],
+  '--output=P',
+  '-oP',
+  '--upload-pack=touch P',
+  '--exec-path=.',
+  '--config=core.sshCommand=touch P',
+  '-c',
+  '-h',
+  '--open-files-in-pager=touch P',
+  '-Otouch P',
+  '--open=touch P',
+  '--exec=touch P',
+  '--no-index',
+  '--ext-diff',
+  'ext::sh -c touch% P',
+  'ssh://-oProxyCommand=touch P/x',
+  '@{-1}',
+  '@{u}',
+  'HEAD:../../x',
+  'HEAD..HEAD',
+  ':(attr)',
+  ':(top)',
+  ':(exclude)file',
+  ':/',
+  ':!file',
+  '*',
+  'f*',
+  'file\nother',
+  '$(touch P)',
+  '; touch P',
+  '--',
 ] as const
 
 /** Every route, with the input wherever it takes a text. */
@@ -55,7 +54,7 @@ async function askWith(scene: Scene, input: string): Promise<readonly Answer[]> 
     'log?path=',
   ]
   const more = ['log?ref=', 'log?after=', 'status?repo=']
-  for (const query of [...queries, ...more]) answers.push(await scene.get(`git/${query}${text}`))
+  for (const query of [...queries, ...more)) answers.push(await scene.get(`git/${query}${text}`])
   answers.push(await scene.get(`contract/git/diff?path=${text}`))
   for (const route of ['stage', 'unstage', 'discard'])
     answers.push(await scene.post(`git/${route}`, { paths: [input] }))

@@ -44,7 +44,11 @@ export interface Log {
 /** Fields of a commit, each ended by a NUL. */
 const FORMAT = ['%H', '%P', '%an', '%ae', '%at', '%cn', '%ce', '%ct', '%D', '%B'] as const
 const OPTIONS = [
-  ...['-z', '--no-patch', '--no-mailmap', '--no-notes', '--encoding=UTF-8'],
+  '-z',
+  '--no-patch',
+  '--no-mailmap',
+  '--no-notes',
+  '--encoding=UTF-8',
   `--format=tformat:${FORMAT.join('%x00')}`,
 ] as const
 

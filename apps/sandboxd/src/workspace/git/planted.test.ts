@@ -234,23 +234,22 @@ const PLANTED: readonly Planted[] = [
 /** Asks every route for something that it does; the last ones change what the others need. */
 async function* askEverything(scene: Scene): AsyncGenerator<unknown, void> {
   const asks = [
-    ...['git/status', 'contract/git/status', 'contract/git/diff?path=file', 'contract/git/show?path=file'],
-    ...[
-      'git/diff',
-      'git/diff?path=file',
-      'git/diff?staged=1',
-      'git/diff?from=HEAD',
-      'git/diff?from=HEAD~1&to=HEAD',
-      'git/diff?to=HEAD',
-      'git/diff?path=file&old=other',
-    ],
-    ...[
-      'git/show?path=file',
-      'git/show?path=file&ref=HEAD~1',
-      'git/log',
-      'git/log?path=file',
-      'git/branches',
-    ],
+    'git/status',
+    'contract/git/status',
+    'contract/git/diff?path=file',
+    'contract/git/show?path=file',
+    'git/diff',
+    'git/diff?path=file',
+    'git/diff?staged=1',
+    'git/diff?from=HEAD',
+    'git/diff?from=HEAD~1&to=HEAD',
+    'git/diff?to=HEAD',
+    'git/diff?path=file&old=other',
+    'git/show?path=file',
+    'git/show?path=file&ref=HEAD~1',
+    'git/log',
+    'git/log?path=file',
+    'git/branches',
   ]
   for (const ask of asks) yield scene.get(ask)
   yield scene.post('git/unstage', { paths: ['file'] })

@@ -329,8 +329,13 @@ test('show gives a file as a commit has it, as text or base64', async () => {
   scene.write('text', 'later')
   const commit = scene.git('rev-parse', 'HEAD').trim()
   expect((await scene.get('git/show', '?path=./text')).body).toEqual({
-    ...{ path: 'text', commit, kind: 'file', size: 3 },
-    ...{ encoding: 'utf-8', content: 'ä\n', truncated: false },
+    path: 'text',
+    commit,
+    kind: 'file',
+    size: 3,
+    encoding: 'utf-8',
+    content: 'ä\n',
+    truncated: false,
   })
   const shows = (query: string): Promise<unknown> => scene.get('git/show', query)
   expect(await shows('?path=binary')).toMatchObject({ body: { encoding: 'base64', content: 'AP8=' } })

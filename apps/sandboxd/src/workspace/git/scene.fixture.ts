@@ -75,7 +75,12 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
   const ask = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
   if (isRepository) gitIn('.', 'init', '--quiet')
   return {
-    ...{ root, home, files, runTool, place, gitIn },
+    root,
+    home,
+    files,
+    runTool,
+    place,
+    gitIn,
     git: (...args) => gitIn('.', ...args),
     write: (path, content) => {
       mkdirSync(dirname(join(root, path)), { recursive: true })
@@ -83,7 +88,12 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
     },
     get: (route, search = '') => ask(new Request(`http://localhost/workspace/${route}${search}`)),
     post: (route, body) =>
-      ask(new Request(`http://localhost/workspace/${route}`, { method: 'POST', body: JSON.stringify(body) })),
+      ask(
+        new Request(`http://localhost/workspace/${route}`, {
+          method: 'POST',
+          body: JSON.stringify(body),
+        }),
+      ),
     [Symbol.dispose]: () => {
       files.stop()
       rmSync(top, { recursive: true })

@@ -63,14 +63,35 @@ test('the contract has one letter for each path', () => {
   const changed = (staged: string, unstaged: string): string =>
     `1 ${staged}${unstaged} N... ${MODES} ${OIDS} ${staged}${unstaged}`
   const { entries } = parse(
-    ...[changed('M', '.'), changed('.', 'M'), changed('A', 'M'), changed('.', 'D'), changed('D', '.')],
-    ...[changed('T', '.'), changed('M', 'D'), changed('.', 'A')],
-    ...[`2 R. N... ${MODES} ${OIDS} R90 renamed`, 'old', `2 C. N... ${MODES} ${OIDS} C90 copied`, 'old'],
-    ...[`u AA N... ${MODES} 100644 ${OIDS} ${OID} both`, '? new/', '? D.'],
+    changed('M', '.'),
+    changed('.', 'M'),
+    changed('A', 'M'),
+    changed('.', 'D'),
+    changed('D', '.'),
+    changed('T', '.'),
+    changed('M', 'D'),
+    changed('.', 'A'),
+    `2 R. N... ${MODES} ${OIDS} R90 renamed`,
+    'old',
+    `2 C. N... ${MODES} ${OIDS} C90 copied`,
+    'old',
+    `u AA N... ${MODES} 100644 ${OIDS} ${OID} both`,
+    '? new/',
+    '? D.',
   )
   expect(Object.fromEntries(toContractFiles(entries))).toEqual({
-    ...{ 'M.': 'M', '.M': 'M', AM: 'A', '.D': 'D', 'D.': 'D', 'T.': 'M', MD: 'M', '.A': 'A' },
-    ...{ renamed: 'M', copied: 'A', both: 'C', 'new/': 'U' },
+    'M.': 'M',
+    '.M': 'M',
+    AM: 'A',
+    '.D': 'D',
+    'D.': 'D',
+    'T.': 'M',
+    MD: 'M',
+    '.A': 'A',
+    renamed: 'M',
+    copied: 'A',
+    both: 'C',
+    'new/': 'U',
   })
 })
 

@@ -6,7 +6,11 @@ const NS_PER_MS = 1_000_000n
 export function viewStat(stat: FileStat & Pick<Entry, 'target'>): Record<string, string | number> {
   const { kind, sizeBytes, mode, mtimeNs, etag, target } = stat
   return {
-    ...{ kind, size: sizeBytes, mode, mtimeMs: Number(BigInt(mtimeNs) / NS_PER_MS), etag },
+    kind,
+    size: sizeBytes,
+    mode,
+    mtimeMs: Number(BigInt(mtimeNs) / NS_PER_MS),
+    etag,
     ...(target === undefined ? {} : { target }),
   }
 }

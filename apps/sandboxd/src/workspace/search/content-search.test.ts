@@ -274,15 +274,20 @@ test('runs nothing that a pattern, a glob or a configuration names (threat T20)'
   const env = { RIPGREP_CONFIG_PATH: join(root, '.ripgreprc') }
   const runTool: RunTool = (plan) => toolOf(env)({ ...plan, env })
   const words = [
-    ...[
-      `--pre=${script}`,
-      `--pre ${script}`,
-      '-f/etc/passwd',
-      `--hostname-bin=${script}`,
-      '--search-zip',
-      '-uuu',
-    ],
-    ...['--', '-', '--no-config', '--files', '--follow', '-L', '--json', '-z'],
+    `--pre=${script}`,
+    `--pre ${script}`,
+    '-f/etc/passwd',
+    `--hostname-bin=${script}`,
+    '--search-zip',
+    '-uuu',
+    '--',
+    '-',
+    '--no-config',
+    '--files',
+    '--follow',
+    '-L',
+    '--json',
+    '-z',
   ]
   for (const word of words) {
     expect((await search(`q=${encode(word)}`, { runTool })).at(-1)).toMatchObject({ type: 'end' })

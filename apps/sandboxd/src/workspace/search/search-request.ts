@@ -18,7 +18,15 @@ export interface SearchRequest {
 }
 
 export const SEARCH_PARAMETERS = [
-  ...['q', 'path', 'regex', 'case', 'glob', 'context', 'limit', 'hidden', 'ignored'],
+  'q',
+  'path',
+  'regex',
+  'case',
+  'glob',
+  'context',
+  'limit',
+  'hidden',
+  'ignored',
 ] as const
 
 /** Longer than any pattern a person writes, and short enough to be compiled at once. */
@@ -60,7 +68,12 @@ export function parseSearch(query: Query): SearchRequest {
 export function searchArgv(request: SearchRequest): [string, ...string[]] {
   return [
     'rg',
-    ...['--no-config', '--no-follow', '--no-messages', '--json', '--line-number', '--engine=default'],
+    '--no-config',
+    '--no-follow',
+    '--no-messages',
+    '--json',
+    '--line-number',
+    '--engine=default',
     request.isRegex ? '--no-fixed-strings' : '--fixed-strings',
     CASE_FLAGS[request.caseRule],
     // One more than is told, so that a file with many does not take long, and is known to have more.
@@ -69,7 +82,10 @@ export function searchArgv(request: SearchRequest): [string, ...string[]] {
     ...(request.hasHidden ? ['--hidden'] : []),
     ...(request.hasIgnored ? ['--no-ignore'] : []),
     ...request.globs.map((glob) => `--glob=${glob}`),
-    ...['-e', request.pattern, '--', './'],
+    '-e',
+    request.pattern,
+    '--',
+    './',
   ]
 }
 

@@ -4,8 +4,17 @@ import { listSessionLines, peopleText } from './session-list.ts'
 
 const NOW_MS = 10 * 60 * 60 * 1000
 const session: Session = {
-  ...{ id: 's1', sandbox: 'x', state: 'running', mode: 'pty', cmd: '/bin/bash', attachments: 0 },
-  ...{ createdMs: NOW_MS - 5 * 60_000, lastInputMs: null, lastOutputMs: null, exit: null, people: [] },
+  id: 's1',
+  sandbox: 'x',
+  state: 'running',
+  mode: 'pty',
+  cmd: '/bin/bash',
+  attachments: 0,
+  createdMs: NOW_MS - 5 * 6e4,
+  lastInputMs: null,
+  lastOutputMs: null,
+  exit: null,
+  people: [],
 }
 const scene = { open: {}, self: 'ann', nowMs: NOW_MS, nameSandbox: () => 'dev' }
 

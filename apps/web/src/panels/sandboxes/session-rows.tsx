@@ -114,7 +114,9 @@ export function SessionRows(): ReactElement | null {
     await refresh()
   }
   const lines = listSessionLines(sessions.value, {
-    ...{ open, self: self?.name ?? '', nowMs: Date.now() },
+    open,
+    self: self?.name ?? '',
+    nowMs: Date.now(),
     nameSandbox: (sandbox) => nameSandbox(sandbox, names, self?.guest === true),
   })
   return (

@@ -33,9 +33,20 @@ export class Certificates {
       'subjectKeyIdentifier=hash',
     ]
     openssl([
-      ...['req', '-x509', '-config', CONFIG, ...KEY, '-subj', '/CN=Sandwire test authority', '-days', '2'],
+      'req',
+      '-x509',
+      '-config',
+      CONFIG,
+      ...KEY,
+      '-subj',
+      '/CN=Sandwire test authority',
+      '-days',
+      '2',
       ...extensions.flatMap((each) => ['-addext', each]),
-      ...['-keyout', `${FOLDER}/ca.key`, '-out', `${FOLDER}/ca.crt`],
+      '-keyout',
+      `${FOLDER}/ca.key`,
+      '-out',
+      `${FOLDER}/ca.crt`,
     ])
   }
 
@@ -55,9 +66,25 @@ export class Certificates {
   #open(name: string): Promise<Terminator> {
     const [key, cert] = [`${FOLDER}/${name}.key`, `${FOLDER}/${name}.crt`]
     openssl([
-      ...['req', '-x509', '-config', CONFIG, '-CA', `${FOLDER}/ca.crt`, '-CAkey', `${FOLDER}/ca.key`, ...KEY],
-      ...['-subj', `/CN=${name.slice(0, 64)}`, '-addext', `subjectAltName=DNS:${name}`, '-days', '2'],
-      ...['-keyout', key, '-out', cert],
+      'req',
+      '-x509',
+      '-config',
+      CONFIG,
+      '-CA',
+      `${FOLDER}/ca.crt`,
+      '-CAkey',
+      `${FOLDER}/ca.key`,
+      ...KEY,
+      '-subj',
+      `/CN=${name.slice(0, 64)}`,
+      '-addext',
+      `subjectAltName=DNS:${name}`,
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      cert,
     ])
     const awaited = new Map<number, OnPlain>()
     const server = createServer(
