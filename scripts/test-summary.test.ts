@@ -26,7 +26,7 @@ describe('parseTestSummary', () => {
     expect(parseTestSummary(output)).toEqual({ passed: 0, failed: 2, skipped: 0 })
   })
 
-  test('ignores colours', () => {
+  test('ignores colors', () => {
     const output =
       '\n\n\u001b[32m 7 pass\u001b[0m\n\u001b[2m 0 fail\u001b[0m\nRan 7 tests across 1 file. [9.00ms]\n'
     expect(parseTestSummary(output)).toEqual({ passed: 7, failed: 0, skipped: 0 })

@@ -108,7 +108,7 @@ async function listSecrets({ wrangler, configuration }: Deployment): Promise<str
   return listed.map((entry: { readonly name?: unknown }) => String(entry.name))
 }
 
-/** What wrangler said of its failure, in one line and without colours. */
+/** What wrangler said of its failure, in one line and without colors. */
 function lastWords({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string {
   const text = Bun.stripANSI(`${stdout}\n${stderr}`)
   const errors = text.split('\n').filter((line) => line.includes('[ERROR]'))

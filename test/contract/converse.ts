@@ -11,7 +11,7 @@ interface Open {
   heard: number
 }
 
-/** Neighbouring outputs as one, and nothing of what the shell said before it was made quiet: both differ from run to run. */
+/** Neighboring outputs as one, and nothing of what the shell said before it was made quiet: both differ from run to run. */
 function tidy(messages: readonly PtyMessage[]): string[] {
   const tidied: PtyMessage[] = []
   for (const message of messages) {

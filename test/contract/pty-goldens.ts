@@ -6,7 +6,7 @@ export type Step =
   | { readonly to: string; readonly say: object | string }
   /** The first message, whatever follows it. */
   | { readonly from: string; readonly begins: string }
-  /** Everything that came since this was last asked, neighbouring outputs as one. */
+  /** Everything that came since this was last asked, neighboring outputs as one. */
   | { readonly from: string; readonly hear: readonly string[] }
   /** The end of a connection. */
   | { readonly from: string; readonly close: { readonly code: number; readonly reason: string } }

@@ -239,11 +239,11 @@ describe('[A9] a connection whose token says when it has to be shown again', () 
   test('is closed then, and resumes with another token', async () => {
     const id = await start({ cmd: 'cat' })
     const identity = mintHex()
-    await using first = await signed.attach(`session=${id}`, { reauthoriseMs: Date.now() + 1_000 })
+    await using first = await signed.attach(`session=${id}`, { reauthorizeMs: Date.now() + 1_000 })
     await first.hello({ identity })
     await first.next('welcome')
     expect(await first.closed).toEqual({ code: 4436, reason: 'reauthorise' })
-    await using again = await signed.attach(`session=${id}`, { reauthoriseMs: Date.now() + 600_000 })
+    await using again = await signed.attach(`session=${id}`, { reauthorizeMs: Date.now() + 600_000 })
     await again.hello({ identity, attempt: 2, resuming: true })
     expect(await again.next('welcome')).toMatchObject({ role: 'driver' })
   })
@@ -259,7 +259,7 @@ describe('[A9] a connection whose token says when it has to be shown again', () 
       connections += 1
       let inner: ReturnType<OpenSocket> | undefined
       const path = request.url.pathname + request.url.search
-      void signed.sign('GET', path, { reauthoriseMs: Date.now() + 1_200 }).then((token) => {
+      void signed.sign('GET', path, { reauthorizeMs: Date.now() + 1_200 }).then((token) => {
         const headers = { authorization: `Bearer ${token}` }
         inner = openWebSocket({ ...request, headers }, events)
       })

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { eventually } from '@sandwire/testing'
 import { finish, runCli } from './cli-runner.ts'
-import { openReauthorisingDoor } from './support/reauthorising-door.ts'
+import { openReauthorizingDoor } from './support/reauthorizing-door.ts'
 import { startSandboxd } from './support/sandboxd.ts'
 import { MAIN, SignInScene } from './support/sign-in-scene.ts'
 
@@ -100,7 +100,7 @@ describe('a stored sign-in', () => {
 
   test('is shown anew, and fresh, when a server asks for it again; nothing of the stream is lost', async () => {
     await using sandboxd = await startSandboxd()
-    await using door = openReauthorisingDoor(sandboxd, (request) => scene.answer(request))
+    await using door = openReauthorizingDoor(sandboxd, (request) => scene.answer(request))
     scene.url = door.url
     await scene.login()
     const first = scene.stored.bearer
@@ -168,7 +168,7 @@ describe('a stored sign-in', () => {
   test('that the server refuses is renewed once for an attach, which goes on', async () => {
     await using sandboxd = await startSandboxd()
     let check: ReturnType<typeof refuse> = () => undefined
-    await using door = openReauthorisingDoor(
+    await using door = openReauthorizingDoor(
       sandboxd,
       (request) => scene.answer(request),
       (request) => check(request),
@@ -193,7 +193,7 @@ describe('a stored sign-in', () => {
 
   test('ends an attach in words when it is over', async () => {
     await using sandboxd = await startSandboxd()
-    await using door = openReauthorisingDoor(sandboxd, (request) => scene.answer(request))
+    await using door = openReauthorizingDoor(sandboxd, (request) => scene.answer(request))
     scene.url = door.url
     await scene.login()
     const child = scene.start(scene.url, '--', 'cat')

@@ -101,7 +101,7 @@ describe('a probe by itself', () => {
   })
 
   test('notices an environment that was handed down', async () => {
-    expect(await probe('neighbours', { env: { DECOY: '1' } })).toContain('"environment","verdict":"failed"')
-    expect(await probe('neighbours', {})).toContain('"environment","verdict":"ok"')
+    expect(await probe('neighbors', { env: { DECOY: '1' } })).toContain('"environment","verdict":"failed"')
+    expect(await probe('neighbors', {})).toContain('"environment","verdict":"ok"')
   })
 })

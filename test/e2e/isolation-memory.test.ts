@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { readShell, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
-import { Neighbour } from './support/neighbour.ts'
+import { Neighbor } from './support/neighbor.ts'
 import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
@@ -53,11 +53,11 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
   'a sandbox with little memory (unprivileged host: %p)',
   (isNobody) => {
     let door: FrontDoor
-    let other: Neighbour
+    let other: Neighbor
     beforeAll(async () => {
       door = await FrontDoor.open({ isNobody })
       await door.create('small', { limits: LIMITS })
-      other = await Neighbour.open(door.sandbox('small'))
+      other = await Neighbor.open(door.sandbox('small'))
     })
     afterAll(async () => {
       await other[Symbol.asyncDispose]()

@@ -133,15 +133,15 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
     })
 
     test.each(BOMBS)(
-      'bounds a bomb of $what: neighbours live on, and it is gone at once (threat T32)',
+      'bounds a bomb of $what: neighbors live on, and it is gone at once (threat T32)',
       async ({ bomb }) => {
         const limits = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
-        await using neighbour = await IsolatedSandbox.start(starter, data)
+        await using neighbor = await IsolatedSandbox.start(starter, data)
         const bombed = await IsolatedSandbox.start(starter, data, { limits })
-        // The program that runs the sandbox may fall with it; the machine and the neighbour may not.
+        // The program that runs the sandbox may fall with it; the machine and the neighbor may not.
         const exploded = bombed.run(bomb).catch(() => undefined)
         await Promise.race([exploded, Bun.sleep(BOMB_MS)])
-        expect((await neighbour.run('echo alive')).stdout).toBe('alive\n')
+        expect((await neighbor.run('echo alive')).stdout).toBe('alive\n')
         expect(Number((await bombed.tell('stop'))['tookMs'])).toBeLessThan(GONE_MS)
         await bombed[Symbol.asyncDispose]()
         expect(findProcesses(bombed.id)).toEqual([])

@@ -90,7 +90,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.goto(`${control.origin}/signin`)
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
       await page.getByRole('button', { name: 'Refuse' }).click()
-      await page.getByText('The sign-in was cancelled or refused.').waitFor()
+      await page.getByText('The sign-in was canceled or refused.').waitFor()
       await page.getByRole('link', { name: 'Try again' }).click()
       await page.getByRole('link', { name: 'Continue with Test issuer' }).waitFor()
       expect(complaints).toEqual([])

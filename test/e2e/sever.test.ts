@@ -24,15 +24,15 @@ for (const starter of ['root', 'nobody'] as const) {
       return (await fetch(`http://host/sandboxes/${id}/sever`, init)).status
     }
 
-    test('needs nothing of its sandboxd, spares its neighbours, and is resumed exactly (threat T40)', async () => {
+    test('needs nothing of its sandboxd, spares its neighbors, and is resumed exactly (threat T40)', async () => {
       const { id } = await door.create('cut')
       await door.create('spared')
       const [cut, spared] = [door.sandbox('cut'), door.sandbox('spared')]
       await using driver = runShell(cut, COUNT)
       await driver.isAttached()
       await using viewer = new Attached(cut, { session: driver.session, role: 'viewer' })
-      await using neighbour = runShell(spared, COUNT)
-      await Promise.all([viewer.isAttached(), neighbour.isAttached()])
+      await using neighbor = runShell(spared, COUNT)
+      await Promise.all([viewer.isAttached(), neighbor.isAttached()])
       await driver.send('before\n')
       await Promise.all([driver, viewer].map((each) => each.waitFor('1 before\n')))
       const workerd = door.workerd
@@ -55,9 +55,9 @@ for (const starter of ['root', 'nobody'] as const) {
         expect(each.text).toBe(expected)
         expect(each.gaps).toEqual([])
       }
-      await neighbour.send('here\n')
-      await neighbour.waitFor('1 here\n')
-      expect(neighbour.reconnections).toBe(0)
+      await neighbor.send('here\n')
+      await neighbor.waitFor('1 here\n')
+      expect(neighbor.reconnections).toBe(0)
       expect(door.workerd).toBe(workerd)
     })
   })

@@ -118,7 +118,7 @@ describe('roles', () => {
     ['take', { type: 'take' }],
     ['a role of its own making', { type: 'role', role: 'driver', epoch: 9, input: { at: 0, seq: 0 } }],
     ['a polluted object', '{"type":"take","__proto__":{"role":"driver"}}'],
-  ])('[L11] a connection authorised as viewer never becomes more by %s', async (_, frame) => {
+  ])('[L11] a connection authorized as viewer never becomes more by %s', async (_, frame) => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using viewer = new WireClient(sandboxd, `session=${driver.session}&role=viewer`)

@@ -40,7 +40,7 @@ const text = (from: number, to: number) =>
 const screens: Record<string, string> = {
   'plain lines': `${text(0, 10)}$ `,
   'scrolled lines': text(0, 300),
-  'colours and styles':
+  'colors and styles':
     '\x1b[1;31mbold red\x1b[0m \x1b[38;5;208mpalette\x1b[48;2;1;2;3mtrue\x1b[7minverse\x1b[0m\r\n\x1b[3;4;9mstyled\x1b[0m\x1b[32m',
   'cursor moves':
     '\x1b[2J\x1b[10;20Hmiddle\x1b[5;5Htop\x1b[30;1Hbottom\x1b[15;50H\x1b[K\x1b[1;1Hx\x1b[12;34H',
@@ -85,8 +85,8 @@ describe('a screen for a late attachment', () => {
   })
 
   test('[S7] leaves out the oldest lines above it that are too much', async () => {
-    const colourful = Array.from({ length: 40 }, (_, at) => `\x1b[3${at % 7};4${(at + 3) % 7}mx`).join('')
-    await using driver = await play(`${colourful}\r\n`.repeat(3_000))
+    const colorful = Array.from({ length: 40 }, (_, at) => `\x1b[3${at % 7};4${(at + 3) % 7}mx`).join('')
+    await using driver = await play(`${colorful}\r\n`.repeat(3_000))
     await using late = await joinScreen(driver)
     const bytes = late.screens[0]?.bytes.byteLength ?? 0
     expect(bytes).toBeLessThanOrEqual(limits.MAX_SNAPSHOT_BYTES)

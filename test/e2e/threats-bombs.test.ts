@@ -5,7 +5,7 @@ import { isAlive, readDescendants } from '@sandwire/testing'
 import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
 import { Attached, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
-import { Neighbour } from './support/neighbour.ts'
+import { Neighbor } from './support/neighbor.ts'
 import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
@@ -51,14 +51,14 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
   'a bomb in one sandbox (unprivileged host: %p)',
   (isNobody) => {
     let door: FrontDoor
-    let neighbour: Neighbour
+    let neighbor: Neighbor
     beforeAll(async () => {
       door = await FrontDoor.open({ isNobody })
-      await door.create('neighbour')
-      neighbour = await Neighbour.open(door.sandbox('neighbour'))
+      await door.create('neighbor')
+      neighbor = await Neighbor.open(door.sandbox('neighbor'))
     })
     afterAll(async () => {
-      await neighbour[Symbol.asyncDispose]()
+      await neighbor[Symbol.asyncDispose]()
       await door[Symbol.asyncDispose]()
     })
 
@@ -75,7 +75,7 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
         await bomb.isAttached()
         const untilMs = performance.now() + BOMB_MS
         do {
-          await neighbour.echoes()
+          await neighbor.echoes()
           expect((await door.fetch('/readyz')).status).toBe(200)
           await door.describe('bombed')
         } while (performance.now() < untilMs)
@@ -87,7 +87,7 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
         await door.isGone(id)
         expect(exploded.filter(({ pid }) => isAlive(pid))).toEqual([])
         expect(processesOf(uids)).toEqual([])
-        expect(neighbour.reconnections).toBe(0)
+        expect(neighbor.reconnections).toBe(0)
       },
     )
   },
@@ -99,8 +99,8 @@ const MAX_MOVED_BYTES = 512 * MEBIBYTE
 test('a session at full rate, both ways, starves none of the others (threat T33)', async () => {
   await using door = await FrontDoor.open()
   await Promise.all([door.create('loud'), door.create('quiet')])
-  await using same = await Neighbour.open(door.sandbox('loud'))
-  await using other = await Neighbour.open(door.sandbox('quiet'))
+  await using same = await Neighbor.open(door.sandbox('loud'))
+  await using other = await Neighbor.open(door.sandbox('quiet'))
   let moved = 0
   await using reading = new Attached(
     door.sandbox('loud'),

@@ -15,7 +15,7 @@ import {
 } from '@sandwire/testing'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
-import { Neighbour } from './support/neighbour.ts'
+import { Neighbor } from './support/neighbor.ts'
 
 const { continuation, text, close, ping } = OPCODE
 const MEBIBYTE = 1024 ** 2
@@ -27,23 +27,23 @@ const WAIT = { timeoutMs: 30_000 }
 const BATCH_FRAMES = 10_000
 
 let door: FrontDoor
-let neighbour: Neighbour
+let neighbor: Neighbor
 let workerd = 0
 beforeAll(async () => {
   door = await FrontDoor.open()
-  await Promise.all([door.create('attacked'), door.create('neighbour')])
-  neighbour = await Neighbour.open(door.sandbox('neighbour'))
+  await Promise.all([door.create('attacked'), door.create('neighbor')])
+  neighbor = await Neighbor.open(door.sandbox('neighbor'))
   workerd = door.workerd ?? 0
 })
 afterAll(async () => {
-  await neighbour[Symbol.asyncDispose]()
+  await neighbor[Symbol.asyncDispose]()
   await door[Symbol.asyncDispose]()
 })
 
 /** Whatever was sent: nobody else noticed, nothing died, and who comes next is served. */
 afterEach(async () => {
-  await neighbour.echoes()
-  expect(neighbour.reconnections).toBe(0)
+  await neighbor.echoes()
+  expect(neighbor.reconnections).toBe(0)
   expect(door.workerd).toBe(workerd)
   expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
 })
@@ -134,7 +134,7 @@ describe('a flood (threat T30)', () => {
       await socket.sendBytes(batch).catch(() => (isOver = true))
       most = residentBytes().map((bytes, index) => Math.max(bytes, most[index] ?? 0))
     }
-    await neighbour.echoes()
+    await neighbor.echoes()
     for (const [index, bytes] of most.entries())
       expect(bytes - (before[index] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
   })
@@ -174,7 +174,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     const slow = await openMany(200)
     for (let at = 0; at < 3; at += 1) {
       for (const tcp of slow) tcp.write(request().charAt(at)).catch(() => undefined)
-      await neighbour.echoes()
+      await neighbor.echoes()
       expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
       await Bun.sleep(1_000)
     }
@@ -184,7 +184,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
   test('by 5,000 silent connections keeps nobody else out, and they are forgotten when they are gone', async () => {
     const before = readProcessCounts(workerd).fds
     const silent = await openMany(5_000)
-    await neighbour.echoes()
+    await neighbor.echoes()
     expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
     for (const tcp of silent) tcp.reset()
     await eventually(() => readProcessCounts(workerd).fds < before + 50, {

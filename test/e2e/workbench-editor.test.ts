@@ -289,7 +289,7 @@ describe.skipIf(obstacle !== undefined)(
           }),
         )
         expect(parts.filter(({ isLarge, isReadable }) => !isLarge || !isReadable)).toEqual([])
-        const colours = await page.evaluate(() => {
+        const colors = await page.evaluate(() => {
           const probe = document.body.appendChild(document.createElement('i'))
           probe.style.color = 'var(--line)'
           const line = getComputedStyle(probe).color
@@ -297,7 +297,7 @@ describe.skipIf(obstacle !== undefined)(
           const panels = document.querySelector('.cm-panels')
           return [line, panels === null ? '' : getComputedStyle(panels).borderBottomColor]
         })
-        expect(colours[1]).toBe(colours[0])
+        expect(colors[1]).toBe(colors[0])
       },
       60_000,
     )

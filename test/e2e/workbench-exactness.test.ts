@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy } from '@sandwire/testing'
 import { findBrowserObstacle, openBrowser } from './support/browser.ts'
 import { workerdOf } from './support/front-door.ts'
-import { coloursOf, drawBytes, textOf } from './support/screen.ts'
+import { colorsOf, drawBytes, textOf } from './support/screen.ts'
 import { type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
 const obstacle = findBrowserObstacle()
@@ -17,32 +17,32 @@ describe.skipIf(obstacle !== undefined)(
     }, 120_000)
     afterAll(() => scene[Symbol.asyncDispose]())
 
-    /** The screen with its colours and what is above it are those of an emulator that was fed every byte. */
+    /** The screen with its colors and what is above it are those of an emulator that was fed every byte. */
     async function expectExact(terminal: TerminalView): Promise<void> {
       const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
       /** What is shown, and what should be: read together, as more may come at any time. */
       const [shown, wanted] = [
-        { text: [] as readonly string[], colours: [] as readonly string[] },
-        { text: [] as readonly string[], colours: [] as readonly string[] },
+        { text: [] as readonly string[], colors: [] as readonly string[] },
+        { text: [] as readonly string[], colors: [] as readonly string[] },
       ]
       await eventually(
         async () => {
           const reference = await drawBytes(await scene.readOutput(terminal), cols, rows)
-          Object.assign(wanted, { text: textOf(reference), colours: coloursOf(reference) })
+          Object.assign(wanted, { text: textOf(reference), colors: colorsOf(reference) })
           Object.assign(shown, {
             text: (await terminal.text()).split('\n'),
-            colours: await terminal.colours(),
+            colors: await terminal.colors(),
           })
           return Bun.deepEquals(shown, wanted)
         },
         { what: 'the last byte to be drawn', ...WAIT },
       ).catch(() => undefined)
       expect(shown).toEqual(wanted)
-      expect(shown.colours.filter((row) => /[1-7]:n\d/.test(row)).length).toBeGreaterThan(rows / 2)
+      expect(shown.colors.filter((row) => /[1-7]:n\d/.test(row)).length).toBeGreaterThan(rows / 2)
     }
 
     /**
-     * Counts with colours, wide characters and moves of the cursor, slowly enough to be interrupted. The colours are those that a page draws
+     * Counts with colors, wide characters and moves of the cursor, slowly enough to be interrupted. The colors are those that a page draws
      * as they are on any ground: black and white it may have to make readable.
      */
     const COUNT =

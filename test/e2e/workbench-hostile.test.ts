@@ -20,7 +20,7 @@ const VECTORS: Readonly<Record<string, string>> = {
   setting: `${ESC}P$q;${MARK}${ST}`,
   capability: `${ESC}P+q666f6f;\n${MARK};aa\n${ST}`,
   font: `${ESC}]50;${MARK}${BEL}${ESC}]50;?${BEL}`,
-  colour: `${ESC}]4;0;${MARK}${BEL}${ESC}]4;0;?${BEL}`,
+  color: `${ESC}]4;0;${MARK}${BEL}${ESC}]4;0;?${BEL}`,
   version: `${ESC}[>q`,
   answerback: `\u0005`,
   kind: `${ESC}[c`,

@@ -41,7 +41,7 @@ function open(state: SandboxState = RUNNING) {
       cutting: { ring: does('cut') },
       trail: { tell: does('tell') },
       life: { look: does('look') },
-      reauthorising: { ring: does('reauthorise') },
+      reauthorizing: { ring: does('reauthorise') },
       rearm: does('rearm'),
       hold: (work) => void held.push(work.catch(() => undefined)),
       mintRequestId: () => 'r',

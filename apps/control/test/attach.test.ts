@@ -202,8 +202,8 @@ describe('joining a session', () => {
 
   test('of another sandbox than the one named is refused', async () => {
     const { socket, session } = await openSession('sandbox=dev&cmd=cat')
-    await openSession('sandbox=neighbour&cmd=cat')
-    expect(await frameOf(await upgrade(control, `/attach?sandbox=neighbour&session=${session}`, V1))).toBe(
+    await openSession('sandbox=neighbor&cmd=cat')
+    expect(await frameOf(await upgrade(control, `/attach?sandbox=neighbor&session=${session}`, V1))).toBe(
       'session_not_found',
     )
     socket.reset()

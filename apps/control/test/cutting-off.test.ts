@@ -412,7 +412,7 @@ describe('with a sandboxd in the hands of the test', () => {
     await shareWith(owner, ada, { sandbox: 'dev' })
     const joined = async (person: Person): Promise<number | undefined> => {
       ;(await watch(control, person, session)).reset()
-      return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthoriseMs
+      return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthorizeMs
     }
     const quarter = 15 * 60_000
     expect(Math.abs(((await joined(ada)) ?? 0) - Date.now() - quarter)).toBeLessThan(60_000)
@@ -420,6 +420,6 @@ describe('with a sandboxd in the hands of the test', () => {
     await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers: ada.headers })
     const plain = sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims
     // An hour, and a minute in which a token is still taken.
-    expect(Math.abs((plain?.reauthoriseMs ?? 0) - Date.now() - 61 * 60_000)).toBeLessThan(60_000)
+    expect(Math.abs((plain?.reauthorizeMs ?? 0) - Date.now() - 61 * 60_000)).toBeLessThan(60_000)
   })
 })

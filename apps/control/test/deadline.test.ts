@@ -11,7 +11,7 @@ const LONG = { ms: 60_000, late: () => new Error('late') }
 /** An answer in the test's hand. */
 function answer(...texts: readonly string[]) {
   const encoder = new TextEncoder()
-  const { promise: isCancelled, resolve } = Promise.withResolvers<unknown>()
+  const { promise: isCanceled, resolve } = Promise.withResolvers<unknown>()
   let writer: ReadableStreamDefaultController<Uint8Array> | undefined
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -22,7 +22,7 @@ function answer(...texts: readonly string[]) {
   })
   return {
     response: new Response(body),
-    isCancelled,
+    isCanceled,
     end: () => writer?.close(),
     breakOff: () => writer?.error(new Error('gone')),
   }
@@ -64,7 +64,7 @@ describe('a deadline', () => {
     const made = answer('{"some": ')
     const error = await rejectionOf(withDeadline(NOW, (signal) => read(made.response, 1_000, signal)))
     expect(error?.message).toBe('late')
-    expect(await made.isCancelled).toBe(error)
+    expect(await made.isCanceled).toBe(error)
   })
 
   test('lets go of an answer that begins when time is up', async () => {
@@ -72,7 +72,7 @@ describe('a deadline', () => {
     const reason = new Error('late')
     const reading = readBounded(made.response, 1_000, AbortSignal.abort(reason))
     expect(await rejectionOf(reading)).toBe(reason)
-    expect(await made.isCancelled).toBe(reason)
+    expect(await made.isCanceled).toBe(reason)
   })
 })
 
@@ -90,7 +90,7 @@ describe('a body', () => {
   test('is let go of when there is too much of it', async () => {
     const made = answer('1234', '5678')
     expect(await readBounded(made.response, 7)).toBeUndefined()
-    await made.isCancelled
+    await made.isCanceled
   })
 
   test('that breaks off is none', async () => {

@@ -53,12 +53,12 @@ describe('holdBody', () => {
   })
 
   test('does not wait for ever, and lets go of what does not come', async () => {
-    const cancelled = Promise.withResolvers<void>()
+    const canceled = Promise.withResolvers<void>()
     const endless = new ReadableStream<Uint8Array>({
       pull: () => new Promise(() => undefined),
-      cancel: () => cancelled.resolve(),
+      cancel: () => canceled.resolve(),
     })
     expect(await send(open(5, 1), endless)).toBe('silent')
-    await cancelled.promise
+    await canceled.promise
   })
 })

@@ -203,7 +203,7 @@ describe('an issuer that cannot be asked', () => {
     expect(issuer.asked.length).toBeLessThanOrEqual(8)
   })
 
-  test('can be asked again although requests that asked were cancelled', async () => {
+  test('can be asked again although requests that asked were canceled', async () => {
     let isStuck = true
     const sometimes = (url: string, init: RequestInit): Promise<Response> =>
       isStuck ? new Promise(() => undefined) : fetch(url, init)

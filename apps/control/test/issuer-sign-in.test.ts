@@ -120,7 +120,7 @@ describe('signing in through an issuer', () => {
     const back = await issuer.refuse(await leave(jar))
     back.searchParams.set('error_description', '<script>alert(1)</script> CANARY')
     const page = await expectRefused(jar, await jar.open(back.pathname + back.search), 403)
-    expect(page).toContain('The sign-in was cancelled or refused.')
+    expect(page).toContain('The sign-in was canceled or refused.')
     expect(page).not.toMatch(/CANARY|alert\(|access_denied/)
     expect(jar.cookies.has(LOGIN)).toBe(false)
   })

@@ -411,10 +411,10 @@ describe('an answer about files', () => {
       ['watch?path=.', 'text/event-stream'],
       ['search?q=x', 'application/x-ndjson'],
     ]) {
-      let isCancelled = false
+      let isCanceled = false
       answer = () =>
         new Response(
-          endless('data: x\n\n', () => (isCancelled = true)),
+          endless('data: x\n\n', () => (isCanceled = true)),
           { headers: { 'content-type': `${type}` } },
         )
       const leaving = new AbortController()
@@ -422,19 +422,19 @@ describe('an answer about files', () => {
       expect(response.headers.get('content-type')).toBe(`${type}`)
       await response.body?.getReader().read()
       leaving.abort()
-      await eventually(() => isCancelled, { what: 'the sandbox to be told' })
+      await eventually(() => isCanceled, { what: 'the sandbox to be told' })
     }
   })
 
   test('to HEAD is none but its head, and what would have followed ends at the sandbox', async () => {
-    let isCancelled = false
+    let isCanceled = false
     answer = () =>
       new Response(
-        endless('data: x\n\n', () => (isCancelled = true)),
+        endless('data: x\n\n', () => (isCanceled = true)),
         EVENTS,
       )
     expect((await send('HEAD', `${W}/watch?path=.`)).status).toBe(200)
-    await eventually(() => isCancelled, { what: 'the sandbox to be told' })
+    await eventually(() => isCanceled, { what: 'the sandbox to be told' })
   })
 
   test('that nobody waits for any more is not waited for in the sandbox either', async () => {

@@ -115,10 +115,10 @@ export class AttachDesk {
     caller: Caller,
   ): Pick<
     LinkRights,
-    'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'bandwidth' | 'reauthoriseMs'
+    'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'bandwidth' | 'reauthorizeMs'
   > {
     const { now, wallClock, shares } = this.#deps
-    const { identity, standing, usualRole, name, login, grant, reauthoriseMs } = caller
+    const { identity, standing, usualRole, name, login, grant, reauthorizeMs } = caller
     // Whoever has the one secret may be anybody.
     const bandwidth = standing === 'bearer' ? undefined : shares.of(identity)
     return {
@@ -128,7 +128,7 @@ export class AttachDesk {
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
       ...(bandwidth === undefined ? {} : { bandwidth }),
-      ...(reauthoriseMs === undefined ? {} : { reauthoriseMs: now() + reauthoriseMs - wallClock() }),
+      ...(reauthorizeMs === undefined ? {} : { reauthorizeMs: now() + reauthorizeMs - wallClock() }),
     }
   }
 

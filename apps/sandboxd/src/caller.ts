@@ -19,7 +19,7 @@ export interface Caller {
   readonly login?: string
   readonly grant?: string
   /** When a connection that it opens has to show its right again, in milliseconds since the epoch. */
-  readonly reauthoriseMs?: number
+  readonly reauthorizeMs?: number
   /** May start any command and set any environment. */
   readonly exec: boolean
   /** May start what its request says, although it may not choose. */

@@ -10,7 +10,7 @@ test.each([
   ['mode reports', '\x1b[?2026;2$y'],
   ['window and keyboard reports', '\x1b[8;24;80t\x1b[?1u'],
   ['focus', '\x1b[I\x1b[O'],
-  ['colours', '\x1b]11;rgb:0000/0000/0000\x1b\\\x1b]10;rgb:ff/ff/ff\x07'],
+  ['colors', '\x1b]11;rgb:0000/0000/0000\x1b\\\x1b]10;rgb:ff/ff/ff\x07'],
   ['strings', '\x1bP1+r544e=78\x1b\\'],
 ])('withoutTerminalReplies removes %s', (_name, text) => {
   expect(rest(text)).toBe('')

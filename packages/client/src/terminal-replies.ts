@@ -1,6 +1,6 @@
 /**
  * What a terminal says by itself when a program asks it: device attributes, status and cursor reports, mode reports,
- * window reports, colour and clipboard answers, DCS strings, focus events.
+ * window reports, color and clipboard answers, DCS strings, focus events.
  */
 const REPLIES = new RegExp(
   [

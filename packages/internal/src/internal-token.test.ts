@@ -33,7 +33,7 @@ const sign = (changes: Partial<InternalClaims> = {}): Promise<string> =>
   signInternalToken(keys.privateKey, { ...claims, ...changes })
 
 describe('an internal token', () => {
-  test('is accepted for its own request, by a key that travelled as text', async () => {
+  test('is accepted for its own request, by a key that traveled as text', async () => {
     const key = await importPublicKey(await exportPublicKey(keys.publicKey))
     expect(await verifyInternalToken(key, await sign(), facts)).toEqual(claims)
   })

@@ -38,7 +38,7 @@ const claimsShape = shape.record({
   /** Grant that the right to be here hangs on; revoking it cuts it. */
   grant: shape.optional(shape.text(128, /^[A-Za-z0-9._-]+$/)),
   /** When a connection that this request opens has to show its right again. */
-  reauthoriseMs: shape.optional(shape.whole(0, Number.MAX_SAFE_INTEGER)),
+  reauthorizeMs: shape.optional(shape.whole(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */
   exec: shape.bool,
   /** Whether it may start what this very request says although it may not choose: control made it from a template. */

@@ -61,7 +61,7 @@ export const clientMessage = tagged({
     window: whole(1, MAX_WINDOW_BYTES),
     cols: cells,
     rows: cells,
-    /** Narrows the role that the connection was authorised for. */
+    /** Narrows the role that the connection was authorized for. */
     role: optional(oneOf(ROLES)),
     name: optional(label),
     /** Environment for a process that this hello starts. */

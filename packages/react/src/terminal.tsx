@@ -7,7 +7,7 @@ import type { OwnTerminalProps, TerminalProps } from './terminal-props.ts'
 import { troubleOf } from './trouble.ts'
 
 const WHOLE: CSSProperties = { width: '100%', height: '100%' }
-/** Colours of their own: what is below can be of any. */
+/** Colors of their own: what is below can be of any. */
 const TROUBLE: CSSProperties = {
   position: 'absolute',
   inset: '0 0 auto',

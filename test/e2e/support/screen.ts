@@ -66,16 +66,16 @@ export function textOf(
     .split('\n')
 }
 
-/** The rows of the screen as runs of text of one colour of the palette, `-` for the usual one; blanks are left out. */
-export function coloursOf({ buffer: { active }, rows }: Terminal): readonly string[] {
+/** The rows of the screen as runs of text of one color of the palette, `-` for the usual one; blanks are left out. */
+export function colorsOf({ buffer: { active }, rows }: Terminal): readonly string[] {
   return Array.from({ length: rows }, (_, row) => {
     const line = active.getLine(active.baseY + row)
-    const runs: ColourRun[] = []
+    const runs: ColorRun[] = []
     for (let column = 0; column < (line?.length ?? 0); column++) {
       const cell = line?.getCell(column)
       if (cell === undefined || cell.getWidth() === 0) continue
       runs.push({
-        colour: cell.isFgPalette() ? String(cell.getFgColor()) : '-',
+        color: cell.isFgPalette() ? String(cell.getFgColor()) : '-',
         text: cell.getChars() || ' ',
       })
     }
@@ -83,20 +83,20 @@ export function coloursOf({ buffer: { active }, rows }: Terminal): readonly stri
   })
 }
 
-export interface ColourRun {
-  readonly colour: string
+export interface ColorRun {
+  readonly color: string
   readonly text: string
 }
 
-/** Neighbours of one colour joined, without blanks. */
-export function showRuns(runs: readonly ColourRun[]): string {
+/** Neighbors of one color joined, without blanks. */
+export function showRuns(runs: readonly ColorRun[]): string {
   let shown = ''
-  let colour = ''
+  let color = ''
   for (const run of runs) {
     const text = run.text.replaceAll(/\s/g, '')
     if (text === '') continue
-    shown += run.colour === colour ? text : ` ${run.colour}:${text}`
-    colour = run.colour
+    shown += run.color === color ? text : ` ${run.color}:${text}`
+    color = run.color
   }
   return shown.trim()
 }

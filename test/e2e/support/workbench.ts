@@ -185,13 +185,13 @@ export class TerminalView {
     return text.trimEnd()
   }
 
-  /** The rows of the screen as the page draws them, in the words of `coloursOf`. */
-  async colours(): Promise<readonly string[]> {
+  /** The rows of the screen as the page draws them, in the words of `colorsOf`. */
+  async colors(): Promise<readonly string[]> {
     const rows = await this.desk.page.evaluate((index) => {
       const element = document.querySelectorAll('.xterm-rows')[index]
       return Array.from(element?.children ?? [], (row) =>
         Array.from(row.querySelectorAll('span'), (span) => ({
-          colour: /xterm-fg-(\d+)/.exec(span.className)?.[1] ?? '-',
+          color: /xterm-fg-(\d+)/.exec(span.className)?.[1] ?? '-',
           text: span.textContent,
         })),
       )

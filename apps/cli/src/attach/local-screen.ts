@@ -8,7 +8,7 @@ import { StatusLine } from './status-line.ts'
 import { TerminalModes } from './terminal-modes.ts'
 import { readWindowSize } from './window-size.ts'
 
-/** Soft reset, plain colours, home, clear: what a screen is drawn on. */
+/** Soft reset, plain colors, home, clear: what a screen is drawn on. */
 const FRESH_SCREEN = '\x1b[!p\x1b[0m\x1b[H\x1b[2J'
 
 const encoder = new TextEncoder()

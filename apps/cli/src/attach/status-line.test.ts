@@ -51,7 +51,7 @@ describe('StatusLine', () => {
     expect((await look()).lines).toEqual(['2', '3', '$ ls -l', ''])
   })
 
-  test('keeps colours and an unfinished last column as they were', async () => {
+  test('keeps colors and an unfinished last column as they were', async () => {
     const { terminal, line, look } = open()
     terminal.write('\x1b[31mred')
     line.show('lost')

@@ -35,7 +35,7 @@ describe('TerminalModes', () => {
     ['a full reset', '\x1b[?1049h\x1b[?1000h\x1bc', ''],
     ['what stands in a string', '\x1b]52;c;[?1000h\x1b\\', ''],
     ['a sequence behind a cut-off string', '\x1bPx\x1b[?1000h', '\x1b[?1000l'],
-    ['a cancelled sequence', '\x1b[?100\x180h', ''],
+    ['a canceled sequence', '\x1b[?100\x180h', ''],
     ['an endless sequence', `\x1b[${'1'.repeat(1000)}h`, ''],
   ])('undoes exactly what was left on: %s', (_name, text, undone) => {
     expect(after(text).undo()).toBe(`${undone}${PLAIN}`)

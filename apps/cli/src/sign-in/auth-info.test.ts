@@ -13,7 +13,7 @@ const ISSUER = {
 }
 
 test('decodeAuth reads what a server says, and leaves out what a newer one adds', () => {
-  const [issuer] = decodeAuth({ mode: 'open', local: false, issuers: [{ ...ISSUER, colour: 'red' }] })
+  const [issuer] = decodeAuth({ mode: 'open', local: false, issuers: [{ ...ISSUER, color: 'red' }] })
   expect(issuer).toEqual(ISSUER as never)
 })
 

@@ -19,7 +19,7 @@ const SAME_MOMENT_MS = 1_000
 const MAX_QUESTIONS = 4
 /** Longest that a question can take, which may be two. */
 const QUESTION_MS = 2 * ASK_TIMEOUT_MS + 1_000
-/** Longest that anybody waits for a key. What jose awaits may belong to a request that was cancelled, and never come. */
+/** Longest that anybody waits for a key. What jose awaits may belong to a request that was canceled, and never come. */
 const FIND_MS = 3 * ASK_TIMEOUT_MS
 
 interface KeySet {

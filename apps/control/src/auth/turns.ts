@@ -2,7 +2,7 @@
 const LOOK_MS = 20
 
 /**
- * Lets no more than so many do something at once; the others wait for their turn. A request that is cancelled runs no code at
+ * Lets no more than so many do something at once; the others wait for their turn. A request that is canceled runs no code at
  * its end, so a turn that nobody gave back ends by the clock.
  */
 export class Turns {

@@ -17,7 +17,7 @@ export async function readToEnd(
 ): Promise<Read> {
   if (body === null) return { is: 'whole', bytes: new ArrayBuffer(0) }
   const reader = body.getReader()
-  // What has ended or is broken already cannot be cancelled, and need not be.
+  // What has ended or is broken already cannot be canceled, and need not be.
   const end = (): void => void reader.cancel(signal?.reason).catch(() => undefined)
   signal?.addEventListener('abort', end, { once: true })
   try {

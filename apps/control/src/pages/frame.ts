@@ -13,7 +13,7 @@ ${body}
 `
 }
 
-/** Takes the colours that a person chose for the workbench in this browser; without any, those of the system stay. */
+/** Takes the colors that a person chose for the workbench in this browser; without any, those of the system stay. */
 export const THEME_JS = `try {
   const { theme } = JSON.parse(localStorage.getItem('sandwire.settings') ?? '{}')
   if (['light', 'dark'].includes(theme)) document.documentElement.dataset.theme = theme

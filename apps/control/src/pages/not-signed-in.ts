@@ -3,7 +3,7 @@ import { frame } from './frame.ts'
 
 const SENTENCES: Readonly<Record<SignInRefusal, string>> = {
   stale: 'This sign-in was not started in this browser, took too long or was completed before.',
-  denied: 'The sign-in was cancelled or refused.',
+  denied: 'The sign-in was canceled or refused.',
   not_believed: 'The issuer gave an answer that cannot be accepted.',
   away: 'The issuer does not answer.',
   not_allowed: 'This account may not use this server.',

@@ -3,7 +3,7 @@ const LIGHT =
 const DARK =
   'color-scheme:dark;--bg:#14161b;--raised:#22262e;--hover:#2a2f39;--line:#2d323c;--edge:#6b7482;--text:#e3e6ec;--dim:#a0a8b6;--accent:#e8b04b;--on-accent:#1b1405;--focus:#7ab3f5'
 
-/** The look of every small page: colours, letters and shapes are those of the workbench, light and dark. */
+/** The look of every small page: colors, letters and shapes are those of the workbench, light and dark. */
 export const PAGE_CSS = `:root{${LIGHT}}
 @media (prefers-color-scheme:dark){:root:not([data-theme=light]){${DARK}}}
 :root[data-theme=dark]{${DARK}}

@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /**
- * Scripts come from us alone, and nothing is sent anywhere else. Styles may be set by our scripts: xterm.js gives cells their colours
+ * Scripts come from us alone, and nothing is sent anywhere else. Styles may be set by our scripts: xterm.js gives cells their colors
  * in attributes, and the editor makes its rules as it goes.
  */
 const CONTENT_SECURITY_POLICY = [

@@ -261,14 +261,14 @@ export class SandboxObject extends DurableObject<Env> {
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    return this.#asked(call, deedOf(call), ({ sessions, life, cutting, reauthorising }, noteDone) =>
+    return this.#asked(call, deedOf(call), ({ sessions, life, cutting, reauthorizing }, noteDone) =>
       sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
         // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
         if (options.mayStart) this.#store.touch(Date.now())
-        const stay = await reauthorising.foresee(call, caller.grant)
+        const stay = await reauthorizing.foresee(call, caller.grant)
         const opened = await passThrough(address, sandboxd, caller, call)
         try {
-          reauthorising.remember(stay)
+          reauthorizing.remember(stay)
           // A process that was started has been, also when nobody gets to it.
           if (options.mayStart) await noteDone()
           await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)

@@ -9,7 +9,7 @@ import { LateRefusals } from './late-refusals.ts'
 import { SandboxLife } from './life.ts'
 import { OutputBudget } from './output-budget.ts'
 import { PtyDoor } from './pty-door.ts'
-import { Reauthorising } from './reauthorising.ts'
+import { Reauthorizing } from './reauthorizing.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
@@ -25,7 +25,7 @@ export interface SandboxParts {
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
   readonly cutting: Cutting
-  readonly reauthorising: Reauthorising
+  readonly reauthorizing: Reauthorizing
   /** Sets the alarm for whatever waits beside the life of the sandbox. */
   readonly rearm: () => Promise<void>
   readonly provider: Provider
@@ -87,7 +87,7 @@ export async function openParts(
     mintRequestId: () => crypto.randomUUID(),
     wakeBy: (atMs) => wakeUp.by(atMs),
   })
-  const reauthorising = new Reauthorising({
+  const reauthorizing = new Reauthorizing({
     store,
     cutting,
     nowMs,
@@ -185,5 +185,5 @@ export async function openParts(
     const nextMs = nextErrandMs()
     if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
   }
-  return { life, provider, ptyDoor, sessions, sharing, cutting, reauthorising, trail, workspace, rearm }
+  return { life, provider, ptyDoor, sessions, sharing, cutting, reauthorizing, trail, workspace, rearm }
 }

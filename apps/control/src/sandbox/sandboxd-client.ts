@@ -29,7 +29,7 @@ export interface Caller {
   readonly login?: string
   readonly grant?: string
   /** When a connection that it opens has to show its right again. */
-  readonly reauthoriseMs?: number
+  readonly reauthorizeMs?: number
   /** May start any command. */
   readonly exec: boolean
   /** May start what this request says, although it may not choose. */

@@ -21,7 +21,7 @@ const MAX_OUTPUT_BYTES = 1024 * 1024
 /** Bytes of a character in UTF-8 after its first, at most. */
 const MAX_UTF8_TAIL = 3
 /** How long a connection may stay before its right to is asked for again. */
-export const REAUTHORISE_MS = 15 * 60 * 1000
+export const REAUTHORIZE_MS = 15 * 60 * 1000
 
 /** A process to start, as `POST /sessions` of sandboxd takes it. */
 export interface ProcessRequest {
@@ -105,17 +105,17 @@ interface Entry {
  * When a connection has to show its right again; undefined: never, because its credential does not end. A plain one cannot
  * come back, so it has all the time that its credential has, and control asks for it.
  */
-function reauthoriseAt(
+function reauthorizeAt(
   { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,
   nowMs: number,
 ): number | undefined {
   if (expiresMs === undefined) return undefined
-  return dialect === 'plain' ? expiresMs : nowMs + REAUTHORISE_MS
+  return dialect === 'plain' ? expiresMs : nowMs + REAUTHORIZE_MS
 }
 
 /** Whom sandboxd sees. */
 function person(call: SandboxCall | AttachCall, { need, authority, grant }: Access, nowMs: number): Caller {
-  const reauthoriseMs = 'dialect' in call ? reauthoriseAt(call, nowMs) : undefined
+  const reauthorizeMs = 'dialect' in call ? reauthorizeAt(call, nowMs) : undefined
   const { identity, name, scopes, login, requestId } = call
   return {
     identity,
@@ -125,7 +125,7 @@ function person(call: SandboxCall | AttachCall, { need, authority, grant }: Acce
     exec: scopes.includes('exec') && NEEDS.indexOf(need) >= NEEDS.indexOf('work'),
     ...(login === undefined ? {} : { login }),
     ...(grant === undefined ? {} : { grant }),
-    ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),
+    ...(reauthorizeMs === undefined ? {} : { reauthorizeMs }),
   }
 }
 

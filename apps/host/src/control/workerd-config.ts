@@ -52,7 +52,7 @@ export interface ControlPlan {
   readonly workbench: string
 }
 
-/** The platform's behaviour is pinned with control's code. */
+/** The platform's behavior is pinned with control's code. */
 const COMPATIBILITY_DATE = '2026-07-01'
 /**
  * Compressed messages could unpack to more than their size promises; and a request whose client went away says so, so that

@@ -52,7 +52,7 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     const facts = { method, path: url.pathname + url.search, sandbox, nowMs: wallClock() }
     const claims = await verifyInternalToken(publicKey, bearerOf(headers), facts)
     const { identity, name, authority, exec, session, requestId, ...more } = claims
-    const { login, grant, reauthoriseMs, starts, env, usualRole, templateRole, sessionName } = more
+    const { login, grant, reauthorizeMs, starts, env, usualRole, templateRole, sessionName } = more
     if (session !== undefined && sandboxOfSession(session) !== sandbox)
       throw new SandwireError('unauthorized', 'Cannot authenticate: the token names a session elsewhere')
     // Reading twice tells nothing new; everything else would be done twice.
@@ -68,7 +68,7 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
       ...(templateRole === undefined ? {} : { templateRole }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
-      ...(reauthoriseMs === undefined ? {} : { reauthoriseMs }),
+      ...(reauthorizeMs === undefined ? {} : { reauthorizeMs }),
       ...(starts === undefined ? {} : { starts }),
       ...(env === undefined ? {} : { env }),
       ...(sessionName === undefined ? {} : { sessionName }),

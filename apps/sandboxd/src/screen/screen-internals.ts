@@ -2,7 +2,7 @@ import { type IBufferCell, Terminal } from '@xterm/headless'
 
 /**
  * Looks behind the public face of xterm.js, for what a terminal remembers and nothing public tells: margins, tab
- * stops, saved cursors, character sets, the colours that come next, links. Each part is looked at before it is believed; without
+ * stops, saved cursors, character sets, the colors that come next, links. Each part is looked at before it is believed; without
  * it the terminal counts as one that was never told anything.
  */
 
@@ -40,8 +40,8 @@ export interface Extras {
   /** Told apart from the line that every link is said to have. */
   readonly isUnderlined: boolean
   readonly underlineStyle: number
-  /** Mode and colour as in a cell; 0 for none. */
-  readonly underlineColour: number
+  /** Mode and color as in a cell; 0 for none. */
+  readonly underlineColor: number
   readonly isProtected: boolean
   /** Number of a hyperlink; 0 for none. */
   readonly link: number
@@ -53,7 +53,7 @@ const DESIGNATIONS = '0A45RQKYE6ZH7=C'
 const IS_UNDERLINED = 0x1000_0000
 const HAS_EXTENDED = 0x1000_0000
 const IS_PROTECTED = 0x2000_0000
-const COLOUR = 0x03ff_ffff
+const COLOR = 0x03ff_ffff
 const RGB = 0x0300_0000
 const UNDERLINE_STYLE_SHIFT = 26
 
@@ -141,9 +141,9 @@ export function readNextStyle(terminal: Terminal): Styled | undefined {
   return isStyled(style) ? style : undefined
 }
 
-/** The colour of a line below what is written next; it may be set while there is no line. */
-export function readNextUnderlineColour(terminal: Terminal): number {
-  return underlineColour(inner(terminal, '_core', '_inputHandler', '_curAttrData', 'extended'))
+/** The color of a line below what is written next; it may be set while there is no line. */
+export function readNextUnderlineColor(terminal: Terminal): number {
+  return underlineColor(inner(terminal, '_core', '_inputHandler', '_curAttrData', 'extended'))
 }
 
 /** Whether the last thing that came was a character: a combining mark would join it. */
@@ -158,16 +158,16 @@ export function readExtras(styled: Styled): Extras | undefined {
   return {
     isUnderlined: (wholeOf(styled, 'fg') & IS_UNDERLINED) !== 0,
     underlineStyle: (wholeOf(extended, '_ext') >> UNDERLINE_STYLE_SHIFT) & 7,
-    underlineColour: underlineColour(extended),
+    underlineColor: underlineColor(extended),
     isProtected: (bg & IS_PROTECTED) !== 0,
     link: wholeOf(extended, 'urlId'),
   }
 }
 
-function underlineColour(extended: unknown): number {
-  const colour = wholeOf(extended, '_ext') & COLOUR
-  // Above the number in a palette are remains of colours before.
-  return colour < RGB ? colour & ~0x00ff_ff00 : colour
+function underlineColor(extended: unknown): number {
+  const color = wholeOf(extended, '_ext') & COLOR
+  // Above the number in a palette are remains of colors before.
+  return color < RGB ? color & ~0x00ff_ff00 : color
 }
 
 /** The parameters and the address of a hyperlink, as they stand in the sequence that opens it. */

@@ -2,7 +2,7 @@ import { type Extras, readExtras, type Styled } from './screen-internals.ts'
 
 const DEFAULT = '\x1b[m'
 const CLOSED_LINK = ';'
-/** Colours are a mode and a number in one, as in a cell. */
+/** Colors are a mode and a number in one, as in a cell. */
 const MODE = 0x0300_0000
 const PALETTE_16 = 0x0100_0000
 const PALETTE_256 = 0x0200_0000
@@ -56,11 +56,11 @@ export class Pen {
   }
 
   #rendition(): string {
-    const codes = [...colourCodes(this.#fg, 30), ...colourCodes(this.#bg, 40)]
+    const codes = [...colorCodes(this.#fg, 30), ...colorCodes(this.#bg, 40)]
     for (const [index, code] of FLAG_CODES.entries()) if ((this.#flags & (1 << index)) !== 0) codes.push(code)
     const style = this.#extras?.underlineStyle ?? 0
     if (style > 1 && (this.#flags & UNDERLINE) !== 0) codes.push(`4:${style}`)
-    codes.push(...underlineCodes(this.#extras?.underlineColour ?? 0))
+    codes.push(...underlineCodes(this.#extras?.underlineColor ?? 0))
     return codes.length === 0 ? DEFAULT : `\x1b[0;${codes.join(';')}m`
   }
 
@@ -82,7 +82,7 @@ export class Pen {
 const FLAG_CODES: readonly string[] = ['1', '2', '3', '4', '5', '7', '8', '9', '53']
 const UNDERLINE = 8
 
-/** Asked of every cell with colours, so without a list to go through. */
+/** Asked of every cell with colors, so without a list to go through. */
 function flagsOf(styled: Styled): number {
   return (
     (styled.isBold() === 0 ? 0 : 1) |
@@ -122,28 +122,28 @@ function areSame(one: Extras | undefined, other: Extras | undefined): boolean {
     one.link === other.link &&
     one.isProtected === other.isProtected &&
     one.underlineStyle === other.underlineStyle &&
-    one.underlineColour === other.underlineColour
+    one.underlineColor === other.underlineColor
   )
 }
 
 /** `base` is 30 for what is written, 40 for its ground. */
-function colourCodes(colour: number, base: number): string[] {
-  const [mode, value] = [colour & MODE, colour & ~MODE]
+function colorCodes(color: number, base: number): string[] {
+  const [mode, value] = [color & MODE, color & ~MODE]
   if (mode === 0) return []
   if (mode === PALETTE_16) return [String(value < 8 ? base + value : base + 60 + value - 8)]
   if (mode === PALETTE_256) return [`${base + 8};5;${value}`]
   return [`${base + 8};2;${value >> 16};${(value >> 8) & 255};${value & 255}`]
 }
 
-/** Sets a colour for lines below, whether there is one or not. */
-export function underlineColourSequence(colour: number): string {
-  return underlineCodes(colour)
+/** Sets a color for lines below, whether there is one or not. */
+export function underlineColorSequence(color: number): string {
+  return underlineCodes(color)
     .map((code) => `\x1b[${code}m`)
     .join('')
 }
 
-function underlineCodes(colour: number): string[] {
-  const [mode, value] = [colour & MODE, colour & ~MODE]
+function underlineCodes(color: number): string[] {
+  const [mode, value] = [color & MODE, color & ~MODE]
   if (mode === 0) return []
   if (mode === PALETTE_16 || mode === PALETTE_256) return [`58:5:${value}`]
   return [`58:2::${value >> 16}:${(value >> 8) & 255}:${value & 255}`]

@@ -98,7 +98,7 @@ function describeCell(terminal: Terminal, line: IBufferLine, column: number): st
 }
 
 function describeLook(terminal: Terminal, cell: IBufferCell): string {
-  const { isUnderlined, isProtected, link, underlineStyle, underlineColour } = readExtras(cell) ?? {}
+  const { isUnderlined, isProtected, link, underlineStyle, underlineColor } = readExtras(cell) ?? {}
   const isSet = {
     bold: cell.isBold(),
     dim: cell.isDim(),
@@ -114,9 +114,9 @@ function describeLook(terminal: Terminal, cell: IBufferCell): string {
   const flags = Object.entries(isSet).flatMap(([name, value]) =>
     value === true || (typeof value === 'number' && value !== 0) ? [name] : [],
   )
-  const colours = [cell.getFgColorMode(), cell.getFgColor(), cell.getBgColorMode(), cell.getBgColor()]
-  const line = isUnderlined === true ? [underlineStyle || 1, underlineColour] : []
-  return [...colours, ...flags, ...line, readLink(terminal, link ?? 0) ?? ''].join()
+  const colors = [cell.getFgColorMode(), cell.getFgColor(), cell.getBgColorMode(), cell.getBgColor()]
+  const line = isUnderlined === true ? [underlineStyle || 1, underlineColor] : []
+  return [...colors, ...flags, ...line, readLink(terminal, link ?? 0) ?? ''].join()
 }
 
 /** Half of a wide character whose other half is gone, as a cell at the edge can be; nothing that is written makes one. */

@@ -10,7 +10,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
   ['a full last row with the cursor above it', '\x1b[4;1H0123456789\x1b[2;5H', 'X'],
   ['a full last row on the alternate screen', '\x1b[?1049h\x1b[4;1H0123456789\x1b[2;5H', 'X'],
   ['a cursor behind the last column', '0123456789', 'X'],
-  ['a cursor behind the last column, in other colours', '01234567\x1b[31m\u4f60\x1b[0m', 'X'],
+  ['a cursor behind the last column, in other colors', '01234567\x1b[31m\u4f60\x1b[0m', 'X'],
   ['a cursor behind an erased last column', '0123456789\x1b[1K', 'X'],
   [
     'an alternate screen that got narrower',
@@ -33,7 +33,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
   ['line drawing that is shifted to', '\x1b)0\x0elqk', 'lqk\x0flqk'],
   ['line drawing that came back with a cursor', '\x1b(0\x1b7\x1b(B\x1b8', 'q\x0fq'],
   ['tab stops', '\x1b[3g\x1b[4G\x1bH\r', '\tX\tY'],
-  ['colours at the cursor', '\x1b[1;3;4:3;31;48;2;1;2;3;58:5:9mred', 'X\x1b[59mY'],
+  ['colors at the cursor', '\x1b[1;3;4:3;31;48;2;1;2;3;58:5:9mred', 'X\x1b[59mY'],
   ['inserting', 'abc\x1b[4h\r', 'X'],
   ['no wrapping', '\x1b[?7l', '0123456789ABC'],
   ['keys and the mouse', '\x1b[?1h\x1b=\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h', 'X'],
@@ -69,7 +69,7 @@ describe('a snapshot', () => {
     expect(await draw(SMALL, [drawn])).toEqual(drawn)
   })
 
-  test('of a screen with too many colours has its text', async () => {
+  test('of a screen with too many colors has its text', async () => {
     const large = { cols: 300, rows: 90 }
     const text = Array.from(
       { length: 300 * 90 },
@@ -81,7 +81,7 @@ describe('a snapshot', () => {
     expect([active.cursorX, active.cursorY]).toEqual([300, 89])
   })
 
-  test('of more lines than fit has the last ones, with their colours', async () => {
+  test('of more lines than fit has the last ones, with their colors', async () => {
     const wide = { cols: 500, rows: 4 }
     const lines = Array.from(
       { length: 1_900 },

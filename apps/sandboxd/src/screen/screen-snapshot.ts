@@ -4,13 +4,13 @@ import {
   readCharsets,
   readLink,
   readNextStyle,
-  readNextUnderlineColour,
+  readNextUnderlineColor,
   readScreenMemory,
   type SavedCursor,
   type ScreenMemory,
 } from './screen-internals.ts'
 import type { ScreenModes } from './screen-modes.ts'
-import { background, Pen, underlineColourSequence } from './screen-pen.ts'
+import { background, Pen, underlineColorSequence } from './screen-pen.ts'
 import { RowWriter } from './screen-rows.ts'
 
 const encoder = new TextEncoder()
@@ -37,7 +37,7 @@ const MOUSE_MODES = {
 /** Where a screen is drawn to. */
 export interface SnapshotRequest {
   readonly maxBytes: number
-  /** Characters without their colours, for a screen that would not fit with them. */
+  /** Characters without their colors, for a screen that would not fit with them. */
   readonly isPlain: boolean
 }
 
@@ -149,7 +149,7 @@ function drawState(terminal: Terminal, modes: ScreenModes): string {
     drawModes(terminal) +
     modes.serialize() +
     (style === undefined ? cursor.pen.reset() : cursor.pen.take(style)) +
-    underlineColourSequence(readNextUnderlineColour(terminal)) +
+    underlineColorSequence(readNextUnderlineColor(terminal)) +
     (isAfterCharacter(terminal) ? drawJoint(cursor, insertMode) : '')
   )
 }

@@ -14,10 +14,10 @@ test.each([
   ['text', ''],
   ['a title \u001b]0;half', '\u001b]0;half'],
   ['a title \u001b]0;whole\u0007', ''],
-  ['a colour \u001b[31', '\u001b[31'],
-  ['a colour \u001b[31m and text', ''],
+  ['a color \u001b[31', '\u001b[31'],
+  ['a color \u001b[31m and text', ''],
   ['an escape \u001b', '\u001b'],
-  ['text before \u001b[31m colour \u001b[0', '\u001b[0'],
+  ['text before \u001b[31m color \u001b[0', '\u001b[0'],
 ])('%j breaks off in %j', (output, expected) => {
   expect(tailOf([encoder.encode(output)])).toBe(expected)
 })

@@ -262,7 +262,7 @@ describe('SessionHost', () => {
 test('[A10] a right that lasts longer than a timer can does not end early, nor wake the session again and again', () => {
   using timers = spyOn(globalThis, 'setTimeout')
   const year = 365 * 24 * 60 * 60 * 1000
-  const { link } = setUp(8, { ...RIGHTS, dialect: 'plain', reauthoriseMs: performance.now() + year })
+  const { link } = setUp(8, { ...RIGHTS, dialect: 'plain', reauthorizeMs: performance.now() + year })
   // The timer that was set for a hello rings, and finds nothing to do for a year.
   const [ring] = timers.mock.calls.at(-1) ?? []
   if (typeof ring === 'function') ring()

@@ -84,8 +84,8 @@ function feed(fd: number, bytes: Uint8Array | undefined): void {
   input.end()
 }
 
-/** Output read only as fast as somebody takes it. `over` comes once, after its end, a failure or `cancelled`. */
-function streamOutput(fd: number, cancelled: () => void, over: () => void): ReadableStream<Uint8Array> {
+/** Output read only as fast as somebody takes it. `over` comes once, after its end, a failure or `canceled`. */
+function streamOutput(fd: number, canceled: () => void, over: () => void): ReadableStream<Uint8Array> {
   const reader = Bun.file(fd).stream().getReader()
   const close = async (): Promise<void> => {
     over()
@@ -114,7 +114,7 @@ function streamOutput(fd: number, cancelled: () => void, over: () => void): Read
         await close()
       },
       async cancel() {
-        cancelled()
+        canceled()
         await close()
       },
     },

@@ -17,7 +17,7 @@ export interface ToolPlan {
 }
 
 export interface RunningTool {
-  /** Real pipe: a reader that waits makes the program wait. Cancelling it ends the program. It is to be read to its end, or cancelled. */
+  /** Real pipe: a reader that waits makes the program wait. Canceling it ends the program. It is to be read to its end, or canceled. */
   readonly stdout: ReadableStream<Uint8Array>
   /** The end of what it said on stderr, after it ended. */
   readonly stderr: Promise<string>

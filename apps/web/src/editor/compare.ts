@@ -22,8 +22,8 @@ export interface Comparison {
 /** Unchanged lines are folded away but for these around a change. */
 const CONTEXT = { margin: 3, minSize: 6 }
 
-/** Colours a text once its language is there. */
-export function colour(path: string, language: Compartment, views: readonly EditorView[]): void {
+/** Colors a text once its language is there. */
+export function color(path: string, language: Compartment, views: readonly EditorView[]): void {
   void languageOf(path).then((extension) => {
     for (const view of views) view.dispatch({ effects: language.reconfigure(extension) })
   })
@@ -45,7 +45,7 @@ export function compareBeside(parent: HTMLElement, { path, before, after }: Comp
       extensions,
     },
   })
-  colour(path, language, [view.a, view.b])
+  color(path, language, [view.a, view.b])
   return {
     show: (nextBefore, nextAfter) =>
       changeInPlace(view.b, parent, {
@@ -70,7 +70,7 @@ export function compareInline(parent: HTMLElement, { path, before, after }: Comp
       ],
     }),
   })
-  colour(path, language, [view])
+  color(path, language, [view])
   const showBefore = (text: Text): void => {
     const original = getOriginalDoc(view.state)
     const changes = ChangeSet.of(changesBetween(original, text), original.length)

@@ -2,7 +2,7 @@ import { goToNextChunk, type MergeConfig, MergeView } from '@codemirror/merge'
 import { Compartment, Text } from '@codemirror/state'
 import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
-import { colour } from './compare.ts'
+import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
 import { changeInPlace, type Place, placeOf, showAt, startAt } from './place.ts'
 
@@ -74,7 +74,7 @@ export class Conflict {
       },
     })
     showAt(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, place)
-    colour(path, language, [this.#view.a, this.#view.b])
+    color(path, language, [this.#view.a, this.#view.b])
   }
 
   /** Where the person is; as long as it is on the page. */

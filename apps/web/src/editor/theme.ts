@@ -3,7 +3,7 @@ import type { Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
-/** Colours come from the page's own variables, so that light and dark need no second theme. */
+/** Colors come from the page's own variables, so that light and dark need no second theme. */
 const look = EditorView.theme({
   '&': {
     height: '100%',
@@ -71,7 +71,7 @@ const bars = EditorView.theme({
   },
 })
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--code-keyword)' },
   { tag: [tags.string, tags.special(tags.string), tags.regexp], color: 'var(--code-string)' },
   { tag: [tags.comment, tags.meta], color: 'var(--text-dim)', fontStyle: 'italic' },
@@ -86,4 +86,4 @@ const colours = HighlightStyle.define([
   { tag: tags.invalid, color: 'var(--bad)' },
 ])
 
-export const THEME: Extension = [look, bars, syntaxHighlighting(colours)]
+export const THEME: Extension = [look, bars, syntaxHighlighting(colors)]

@@ -67,7 +67,7 @@ test('a split shows both, and closing one leaves the other', () => {
   expect(closeView(closed, first)).toEqual(EMPTY)
 })
 
-test('the neighbour is active after the active tab was closed', () => {
+test('the neighbor is active after the active tab was closed', () => {
   const { layout, ids } = withTabs(3)
   expect(closeTab(layout, ids[2] ?? '').active).toBe(ids[1])
   expect(closeTab(activateTab(layout, ids[0] ?? ''), ids[0] ?? '').active).toBe(ids[1])

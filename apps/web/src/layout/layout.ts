@@ -155,10 +155,10 @@ export function closeTab(layout: Layout, id: string): Layout {
   if (tab === undefined) return layout
   const gone = new Set(leavesOf(tab.panes))
   const tabs = layout.tabs.filter((other) => other.id !== id)
-  const neighbour = tabs[Math.min(at, tabs.length - 1)]?.id
+  const neighbor = tabs[Math.min(at, tabs.length - 1)]?.id
   return {
     tabs,
-    active: layout.active === id ? neighbour : layout.active,
+    active: layout.active === id ? neighbor : layout.active,
     views: Object.fromEntries(Object.entries(layout.views).filter(([view]) => !gone.has(view))),
   }
 }

@@ -18,7 +18,7 @@ test('a view is put behind another one', () => {
   expect(splitLeaf(two, 'nowhere', { id: 'x', direction: 'row', splitId: 'u' })).toEqual(two)
 })
 
-test('the neighbour gets the room of a view that goes', () => {
+test('the neighbor gets the room of a view that goes', () => {
   expect(removeLeaf(three, 'b')).toEqual({ ...two, second: leaf('c') } as typeof two)
   expect(removeLeaf(two, 'a')).toEqual(leaf('b'))
   expect(removeLeaf(leaf('a'), 'a')).toBeUndefined()

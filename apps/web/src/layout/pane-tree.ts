@@ -83,7 +83,7 @@ export function splitLeaf(
   return { kind: 'split', id: splitId, direction, share: 0.5, first: tree, second: leaf(id) }
 }
 
-/** Takes a view out; its neighbour gets the room. Undefined when it was the last. */
+/** Takes a view out; its neighbor gets the room. Undefined when it was the last. */
 export function removeLeaf(tree: PaneTree, id: string): PaneTree | undefined {
   if (tree.kind === 'leaf') return tree.id === id ? undefined : tree
   const first = removeLeaf(tree.first, id)

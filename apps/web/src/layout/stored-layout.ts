@@ -80,7 +80,7 @@ function decodeViews(value: unknown): Views {
   )
 }
 
-/** Panes without those of which nothing is known; a neighbour has their room. */
+/** Panes without those of which nothing is known; a neighbor has their room. */
 function decodePanes(value: unknown, views: Views, depth = 0): PaneTree | undefined {
   if (!isRecord(value) || depth > MAX_DEPTH || typeof value['id'] !== 'string') return undefined
   const { id: own, kind, direction, share } = value

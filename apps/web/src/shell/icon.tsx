@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 
-/** Outlines on a grid of 16, drawn with the colour of the text around them. */
+/** Outlines on a grid of 16, drawn with the color of the text around them. */
 const PATHS = {
   terminal: 'M2.5 3.5l4 4.5-4 4.5M8 12.5h5.5',
   files: 'M4 2h5l3.5 3.5V14H4zM9 2v3.5h3.5',

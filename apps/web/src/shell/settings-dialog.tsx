@@ -30,7 +30,7 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
   return (
     <Dialog title="Settings" onClose={onClose}>
       <label className="field">
-        <span>Colours</span>
+        <span>Colors</span>
         <select
           value={settings.theme}
           onChange={(event) => change({ theme: event.target.value as Settings['theme'] })}

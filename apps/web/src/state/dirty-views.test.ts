@@ -37,9 +37,9 @@ test('a pane is left after a question about what is unsaved in it, and in no oth
 
 test('nothing is left when the person cancels, and nothing is saved when they discard', async () => {
   const { dirty, log, leave } = scene()
-  const cancelled = leave(['a', 'b'])
+  const canceled = leave(['a', 'b'])
   dirty.question.get()?.answer('cancel')
-  await cancelled
+  await canceled
   expect(log).toEqual([])
   const discarded = leave(['a', 'b'])
   dirty.question.get()?.answer('discard')

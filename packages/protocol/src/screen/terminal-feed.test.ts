@@ -104,16 +104,16 @@ test('parses a flood up to where something else than text stands for the last ti
   const { parsed } = await compare([flood])
   expect(parsed).toBeGreaterThan(flood.byteLength / 2)
   expect(parsed).toBeLessThan(flood.byteLength * 0.55)
-  const coloured = lines(10_000, (at) => `\u{1b}[3${at % 8}mline`)
-  expect((await compare([coloured])).parsed).toBe(coloured.byteLength)
+  const colored = lines(10_000, (at) => `\u{1b}[3${at % 8}mline`)
+  expect((await compare([colored])).parsed).toBe(colored.byteLength)
 })
 
 test('takes text of all scripts for text, and control characters in UTF-8 for what they are', async () => {
   const flood = lines(5_000, (at) => `zeile ${at} größe 漢字 🙂 é`)
   expect((await compare([flood])).parsed).toBeLessThan(flood.byteLength / 20)
   // U+009B begins a sequence as ESC [ does.
-  const coloured = lines(5_000, (at) => `\u{9b}3${at % 8}mline of the flood`)
-  expect((await compare([coloured])).parsed).toBe(coloured.byteLength)
+  const colored = lines(5_000, (at) => `\u{9b}3${at % 8}mline of the flood`)
+  expect((await compare([colored])).parsed).toBe(colored.byteLength)
 })
 
 test('parses all of a flood that is swallowed by a sequence', async () => {

@@ -31,7 +31,7 @@ export interface Attachment {
   login: string | undefined
   grant: string | undefined
   name: string
-  /** The most it may become, from the connection's authorisation. */
+  /** The most it may become, from the connection's authorization. */
   authority: Role
   role: Role
   state: LinkState

@@ -30,7 +30,7 @@ export interface LinkRights {
   /** The budget of output that it shares with others of the same person; without it, its attachment has one of its own. */
   readonly bandwidth?: TokenBucket
   /** When the right to be here has to be shown again, on the clock of the session. */
-  readonly reauthoriseMs?: number
+  readonly reauthorizeMs?: number
 }
 
 /** What is known of a connection, from before its hello until it is gone. */

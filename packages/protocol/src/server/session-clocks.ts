@@ -12,7 +12,7 @@ const ENDING_MS = 10_000
 /** Of a clock that does not run. */
 const NEVER = Number.POSITIVE_INFINITY
 
-const REAUTHORISE: Refusal = {
+const REAUTHORIZE: Refusal = {
   code: 'reauthorise',
   message: 'Cannot stay attached: the right to be here has to be shown again',
 }
@@ -44,8 +44,8 @@ export function vanish(parts: SessionParts, code: ErrorCode, nowMs: number): voi
 function expireLinks(parts: SessionParts, nowMs: number): void {
   const { limits } = parts.options
   for (const [link, known] of parts.links.all()) {
-    if (nowMs >= (known.rights.reauthoriseMs ?? NEVER)) {
-      refuseLink(parts, link, REAUTHORISE, nowMs)
+    if (nowMs >= (known.rights.reauthorizeMs ?? NEVER)) {
+      refuseLink(parts, link, REAUTHORIZE, nowMs)
       continue
     }
     const { dialect, isRelayed = false } = known.rights
@@ -63,8 +63,8 @@ function linkMs({ links, roster, options }: SessionParts): number {
   const { limits } = options
   let nextMs = NEVER
   for (const [link, known] of links.all()) {
-    const { dialect, isRelayed = false, reauthoriseMs = NEVER } = known.rights
-    nextMs = Math.min(nextMs, reauthoriseMs)
+    const { dialect, isRelayed = false, reauthorizeMs = NEVER } = known.rights
+    nextMs = Math.min(nextMs, reauthorizeMs)
     const isHelloed = roster.ofLink(link) !== undefined
     if (dialect === 'plain' || (isHelloed && isRelayed)) continue
     const silentMs = isHelloed ? known.lastHeardMs + limits.silenceMs : known.sinceMs + limits.helloMs

@@ -1,4 +1,4 @@
-/** Colours of their own: what is below can be of any. */
+/** Colors of their own: what is below can be of any. */
 const LOOK = {
   position: 'absolute',
   left: '0',

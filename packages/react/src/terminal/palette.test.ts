@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { DARK, LIGHT, MIN_CONTRAST } from './palette.ts'
 
-function luminanceOf(colour: string): number {
+function luminanceOf(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5]
-    .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255)
     .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
@@ -19,10 +19,10 @@ const ENDS = { dark: ['black'], light: ['white', 'brightWhite'] }
 test.each([
   ['dark', DARK],
   ['light', LIGHT],
-] as const)('every colour of text can be read on the ground, %s', (theme, palette) => {
+] as const)('every color of text can be read on the ground, %s', (theme, palette) => {
   const { background = '', selectionBackground, cursorAccent, cursor, ...texts } = palette
-  for (const [name, colour] of Object.entries(texts).filter(([name]) => !ENDS[theme].includes(name)))
-    expect([name, contrastOf(String(colour), background) >= MIN_CONTRAST]).toEqual([name, true])
+  for (const [name, color] of Object.entries(texts).filter(([name]) => !ENDS[theme].includes(name)))
+    expect([name, contrastOf(String(color), background) >= MIN_CONTRAST]).toEqual([name, true])
   expect(contrastOf(texts.foreground ?? '', selectionBackground ?? '')).toBeGreaterThan(MIN_CONTRAST)
   expect(contrastOf(cursor ?? '', cursorAccent ?? '')).toBeGreaterThan(MIN_CONTRAST)
 })

@@ -4,7 +4,7 @@ import type { ITheme } from '@xterm/xterm'
 export const MIN_CONTRAST = 4.5
 
 /**
- * Colours of a terminal. They are what they are called, as programs use them for grounds too: black is dark and white is light. On the
+ * Colors of a terminal. They are what they are called, as programs use them for grounds too: black is dark and white is light. On the
  * terminal's own background every other one has the contrast of text; what lacks it there or elsewhere gets it when it is drawn.
  */
 export type Palette = ITheme

@@ -42,7 +42,7 @@ export interface Matches {
 const NO_MATCHES: Matches = { at: undefined, count: 0, isCounted: true }
 /** More places than anybody steps through; counting them all would take long. */
 const MAX_MATCHES = 1_000
-/** A border, since a ground of one colour suits no two themes. */
+/** A border, since a ground of one color suits no two themes. */
 const MATCH = '#b58900'
 const MARKS = {
   matchBorder: MATCH,

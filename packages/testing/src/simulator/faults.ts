@@ -28,7 +28,7 @@ export class Faults {
     return this.#count
   }
 
-  /** Connections that were authorised for a moment only. */
+  /** Connections that were authorized for a moment only. */
   get stays(): number {
     return this.#stays
   }
@@ -56,12 +56,12 @@ export class Faults {
     }
   }
 
-  /** For how long a new connection is authorised: now and then only for a moment, which ends at any step of the conversation. */
-  stay(): { readonly reauthoriseMs?: number } {
+  /** For how long a new connection is authorized: now and then only for a moment, which ends at any step of the conversation. */
+  stay(): { readonly reauthorizeMs?: number } {
     const { random, nowMs } = this.#world
     if (nowMs >= this.#scenario.faultsUntilMs || !random.chance(SHORT_STAY)) return {}
     this.#stays += 1
-    return { reauthoriseMs: nowMs + random.int(0, MAX_STAY_MS) }
+    return { reauthorizeMs: nowMs + random.int(0, MAX_STAY_MS) }
   }
 
   #strike(): void {

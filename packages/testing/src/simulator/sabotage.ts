@@ -121,7 +121,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'the process is not resumed': { effects: withoutEffect('resume') },
   'a resize is forgotten': { effects: withoutEffect('resize') },
   'an abandoned process is not ended': { effects: withoutEffect('terminate') },
-  'a retried create is not recognised': { forgetsCreates: true },
+  'a retried create is not recognized': { forgetsCreates: true },
   'anybody may resume an attachment': { trustsEveryone: true },
   'a replaced connection is still heard': { mixesLinks: true },
   'a screen is older than it says': { rendersLate: true },

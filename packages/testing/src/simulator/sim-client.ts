@@ -31,7 +31,7 @@ export interface Relay {
   isUp(): boolean
   opened(link: SimLink): void
   /** When a new connection has to show its right again, if ever. */
-  stay(): { readonly reauthoriseMs?: number }
+  stay(): { readonly reauthorizeMs?: number }
 }
 
 /** What a client needs of its surroundings. */

@@ -10,7 +10,7 @@ export interface FleetSettings {
 const ID = 'x'
 
 /**
- * A sandbox as `SandboxLife` drives it, without storage: the same steps and the same judgement of idleness, and a count of what
+ * A sandbox as `SandboxLife` drives it, without storage: the same steps and the same judgment of idleness, and a count of what
  * would be written. A test holds it against the real one.
  */
 export class ModelSandbox implements FleetSandbox {

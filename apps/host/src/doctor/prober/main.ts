@@ -9,7 +9,7 @@ import type { ProbeReport } from '../probe-report.ts'
 import { probeFiles } from './file-probes.ts'
 import { probeKernel } from './kernel-probes.ts'
 import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
-import { probeNeighbours } from './neighbour-probes.ts'
+import { probeNeighbors } from './neighbor-probes.ts'
 import { probeTools } from './tool-probes.ts'
 
 const PR_SET_DUMPABLE = 4
@@ -45,7 +45,7 @@ async function serve(task: string, runAs: string | undefined): Promise<void> {
   process.umask(0o177)
   using _server = Bun.serve({ unix: clues.daemonSocket, fetch: () => new Response() })
   process.umask(0o022)
-  for (const part of ['tools', 'kernel', 'files', 'neighbours', 'limits', 'disk']) {
+  for (const part of ['tools', 'kernel', 'files', 'neighbors', 'limits', 'disk']) {
     const argv = [...launcher(runAs), ...SELF, part, task]
     const child = Bun.spawn(argv, { cwd: workspace, stdio: ['ignore', 'inherit', 'inherit'] })
     await child.exited
@@ -61,8 +61,8 @@ async function attempt(part: string, text: string): Promise<void> {
       return say(probeKernel())
     case 'files':
       return say(probeFiles(clues))
-    case 'neighbours':
-      return say(await probeNeighbours(clues))
+    case 'neighbors':
+      return say(await probeNeighbors(clues))
     case 'limits':
       return say(await probeLimits(limits, SELF))
     case 'disk':

@@ -34,7 +34,7 @@ export interface SearchDependencies {
 
 /**
  * Searches the contents of files and gives lines of JSON as they are found: a `match` each, then one `end`, or an `error` when
- * the search broke off. Rejects when ripgrep cannot be run or does not understand what is looked for. Cancelling ends it.
+ * the search broke off. Rejects when ripgrep cannot be run or does not understand what is looked for. Canceling ends it.
  */
 export async function searchContent(
   request: SearchRequest,

@@ -16,7 +16,7 @@ type Token =
  * compared with the whole name, both in lower case. The time it takes grows with both lengths only, whatever it holds.
  */
 export function namePattern(pattern: string): NameTest {
-  const tokens = tokenise(Array.from(pattern.toLowerCase()))
+  const tokens = tokenize(Array.from(pattern.toLowerCase()))
   return (name) => matches(tokens, Array.from(name.toLowerCase()))
 }
 
@@ -27,7 +27,7 @@ export function nameSearch(text: string): NameTest {
   return (name) => name.toLowerCase().includes(part)
 }
 
-function tokenise(characters: readonly string[]): Token[] {
+function tokenize(characters: readonly string[]): Token[] {
   const tokens: Token[] = []
   for (let at = 0; at < characters.length; at += 1) {
     const character = characters[at] ?? ''

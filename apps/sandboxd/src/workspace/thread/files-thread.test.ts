@@ -138,7 +138,7 @@ describe('FilesThread', () => {
     expect(reached).toEqual(['nodes', 'depth', 'time'])
   })
 
-  test('ends what is cancelled, and leaves nothing of it', async () => {
+  test('ends what is canceled, and leaves nothing of it', async () => {
     mkdirSync(path.join(root, 'many'))
     for (let at = 0; at < 1_000; at += 1) writeFileSync(path.join(root, 'many', `f${at}`), 'x')
     const controller = new AbortController()

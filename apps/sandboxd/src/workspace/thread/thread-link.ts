@@ -89,7 +89,7 @@ export class ThreadLink {
     const id = this.#minted
     const isFinishing = request.verb === 'commit' || request.verb === 'discard'
     if (signal?.aborted === true) {
-      waiting.reject(cancelled())
+      waiting.reject(canceled())
     } else if (this.#waiting.size >= MAX_WAITING && !isFinishing) {
       waiting.reject(new SandwireError('rate_limited', 'Cannot take more requests about files now'))
     } else {
@@ -106,7 +106,7 @@ export class ThreadLink {
     if (waiting === undefined) return
     this.#waiting.delete(id)
     this.#post({ kind: 'cancel', id })
-    waiting.reject(cancelled())
+    waiting.reject(canceled())
   }
 
   #post(message: ToThread): void {
@@ -155,7 +155,7 @@ export class ThreadLink {
   }
 }
 
-function cancelled(): SandwireError {
+function canceled(): SandwireError {
   return new SandwireError('internal', 'Cannot go on: nobody waits for the answer')
 }
 

@@ -7,7 +7,7 @@ const HEARTBEAT_MS = 15_000
 /** A comment, which nobody is told of. */
 const NOTHING = ':\n\n'
 
-/** What a client watches, as server-sent events, asked for one by one. Cancelling ends the watching. */
+/** What a client watches, as server-sent events, asked for one by one. Canceling ends the watching. */
 export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
   let waiting: Promise<Notice | undefined> | undefined
   let hasBegun = false

@@ -1,7 +1,7 @@
 import type { RunningSandboxd } from './sandboxd.ts'
 
 /** Stands where control stands: passes connections on to a real sandboxd, and asks for the credential again. */
-export interface ReauthorisingDoor extends AsyncDisposable {
+export interface ReauthorizingDoor extends AsyncDisposable {
   readonly url: string
   /** Credentials of the upgrades, in order. */
   readonly shown: readonly (string | null)[]
@@ -15,14 +15,14 @@ interface Link {
   readonly early: (string | Buffer<ArrayBuffer>)[]
 }
 
-const REAUTHORISE = 4436
+const REAUTHORIZE = 4436
 
-export function openReauthorisingDoor(
+export function openReauthorizingDoor(
   sandboxd: RunningSandboxd,
   answer: (request: Request) => Response | Promise<Response>,
   /** Turns an attach away. */
   refuse: (request: Request) => Response | undefined = () => undefined,
-): ReauthorisingDoor {
+): ReauthorizingDoor {
   const shown: (string | null)[] = []
   const open = new Set<Bun.ServerWebSocket<Link>>()
   const server = Bun.serve<Link>({
@@ -68,7 +68,7 @@ export function openReauthorisingDoor(
   return {
     url: `http://127.0.0.1:${server.port}`,
     shown,
-    askAgain: () => open.forEach((socket) => socket.close(REAUTHORISE, 'reauthorise')),
+    askAgain: () => open.forEach((socket) => socket.close(REAUTHORIZE, 'reauthorise')),
     [Symbol.asyncDispose]: () => server.stop(true),
   }
 }

@@ -4,7 +4,7 @@ import { identityOf, Bench } from './session-bench.fixture.ts'
 describe('a connection that has to show its right again', () => {
   test('[A9] is closed when its time comes, not before', () => {
     const bench = new Bench()
-    const ada = bench.attach({ rights: { reauthoriseMs: 5_000 } })
+    const ada = bench.attach({ rights: { reauthorizeMs: 5_000 } })
     bench.wait(4_999)
     expect(ada.refusal().close).toBeUndefined()
     bench.wait(1)
@@ -13,7 +13,7 @@ describe('a connection that has to show its right again', () => {
 
   test('[A9] is closed before its hello too', () => {
     const bench = new Bench()
-    const silent = bench.connect({ reauthoriseMs: 100 })
+    const silent = bench.connect({ reauthorizeMs: 100 })
     bench.wait(100)
     expect(silent.refusal()).toEqual({ error: 'reauthorise', close: 4436 })
   })
@@ -27,7 +27,7 @@ describe('a connection that has to show its right again', () => {
 
   test('[A9] resumes exactly, keeps its lease, and goes by its new token', () => {
     const bench = new Bench()
-    const ada = bench.attach({ identity: 7, rights: { login: 'old', reauthoriseMs: 1_000 } })
+    const ada = bench.attach({ identity: 7, rights: { login: 'old', reauthorizeMs: 1_000 } })
     bench.output('before')
     ada.sends('one')
     bench.wait(1_000)
@@ -43,7 +43,7 @@ describe('a connection that has to show its right again', () => {
 
   test('[A9] hands out what it missed', () => {
     const bench = new Bench()
-    bench.attach({ identity: 7, rights: { reauthoriseMs: 1_000 } })
+    bench.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
     bench.output('before')
     bench.wait(1_000)
     bench.output(' between')
@@ -55,7 +55,7 @@ describe('a connection that has to show its right again', () => {
   test('[A9] is waited for 15 s where the session is kept for nobody', () => {
     for (const comesBack of [true, false]) {
       const bench = new Bench({ keepSeconds: 0 })
-      bench.attach({ identity: 7, rights: { reauthoriseMs: 1_000 } })
+      bench.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
       bench.wait(1_000)
       bench.wait(14_999)
       bench.takeEffects()
@@ -71,7 +71,7 @@ describe('a connection that has to show its right again', () => {
 
   test('[A9] is waited for while others leave', () => {
     const bench = new Bench({ keepSeconds: 0 })
-    bench.attach({ identity: 7, rights: { reauthoriseMs: 1_000 } })
+    bench.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
     const bob = bench.attach()
     bench.wait(1_000)
     bob.cut()
@@ -80,7 +80,7 @@ describe('a connection that has to show its right again', () => {
 
   test('[A10] takes the process along when it is plain', () => {
     const bench = new Bench()
-    const plain = bench.connect({ dialect: 'plain', reauthoriseMs: 1_000 })
+    const plain = bench.connect({ dialect: 'plain', reauthorizeMs: 1_000 })
     bench.wait(1_000)
     expect(plain.refusal()).toEqual({ error: 'reauthorise', close: 4436 })
     expect(bench.takeEffects()).toContainEqual({ do: 'terminate' })

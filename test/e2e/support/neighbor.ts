@@ -6,7 +6,7 @@ import type { WireServer } from './wire-server.ts'
 const ECHO_MS = 30_000
 
 /** A session that has nothing to do with a test and must not notice it: attached once, by the client library. */
-export class Neighbour implements AsyncDisposable {
+export class Neighbor implements AsyncDisposable {
   readonly #client: Attached
   #sent = ''
 
@@ -14,11 +14,11 @@ export class Neighbour implements AsyncDisposable {
     this.#client = client
   }
 
-  static async open(server: WireServer): Promise<Neighbour> {
+  static async open(server: WireServer): Promise<Neighbor> {
     const client = new Attached(server, { cmd: 'cat', mode: 'pipe', keepSeconds: 60 })
-    const neighbour = new Neighbour(await client.isAttached())
-    await neighbour.echoes()
-    return neighbour
+    const neighbor = new Neighbor(await client.isAttached())
+    await neighbor.echoes()
+    return neighbor
   }
 
   /** Times its connection was lost, which is nobody's right. */
@@ -33,7 +33,7 @@ export class Neighbour implements AsyncDisposable {
     await this.#client.send(line)
     const isBack = (): boolean => this.#client.stdout.length >= this.#sent.length
     await eventually(isBack, { what: 'the echo', timeoutMs: ECHO_MS })
-    if (this.#client.text !== this.#sent) throw new Error(`The neighbour got "${this.#client.text}"`)
+    if (this.#client.text !== this.#sent) throw new Error(`The neighbor got "${this.#client.text}"`)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -96,7 +96,7 @@ async function probeDaemonReach(clues: Clues): Promise<ProbeReport> {
 }
 
 /** Tries to find who else is there. */
-export async function probeNeighbours(clues: Clues): Promise<ProbeReport[]> {
+export async function probeNeighbors(clues: Clues): Promise<ProbeReport[]> {
   return [
     await probeAbstractSocket(clues),
     await probeNetwork(clues),

@@ -10,7 +10,7 @@ interface Drawn {
 }
 
 describe.skipIf(obstacle !== undefined)(
-  `the colours of a terminal${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  `the colors of a terminal${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {
     let scene: WorkbenchScene
     beforeAll(async () => {
@@ -18,7 +18,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 120_000)
     afterAll(() => scene[Symbol.asyncDispose]())
 
-    /** How a word is drawn that stands alone in its colours. */
+    /** How a word is drawn that stands alone in its colors. */
     async function drawn({ page }: Desk, word: string): Promise<Drawn> {
       const span = page.locator('.xterm-rows span').getByText(word, { exact: true })
       return span.evaluate((element) => {
@@ -28,8 +28,8 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     /** From 0 to 255, the mean of the three. */
-    function lightness(colour: string): number {
-      const parts = (colour.match(/\d+/g) ?? []).slice(0, 3).map(Number)
+    function lightness(color: string): number {
+      const parts = (color.match(/\d+/g) ?? []).slice(0, 3).map(Number)
       return parts.reduce((sum, part) => sum + part, 0) / 3
     }
 
@@ -55,7 +55,7 @@ describe.skipIf(obstacle !== undefined)(
           .evaluate((element) => getComputedStyle(element).backgroundColor)
         for (const word of ['TURNED', 'STRONG'])
           expect(await drawn(desk, word)).toEqual({ text: ground, ground: plain })
-        // A colour that was the ground is still one that can be told from the text's.
+        // A color that was the ground is still one that can be told from the text's.
         expect((await drawn(desk, 'REDDISH')).ground).toBe(plain)
       },
       60_000,

@@ -7,7 +7,7 @@ import { createLog } from '../src/log.ts'
 import type { AttachCall } from '../src/sandbox/call.ts'
 import type { Selector } from '../src/sandbox/cut-outbox.ts'
 import { isDue } from '../src/sandbox/plain-stays.ts'
-import { Reauthorising } from '../src/sandbox/reauthorising.ts'
+import { Reauthorizing } from '../src/sandbox/reauthorizing.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
@@ -44,7 +44,7 @@ function open() {
   const cuts: Selector[] = []
   const asked: unknown[] = []
   const account = { keeps: false, welcomes: async (): Promise<boolean> => true }
-  const reauthorising = new Reauthorising({
+  const reauthorizing = new Reauthorizing({
     store,
     cutting: { cut: async (selector) => void cuts.push(selector) },
     registrar: {
@@ -67,7 +67,7 @@ function open() {
     cuts,
     asked,
     account,
-    reauthorising,
+    reauthorizing,
     give(grant: string, role: 'collaborator' | 'viewer' = 'collaborator', expiresMs = 0x38d7ea4c68000): void {
       const about = {
         label: '',
@@ -89,8 +89,8 @@ function open() {
       )
     },
     async attach(call: Partial<AttachCall>, grant?: string): Promise<void> {
-      reauthorising.remember(
-        await reauthorising.foresee(
+      reauthorizing.remember(
+        await reauthorizing.foresee(
           {
             ...CALL,
             ...call,
@@ -101,7 +101,7 @@ function open() {
     },
     async pass(ms: number): Promise<void> {
       clock.nowMs += ms
-      await reauthorising.ring()
+      await reauthorizing.ring()
     },
   }
 }
@@ -236,7 +236,7 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
       bindings: { JWT_SECRET },
       alter: (script) =>
         replaced(
-          replaced(script, /REAUTHORISE_MS = [^,;]+/, 'REAUTHORISE_MS = 1'),
+          replaced(script, /REAUTHORIZE_MS = [^,;]+/, 'REAUTHORIZE_MS = 1'),
           /endLogin\(login, endedMs\) \{/,
           'endLogin(login, endedMs) { return { ok: true }',
         ),
@@ -271,7 +271,7 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
     await using other = await attachPlain(eve, sandbox)
     expect((await bob.post('/api/signout', undefined)).status).toBe(204)
     expect((await guest.closed).frame).toEqual({ code: 4435, reason: 'revoked' })
-    await eventually(() => control.log.some((line) => line.includes('"reauthorise_refused"')), {
+    await eventually(() => control.log.some((line) => line.includes('"reauthorize_refused"')), {
       what: 'the log line',
       timeoutMs: 15_000,
     })

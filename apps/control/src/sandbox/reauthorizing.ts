@@ -6,7 +6,7 @@ import type { AttachCall } from './call.ts'
 import type { Cutting } from './cutting.ts'
 import { noSuchSandbox } from './missing.ts'
 import { canEnd, type CheckedStay, isDue, type PlainStay } from './plain-stays.ts'
-import { REAUTHORISE_MS } from './sessions.ts'
+import { REAUTHORIZE_MS } from './sessions.ts'
 import type { SandboxStore } from './store.ts'
 
 /** What an account says of the credentials of its people. */
@@ -20,7 +20,7 @@ export interface Registrar {
   ): Promise<boolean>
 }
 
-export interface ReauthorisingDependencies {
+export interface ReauthorizingDependencies {
   readonly store: SandboxStore
   readonly cutting: Pick<Cutting, 'cut'>
   readonly registrar: Registrar
@@ -34,10 +34,10 @@ export interface ReauthorisingDependencies {
  * Asks again whether plain connections may stay. Others are closed after a while and show their credential when they resume;
  * a plain one cannot come back, so control remembers what it came with and looks for that itself.
  */
-export class Reauthorising {
-  readonly #deps: ReauthorisingDependencies
+export class Reauthorizing {
+  readonly #deps: ReauthorizingDependencies
 
-  constructor(deps: ReauthorisingDependencies) {
+  constructor(deps: ReauthorizingDependencies) {
     this.#deps = deps
   }
 
@@ -70,7 +70,7 @@ export class Reauthorising {
   /** Looks at every right that is due, and cuts who has lost theirs. */
   async ring(): Promise<void> {
     const { store, nowMs, lookMs } = this.#deps
-    const at = { nowMs: nowMs(), mostMs: REAUTHORISE_MS, lookMs }
+    const at = { nowMs: nowMs(), mostMs: REAUTHORIZE_MS, lookMs }
     const due = store.stays.all().filter((stay) => isDue(stay, at))
     await Promise.all(due.map((stay) => this.#look(stay)))
   }
@@ -81,7 +81,7 @@ export class Reauthorising {
     try {
       const refusal = this.#refuseAccess(stay) ?? (await this.#refuseCredential(stay))
       if (refusal === undefined) return store.stays.noteChecked(session, nowMs())
-      log.warn('reauthorise_refused', { session, code: refusal.code })
+      log.warn('reauthorize_refused', { session, code: refusal.code })
       const cut = cutting.cut({
         identity,
         session,
@@ -94,7 +94,7 @@ export class Reauthorising {
     } catch (caught) {
       // Nobody is put out because an account does not answer; the next look asks again.
       const { code } = SandwireError.from(caught)
-      log.warn('reauthorise_failed', { session, code })
+      log.warn('reauthorize_failed', { session, code })
     }
   }
 
