@@ -9,6 +9,7 @@ const MANIFEST = path.join(PACKAGES, 'react', 'package.json')
 const INSIDE: Readonly<Record<string, string>> = {
   '@sandwire/client': 'client/src/index.ts',
   '@sandwire/protocol': 'protocol/src/index.ts',
+  '@sandwire/screen': 'screen/src/index.ts',
 }
 
 interface Manifest {

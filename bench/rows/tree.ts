@@ -1,6 +1,6 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { tar } from '@sandwire/protocol'
+import { TarBuffer } from '@sandwire/tar'
 import { openControl } from '../contestants.ts'
 import {
   expectGood,
@@ -45,7 +45,7 @@ function openTree(name: string, place: FilesPlace): Contestant {
 }
 
 function pack(): Uint8Array<ArrayBuffer> {
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   for (let at = 0; at < NAMES; at += 1) {
     const entry = {
       path: `src/${nameOf(at)}`,

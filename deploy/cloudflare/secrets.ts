@@ -1,5 +1,5 @@
 import { findIdentityFault, readSecrets } from '../../apps/control/src/auth/identity-fault.ts'
-import { decodeSessionKeys } from '@sandwire/internal'
+import { decodeSessionKeys } from '@sandwire/internal-api'
 
 const SECRET_BYTES = 32
 

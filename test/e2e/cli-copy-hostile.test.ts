@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { tar } from '@sandwire/protocol'
+import { TarBuffer, type TarEntry } from '@sandwire/tar'
 import { type CliRun, runCli } from './cli-runner.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
@@ -50,10 +50,10 @@ function cli(...words: string[]): Promise<CliRun> {
   return runCli([process.execPath, MAIN, ...words, '--url', `http://127.0.0.1:${server.port}`], { env: ENV })
 }
 
-type Entry = Partial<tar.TarEntry> & { readonly path: string; readonly text?: string; readonly type?: string }
+type Entry = Partial<TarEntry> & { readonly path: string; readonly text?: string; readonly type?: string }
 
 function archiveOf(entries: readonly Entry[]): Uint8Array<ArrayBuffer> {
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   const parts = entries.flatMap(({ text = '', type, kind = 'file', ...entry }) => {
     const bytes = new TextEncoder().encode(text)
     const facts = { mode: 0o644, mtimeNs: '1700000000000000000', sizeBytes: bytes.length, ...entry }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
 import { resolve } from 'node:path'
-import { exportPublicKey, type StartSpec } from '@sandwire/internal'
+import { exportPublicKey, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { Miniflare } from 'miniflare'
 import type { Provider } from '../../apps/control/src/providers/provider.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { attach } from '@sandwire/client'
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { connectPlain, eventually } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { RealSandboxes } from '../../apps/control/test/support/real-sandboxes.ts'

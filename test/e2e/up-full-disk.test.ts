@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { DISK_FULL } from '@sandwire/internal'
+import { DISK_FULL } from '@sandwire/internal-api'
 import { type RunningHost, startHost } from './support/control.ts'
 
 /** Room for bundles, databases and logs, quickly filled. */

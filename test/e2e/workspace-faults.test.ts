@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { tar } from '@sandwire/protocol'
+import { TarBuffer } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
@@ -188,7 +188,7 @@ describe.if(isRoot)('a full disk', () => {
 
 /** An archive of one file. */
 function makeTar(path: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   archive.entry({ path, kind: 'file', sizeBytes: bytes.byteLength, mode: 0o644, mtimeNs: '0' })
   archive.content(bytes)
   archive.end()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { encodePath, tar, textOfPath } from '@sandwire/protocol'
+import { encodePath, textOfPath } from '@sandwire/protocol'
+import { TarReader } from '@sandwire/tar'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { MANY, NEEDLE, packManyFiles } from './support/many-files.ts'
@@ -71,7 +72,7 @@ async function linesOf(path: string): Promise<Fields[]> {
 
 /** Paths of the files in an archive. */
 async function entriesOf(path: string): Promise<string[]> {
-  const reader = new tar.TarReader()
+  const reader = new TarReader()
   const body: ReadableStream<Uint8Array> | null = (await ask(path)).body
   const found: string[] = []
   for await (const chunk of body ?? [])

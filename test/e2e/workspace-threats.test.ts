@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { encodePath, tar } from '@sandwire/protocol'
+import { encodePath } from '@sandwire/protocol'
+import { TarBuffer, type WritableEntry } from '@sandwire/tar'
 import { type RunningHost, startHost } from './support/control.ts'
 import { JSON_PATHS, QUERY_PATHS, words } from './support/hostile/inputs.ts'
 import { HostileScene, SECRET } from './support/hostile/scene.ts'
@@ -105,9 +106,9 @@ test.each(VERBS.map((verb) => [`${verb.route} (${verb.takes})`, verb] as const))
 )
 
 test('(threat T17) archives put nothing outside, neither by their names nor through links', async () => {
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   const facts = { sizeBytes: 1, mode: 0o6755, mtimeNs: '0' }
-  const put = (entry: Partial<tar.WritableEntry> & { readonly path: string }): void => {
+  const put = (entry: Partial<WritableEntry> & { readonly path: string }): void => {
     archive.entry({ kind: 'file', ...facts, ...entry })
     if (entry.kind === undefined) archive.content(Uint8Array.of(0x78))
   }

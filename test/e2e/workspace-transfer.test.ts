@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { tar } from '@sandwire/protocol'
+import { TarBuffer, TarReader } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
@@ -85,7 +85,7 @@ test('a file that becomes shorter on its way breaks the answer off', async () =>
   mkdirSync(at('tree'))
   writeFileSync(at('tree/large'), Buffer.alloc(50_000_000))
   const answer = await sandboxd.fetch('/workspace/archive?path=tree')
-  const reader = new tar.TarReader()
+  const reader = new TarReader()
   let isComplete = false
   const read = async (): Promise<void> => {
     for await (const chunk of answer.body ?? []) {
@@ -125,7 +125,7 @@ test('whoever leaves in the midst leaves nothing open and nothing half', async (
     await reader?.read()
     await reader?.cancel()
     const leaving = new AbortController()
-    const begun = new tar.TarBuffer()
+    const begun = new TarBuffer()
     begun.entry({
       path: 'f',
       kind: 'file',

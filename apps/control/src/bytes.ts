@@ -1,4 +1,4 @@
-import { toBase64Url } from '@sandwire/internal'
+import { toBase64Url } from '@sandwire/bytes'
 
 /** Decodes base64 that a trusted side wrote; throws on anything else. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {

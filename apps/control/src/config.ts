@@ -7,7 +7,7 @@ import {
   type CommandSettings,
   judgeCommands,
   MAX_EMBED_ORIGINS,
-} from '@sandwire/internal'
+} from '@sandwire/operator-settings'
 import { z } from 'zod'
 import { CODINGS } from './http/content-coding.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'

@@ -1,4 +1,4 @@
-import { DISK_FULL } from '@sandwire/internal'
+import { DISK_FULL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 /** What the runtime says when the disk below the objects' databases has no room. */

@@ -1,4 +1,4 @@
-import { bindingOfSlot, decodeSessionKeys } from '@sandwire/internal'
+import { bindingOfSlot, decodeSessionKeys } from '@sandwire/internal-api'
 import { type AccountIds, openAccountIds } from './auth/account-id.ts'
 import { type LoginStates, openLoginStates } from './auth/login-state.ts'
 import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'

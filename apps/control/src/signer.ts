@@ -1,4 +1,4 @@
-import { type InternalClaims, signInternalToken } from '@sandwire/internal'
+import { type InternalClaims, signInternalToken } from '@sandwire/internal-api'
 import { fromBase64 } from './bytes.ts'
 
 /** Life of a token: a slow start of the connection fits, a stolen one is soon worthless. */

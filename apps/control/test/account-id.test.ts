@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { isSandboxId } from '@sandwire/internal'
+import { isSandboxId } from '@sandwire/internal-api'
 import { isAccountId, openAccountIds } from '../src/auth/account-id.ts'
 
 const KEY = new Uint8Array(32).fill(7)

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { expect, test } from 'bun:test'
 import { AccountStore } from '../src/account/store.ts'
 import type { SandboxView } from '../src/sandbox/record.ts'

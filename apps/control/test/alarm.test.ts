@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { rejectionOf } from '@sandwire/testing'
 import { ringAlarm } from '../src/sandbox/alarm.ts'
 import type { SandboxState } from '../src/sandbox/state.ts'

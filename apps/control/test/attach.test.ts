@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { eventually, OPCODE, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { StartSpec } from '@sandwire/internal'
+import type { StartSpec } from '@sandwire/internal-api'
 import { eventually, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { rejectionOf } from '@sandwire/testing'
 import { AuditStore } from '../src/account/audit-store.ts'
 import { AccountStore } from '../src/account/store.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { judgeCommands } from '@sandwire/internal'
+import { judgeCommands } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { CommandPolicy } from '../src/commands/command-policy.ts'
 import { expandTemplate } from '../src/commands/template-query.ts'

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS, type NetworkSpec, type StartSpec } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type NetworkSpec, type StartSpec } from '@sandwire/internal-api'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { CONTAINER_MIGRATIONS, ContainerStore } from '../src/providers/container/container-store.ts'
 import { ContainerProvider } from '../src/providers/container/container.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { metadataUrls } from '../src/auth/discovery.ts'
 import { AWAY_MS } from '../src/auth/issuer-fetch.ts'
 import { IssuerKeys, KEYS_COOLDOWN_MS, KEYS_LIFE_MS } from '../src/auth/issuer-keys.ts'

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { eventually } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
 import { decodeLateRefusals, type LateRefusal, LateRefusals } from '../src/sandbox/late-refusals.ts'

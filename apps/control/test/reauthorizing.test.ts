@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf, type RawWebSocket } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { isSandboxId, sandboxOfSession } from '@sandwire/internal'
+import { isSandboxId, sandboxOfSession } from '@sandwire/internal-api'
 import { type IdMint, openIdMint } from '../src/sandbox/sandbox-id.ts'
 import { isSandboxName, parseSandboxRef } from '../src/sandbox/sandbox-name.ts'
 

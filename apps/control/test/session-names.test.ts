@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fromBase64Url, toBase64Url } from '@sandwire/internal'
+import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
 import { type RawHandshake, eventually } from '@sandwire/testing'
 import { openSessionTokens } from '../src/auth/session-token.ts'
 import { type RunningControl, startControl } from './support/control.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { SandboxStatus } from '@sandwire/internal'
+import type { SandboxStatus } from '@sandwire/internal-api'
 import { type SandboxState, step } from '../src/sandbox/state.ts'
 
 const up: SandboxStatus = {

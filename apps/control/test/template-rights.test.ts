@@ -4,7 +4,7 @@ import {
   type InternalClaims,
   exportPublicKey,
   signInternalToken,
-} from '@sandwire/internal'
+} from '@sandwire/internal-api'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 
 const SANDBOX = '0'.repeat(32)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ISSUER_ALGORITHMS } from '@sandwire/internal'
+import { ISSUER_ALGORITHMS } from '@sandwire/operator-settings'
 import { createLocalJWKSet, type CryptoKey, importJWK, type JWK } from 'jose'
 import { readJws, verifyJws } from '../src/auth/jws.ts'
 import { SERVICE_ALGORITHM } from '../src/auth/service-token.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import { isLoopbackUrl } from '@sandwire/internal'
+import { isLoopbackUrl } from '@sandwire/operator-settings'
 import type { PlaceFlags, UpFlags } from './arguments.ts'
 import { showPath } from './data/folder-obstacle.ts'
 import { type Containers, judgeContainers } from './settings/containers.ts'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { HostHealth } from '@sandwire/internal'
+import type { HostHealth } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { ContainerEngine } from './api/routes.ts'
 import type { Configuration } from './configuration.ts'

@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
 
 /** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */

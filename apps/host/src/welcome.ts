@@ -1,4 +1,4 @@
-import type { HostHealth } from '@sandwire/internal'
+import type { HostHealth } from '@sandwire/internal-api'
 
 export interface WelcomeFacts {
   readonly url: string

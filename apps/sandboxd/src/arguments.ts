@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { isSandboxId } from '@sandwire/internal'
+import { isSandboxId } from '@sandwire/internal-api'
 import { PROXY_PORT } from './egress/proxy-port.ts'
 import type { RunAs } from './processes/family/run-as.ts'
 import type { ListenAddress } from './server.ts'

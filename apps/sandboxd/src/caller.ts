@@ -1,4 +1,4 @@
-import type { AUTHORITIES } from '@sandwire/internal'
+import type { AUTHORITIES } from '@sandwire/internal-api'
 import type { Role } from '@sandwire/protocol'
 
 /** On whose behalf a request is made: whoever has the secret, control itself, or a person in a role. */

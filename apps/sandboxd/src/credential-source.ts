@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { importPublicKey } from '@sandwire/internal'
+import { importPublicKey } from '@sandwire/internal-api'
 import type { CredentialArgument } from './arguments.ts'
 import type { Credential } from './http/gatekeeper.ts'
 import type { Log } from './log.ts'

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
-import { STOP_REASON_FILE } from '@sandwire/internal'
+import { STOP_REASON_FILE } from '@sandwire/internal-api'
 import type { ListenAddress } from './server.ts'
 
 /** Longer than any reason. */

@@ -1,7 +1,7 @@
 import { linkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { SandboxStatus } from '@sandwire/internal'
+import type { SandboxStatus } from '@sandwire/internal-api'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { planSlots } from '../../../apps/host/src/slots/slots.ts'
 import { type KeptSandboxes, mintSandboxId } from './kept-sandboxes.ts'

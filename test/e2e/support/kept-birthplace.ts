@@ -1,4 +1,4 @@
-import type { StartSpec } from '@sandwire/internal'
+import type { StartSpec } from '@sandwire/internal-api'
 import type { Birthplace } from '../../../apps/control/test/support/stand-in-host.ts'
 import type { DaemonProgram } from '../../../apps/host/src/isolation/settings.ts'
 import { findObstacle } from '../../../apps/host/src/isolation/choose.ts'

@@ -8,7 +8,7 @@ import {
   slotOfAddress,
   signInternalToken,
   type StartSpec,
-} from '@sandwire/internal'
+} from '@sandwire/internal-api'
 import { connectPlain, type PlainClient, Random } from '@sandwire/testing'
 import { createIsolation } from '../../../apps/host/src/isolation/choose.ts'
 import { bundleDaemon, BUNDLE_ENTRY } from '../../../apps/host/src/isolation/daemon-bundle.ts'

@@ -1,4 +1,4 @@
-import { tar } from '@sandwire/protocol'
+import { TarBuffer } from '@sandwire/tar'
 
 /** In one folder: more than fits into one answer. */
 const FLAT = 12_000
@@ -19,7 +19,7 @@ function* paths(): Generator<string, void> {
 
 /** The tree as an archive. */
 export function packManyFiles(): Uint8Array<ArrayBuffer> {
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   for (const path of paths()) {
     const text = new TextEncoder().encode(`${path === NEEDLE.path ? NEEDLE.text : path}\nsecond line\n`)
     archive.entry({ path, kind: 'file', sizeBytes: text.length, mode: 0o644, mtimeNs: '1700000000000000000' })

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { exportPublicKey, ID_ALPHABET, type InternalClaims, signInternalToken } from '@sandwire/internal'
+import { exportPublicKey, ID_ALPHABET, type InternalClaims, signInternalToken } from '@sandwire/internal-api'
 import { type RunningSandboxd, type SandboxdOptions, startSandboxd } from './sandboxd.ts'
 import { mintHex, WireClient } from './wire-client.ts'
 

@@ -1,4 +1,5 @@
-import { isErrorCode, SandwireError, tar } from '@sandwire/protocol'
+import { isErrorCode, SandwireError } from '@sandwire/protocol'
+import { readArchivePath, type TarEntry, type TarEvent, type TarNote, TarReader } from '@sandwire/tar'
 import type { Copying } from './copying.ts'
 import { noSpace } from './local-fault.ts'
 import { type Arriving, type LocalFolder, Refused } from './local-folder.ts'
@@ -6,7 +7,7 @@ import { whyOf } from './local-tree.ts'
 
 /** A file that is not complete. */
 interface Pending {
-  readonly entry: tar.TarEntry
+  readonly entry: TarEntry
   readonly parts: readonly string[]
   arriving: Arriving
   received: number
@@ -29,7 +30,7 @@ export class ArchiveSink {
   readonly #copying: Copying
   #pending: Pending | undefined
   /** The entry that is being read, kept or not. */
-  #entry: tar.TarEntry | undefined
+  #entry: TarEntry | undefined
   #last: string | undefined
   #completed = 0
 
@@ -52,7 +53,7 @@ export class ArchiveSink {
     return this.#pending
   }
 
-  take(event: tar.TarEvent): void {
+  take(event: TarEvent): void {
     switch (event.is) {
       case 'entry':
         this.#begin(event.entry)
@@ -107,10 +108,10 @@ export class ArchiveSink {
     this.#pending = undefined
   }
 
-  #begin(entry: tar.TarEntry): void {
+  #begin(entry: TarEntry): void {
     this.#entry = entry
     this.#copying.at(entry.path)
-    const parts = tar.readArchivePath(entry.path)
+    const parts = readArchivePath(entry.path)
     if ('refused' in parts) {
       this.#leaveOut(entry.path, parts.refused)
       return
@@ -118,7 +119,7 @@ export class ArchiveSink {
     this.#attempt(entry.path, () => this.#make(entry, parts))
   }
 
-  #make(entry: tar.TarEntry, parts: readonly string[]): void {
+  #make(entry: TarEntry, parts: readonly string[]): void {
     switch (entry.kind) {
       case 'file':
         this.#pending = { entry, parts, arriving: this.#folder.openFile(parts), received: 0 }
@@ -151,7 +152,7 @@ export class ArchiveSink {
     }
   }
 
-  #note({ code, path }: tar.TarNote): void {
+  #note({ code, path }: TarNote): void {
     // Of the entry before it, it says what became of that.
     if (code === 'file_changed' && path === this.#last) this.#copying.leftOut.addDoubtful(path)
     else this.#leaveOut(path, noteOf(code))
@@ -169,7 +170,7 @@ function noteOf(code: string): string {
 
 /** Reads an archive into a sink. Throws `link_lost` when it breaks off. */
 export async function readArchive(bytes: AsyncIterable<Uint8Array>, sink: ArchiveSink): Promise<void> {
-  const reader = new tar.TarReader()
+  const reader = new TarReader()
   let isComplete = false
   for await (const chunk of bytes)
     for (const event of reader.push(chunk)) {

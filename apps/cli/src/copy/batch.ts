@@ -1,4 +1,4 @@
-import { tar } from '@sandwire/protocol'
+import { TarBuffer, type TarEntry } from '@sandwire/tar'
 
 /** Bytes after which a batch is sent, at most: large enough to be one of few requests, small enough to be sent again. */
 export const BATCH_BYTES = 8 * 1024 * 1024
@@ -8,7 +8,7 @@ const FIRST_BATCH_BYTES = 1024 * 1024
 
 /** Entries that are sent together as one archive. */
 export class Batch {
-  readonly #archive = new tar.TarBuffer()
+  readonly #archive = new TarBuffer()
   readonly #fullBytes: number
   #contentBytes = 0
 
@@ -21,7 +21,7 @@ export class Batch {
     return new Batch(Math.min(BATCH_BYTES, this.#fullBytes * 2))
   }
 
-  add(entry: tar.TarEntry, content?: Uint8Array): void {
+  add(entry: TarEntry, content?: Uint8Array): void {
     const { kind } = entry
     if (kind === 'special') return
     this.#archive.entry({ ...entry, kind, sizeBytes: content?.length ?? 0 })

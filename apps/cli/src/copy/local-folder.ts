@@ -15,14 +15,14 @@ import {
   writeSync,
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
-import { tar } from '@sandwire/protocol'
+import { staysBeneath, type TarEntry } from '@sandwire/tar'
 import { inside, type LocalPath } from './local-path.ts'
 
 /** Nothing is written there, and this is why. */
 export class Refused extends Error {}
 
 /** What is known of a file before it takes its place. */
-export type Attributes = Pick<tar.TarEntry, 'mode' | 'mtimeNs'>
+export type Attributes = Pick<TarEntry, 'mode' | 'mtimeNs'>
 
 /** A file on its way into a folder, under a name that nobody asks for. */
 export interface Arriving {
@@ -118,7 +118,7 @@ export class LocalFolder implements Disposable {
 
   /** Makes a link whose target stays in the folder. */
   makeLink(parts: readonly string[], target: string, mtimeNs: string): void {
-    if (!tar.staysBeneath(target, parts.length - 1)) throw new Refused('the link leads outside')
+    if (!staysBeneath(target, parts.length - 1)) throw new Refused('the link leads outside')
     const { folder, place } = this.#placeOf(parts)
     const temporary = inside(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
     symlinkSync(inside(Buffer.alloc(0), target).subarray(1), temporary)

@@ -1,10 +1,10 @@
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { textOfPath } from '@sandwire/protocol'
-import type { tar } from '@sandwire/protocol'
+import type { TarEntry } from '@sandwire/tar'
 import { inside, type LocalPath } from './local-path.ts'
 
 /** Something on this machine that is to be copied. */
-export interface LocalEntry extends tar.TarEntry {
+export interface LocalEntry extends TarEntry {
   readonly at: LocalPath
 }
 

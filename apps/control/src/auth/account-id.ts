@@ -1,4 +1,4 @@
-import { spellId } from '@sandwire/internal'
+import { spellId } from '@sandwire/internal-api'
 import { isEqualInConstantTime } from '../bytes.ts'
 import { LOCAL_ACCOUNT } from './local-token.ts'
 

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { type Authenticator, type Identity, notAccepted } from './authenticator.ts'
 import { apiToken } from './api-token.ts'
 import { type Jws, MAX_TOKEN_BYTES, readJws } from './jws.ts'

@@ -1,4 +1,4 @@
-import { ISSUED_SCOPES, type IssuedScope } from '@sandwire/internal'
+import { ISSUED_SCOPES, type IssuedScope } from '@sandwire/operator-settings'
 import { notAccepted } from './authenticator.ts'
 import type { Members } from './jws.ts'
 

@@ -1,4 +1,4 @@
-import { isLoopbackUrl, type IssuerConfig } from '@sandwire/internal'
+import { isLoopbackUrl, type IssuerConfig } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import * as oauth from 'oauth4webapi'
 import type { AccountIds } from './account-id.ts'

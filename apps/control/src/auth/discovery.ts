@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { askIssuer, type Fetch, isFitEndpoint, issuerAway } from './issuer-fetch.ts'
 import { type Members, readMembers } from './jws.ts'
 

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { isEqualInConstantTime } from '../bytes.ts'
 import { notAccepted } from './authenticator.ts'
 import { audiencesOf, checkTimes, textClaim } from './claims.ts'

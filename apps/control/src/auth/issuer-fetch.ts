@@ -1,4 +1,4 @@
-import { isLoopbackUrl, isSecureUrl } from '@sandwire/internal'
+import { isLoopbackUrl, isSecureUrl } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { withDeadline } from '../http/deadline.ts'
 import { readBounded } from '../http/read-bounded.ts'

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { createRemoteJWKSet, customFetch, type CryptoKey, errors, type JWSHeaderParameters } from 'jose'
 import { within } from '../http/within.ts'

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import type { AuthorizationServer } from 'oauth4webapi'
 import { discover, endpointOf } from './discovery.ts'

@@ -1,4 +1,4 @@
-import { fromBase64Url } from '@sandwire/internal'
+import { fromBase64Url } from '@sandwire/bytes'
 import { compactVerify, type CompactVerifyGetKey, type CryptoKey, errors } from 'jose'
 import { findDuplicateKey } from '../http/duplicate-key.ts'
 import { notAccepted } from './authenticator.ts'

@@ -1,4 +1,4 @@
-import { fromBase64Url, toBase64Url } from '@sandwire/internal'
+import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
 import type { CookieClaim } from './browser-cookie.ts'
 import { readCookie } from './cookies.ts'
 

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import type { CustomFetchOptions } from 'oauth4webapi'
 import { withDeadline } from '../http/deadline.ts'
 import { readBounded } from '../http/read-bounded.ts'

@@ -1,4 +1,4 @@
-import { ISSUED_SCOPES } from '@sandwire/internal'
+import { ISSUED_SCOPES } from '@sandwire/operator-settings'
 import { sha256Hex } from '../bytes.ts'
 import type { AccountIds } from './account-id.ts'
 import { type Identity, notAccepted } from './authenticator.ts'

@@ -1,4 +1,5 @@
-import { fromBase64Url, sandboxOfSession, type SessionKey, toBase64Url } from '@sandwire/internal'
+import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
+import { sandboxOfSession, type SessionKey } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** First part of every token, so that one of another kind or version is not taken for one. */

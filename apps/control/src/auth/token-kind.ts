@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { notAccepted } from './authenticator.ts'
 import { audiencesOf } from './claims.ts'
 import type { Jws, Members } from './jws.ts'

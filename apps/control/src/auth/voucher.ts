@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 
 type Issuer = Pick<IssuerConfig, 'issuer' | 'clientId'>
 

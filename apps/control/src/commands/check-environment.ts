@@ -1,4 +1,4 @@
-import type { CommandSettings } from '@sandwire/internal'
+import type { CommandSettings } from '@sandwire/operator-settings'
 import { findFreeVariable, SandwireError } from '@sandwire/protocol'
 import type { Scope } from '../auth/authenticator.ts'
 

@@ -1,4 +1,9 @@
-import { type CommandSettings, type CommandTemplate, nameOfCommand, SHELLS } from '@sandwire/internal'
+import {
+  type CommandSettings,
+  type CommandTemplate,
+  nameOfCommand,
+  SHELLS,
+} from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import type { Scope } from '../auth/authenticator.ts'
 import { type FilledTemplate, fillTemplate } from './fill-template.ts'

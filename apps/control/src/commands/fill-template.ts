@@ -1,4 +1,4 @@
-import { type CommandTemplate, faultOfValue, replacePlaceholders } from '@sandwire/internal'
+import { type CommandTemplate, faultOfValue, replacePlaceholders } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 
 /** A template with its holes filled: a command that nobody but the operator could have written. */

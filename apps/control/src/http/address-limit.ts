@@ -1,4 +1,4 @@
-import { parseIpAddress } from '@sandwire/internal'
+import { parseIpAddress } from '@sandwire/network-policy'
 import { SandwireError } from '@sandwire/protocol'
 import { Buckets } from './buckets.ts'
 

@@ -1,4 +1,4 @@
-import { parseIpAddress } from '@sandwire/internal'
+import { parseIpAddress } from '@sandwire/network-policy'
 import { addressOf } from './client-address.ts'
 import { isLoopback } from './address-limit.ts'
 

@@ -3,7 +3,7 @@ import {
   type HostHealth,
   type NetworkSpec,
   type SandboxLimits,
-} from '@sandwire/internal'
+} from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 type Isolation = HostHealth['isolation']

@@ -6,7 +6,7 @@ import {
   slotOfAddress,
   type StartSpec,
   type StopReason,
-} from '@sandwire/internal'
+} from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
 import { withDeadline } from '../http/deadline.ts'
 import { readBounded, readBoundedJson } from '../http/read-bounded.ts'

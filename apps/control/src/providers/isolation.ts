@@ -1,4 +1,4 @@
-import type { HostHealth } from '@sandwire/internal'
+import type { HostHealth } from '@sandwire/internal-api'
 import { within } from '../http/within.ts'
 import type { Provider } from './provider.ts'
 

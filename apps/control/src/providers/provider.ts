@@ -1,4 +1,4 @@
-import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 
 /** What is still there after an event in the life of a sandbox. */
 export type Survivor = 'processes' | 'files' | 'nothing'

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { type Dialect, limits, ROLES, SandwireError } from '@sandwire/protocol'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
 

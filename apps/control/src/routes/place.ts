@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isSessionToken } from '../auth/session-token.ts'
 import { SHELL } from '../commands/pty-providers.ts'

@@ -1,4 +1,4 @@
-import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal-api'
 import { checkEnvironment } from '../commands/check-environment.ts'
 import type { Config } from '../config.ts'
 import { unwrap } from '../outcome.ts'

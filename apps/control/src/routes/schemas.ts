@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { DEFAULT_SANDBOX_LIMITS, isAllowEntry } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
+import { isAllowEntry } from '@sandwire/network-policy'
 import { ERRORS, limits } from '@sandwire/protocol'
 import { isSandboxName } from '../sandbox/sandbox-name.ts'
 

@@ -1,5 +1,5 @@
 import type { z } from '@hono/zod-openapi'
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import type { Context } from 'hono'
 import { isSessionToken } from '../auth/session-token.ts'
 import { attach, type AttachDependencies } from './attach.ts'

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
 import type { Env } from '../env.ts'

@@ -1,4 +1,4 @@
-import { spellId } from '@sandwire/internal'
+import { spellId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { Grant } from './access.ts'
 

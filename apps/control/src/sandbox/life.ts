@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { signInEnded } from '../auth/authenticator.ts'
 import type { Limits } from '../limits.ts'

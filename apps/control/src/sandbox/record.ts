@@ -1,4 +1,4 @@
-import type { NetworkSpec, SandboxLimits } from '@sandwire/internal'
+import type { NetworkSpec, SandboxLimits } from '@sandwire/internal-api'
 import type { Standing } from './access.ts'
 import type { SandboxState } from './state.ts'
 

@@ -1,4 +1,4 @@
-import { isSandboxId, spellId } from '@sandwire/internal'
+import { isSandboxId, spellId } from '@sandwire/internal-api'
 import { isEqualInConstantTime } from '../bytes.ts'
 
 /** Letters of the random part: 128 bits. */

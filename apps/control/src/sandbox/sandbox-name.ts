@@ -1,4 +1,4 @@
-import { isSandboxId } from '@sandwire/internal'
+import { isSandboxId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 /** A DNS label, so that a name can become part of a host name. */

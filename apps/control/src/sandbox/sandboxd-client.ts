@@ -1,4 +1,4 @@
-import type { AUTHORITIES } from '@sandwire/internal'
+import type { AUTHORITIES } from '@sandwire/internal-api'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION, type Role, SandwireError } from '@sandwire/protocol'
 import { type Deadline, withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'

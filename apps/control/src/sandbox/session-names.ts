@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import type { Dialect } from '@sandwire/protocol'
 import { isSessionToken, SESSION_KINDS, type SessionTokens } from '../auth/session-token.ts'
 import { noSuchSession } from './missing.ts'

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal'
+import { sandboxOfSession } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** Sessions of one sandbox that are looked at; sandboxd allows fewer. */

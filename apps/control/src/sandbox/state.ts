@@ -1,4 +1,4 @@
-import type { SandboxStatus } from '@sandwire/internal'
+import type { SandboxStatus } from '@sandwire/internal-api'
 
 /** Where a sandbox is in its life. */
 export type SandboxState =

@@ -1,4 +1,4 @@
-import { isSandboxId } from '@sandwire/internal'
+import { isSandboxId } from '@sandwire/internal-api'
 import { type Role, ROLES } from '@sandwire/protocol'
 import { z } from 'zod'
 import { SCOPES, type Scope } from '../auth/authenticator.ts'

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { bindingOfSlot } from '@sandwire/internal'
+import { bindingOfSlot } from '@sandwire/internal-api'
 import { Miniflare, type MiniflareOptions } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 

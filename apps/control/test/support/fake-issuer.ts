@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 const ALGORITHMS = {

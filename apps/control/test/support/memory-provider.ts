@@ -1,4 +1,4 @@
-import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { Provider, Survival, UpstreamRequest } from '../../src/providers/provider.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import type { Provider } from '../../src/providers/provider.ts'
 
 /** What the contract is tried on. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { StartSpec } from '@sandwire/internal'
+import type { StartSpec } from '@sandwire/internal-api'
 import type { Birthplace } from './stand-in-host.ts'
 
 const MAIN = path.resolve(import.meta.dir, '../../../sandboxd/src/main.ts')

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { addressOfSlot, type SandboxStatus, slotOfAddress, type StartSpec } from '@sandwire/internal'
+import { addressOfSlot, type SandboxStatus, slotOfAddress, type StartSpec } from '@sandwire/internal-api'
 
 type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
 

@@ -1,4 +1,9 @@
-import { importPublicKey, type InternalClaims, type StartSpec, verifyInternalToken } from '@sandwire/internal'
+import {
+  importPublicKey,
+  type InternalClaims,
+  type StartSpec,
+  verifyInternalToken,
+} from '@sandwire/internal-api'
 import { rejectionOf } from '@sandwire/testing'
 import { socketName } from './socket-name.ts'
 import type { Birthplace } from './stand-in-host.ts'

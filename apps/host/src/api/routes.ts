@@ -4,7 +4,7 @@ import {
   readStopReason,
   type SandboxStatus,
   startSpecShape,
-} from '@sandwire/internal'
+} from '@sandwire/internal-api'
 import { SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { SandboxKeeper } from '../sandboxes/keeper.ts'
 import { readJson, refuse } from './respond.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, statSync, existsSync } from 'node:fs'
 import path from 'node:path'
-import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
 import { PaperKeeper } from '../paper-keeper.fixture.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { issuerFromPreset } from '@sandwire/internal'
+import { issuerFromPreset } from '@sandwire/operator-settings'
 import { describeIssuerNetwork, findPrivateAddresses } from './issuer-network.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { type IssuerConfig, parseIpAddress } from '@sandwire/internal'
+import { parseIpAddress } from '@sandwire/network-policy'
+import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Network } from 'miniflare'
 import { isPublicAddress, NOT_PUBLIC } from '../egress/refused-addresses.ts'
 

@@ -13,6 +13,7 @@ const SOURCES = [
   'packages/react/src',
   'packages/client/src',
   'packages/protocol/src',
+  'packages/screen/src',
   'package-lock.json',
   'apps/host/src/control/compress-files.ts',
 ]

@@ -1,4 +1,5 @@
-import { bindingOfSlot, type IssuerConfig } from '@sandwire/internal'
+import { bindingOfSlot } from '@sandwire/internal-api'
+import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
 import type { Containers } from '../settings/containers.ts'

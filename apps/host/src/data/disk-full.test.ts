@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
-import { DISK_FULL } from '@sandwire/internal'
+import { DISK_FULL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isDiskFull, nameFault } from './disk-full.ts'
 

@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs'
-import { DISK_FULL } from '@sandwire/internal'
+import { DISK_FULL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 /** Codes of the system for no room, and for no more room of this user. */

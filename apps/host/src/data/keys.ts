@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { decodeSessionKeys } from '@sandwire/internal'
+import { decodeSessionKeys } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { DataFolder } from './data-folder.ts'
 import { readOrMake, writePrivateFile } from './private-file.ts'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { ID_ALPHABET, type SandboxLimits } from '@sandwire/internal'
+import { ID_ALPHABET, type SandboxLimits } from '@sandwire/internal-api'
 import { bundleProgram } from '../isolation/daemon-bundle.ts'
 import { createIsolation } from '../isolation/choose.ts'
 import { INSIDE, type Isolation } from '../isolation/isolation.ts'

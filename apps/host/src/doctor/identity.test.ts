@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { issuerFromPreset } from '@sandwire/internal'
+import { issuerFromPreset } from '@sandwire/operator-settings'
 import type { Configuration } from '../configuration.ts'
 import { examineIdentity, type IdentityProbes } from './identity.ts'
 

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import type { Configuration } from '../configuration.ts'
 
 /** An issuer that takes longer keeps people waiting at the door. */

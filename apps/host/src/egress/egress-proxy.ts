@@ -1,5 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs'
-import { type NetworkSpec, spellHost, type Target } from '@sandwire/internal'
+import { type NetworkSpec } from '@sandwire/internal-api'
+import { spellHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
 import { type BlockedHost, BlockedLedger } from './blocked-ledger.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseConnectTarget, READY_MADE_SETS } from '@sandwire/internal'
+import { parseConnectTarget, READY_MADE_SETS } from '@sandwire/network-policy'
 import { checkAddresses, createPolicy, explainRefusal } from './policy.ts'
 
 function target(text: string) {

@@ -1,11 +1,5 @@
-import {
-  AllowList,
-  type IpAddress,
-  type NetworkSpec,
-  parseIpAddress,
-  spellHost,
-  type Target,
-} from '@sandwire/internal'
+import { type NetworkSpec } from '@sandwire/internal-api'
+import { AllowList, type IpAddress, parseIpAddress, spellHost, type Target } from '@sandwire/network-policy'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
 /** Why a target is refused. Part of the log. */

@@ -1,4 +1,4 @@
-import { spellHost, type Target } from '@sandwire/internal'
+import { spellHost, type Target } from '@sandwire/network-policy'
 import { findHeadEnd } from './message-head.ts'
 import { Outlet, type Wire } from './outlet.ts'
 import { explainRefusal, type Refusal } from './policy.ts'

@@ -1,4 +1,9 @@
-import { parseConnectTarget, parseRequestTarget, spellHostHeader, type Target } from '@sandwire/internal'
+import {
+  parseConnectTarget,
+  parseRequestTarget,
+  spellHostHeader,
+  type Target,
+} from '@sandwire/network-policy'
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
 import { parseHead, spellHead, valuesOf, withoutHopHeaders } from './message-head.ts'
 

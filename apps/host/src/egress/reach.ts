@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
-import type { IpAddress, Target } from '@sandwire/internal'
+import type { IpAddress, Target } from '@sandwire/network-policy'
 import type { SocketHandler } from 'bun'
 import type { Wire } from './outlet.ts'
 import { checkAddresses, type Refusal } from './policy.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseIpAddress } from '@sandwire/internal'
+import { parseIpAddress } from '@sandwire/network-policy'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
 function bytes(text: string): Uint8Array {

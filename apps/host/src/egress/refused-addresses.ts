@@ -1,4 +1,4 @@
-import { parseIpAddress } from '@sandwire/internal'
+import { parseIpAddress } from '@sandwire/network-policy'
 
 /** IPv4 networks that no sandbox reaches under any policy: what is not the public Internet, and what hosts hide in it. */
 const REFUSED_IPV4 = [

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { SandboxLimits } from '@sandwire/internal'
+import type { SandboxLimits } from '@sandwire/internal-api'
 
 /** Folder of our groups in every hierarchy. */
 const OURS = 'sandwire'

@@ -1,4 +1,4 @@
-import type { SandboxLimits } from '@sandwire/internal'
+import type { SandboxLimits } from '@sandwire/internal-api'
 
 /** Paths as processes in a sandbox see them, the same on every machine. */
 export const INSIDE = {

@@ -1,5 +1,5 @@
 import { release } from 'node:os'
-import type { SandboxLimits } from '@sandwire/internal'
+import type { SandboxLimits } from '@sandwire/internal-api'
 
 const MAX_OPEN_FILES = 4096
 const MAX_FILE_BYTES = 2 * 1024 ** 3

@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isDiskFull } from '../data/disk-full.ts'
 import { DataLock } from '../data/lock.ts'

@@ -1,4 +1,4 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal'
+import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
 
 /** Makes and keeps the sandboxes of this machine. Every method may be called at any time, by several at once. */
 export interface SandboxKeeper {

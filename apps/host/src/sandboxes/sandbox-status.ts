@@ -1,4 +1,4 @@
-import { addressOfSlot, type SandboxStatus } from '@sandwire/internal'
+import { addressOfSlot, type SandboxStatus } from '@sandwire/internal-api'
 import { isRunning } from '../data/process-identity.ts'
 import type { AliveState, SupervisorState } from '../supervisor/state-file.ts'
 

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { isSandboxId } from '@sandwire/internal'
+import { isSandboxId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { makePrivateFolder } from '../data/private-file.ts'
 import { filesIn, type SandboxFiles } from '../supervisor/files.ts'

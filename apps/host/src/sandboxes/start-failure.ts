@@ -1,4 +1,4 @@
-import { DISK_FULL } from '@sandwire/internal'
+import { DISK_FULL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 /** What is told of a start that failed. Paths and causes are in the log of the sandbox, not here. */

@@ -1,4 +1,4 @@
-import type { IssuerConfig } from '@sandwire/internal'
+import type { IssuerConfig } from '@sandwire/operator-settings'
 import type { Environment } from './environment.ts'
 import { grantWish, type IssuerWish, nameVariable, wishFromEnvironment } from './issuer-wish.ts'
 import { judgeSecrets, type Secrets } from './secrets.ts'

@@ -5,7 +5,7 @@ import {
   issuerFromPreset,
   isIssuerPreset,
   judgeRecord,
-} from '@sandwire/internal'
+} from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type Environment, read } from './environment.ts'
 

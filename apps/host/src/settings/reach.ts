@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from '@sandwire/internal'
+import { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from '@sandwire/operator-settings'
 import { type Environment, read } from './environment.ts'
 
 /** Who can get to this server, and under which name. */

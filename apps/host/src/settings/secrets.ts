@@ -1,4 +1,4 @@
-import { decodeSessionKeys } from '@sandwire/internal'
+import { decodeSessionKeys } from '@sandwire/internal-api'
 import { type Environment, read } from './environment.ts'
 
 /** What only this machine and those who are told know. */

@@ -1,4 +1,4 @@
-import { type Field, judgeCommands, judgeRecord } from '@sandwire/internal'
+import { type Field, judgeCommands, judgeRecord } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type IssuerWish, judgeWish } from './issuer-wish.ts'
 

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync } from 'node:fs'
-import { readStopReason, type StopReason } from '@sandwire/internal'
+import { readStopReason, type StopReason } from '@sandwire/internal-api'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What can be asked of a supervisor. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import { createDaemonArguments } from './daemon-arguments.ts'
 
 const spec: StartSpec = {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { StartSpec } from '@sandwire/internal'
+import type { StartSpec } from '@sandwire/internal-api'
 import { INSIDE } from '../isolation/isolation.ts'
 
 /** File with the environment of processes, in the folder that sandboxd and its supervisor share. */

@@ -1,4 +1,4 @@
-import type { StopReason } from '@sandwire/internal'
+import type { StopReason } from '@sandwire/internal-api'
 import { DataLock } from '../data/lock.ts'
 import { identifyProcess } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import type { IsolationSettings } from '../isolation/settings.ts'
 import { readSpec, type SupervisorSpec } from './spec.ts'
 

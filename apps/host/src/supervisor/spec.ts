@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { MAX_SLOTS, startSpecShape } from '@sandwire/internal'
+import { MAX_SLOTS, startSpecShape } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
 
 const pathShape = shape.text(4096, /^\//)

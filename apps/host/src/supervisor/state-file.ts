@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { MAX_SLOTS } from '@sandwire/internal'
+import { MAX_SLOTS } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
 import { unfinishedName } from '../data/unfinished.ts'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { STOP_REASON_FILE } from '@sandwire/internal'
+import { STOP_REASON_FILE } from '@sandwire/internal-api'
 import { leaveStopReason } from './stop-reason-file.ts'
 
 let folder = ''

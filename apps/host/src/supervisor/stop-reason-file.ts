@@ -1,6 +1,6 @@
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { STOP_REASON_FILE } from '@sandwire/internal'
+import { STOP_REASON_FILE } from '@sandwire/internal-api'
 import type { OutsidePaths } from '../isolation/isolation.ts'
 
 /** Tells sandboxd why it is about to be asked to end, so that it can tell whoever is attached. What is in the way stays. */

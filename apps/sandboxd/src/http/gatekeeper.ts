@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { sandboxOfSession, verifyInternalToken } from '@sandwire/internal'
+import { sandboxOfSession, verifyInternalToken } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { BEARER, type Caller } from '../caller.ts'
 import { ReplayGuard } from './replay-guard.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { CLOCK_SKEW_MS, type InternalClaims } from '@sandwire/internal'
+import { CLOCK_SKEW_MS, type InternalClaims } from '@sandwire/internal-api'
 import { ReplayGuard } from './replay-guard.ts'
 
 const NOW = 1_800_000_000_000

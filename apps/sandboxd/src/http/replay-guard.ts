@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS, type InternalClaims } from '@sandwire/internal'
+import { CLOCK_SKEW_MS, type InternalClaims } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 /** Tokens remembered; at 500 requests a second a minute's worth of them. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { AUTHORITIES } from '@sandwire/internal'
+import { AUTHORITIES } from '@sandwire/internal-api'
 import { ATTACH_ROUTES } from '../attach-desk.ts'
 import { listRoutes } from './api.ts'
 import { BEARER, type Caller } from '../caller.ts'

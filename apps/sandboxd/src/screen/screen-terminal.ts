@@ -1,6 +1,7 @@
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
-import { guardErase, limits, TerminalFeed } from '@sandwire/protocol'
+import { limits } from '@sandwire/protocol'
+import { guardErase, TerminalFeed } from '@sandwire/screen'
 import { ScreenModes } from './screen-modes.ts'
 import { drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'

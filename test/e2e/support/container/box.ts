@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { exportPublicKey, ID_ALPHABET } from '@sandwire/internal'
+import { exportPublicKey, ID_ALPHABET } from '@sandwire/internal-api'
 import { eventually } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import type { DockerResult } from './docker.ts'

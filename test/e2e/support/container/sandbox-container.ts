@@ -1,4 +1,4 @@
-import { exportPublicKey, ID_ALPHABET, signInternalToken } from '@sandwire/internal'
+import { exportPublicKey, ID_ALPHABET, signInternalToken } from '@sandwire/internal-api'
 import { connectPlain, eventually, type PlainClient } from '@sandwire/testing'
 import { mintHex } from '../wire-client.ts'
 import type { Engine } from './engine.ts'

@@ -1,6 +1,6 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal-api'
 import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'

@@ -1,4 +1,4 @@
-import { networkShape, type NetworkSpec } from '@sandwire/internal'
+import { networkShape, type NetworkSpec } from '@sandwire/internal-api'
 import { numberOf, type Row, textOf } from '../../sql.ts'
 
 export const CONTAINER_MIGRATIONS: readonly string[] = [

@@ -1,4 +1,4 @@
-import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwire/internal'
+import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { within } from '../../http/within.ts'
 import type { Provider, UpstreamRequest } from '../provider.ts'

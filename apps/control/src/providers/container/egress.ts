@@ -1,5 +1,6 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import { AllowList, type NetworkSpec, parseConnectTarget } from '@sandwire/internal'
+import { type NetworkSpec } from '@sandwire/internal-api'
+import { AllowList, parseConnectTarget } from '@sandwire/network-policy'
 import type { Env } from '../../env.ts'
 import { runtimeOf } from '../../runtime.ts'
 

@@ -1,4 +1,5 @@
-import { AllowList, type NetworkSpec } from '@sandwire/internal'
+import { type NetworkSpec } from '@sandwire/internal-api'
+import { AllowList } from '@sandwire/network-policy'
 
 /** The part of `ctx.container` that decides what its programs reach. */
 export interface Interceptor<Way> {

@@ -1,4 +1,4 @@
-import type { StartSpec } from '@sandwire/internal'
+import type { StartSpec } from '@sandwire/internal-api'
 
 /** What signs the certificates of answers to requests that are led through control; workerd puts it inside. */
 const AUTHORITY_FILE = '/etc/cloudflare/certs/cloudflare-containers-ca.crt'

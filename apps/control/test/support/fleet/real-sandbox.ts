@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal'
+import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { AccountStore } from '../../../src/account/store.ts'
 import { createLog } from '../../../src/log.ts'
 import { SandboxLife } from '../../../src/sandbox/life.ts'

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
-import type { SandboxLimits } from '@sandwire/internal'
+import type { SandboxLimits } from '@sandwire/internal-api'
 import { inodesFor } from '../../isolation/disk-image.ts'
 import { report, type ProbeReport } from '../probe-report.ts'
 import { fill } from './file-probes.ts'

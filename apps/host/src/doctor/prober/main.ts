@@ -2,7 +2,7 @@
 // Says one JSON line per attempt.
 
 import { dlopen, FFIType } from 'bun:ffi'
-import { limitsShape } from '@sandwire/internal'
+import { limitsShape } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
 import { cluesShape } from '../clues.ts'
 import type { ProbeReport } from '../probe-report.ts'

@@ -8,7 +8,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tar } from '@sandwire/protocol'
+import { type TarEvent, type TarNote, TarReader } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { packFolder } from './pack.ts'
 import { Scene } from './scene.fixture.ts'
@@ -30,11 +30,11 @@ async function collect(archive: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   return Buffer.concat(parts)
 }
 
-function eventsOf(archive: Uint8Array): readonly tar.TarEvent[] {
-  return [...new tar.TarReader().push(archive)]
+function eventsOf(archive: Uint8Array): readonly TarEvent[] {
+  return [...new TarReader().push(archive)]
 }
 
-function notesOf(archive: Uint8Array): readonly tar.TarNote[] {
+function notesOf(archive: Uint8Array): readonly TarNote[] {
   return eventsOf(archive).flatMap((event) => (event.is === 'note' ? [event.note] : []))
 }
 
@@ -119,7 +119,7 @@ test('a file that becomes shorter while it is packed breaks the archive off', as
     }
   }
   expect(await packing().then(() => 'ended', String)).toContain('became shorter')
-  const reader = new tar.TarReader()
+  const reader = new TarReader()
   expect([...reader.push(Buffer.concat(parts))].some(({ is }) => is === 'complete')).toBe(false)
 })
 

@@ -1,12 +1,13 @@
 import { close, fstat, read } from 'node:fs'
 import { promisify } from 'node:util'
-import { bytesOfPath, SandwireError, tar } from '@sandwire/protocol'
+import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { comparePaths, MAX_DEPTH, TarBuffer } from '@sandwire/tar'
 import type { Files, FileStat, Found } from '../files.ts'
 import { systemError } from '../thread/system-error.ts'
 import { type Read, type TransferFiles, UPLOAD_PREFIX } from './transfer-files.ts'
 
 /** More are not packed: whoever has more asks again behind the last one. */
-const LIMITS = { maxNodes: 5_000_000, maxDepth: tar.MAX_DEPTH, timeMs: 24 * 60 * 60 * 1000 } as const
+const LIMITS = { maxNodes: 5_000_000, maxDepth: MAX_DEPTH, timeMs: 24 * 60 * 60 * 1000 } as const
 /** Longest path that can be asked for. */
 const MAX_PATH_BYTES = 4095
 /** Bytes that are read at a time, of one file or of many. */
@@ -38,7 +39,7 @@ function isDeepest(path: string): boolean {
   return path.split('/').length >= LIMITS.maxDepth
 }
 
-function writeHead(archive: tar.TarBuffer, path: string, stat: FileStat, target?: string): void {
+function writeHead(archive: TarBuffer, path: string, stat: FileStat, target?: string): void {
   const { sizeBytes, mode, mtimeNs, kind } = stat
   if (kind === 'special') throw new SandwireError('internal', 'Cannot pack the folder')
   archive.entry({ path, kind, sizeBytes, mode, mtimeNs, ...(target === undefined ? {} : { target }) })
@@ -56,7 +57,7 @@ export async function* packFolder(
   const isWanted = (found: Found): boolean =>
     !isUnfinished(found) &&
     !isBeyond(found.path) &&
-    (after === undefined || tar.comparePaths(found.path, after) > 0)
+    (after === undefined || comparePaths(found.path, after) > 0)
   let limit: string | undefined
   const reached = (which: string): void => {
     // What is too deep is told where it is.
@@ -67,7 +68,7 @@ export async function* packFolder(
     yield* packPart(folder, part.filter(isWanted), transfer)
   // Not an end that could be taken for one.
   if (limit !== undefined) throw new SandwireError('timed_out', `Cannot pack the folder: too many ${limit}`)
-  const end = new tar.TarBuffer()
+  const end = new TarBuffer()
   end.end()
   yield end.take()
 }
@@ -78,7 +79,7 @@ async function* packPart(
   transfer: Pick<TransferFiles, 'readMany'>,
 ): AsyncGenerator<Uint8Array, void, void> {
   let paths = part.map(({ path }) => path)
-  const archive = new tar.TarBuffer()
+  const archive = new TarBuffer()
   while (paths.length > 0) {
     const { reads, bytes } = await transfer.readMany(folder, paths, READ_BYTES)
     for (const [at, done] of reads.entries()) {
@@ -92,7 +93,7 @@ async function* packPart(
 }
 
 function packRead(
-  archive: tar.TarBuffer,
+  archive: TarBuffer,
   path: string,
   { done, bytes }: { readonly done: Exclude<Read, { is: 'open' }>; readonly bytes: Uint8Array },
 ): void {
@@ -115,7 +116,7 @@ function packRead(
 }
 
 async function* packOpen(
-  archive: tar.TarBuffer,
+  archive: TarBuffer,
   path: string,
   { fd, stat }: Extract<Read, { is: 'open' }>,
 ): AsyncGenerator<Uint8Array, void, void> {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { tar } from '@sandwire/protocol'
+import { TarBuffer, type TarEntry } from '@sandwire/tar'
 import { FilesThread } from '../thread/files-thread.ts'
 
 /** A workspace, and beside it something that nobody may touch. */
@@ -63,7 +63,7 @@ export class Scene implements Disposable {
 }
 
 /** An entry and its bytes. */
-export type Packed = Partial<tar.TarEntry> & {
+export type Packed = Partial<TarEntry> & {
   readonly path: string
   readonly text?: string
   readonly type?: string
@@ -75,13 +75,13 @@ export function archiveOf(entries: readonly Packed[]): Uint8Array {
     const bytes = new TextEncoder().encode(text)
     const { kind = 'file', ...rest } = entry
     const facts = { mode: 0o644, mtimeNs: '1700000000123456000', sizeBytes: bytes.length, ...rest }
-    const archive = new tar.TarBuffer()
+    const archive = new TarBuffer()
     archive.entry({ ...facts, kind: kind === 'special' ? 'file' : kind })
     const head = archive.take()
     archive.content(bytes)
     return [type === undefined ? head : withType(head, type), archive.take()]
   })
-  const end = new tar.TarBuffer()
+  const end = new TarBuffer()
   end.end()
   return Buffer.concat([...parts, end.take()])
 }

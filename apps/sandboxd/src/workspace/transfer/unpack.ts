@@ -1,6 +1,7 @@
 import { close, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { SandwireError, tar } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
+import { readArchivePath, staysBeneath, type TarEntry, type TarEvent, TarReader } from '@sandwire/tar'
 import { systemError } from '../thread/system-error.ts'
 import { HeldPuts, SMALL_BYTES } from './held-puts.ts'
 import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-files.ts'
@@ -39,7 +40,7 @@ type Arriving =
   | { readonly is: 'passed' }
 
 interface Current {
-  readonly entry: tar.TarEntry
+  readonly entry: TarEntry
   readonly path: string
   readonly arriving: Arriving
 }
@@ -72,7 +73,7 @@ class Unpacker {
   }
 
   /** Takes the next event; to be awaited when there is something to wait for. */
-  take(event: tar.TarEvent): Promise<void> | undefined {
+  take(event: TarEvent): Promise<void> | undefined {
     switch (event.is) {
       case 'entry':
         return this.#begin(event.entry)
@@ -117,12 +118,12 @@ class Unpacker {
     await closeFd(file.fd)
   }
 
-  #begin(entry: tar.TarEntry): Promise<void> | undefined {
+  #begin(entry: TarEntry): Promise<void> | undefined {
     this.#begun += 1
     const { maxEntries } = this.#limits
     if (this.#begun > maxEntries)
       throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${maxEntries} entries`)
-    const parts = tar.readArchivePath(entry.path)
+    const parts = readArchivePath(entry.path)
     const path = 'refused' in parts ? '' : parts.join('/')
     const why = 'refused' in parts ? parts.refused : this.#objectionTo(entry, parts)
     // The folder itself is there, and stays as it is.
@@ -133,15 +134,15 @@ class Unpacker {
     return undefined
   }
 
-  #objectionTo({ kind, target = '' }: tar.TarEntry, parts: readonly string[]): string | undefined {
+  #objectionTo({ kind, target = '' }: TarEntry, parts: readonly string[]): string | undefined {
     switch (kind) {
       case 'file':
       case 'folder':
         return parts.length === 0 && kind === 'file' ? 'it has no name' : undefined
       case 'link':
-        return tar.staysBeneath(target, this.#depth + parts.length - 1) ? undefined : 'the link leads outside'
+        return staysBeneath(target, this.#depth + parts.length - 1) ? undefined : 'the link leads outside'
       case 'hard-link': {
-        const linked = tar.readArchivePath(target)
+        const linked = readArchivePath(target)
         return 'refused' in linked || linked.length === 0 ? 'the link leads outside' : undefined
       }
       case 'special':
@@ -149,7 +150,7 @@ class Unpacker {
     }
   }
 
-  #pass(entry: tar.TarEntry, why: string): void {
+  #pass(entry: TarEntry, why: string): void {
     this.#refuse(entry.path, why)
     this.#current = { entry, path: '', arriving: { is: 'passed' } }
   }
@@ -159,7 +160,7 @@ class Unpacker {
     else this.#refusedMore += 1
   }
 
-  async #open(entry: tar.TarEntry, path: string): Promise<void> {
+  async #open(entry: TarEntry, path: string): Promise<void> {
     // What comes before must be there, and a second entry of the same name comes after.
     await this.#flush()
     try {
@@ -235,7 +236,7 @@ async function writeLarge(arriving: Extract<Arriving, { is: 'open' }>, bytes: Ui
   }
 }
 
-function putOf(entry: tar.TarEntry, path: string, span: Span): Put {
+function putOf(entry: TarEntry, path: string, span: Span): Put {
   const { kind, mode, mtimeNs, target = '' } = entry
   switch (kind) {
     case 'file':
@@ -245,7 +246,7 @@ function putOf(entry: tar.TarEntry, path: string, span: Span): Put {
     case 'link':
       return { is: 'link', path, target, mtimeNs }
     case 'hard-link': {
-      const parts = tar.readArchivePath(target)
+      const parts = readArchivePath(target)
       return { is: 'hard-link', path, target: 'refused' in parts ? '' : parts.join('/') }
     }
     case 'special':
@@ -260,7 +261,7 @@ export async function unpack(
   destination: Destination,
 ): Promise<Unpacked> {
   const unpacker = new Unpacker(transfer, destination)
-  const reader = new tar.TarReader()
+  const reader = new TarReader()
   try {
     for await (const chunk of archive)
       for (const event of reader.push(chunk)) {

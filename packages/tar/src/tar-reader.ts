@@ -1,5 +1,4 @@
-import { SandwireError } from '../errors.ts'
-import { textOfPath } from '../path-text.ts'
+import { SandwireError, textOfPath } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 import { type HeaderBlock, readHeader } from './header-block.ts'
 import { nanosecondsOf, readSeconds } from './nanoseconds.ts'

@@ -1,4 +1,4 @@
-import { isSecureUrl } from '../identity/issuer-config.ts'
+import { isSecureUrl } from './identity/issuer-config.ts'
 
 /** Origins that an operator may list; more is a list of something else. */
 export const MAX_EMBED_ORIGINS = 64

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bytesOfPath } from '../path-text.ts'
+import { bytesOfPath } from '@sandwire/protocol'
 import { paddingOf, type TarEntry } from './entry.ts'
 import { TarReader } from './tar-reader.ts'
 import { TAR_END, writeEntry, writeNote } from './pieces.fixture.ts'

@@ -1,4 +1,4 @@
-import { bytesOfPath } from '../path-text.ts'
+import { bytesOfPath } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 import { fitsName, fitsTarget, type HeaderBlock, MAX_OCTAL, writeHeader } from './header-block.ts'
 import { wholeSeconds, writeSeconds } from './nanoseconds.ts'

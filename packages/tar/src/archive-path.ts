@@ -1,4 +1,4 @@
-import { bytesOfPath } from '../path-text.ts'
+import { bytesOfPath } from '@sandwire/protocol'
 
 /** Folders in one another: more than people make, few enough to walk. */
 export const MAX_DEPTH = 256

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Random } from '@sandwire/testing'
-import { SandwireError } from '../errors.ts'
+import { SandwireError } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry } from './entry.ts'
 import { writeHeader } from './header-block.ts'
 import { MAX_EXTENDED_BYTES, type TarEvent, TarReader } from './tar-reader.ts'

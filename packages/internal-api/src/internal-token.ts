@@ -1,5 +1,5 @@
 import { ROLES, SandwireError, shape } from '@sandwire/protocol'
-import { fromBase64Url, toBase64Url } from './base64url.ts'
+import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
 import { isSandboxId } from './ids.ts'
 
 /** First part of every token, so that a token of another kind or version is refused by name. */

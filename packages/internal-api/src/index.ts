@@ -1,0 +1,6 @@
+export * from './host-api.ts'
+export * from './ids.ts'
+export * from './internal-token.ts'
+export * from './session-keys.ts'
+export * from './slots.ts'
+export * from './stop-reason.ts'
