@@ -1,6 +1,8 @@
 // Compiles the programs to single executables for this machine, and packs the terminal for pages of others, into dist/ or the folder that is given.
 
+import { chmodSync, copyFileSync } from 'node:fs'
 import path from 'node:path'
+import { rgPath } from '@vscode/ripgrep'
 import { packReact } from './react-package.ts'
 
 const root = path.dirname(import.meta.dir)
@@ -35,6 +37,12 @@ for (const [index, { name, entry, workers }] of programs.entries()) {
   const megabytes = (Bun.file(outfile).size / 1e6).toFixed(1)
   console.log(`${shown}  ${megabytes} MB  ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
 }
+
+// sandboxd looks for ripgrep beside itself.
+const ripgrep = path.join(folder, 'rg')
+copyFileSync(rgPath, ripgrep)
+chmodSync(ripgrep, 0o755)
+console.log(`${path.relative(root, ripgrep)}  ${(Bun.file(ripgrep).size / 1e6).toFixed(1)} MB`)
 
 const packed = packReact(folder)
 console.log(`${path.relative(root, packed)}  ${(Bun.file(packed).size / 1e6).toFixed(1)} MB`)

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { run } from './engine.ts'
 
 const NAME = 'sandwire-debian:bookworm'
-const PACKAGES = 'ca-certificates,git,openssh-client,procps,ripgrep,tmux'
+const PACKAGES = 'ca-certificates,git,openssh-client,procps,tmux'
 
 /** The mirror that this machine's apt uses. */
 function findMirror(): string {

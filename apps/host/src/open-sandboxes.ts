@@ -11,6 +11,7 @@ import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose.
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
 import { requireOwnFolder } from './isolation/sandbox-folders.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/settings.ts'
+import { findTool } from './isolation/system-env.ts'
 import { createKeeper } from './sandboxes/create-keeper.ts'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
 import { planSlots, socketsOf } from './slots/slots.ts'
@@ -30,6 +31,8 @@ export interface Sandboxes {
   /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
   readonly slots: readonly string[]
   readonly weaknesses: readonly string[]
+  /** Programs that sandboxes take from this machine and that are not installed. */
+  readonly missingPrograms: readonly string[]
   /** One line for the user when sandboxes are less isolated than they could be. */
   readonly notice?: string
   /** Finds those that outlived the last host, and says how many. */
@@ -146,6 +149,7 @@ async function openHosted(premises: Premises): Promise<Sandboxes> {
     keeper,
     slots: socketsOf(slots),
     weaknesses: isolation.weaknesses,
+    missingPrograms: findTool('git') === null ? ['git'] : [],
     ...(notice !== undefined && { notice }),
     adopt: async () => (await keeper.adopt()).length,
     close: (options) => keeper.close(options),

@@ -11,6 +11,7 @@ const FACTS: WelcomeFacts = {
   isolation: 'bubblewrap',
   isRoot: false,
   weaknesses: [],
+  missingPrograms: [],
   adopted: 0,
   keepsSandboxes: false,
   programs: '/opt/sandwire',
@@ -34,6 +35,13 @@ test('the welcome says in one line what is weak, and why there is no isolation',
     'Isolation  none, loopback only: every command in a sandbox runs as you on this machine. Not isolated: bubblewrap is not installed;',
   )
   expect(composeWelcome({ ...none, isRoot: true })).toContain('runs as ROOT on this machine. Not isolated')
+})
+
+test('the welcome says that git is missing, in one line', () => {
+  expect(composeWelcome({ ...FACTS, missingPrograms: ['git'] })).toContain(
+    '\n  Git        not installed on this machine: git does not work in sandboxes\n',
+  )
+  expect(composeWelcome(FACTS)).not.toContain('Git ')
 })
 
 test('the welcome names a served folder, sandboxes that were found, and the token file where it must be given', () => {

@@ -15,6 +15,8 @@ export interface WelcomeFacts {
   readonly weaknesses: readonly string[]
   /** Why sandboxes are less isolated than they could be. */
   readonly notice?: string
+  /** Programs that sandboxes take from this machine and that are not installed. */
+  readonly missingPrograms: readonly string[]
   /** Sandboxes that outlived the last host. */
   readonly adopted: number
   /** Whether sandboxes run on when it ends. */
@@ -61,6 +63,12 @@ function describeTerminal({ url, mode, workspace, tokenFile, programs }: Welcome
     : [`Terminal   ${attach}`, `           in a second terminal, from ${programs}`]
 }
 
+function describeMissing(programs: readonly string[]): readonly string[] {
+  return programs.includes('git')
+    ? ['Git        not installed on this machine: git does not work in sandboxes']
+    : []
+}
+
 function describeEnd({ isolation, keepsSandboxes }: WelcomeFacts): string {
   if (keepsSandboxes) return 'Ctrl-C stops it; its sandboxes run on for the next start.'
   return `Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.`
@@ -75,6 +83,7 @@ export function composeWelcome(facts: WelcomeFacts): string {
     ...describeSignIn(facts),
     ...describeTerminal(facts),
     `Isolation  ${describeIsolation(facts)}; details: npx sandwire doctor`,
+    ...describeMissing(facts.missingPrograms),
   ]
   return `Sandwire runs at ${url}${over}${found}
 

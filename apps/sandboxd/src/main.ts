@@ -26,6 +26,7 @@ import { TextRoom } from './workspace/text-room.ts'
 import { ToolSlots } from './workspace/tool-slots.ts'
 import { ARCHIVE_SLOTS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
+import { findRipgrep } from './workspace/search/find-ripgrep.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
 
@@ -164,6 +165,11 @@ async function main(): Promise<void> {
     setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
   })
   const runTool = createRunTool({ baseEnv, user, children: reaper, asVictim, now })
+  const ripgrep = await findRipgrep({
+    programFolder: import.meta.dir,
+    executable: process.execPath,
+    user,
+  })
   const watches = new WatchService({ files, asUser: user.asUser, now })
   const { listen: address } = parsed
   const server = await open(address, {
@@ -175,6 +181,7 @@ async function main(): Promise<void> {
       transfer: files,
       uploads: new Uploads(files),
       runTool,
+      ripgrep,
       watches,
       texts: new TextRoom(),
       searches: new TextRoom(),

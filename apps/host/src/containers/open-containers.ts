@@ -22,6 +22,8 @@ export async function openContainers(containers: Containers, objects: string): P
     engine: docker,
     slots: [],
     weaknesses: WEAKNESSES,
+    // The image has its own programs.
+    missingPrograms: [],
     adopt: () => own.adopt(),
     close: async ({ stop }) => {
       if (stop) await own.end()

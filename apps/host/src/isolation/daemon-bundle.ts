@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { rgPath } from '@vscode/ripgrep'
 import { unfinishedName } from '../data/unfinished.ts'
 
 /** Name of sandboxd's main file in a bundle. */
@@ -13,17 +14,26 @@ export interface BundleSource {
   readonly name: string
   readonly root: string
   readonly entries: readonly string[]
+  /** Executables copied into the folder, by the name they get there. */
+  readonly programs?: Readonly<Record<string, string>>
   /** Constants that make the bundle stand for another build, as tests of versions side by side need. */
   readonly define?: Readonly<Record<string, string>>
 }
 
-/** Makes one folder that holds all code of sandboxd, so that no source tree is visible in sandboxes. Returns it. */
+/** Where a bundle of sandboxd has its programs. */
+export const BUNDLE_PROGRAMS = 'bin'
+
+/** Makes one folder with the code of sandboxd and the programs it runs, so that sandboxes see no source tree. Returns it. */
 export function bundleDaemon(
   sourceFolder: string,
   cacheFolder: string,
   define: BundleSource['define'] = {},
 ): Promise<string> {
-  return bundleProgram({ name: 'sandboxd', root: sourceFolder, entries: ENTRIES, define }, cacheFolder)
+  const programs = { [`${BUNDLE_PROGRAMS}/rg`]: rgPath }
+  return bundleProgram(
+    { name: 'sandboxd', root: sourceFolder, entries: ENTRIES, programs, define },
+    cacheFolder,
+  )
 }
 
 /** Bundles a program into a folder named by its content: sandboxes that run keep the code they were started with. */
@@ -38,7 +48,14 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
   const files = await Promise.all(
     built.outputs.map(async (output) => ({ name: bundleName(output.path), text: await output.text() })),
   )
-  const hash = Bun.hash(JSON.stringify(files)).toString(36)
+  const programs = await Promise.all(
+    Object.entries(source.programs ?? {}).map(async ([name, file]) => ({
+      name,
+      file,
+      hash: Bun.hash(await Bun.file(file).bytes()).toString(36),
+    })),
+  )
+  const hash = Bun.hash(JSON.stringify([files, programs.map((each) => [each.name, each.hash])])).toString(36)
   const folder = path.join(cacheFolder, `${source.name}-${hash}`)
   if (existsSync(folder)) return folder
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
@@ -49,6 +66,12 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
     for (const { name, text } of files) {
       mkdirSync(path.dirname(path.join(unfinished, name)), { recursive: true, mode: 0o755 })
       writeFileSync(path.join(unfinished, name), text, { mode: 0o644 })
+    }
+    for (const { name, file } of programs) {
+      const target = path.join(unfinished, name)
+      mkdirSync(path.dirname(target), { recursive: true, mode: 0o755 })
+      copyFileSync(file, target)
+      chmodSync(target, 0o755)
     }
     renameSync(unfinished, folder)
   } catch (error) {

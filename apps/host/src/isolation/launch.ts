@@ -2,6 +2,7 @@ import { closeSync, constants, lchownSync, openSync, readdirSync, writeFileSync 
 import path from 'node:path'
 import { createBwrapArgv, INSIDE_PROGRAM, type Binding } from './bwrap-argv.ts'
 import { cgroupOf, type CgroupKind } from './cgroups.ts'
+import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
 import { hostEtcBindings, ownSystemFolders, usrLinks, writeEtcFolder } from './etc-folder.ts'
 import { INSIDE, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
@@ -52,7 +53,8 @@ const SETTLED_MS = 1_000
 
 /** Environment of sandboxd; processes get theirs from it. */
 const DAEMON_ENV = {
-  PATH: '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
+  // Programs that ship with sandboxd come last: those of the machine are preferred.
+  PATH: `/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:${INSIDE_PROGRAM}/code/${BUNDLE_PROGRAMS}`,
   HOME: INSIDE.home,
   LANG: 'C.UTF-8',
   ...DAEMON_MEMORY,

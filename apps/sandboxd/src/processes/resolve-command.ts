@@ -54,6 +54,11 @@ function searchPath(name: string, spec: ProcessSpec): string[] {
   return path.split(':').map((directory) => resolve(spec.cwd, directory, name))
 }
 
+/** True when the current user may execute the file. */
+export function isExecutable(file: string): boolean {
+  return inspect(file) === 'executable'
+}
+
 function inspect(file: string): FileState {
   try {
     const stats = statSync(file, { throwIfNoEntry: false })

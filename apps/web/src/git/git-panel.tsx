@@ -108,6 +108,13 @@ function Repository({
           clone in a terminal.
         </p>
       )
+    case 'no-git':
+      return (
+        <p className="empty">
+          Git is not installed in this sandbox. Local sandboxes use the git of the machine that runs Sandwire:
+          install it there, then restart the sandbox.
+        </p>
+      )
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'ready':

@@ -53,6 +53,14 @@ test('what is known stays while nobody answers, and only then', async () => {
   expect(watch.state.get()).toEqual({ is: 'failed', message: 'Cannot use git' })
 })
 
+test('reports a sandbox without git by its error code', async () => {
+  const watch = new GitWatch(async () => {
+    throw new ApiError('command_not_found', 'any text', 422)
+  })
+  await watch.refresh()
+  expect(watch.state.get()).toEqual({ is: 'no-git' })
+})
+
 test('a renamed file has where it was, in the group in which it was renamed, and goes with that', () => {
   const renamed: GitFile = { kind: 'changed', path: 'b', from: 'a', staged: 'R', unstaged: 'M' }
   expect([originOf(renamed, 'staged'), originOf(renamed, 'unstaged')]).toEqual(['a', undefined])

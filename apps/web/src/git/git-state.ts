@@ -7,6 +7,8 @@ import { messageOf } from '../state/workbench.ts'
 export type GitState =
   | { readonly is: 'loading' }
   | { readonly is: 'none' }
+  /** The sandbox has no git program. */
+  | { readonly is: 'no-git' }
   | { readonly is: 'failed'; readonly message: string }
   /** How it was when it was last told; `isOld` while nobody answers. */
   | { readonly is: 'ready'; readonly status: GitStatus; readonly isOld: boolean }
@@ -95,6 +97,7 @@ export class GitWatch {
       // What somebody sees and types there stays while nobody answers.
       if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isOld: true }
       if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
+      if (caught instanceof ApiError && caught.code === 'command_not_found') return { is: 'no-git' }
       return { is: 'failed', message: messageOf(caught) }
     }
   }

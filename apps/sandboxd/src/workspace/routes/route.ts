@@ -11,6 +11,8 @@ import type { WatchService } from '../watch/watch-service.ts'
 export interface Workspace {
   readonly files: Files
   readonly runTool: RunTool
+  /** Path of ripgrep, or its name on PATH. */
+  readonly ripgrep: string
   readonly watches: WatchService
   readonly transfer: TransferFiles
   readonly uploads: Uploads

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { rgPath } from '@vscode/ripgrep'
 import { eventually, readDescendants, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { NO_VICTIM } from '../../processes/family/oom-score.ts'
@@ -42,12 +43,14 @@ interface Options {
   readonly budget?: SearchBudget
   readonly signal?: AbortSignal
   readonly runTool?: RunTool
+  readonly ripgrep?: string
 }
 
 function open(search: string, options: Options = {}): Promise<ReadableStream<Uint8Array>> {
   return searchContent(parseSearch(new Query(new URL(`http://localhost/x?${search}`))), {
     files: { openFolder: async (path) => openSync(join(root, path), 'r') },
     runTool: toolOf({}),
+    ripgrep: rgPath,
     budget: SEARCH_BUDGET,
     signal: new AbortController().signal,
     ...options,
@@ -258,7 +261,7 @@ test.each([
 })
 
 test('says that ripgrep is not installed', async () => {
-  const error = await rejectionOf(open('q=x', { runTool: toolOf({ PATH: root }) }))
+  const error = await rejectionOf(open('q=x', { runTool: toolOf({ PATH: root }), ripgrep: 'rg' }))
   expect(error).toMatchObject({
     code: 'command_not_found',
     message: 'Cannot search: ripgrep is not installed in the sandbox',

@@ -27,6 +27,8 @@ type Truncated = false | 'matches' | 'bytes' | 'time'
 export interface SearchDependencies {
   readonly files: Pick<Files, 'openFolder'>
   readonly runTool: RunTool
+  /** Path of ripgrep, or its name on PATH. */
+  readonly ripgrep: string
   readonly budget?: SearchBudget
   /** The client has gone. */
   readonly signal: AbortSignal
@@ -38,12 +40,13 @@ export interface SearchDependencies {
  */
 export async function searchContent(
   request: SearchRequest,
-  { files, runTool, budget = SEARCH_BUDGET, signal }: SearchDependencies,
+  { files, runTool, ripgrep, budget = SEARCH_BUDGET, signal }: SearchDependencies,
 ): Promise<ReadableStream<Uint8Array>> {
   const stop = new AbortController()
   const tool = await start(request, {
     files,
     runTool,
+    ripgrep,
     budget,
     signal: AbortSignal.any([signal, stop.signal]),
   })
@@ -94,11 +97,11 @@ function toStream(
 
 async function start(
   request: SearchRequest,
-  { files, runTool, budget, signal }: SearchDependencies & { readonly budget: SearchBudget },
+  { files, runTool, ripgrep, budget, signal }: SearchDependencies & { readonly budget: SearchBudget },
 ): Promise<RunningTool> {
   const folder = await files.openFolder(request.path)
   try {
-    return await runTool({ argv: searchArgv(request), folder, signal, timeMs: budget.timeMs })
+    return await runTool({ argv: searchArgv(ripgrep, request), folder, signal, timeMs: budget.timeMs })
   } catch (error) {
     if (!(error instanceof SandwireError) || error.code !== 'command_not_found') throw error
     throw new SandwireError('command_not_found', 'Cannot search: ripgrep is not installed in the sandbox', {

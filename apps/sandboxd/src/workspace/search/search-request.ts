@@ -65,9 +65,9 @@ export function parseSearch(query: Query): SearchRequest {
  * `--glob=`; the folder is the one that it runs in. No configuration is read, no link followed, and patterns that may take
  * for ever are not understood.
  */
-export function searchArgv(request: SearchRequest): [string, ...string[]] {
+export function searchArgv(ripgrep: string, request: SearchRequest): [string, ...string[]] {
   return [
-    'rg',
+    ripgrep,
     '--no-config',
     '--no-follow',
     '--no-messages',
