@@ -158,7 +158,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     const ends = log
       .map((line) => JSON.parse(line))
       .filter(({ event, source }) => event === 'stopping' && source === 'supervisor')
-    expect(ends.map(({ reason }) => reason)).toEqual(['idle', 'asked', 'shutting_down'])
+    expect(ends.map(({ reason }) => reason)).toEqual(['idle', 'requested', 'shutting_down'])
     await second.stop()
   })
 
@@ -186,10 +186,10 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     expect(isIdle).toContain('--pin')
     expect(isIdle).toContain('--sleep-after never')
     const isAsked = await stopping(() => host.fetch('/api/sandboxes/dev/stop', { method: 'POST' }))
-    expect(isAsked).toContain('The sandbox is stopping because somebody asked for it: it ends within 4 s\n')
+    expect(isAsked).toContain('The sandbox is stopping on request: it ends within 4 s\n')
     expect(isAsked).not.toContain('--pin')
     expect(await stopping(() => host.stop())).toContain(
-      'The sandbox is stopping because its server is: it ends within 4 s\n',
+      'The sandbox is stopping because its host is shutting down: it ends within 4 s\n',
     )
   })
 

@@ -12,7 +12,7 @@ function specOf(id: string): StartSpec {
 test('every sandbox that runs is claimed, and one that cannot be told is logged', async () => {
   const keeper = new PaperKeeper()
   for (const id of ['a', 'b', 'c']) await keeper.start(specOf(id))
-  await keeper.stop('b', 'asked')
+  await keeper.stop('b', 'requested')
   keeper.failure = new Error('gone')
   const lines: string[] = []
   await claimAll(

@@ -1,4 +1,5 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 import type { SandboxKeeper } from './sandboxes/keeper.ts'
 
 /** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */

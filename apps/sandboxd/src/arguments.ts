@@ -9,7 +9,7 @@ import {
   DEFAULT_REQUESTS_PER_SECOND,
   DEFAULT_SESSION_LIMITS,
 } from './settings.ts'
-import { DEFAULT_STOP_SECONDS } from './stop-plan.ts'
+import { DEFAULT_STOP_SECONDS } from './shutdown.ts'
 import type { SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them

@@ -1,5 +1,5 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
-import { SOFTWARE_VERSION } from '@sandwire/protocol'
+import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
 import { readAccount } from './account.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
 import { createBaseEnv } from './base-env.ts'
@@ -18,8 +18,7 @@ import { ScreenModel } from './screen/screen-model.ts'
 import { ScreenRenderer } from './screen/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
-import { planStop } from './stop-plan.ts'
-import { findStopReason } from './stop-reason.ts'
+import { planShutdown, readStopReason } from './shutdown.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/run-tool.ts'
 import { TextRoom } from './workspace/text-room.ts'
@@ -172,6 +171,8 @@ async function main(): Promise<void> {
   })
   const watches = new WatchService({ files, asUser: user.asUser, now })
   const { listen: address } = parsed
+  /** Set by control where no supervisor can leave a file. */
+  let stopReason: StopReason | undefined
   const server = await open(address, {
     settings,
     registry,
@@ -193,6 +194,9 @@ async function main(): Promise<void> {
     now,
     epochMs: performance.timeOrigin,
     wallClock: Date.now,
+    setStopReason: (reason) => {
+      stopReason = reason
+    },
   })
   if (!source.remove()) fail('cannot remove the secret file', 'put it into a folder that can be written')
   // Before the ready line, which says that this process can be stopped as well.
@@ -201,7 +205,7 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     log.info('stopping', { sessions: registry.size })
-    await registry.shutDown(planStop(parsed.stopMs, findStopReason(address)))
+    await registry.shutDown(planShutdown(parsed.stopMs, stopReason ?? readStopReason(address)))
     await server.stop(true)
     if (address.kind === 'unix') rmSync(address.path, { force: true })
     process.exit(0)

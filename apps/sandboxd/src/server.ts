@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { type ErrorCode, SandwireError, TokenBucket } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, type StopReason, TokenBucket } from '@sandwire/protocol'
 import { AttachDesk, isAttachPath } from './attach-desk.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { Api, methodsOf } from './http/api.ts'
@@ -33,6 +33,8 @@ export interface ServerDependencies {
   readonly epochMs: number
   /** Milliseconds since the epoch, as the system's clock has them now. */
   readonly wallClock: () => number
+  /** Sets the reason that clients get when sandboxd is stopped. */
+  readonly setStopReason: (reason: StopReason) => void
 }
 
 /** Bun bounds no body: it reads only as fast as a route does, and every route bounds what it holds. */
@@ -106,9 +108,9 @@ class App {
     const { requestsPerSecond } = deps.settings
     this.#requests = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     this.#strangers = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
-    const { registry, workspace, epochMs, settings } = deps
+    const { registry, workspace, epochMs, settings, setStopReason } = deps
     const { version } = settings
-    this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals })
+    this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals, setStopReason })
     const { now, wallClock, mintIdentity } = deps
     this.#desk = new AttachDesk({
       registry,

@@ -1,4 +1,4 @@
-import type { ClientStatus, Exit, OutputStream, Role, ServerMessage } from '@sandwire/protocol'
+import type { ClientStatus, Exit, OutputStream, Role, ServerMessage, StopReason } from '@sandwire/protocol'
 import type { AttachRequest } from './attach-url.ts'
 import type { OpenSocket } from './socket.ts'
 import type { Store } from './store.ts'
@@ -46,8 +46,11 @@ export interface AttachOptions {
   readonly onPresence?: (presence: Presence) => void
   /** Somebody asks this driver to hand over. */
   readonly onAsked?: (by: string) => void
-  /** A fault that does not end the attachment, such as a line too long for the terminal. */
-  readonly onWarning?: (code: string, message: string) => void
+  /**
+   * An error that does not end the attachment, such as a line too long for the terminal. With the code `shutting_down`,
+   * `stopReason` is why the sandbox stops, when the server said so.
+   */
+  readonly onWarning?: (code: string, message: string, stopReason: StopReason | undefined) => void
   /** Input that will never be delivered, because the role or the process's stdin is gone. */
   readonly onInputLost?: (bytes: number, why: 'role' | 'stdinClosed') => void
   /** Something of the caller's has thrown: a callback or a listener. The attachment goes on. Default: the console. */

@@ -202,7 +202,7 @@ class Attachment implements AttachHandle {
         this.#tell(() => this.#options.onAsked?.(effect.by))
         return
       case 'warning':
-        this.#tell(() => this.#options.onWarning?.(effect.code, effect.message))
+        this.#tell(() => this.#options.onWarning?.(effect.code, effect.message, effect.stopReason))
         return
       case 'roundTrip':
         this.#roundTripMs.set(effect.ms)

@@ -92,6 +92,10 @@ const SERVER: readonly (readonly [ServerMessage, string])[] = [
     '{"type":"error","code":"desync","message":"Cannot","fatal":true}',
   ],
   [
+    { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false, reason: 'idle' },
+    '{"type":"error","code":"shutting_down","message":"Stopping","fatal":false,"reason":"idle"}',
+  ],
+  [
     { type: 'role', role: 'viewer', epoch: 2, input: { at: 3, seq: 0 } },
     '{"type":"role","role":"viewer","epoch":2,"input":{"at":3,"seq":0}}',
   ],

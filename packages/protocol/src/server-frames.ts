@@ -84,7 +84,13 @@ export const serverMessage = tagged({
     outputEnd: offset,
     truncated: bool,
   }),
-  error: record({ type: literal('error'), ...errorText, fatal: bool }),
+  error: record({
+    type: literal('error'),
+    ...errorText,
+    fatal: bool,
+    /** Of `shutting_down`: a `StopReason`, when the server knows it. */
+    reason: optional(text(32, /^[a-z_0-9]+$/)),
+  }),
   /** This attachment's role changed; input beyond `input` was refused. */
   role: record({ type: literal('role'), role, epoch: offset, input: inputPlace }),
   /** Who is attached, and who drives. */

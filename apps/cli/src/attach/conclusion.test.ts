@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { SandwireError } from '@sandwire/protocol'
+import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { conclude, type ConclusionContext } from './conclusion.ts'
 
 const DETAILS = { mode: 'pty', keepSeconds: 60, attachment: 'a1', authority: 'driver' } as const
@@ -98,7 +98,10 @@ describe('conclude', () => {
       exit: { ...EXIT, code: null, signal: 'SIGHUP' },
       startFailure: undefined,
     } as const
-    const stopped = (farewell: string): ConclusionContext => ({ ...AFTER, farewell })
+    const stopped = (message: string, reason?: StopReason): ConclusionContext => ({
+      ...AFTER,
+      stopNotice: { message, reason },
+    })
 
     test('says so last, and how to start it again', () => {
       expect(conclude(ended, stopped('The sandbox is stopping: asked to\x1b[2J'))).toEqual({
@@ -110,16 +113,16 @@ describe('conclude', () => {
       })
     })
 
-    test('does not say how to start what is removed', () => {
-      const { lines } = conclude(
-        ended,
-        stopped('The sandbox is stopping because it is removed: it ends within 4 s'),
-      )
-      expect(lines[1]).toBe('hint: its files are gone with it')
+    test('does not suggest to start a sandbox that was removed', () => {
+      const { lines } = conclude(ended, stopped('bye', 'removed'))
+      expect(lines[1]).toBe('hint: its files were removed with it')
     })
 
-    test('says how to keep it awake where it was idle', () => {
-      const { lines } = conclude(ended, stopped('The sandbox is stopping: it was idle for 10 min'))
+    test('suggests --pin when the stop reason is idle, whatever the message says', () => {
+      expect(conclude(ended, stopped('it was idle and it is removed', 'requested')).lines[1]).not.toContain(
+        '--pin',
+      )
+      const { lines } = conclude(ended, stopped('bye', 'idle'))
       expect(lines[1]).toBe(
         'hint: start it again: sbx-stdio start dev --url http://h; what runs with --pin keeps it awake, and so does create NAME --sleep-after never',
       )

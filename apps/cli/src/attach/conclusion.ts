@@ -1,5 +1,5 @@
 import type { SessionDetails } from '@sandwire/client'
-import type { Exit, SandwireError } from '@sandwire/protocol'
+import type { Exit, SandwireError, StopReason } from '@sandwire/protocol'
 import { AdvisedError } from '../errors/advised-error.ts'
 import type { RunOptions } from '../options/arguments.ts'
 import { comeBackLine, quote, spellSeconds } from './come-back.ts'
@@ -29,6 +29,12 @@ export type Outcome =
   /** Standard output failed with this errno. */
   | { readonly is: 'unwritable'; readonly errno: string }
 
+/** A `shutting_down` error, which the server sends before it ends the session. */
+export interface StopNotice {
+  readonly message: string
+  readonly reason: StopReason | undefined
+}
+
 export interface ConclusionContext {
   readonly options: Pick<
     RunOptions,
@@ -37,8 +43,8 @@ export interface ConclusionContext {
   readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
-  /** What the server said last about a sandbox that it stops. */
-  readonly farewell?: string | undefined
+  /** The server's last notice that it stops the sandbox. */
+  readonly stopNotice?: StopNotice | undefined
   /** The session, if there was a welcome. */
   readonly session: { readonly id: string; readonly details: SessionDetails } | undefined
 }
@@ -96,29 +102,25 @@ function sayDeparture(context: ConclusionContext): string[] {
   ]
 }
 
-/** Words of a reason that was for want of activity. */
-const IDLE = /\bidle|without input/i
-
-/** Words of a reason that leaves nothing to start. */
-const REMOVED = /\bit is removed\b/
-
-/** Says that the sandbox was stopped, and what to do about it. */
-function sayFarewell(farewell: string, context: ConclusionContext): string[] {
+/** Reports that the sandbox was stopped, and what to do about it. */
+function formatStopNotice({ message, reason }: StopNotice, context: ConclusionContext): string[] {
   const { options, program, session } = context
-  if (REMOVED.test(farewell)) return [`sbx-stdio: ${printable(farewell)}`, 'hint: its files are gone with it']
+  if (reason === 'removed')
+    return [`sbx-stdio: ${printable(message)}`, 'hint: its files were removed with it']
   const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxOfSession(session.id))
   const again =
     sandbox === undefined
       ? 'start it again, then run this again'
       : `start it again: ${program} start ${quote(sandbox)} --url ${quote(options.typedUrl)}`
-  const awake = IDLE.test(farewell)
-    ? '; what runs with --pin keeps it awake, and so does create NAME --sleep-after never'
-    : ''
-  return [`sbx-stdio: ${printable(farewell)}`, `hint: ${again}${awake}`]
+  const awake =
+    reason === 'idle'
+      ? '; what runs with --pin keeps it awake, and so does create NAME --sleep-after never'
+      : ''
+  return [`sbx-stdio: ${printable(message)}`, `hint: ${again}${awake}`]
 }
 
 function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: ConclusionContext): string[] {
-  if (context.farewell !== undefined) return sayFarewell(context.farewell, context)
+  if (context.stopNotice !== undefined) return formatStopNotice(context.stopNotice, context)
   switch (outcome.is) {
     case 'exited':
       return outcome.startFailure === undefined ? [] : sayFailure(outcome.startFailure, context)

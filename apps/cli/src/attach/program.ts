@@ -1,10 +1,23 @@
 import { isatty } from 'node:tty'
 import { attach, type AttachHandle, type Screen } from '@sandwire/client'
-import { type ErrorCode, type Exit, isErrorCode, limits, SandwireError } from '@sandwire/protocol'
+import {
+  type ErrorCode,
+  type Exit,
+  isErrorCode,
+  limits,
+  SandwireError,
+  type StopReason,
+} from '@sandwire/protocol'
 import type { RunOptions } from '../options/arguments.ts'
 import { createRequest } from './attach-request.ts'
 import { programName } from './come-back.ts'
-import { conclude, type ConclusionContext, type Departure, type Outcome } from './conclusion.ts'
+import {
+  conclude,
+  type ConclusionContext,
+  type Departure,
+  type Outcome,
+  type StopNotice,
+} from './conclusion.ts'
 import { EXIT_FAILURE, exitCodeOfSignal } from '../errors/exit-code.ts'
 import type { Access } from '../server/find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
@@ -49,7 +62,7 @@ export class Program implements Disposable {
   /** The command could not be run; its exit follows. */
   #startFailure: SandwireError | undefined
   /** What the server said last about a sandbox that it stops. */
-  #farewell: string | undefined
+  #stopNotice: StopNotice | undefined
   /** Errno of a write that failed for another reason than a reader that left. */
   #writeFault: string | undefined
   /** The token of the last connection. */
@@ -115,7 +128,7 @@ export class Program implements Disposable {
       // On a terminal a screen follows, and nothing is missing from it.
       onGap: (from, to) => this.#mode === 'pipe' && this.#remarks.lost(to - from),
       onResized: (cols, rows) => this.#remarks.resized(cols, rows),
-      onWarning: (code, message) => this.#warned(code, message),
+      onWarning: (code, message, stopReason) => this.#warned(code, message, stopReason),
     })
   }
 
@@ -217,10 +230,10 @@ export class Program implements Disposable {
   }
 
   /** A command that cannot be started, and a sandbox that stops, are told at the end; anything else at once. */
-  #warned(code: string, message: string): void {
+  #warned(code: string, message: string, reason: StopReason | undefined): void {
     if (isErrorCode(code) && START_FAILURES.has(code)) this.#startFailure = new SandwireError(code, message)
     else if (code === 'shutting_down') {
-      this.#farewell = message
+      this.#stopNotice = { message, reason }
       this.#remarks.flash(message)
     } else this.#remarks.say(message)
   }
@@ -254,7 +267,7 @@ export class Program implements Disposable {
       options: this.#options,
       credential: this.#access.credential,
       program: programName(this.#env),
-      farewell: this.#farewell,
+      stopNotice: this.#stopNotice,
       session: id === undefined || details === undefined ? undefined : { id, details },
     }
   }

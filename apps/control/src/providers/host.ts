@@ -5,9 +5,8 @@ import {
   type SandboxStatus,
   slotOfAddress,
   type StartSpec,
-  type StopReason,
 } from '@sandwire/internal-api'
-import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, shape, type StopReason } from '@sandwire/protocol'
 import { withDeadline } from '../http/deadline.ts'
 import { readBounded, readBoundedJson } from '../http/read-bounded.ts'
 import type { Breaker } from './breaker.ts'
@@ -109,7 +108,7 @@ export class HostProvider implements Provider {
     return this.#askStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
   }
 
-  stop(id: string, requestId: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
+  stop(id: string, requestId: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     const path = `/sandboxes/${id}/stop?reason=${reason}`
     return this.#askStatus(id, {
       name: 'stop',

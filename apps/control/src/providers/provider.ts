@@ -1,4 +1,5 @@
-import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
+import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 
 /** What is still there after an event in the life of a sandbox. */
 export type Survivor = 'processes' | 'files' | 'nothing'

@@ -1,5 +1,5 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
-import { SandwireError } from '@sandwire/protocol'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/authenticator.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
@@ -324,7 +324,7 @@ export class SandboxLife {
     await provider.renew(this.#record.id, RENEWED_LOOKS * settings.alarmMs, requestId)
   }
 
-  async #stop(requestId: string, reason: StopReason = 'asked'): Promise<void> {
+  async #stop(requestId: string, reason: StopReason = 'requested'): Promise<void> {
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {
       await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId, reason))

@@ -1,5 +1,5 @@
-import type { HostHealth, SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
-import { SandwireError } from '@sandwire/protocol'
+import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import { SandwireError, type StopReason } from '@sandwire/protocol'
 import type { Provider, Survival, UpstreamRequest } from '../../src/providers/provider.ts'
 
 /** A provider whose sandboxes are entries in a map and whose sandboxd is a function. */
@@ -35,7 +35,7 @@ export class MemoryProvider implements Provider {
     return this.sandboxes.get(id) ?? { id, state: 'absent' }
   }
 
-  async stop(id: string, _requestId: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
+  async stop(id: string, _requestId: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     this.#fail()
     if (this.sandboxes.get(id)?.state === 'running') {
       this.stops += 1

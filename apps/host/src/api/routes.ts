@@ -1,11 +1,5 @@
-import {
-  type HostHealth,
-  isSandboxId,
-  readStopReason,
-  type SandboxStatus,
-  startSpecShape,
-} from '@sandwire/internal-api'
-import { SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
+import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { SandboxKeeper } from '../sandboxes/keeper.ts'
 import { readJson, refuse } from './respond.ts'
 import type { SignInCodes } from './sign-in-codes.ts'
@@ -68,7 +62,8 @@ async function start(request: Request, id: string, keeper: SandboxKeeper): Promi
 }
 
 async function stop(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
-  return keeper.stop(id, readStopReason(new URL(request.url).searchParams.get('reason')))
+  const reason = parseStopReason(new URL(request.url).searchParams.get('reason'))
+  return keeper.stop(id, reason ?? 'requested')
 }
 
 async function readLog(request: Request, id: string, keeper: SandboxKeeper): Promise<Response> {

@@ -97,8 +97,8 @@ describe('the host API', () => {
 
   test.each([
     ['?reason=idle', 'idle'],
-    ['?reason=moonlight', 'asked'],
-    ['', 'asked'],
+    ['?reason=moonlight', 'requested'],
+    ['', 'requested'],
   ] as const)('tells why a sandbox is to stop: "%s" is %s', async (query, reason) => {
     expect((await ask('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
     expect(keeper.stops).toEqual([reason])

@@ -1,5 +1,5 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
-import { SandwireError } from '@sandwire/protocol'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { isDiskFull } from '../data/disk-full.ts'
 import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
@@ -94,7 +94,7 @@ class Keeper implements SandboxKeeper {
     return Promise.all(this.#store.list().map((id) => this.status(id)))
   }
 
-  stop(id: string, reason: StopReason = 'asked'): Promise<SandboxStatus> {
+  stop(id: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     return this.#turns.take(id, async () => {
       if (this.#store.has(id)) await this.#end(id, reason)
       return this.#look(id)
@@ -194,7 +194,7 @@ class Keeper implements SandboxKeeper {
   }
 
   /** Ends what runs, however it takes it. */
-  async #end(id: string, reason: StopReason = 'asked'): Promise<void> {
+  async #end(id: string, reason: StopReason = 'requested'): Promise<void> {
     const { state: file } = this.#store.filesOf(id)
     const state = readState(file)
     if (!isAlive(state)) return this.#sweep(id)

@@ -1,4 +1,5 @@
-import type { SandboxStatus, StartSpec, StopReason } from '@sandwire/internal-api'
+import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 
 /** Makes and keeps the sandboxes of this machine. Every method may be called at any time, by several at once. */
 export interface SandboxKeeper {

@@ -1,4 +1,4 @@
-import type { StopReason } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 
 /** Time a supervisor has to answer; it does nothing that takes long, so only a loaded machine needs this much. */
 const ANSWER_MS = 2_000

@@ -40,7 +40,7 @@ describe('the control socket', () => {
   test('answers the three orders and nothing else', async () => {
     expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
     for (const route of ['/claim', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
-    expect(calls).toEqual(['claim', 'stop asked'])
+    expect(calls).toEqual(['claim', 'stop requested'])
     for (const [method, route] of [
       ['GET', '/stop'],
       ['POST', '/status'],
@@ -53,9 +53,15 @@ describe('the control socket', () => {
 
   test('hands on why it is to stop, and takes a reason that it does not know for none', async () => {
     calls.length = 0
-    for (const reason of ['idle', 'shutting_down', 'asked', '{"a":1}', ''])
+    for (const reason of ['idle', 'shutting_down', 'requested', '{"a":1}', ''])
       expect((await ask('POST', `/stop?reason=${encodeURIComponent(reason)}`)).status).toBe(202)
-    expect(calls).toEqual(['stop idle', 'stop shutting_down', 'stop asked', 'stop asked', 'stop asked'])
+    expect(calls).toEqual([
+      'stop idle',
+      'stop shutting_down',
+      'stop requested',
+      'stop requested',
+      'stop requested',
+    ])
   })
 
   test('(threat T36) logs an order with its request id when that is one', async () => {

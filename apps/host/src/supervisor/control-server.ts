@@ -1,5 +1,5 @@
 import { chmodSync, rmSync } from 'node:fs'
-import { readStopReason, type StopReason } from '@sandwire/internal-api'
+import { parseStopReason, type StopReason } from '@sandwire/protocol'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What can be asked of a supervisor. */
@@ -21,7 +21,7 @@ function answer(route: string, query: URLSearchParams, target: ControlTarget): R
       target.claim()
       return new Response(null, { status: 204 })
     case 'POST /stop':
-      target.stop(readStopReason(query.get('reason')))
+      target.stop(parseStopReason(query.get('reason')) ?? 'requested')
       return new Response(null, { status: 202 })
     default:
       return new Response(null, { status: 404 })

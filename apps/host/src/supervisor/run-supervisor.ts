@@ -1,4 +1,4 @@
-import type { StopReason } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 import { DataLock } from '../data/lock.ts'
 import { identifyProcess } from '../data/process-identity.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -14,7 +14,7 @@ import { SupervisorLog } from './supervisor-log.ts'
 function awaitSignal(): Promise<StopReason> {
   process.on('SIGHUP', () => undefined)
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve('asked'))
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve('requested'))
   })
 }
 

@@ -31,7 +31,7 @@ const stoppingShape = shape.record({
 const stoppedShape = shape.record({
   state: shape.literal('stopped'),
   id: shape.text(32),
-  /** Absent when somebody asked for it. */
+  /** Absent when the stop was requested. */
   reason: shape.optional(shape.text(64)),
 })
 
@@ -46,7 +46,7 @@ export type SupervisorState = AliveState | shape.Decoded<typeof stoppedShape>
 
 /** What a state says of why the sandbox ended. */
 export function reasonInState(reason: string): { readonly reason?: string } {
-  return reason === 'asked' ? {} : { reason }
+  return reason === 'requested' ? {} : { reason }
 }
 
 /** Reads a state file; undefined when there is none, or none of this version. */

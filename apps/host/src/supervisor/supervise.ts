@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import type { StopReason } from '@sandwire/internal-api'
+import type { StopReason } from '@sandwire/protocol'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'

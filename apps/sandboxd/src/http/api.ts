@@ -1,7 +1,15 @@
-import { COMPATIBLE_FROM, PROTOCOL_VERSION, SandwireError } from '@sandwire/protocol'
+import {
+  COMPATIBLE_FROM,
+  parseStopReason,
+  PROTOCOL_VERSION,
+  SandwireError,
+  shape,
+  type StopReason,
+} from '@sandwire/protocol'
 import { closeAttachments } from './attachment-routes.ts'
 import type { Caller } from '../caller.ts'
 import { renderMetrics } from './metrics.ts'
+import { readJson } from './read-json.ts'
 import { respondJson } from './respond.ts'
 import { checkChange, checkRoute } from './route-rights.ts'
 import {
@@ -23,6 +31,7 @@ export interface ApiDependencies extends SessionRouteDependencies {
   /** How often each error was answered. */
   readonly refusals: ReadonlyMap<string, number>
   readonly workspace: Workspace
+  readonly setStopReason: (reason: StopReason) => void
 }
 
 /** What a route is given. */
@@ -61,6 +70,7 @@ const OWN_ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/sessions/:id/signal': { POST: ({ request, id }, deps) => signalSession(request, id, deps) },
   '/sessions/:id/output': { GET: ({ url, id }, deps) => readOutput(id, url.searchParams, deps) },
   '/attachments/close': { POST: ({ request }, deps) => closeAttachments(request, deps) },
+  '/stop-reason': { PUT: ({ request }, deps) => putStopReason(request, deps) },
 }
 
 /** Parameters that these routes take; all others take none. */
@@ -172,4 +182,14 @@ function showActivity({ registry, epochMs }: ApiDependencies): Response {
     exits: registry.exits,
     refused: registry.refusals,
   })
+}
+
+const stopReasonShape = shape.record({ reason: shape.text(32) })
+
+/** `PUT /stop-reason`: control calls it before it signals a container, which no supervisor leaves a file in. */
+async function putStopReason(request: Request, { setStopReason }: ApiDependencies): Promise<Response> {
+  const reason = parseStopReason(stopReasonShape.decode(await readJson(request))?.reason)
+  if (reason === undefined) throw new SandwireError('bad_request', 'Cannot set the stop reason: unknown code')
+  setStopReason(reason)
+  return respondJson({ reason })
 }

@@ -25,6 +25,7 @@ describe('the table of rights', () => {
       'GET /sessions/:id',
       'POST /attachments/close',
       'POST /sessions/:id/signal',
+      'PUT /stop-reason',
     ])
   })
 

@@ -34,6 +34,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
   'POST /sessions/:id/signal': CONTROL_OR_DRIVER,
   'GET /sessions/:id/output': PEOPLE,
   'POST /attachments/close': CONTROL,
+  'PUT /stop-reason': CONTROL,
   ...WORKSPACE_RIGHTS,
 }
 

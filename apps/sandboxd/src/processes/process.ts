@@ -1,4 +1,4 @@
-import type { KillLadderLimits } from './family/kill-ladder.ts'
+import type { TerminationTimeouts } from './family/terminate-family.ts'
 
 /** What to run. `argv[0]` is looked up on `env.PATH` unless it contains a slash. */
 export interface ProcessSpec {
@@ -52,7 +52,7 @@ export interface RunningProcess {
   pause(): void
   resume(): void
   /** Runs the HUP, TERM, KILL ladder over the group and its known descendants; resolves when none is left. */
-  terminate(patience?: KillLadderLimits): Promise<void>
+  terminate(timeouts?: TerminationTimeouts): Promise<void>
 }
 
 /** Starts a process, or says why it cannot be started. */

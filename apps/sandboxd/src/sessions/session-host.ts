@@ -17,7 +17,7 @@ import type {
   SpawnFailure,
   StartProcess,
 } from '../processes/process.ts'
-import type { StopPlan } from '../stop-plan.ts'
+import type { ShutdownPlan } from '../shutdown.ts'
 import { type HostedCommand, specify } from './hosted-command.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from '../screen/screen-model.ts'
@@ -133,14 +133,16 @@ export class SessionHost {
    * Says that the end is near, ends the process, and gives attachments until the deadline to take its last bytes and its
    * exit; whoever has not is told to come back. Resolves when nothing of it is left.
    */
-  async shutDown(plan: StopPlan): Promise<void> {
-    const { message } = plan
-    this.#run(this.session.forewarn({ code: 'shutting_down', message }, this.#deps.now()))
+  async shutDown({ notice, timeouts, totalMs }: ShutdownPlan): Promise<void> {
+    this.#run(this.session.forewarn({ code: 'shutting_down', ...notice }, this.#deps.now()))
     // A process that nobody has greeted yet is not started any more.
     if (this.#process === undefined) this.end()
-    await Promise.all([this.#process?.terminate(plan.patience), this.#links.whenVacant(plan.totalMs)])
+    await Promise.all([this.#process?.terminate(timeouts), this.#links.whenVacant(totalMs)])
     this.#run(
-      this.session.closeAll({ code: 'shutting_down', message: 'The sandbox is stopping' }, this.#deps.now()),
+      this.session.closeAll(
+        { ...notice, code: 'shutting_down', message: 'The sandbox is stopping' },
+        this.#deps.now(),
+      ),
     )
   }
 

@@ -2,7 +2,7 @@ import { CreateLedger, limits, SandwireError, type SessionOptions } from '@sandw
 import type { Caller } from '../caller.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
-import type { StopPlan } from '../stop-plan.ts'
+import type { ShutdownPlan } from '../shutdown.ts'
 import type { CreateParameters } from './create-parameters.ts'
 import { latest } from './latest.ts'
 import { resolveCwd } from './resolve-cwd.ts'
@@ -158,7 +158,7 @@ export class SessionRegistry {
   }
 
   /** Starts nothing more and ends everything; resolves when no process is left. */
-  async shutDown(plan: StopPlan): Promise<void> {
+  async shutDown(plan: ShutdownPlan): Promise<void> {
     this.#isStopping = true
     await Promise.all([...this.#hosts.values()].map((host) => host.shutDown(plan)))
   }

@@ -45,6 +45,9 @@ test('the end of a sandbox is told as that', () => {
   const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
   expect(textOf(false)).toMatchObject({ text: 'The sandbox was stopped' })
   expect(textOf(true)).toMatchObject({ text: 'The sandbox was destroyed' })
+  expect(bannerOf({ status, isStopping: true, stopReason: 'removed' })).toMatchObject({
+    text: 'The sandbox was destroyed',
+  })
 })
 
 test('a sandbox that is not there is said to be gone, not to have no ticket', () => {

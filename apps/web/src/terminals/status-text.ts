@@ -38,7 +38,11 @@ function stoppedText(isGone: boolean): string {
 
 /** What a terminal's state means to who looks at it. */
 export function bannerOf(
-  { status, isStopping = false }: Pick<TerminalState, 'status'> & Partial<Pick<TerminalState, 'isStopping'>>,
+  {
+    status,
+    isStopping = false,
+    stopReason,
+  }: Pick<TerminalState, 'status'> & Partial<Pick<TerminalState, 'isStopping' | 'stopReason'>>,
   { isOwn = false, isGone = false }: { readonly isOwn?: boolean; readonly isGone?: boolean } = {},
 ): Banner | undefined {
   switch (status.is) {
@@ -56,7 +60,8 @@ export function bannerOf(
       return { kind: 'ended', text: 'Detached', isGood: true }
     case 'exited': {
       // What a stop ends is not worth the name of a signal.
-      if (isStopping) return { kind: 'ended', text: stoppedText(isGone), isGood: true }
+      if (isStopping)
+        return { kind: 'ended', text: stoppedText(isGone || stopReason === 'removed'), isGood: true }
       const { code, signal } = status.exit
       const how = signal === null ? `exited with ${code ?? 'an unknown code'}` : `was ended by ${signal}`
       return { kind: 'ended', text: `The process ${how}`, isGood: code === 0 }

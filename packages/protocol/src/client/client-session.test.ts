@@ -517,8 +517,18 @@ describe('a cut', () => {
   test('[T1] is not what a fault means that is not fatal', () => {
     const bench = ClientBench.attached()
     bench.hears({ type: 'error', code: 'line_too_long', message: 'Too long', fatal: false })
-    expect(bench.takeGiven()).toEqual([{ type: 'warning', code: 'line_too_long', message: 'Too long' }])
+    expect(bench.takeGiven()).toEqual([
+      { type: 'warning', code: 'line_too_long', message: 'Too long', stopReason: undefined },
+    ])
     expect(bench.status?.is).toBe('attached')
+  })
+
+  test('[X13] reports the stop reason that is known, and leaves out any other', () => {
+    const bench = ClientBench.attached()
+    const stopping = { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false } as const
+    bench.hears({ ...stopping, reason: 'idle' })
+    bench.hears({ ...stopping, reason: 'brand_new' })
+    expect(bench.takeGiven()).toMatchObject([{ stopReason: 'idle' }, { stopReason: undefined }])
   })
 })
 

@@ -4,6 +4,7 @@ import type { StreamName } from '../data-frame.ts'
 import { isErrorCode, SandwireError } from '../errors.ts'
 import { CLIENT_INPUT_BYTES, HEARTBEAT_MS } from '../limits.ts'
 import type { Exit, ServerMessage, Welcome } from '../server-frames.ts'
+import { parseStopReason } from '../stop-reason.ts'
 import { PROTOCOL_VERSION } from '../version.ts'
 import { Connection, type Loss } from './connection.ts'
 import { EffectList } from './effect-list.ts'
@@ -276,7 +277,8 @@ export class ClientSession {
 
   #error(message: Extract<ServerMessage, { type: 'error' }>, nowMs: number): void {
     if (!message.fatal) {
-      this.#effects.push({ do: 'warning', code: message.code, message: message.message })
+      const stopReason = parseStopReason(message.reason)
+      this.#effects.push({ do: 'warning', code: message.code, message: message.message, stopReason })
       return
     }
     const code = isErrorCode(message.code) ? message.code : 'internal'

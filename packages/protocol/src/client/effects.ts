@@ -3,6 +3,7 @@ import type { WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import type { SandwireError } from '../errors.ts'
 import type { Exit, ServerMessage } from '../server-frames.ts'
+import type { StopReason } from '../stop-reason.ts'
 
 /** Names one attempt to connect; events of older attempts are ignored. */
 export type AttemptId = number
@@ -45,7 +46,13 @@ export type ClientEffect =
   | { readonly do: 'presence'; readonly presence: Presence }
   | { readonly do: 'asked'; readonly by: string }
   /** The server reports a fault that does not end the connection. */
-  | { readonly do: 'warning'; readonly code: string; readonly message: string }
+  | {
+      readonly do: 'warning'
+      readonly code: string
+      readonly message: string
+      /** Of `shutting_down`, when the server gave one that is known here. */
+      readonly stopReason: StopReason | undefined
+    }
   | { readonly do: 'roundTrip'; readonly ms: number }
   /** The server has not answered for a while, or does so again. */
   | { readonly do: 'silence'; readonly isSilent: boolean }

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import type { WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
+import type { StopReason } from '../stop-reason.ts'
 
 /** Names one connection for as long as it lives. Minted by the driver of the session, never reused. */
 export type LinkId = number
@@ -46,4 +47,6 @@ export type ServerEffect =
 export interface Refusal {
   readonly code: ErrorCode
   readonly message: string
+  /** Of `shutting_down`; `sandwire.v1` clients get it as a field. */
+  readonly reason?: StopReason
 }

@@ -3,6 +3,7 @@ import { type ErrorCode, ERRORS } from '../errors.ts'
 import { MAX_ERROR_CHARS } from '../limits.ts'
 import { messageWithWait } from '../retry-after.ts'
 import type { ServerMessage } from '../server-frames.ts'
+import type { StopReason } from '../stop-reason.ts'
 import type { Attachment } from './attachment.ts'
 import type { LinkId, Refusal, ServerEffect } from './effects.ts'
 
@@ -34,14 +35,20 @@ export class Outbox {
   warn(attachment: Attachment, refusal: Refusal): void {
     if (attachment.state.is !== 'attached') return
     const text = errorText(refusal)
-    const data = encode(attachment.dialect === 'v1' ? { ...text, fatal: false } : text)
+    const data = encode(
+      attachment.dialect === 'v1' ? { ...text, fatal: false, ...reasonField(refusal) } : text,
+    )
     this.push({ do: 'send', link: attachment.state.link, data })
   }
 
   /** Says why, then closes. */
   refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
     const text = errorText({ ...refusal, message: messageWithWait(refusal) })
-    this.push({ do: 'send', link, data: encode(dialect === 'v1' ? { ...text, fatal: true } : text) })
+    this.push({
+      do: 'send',
+      link,
+      data: encode(dialect === 'v1' ? { ...text, fatal: true, ...reasonField(refusal) } : text),
+    })
     this.push({ do: 'close', link, code: ERRORS[refusal.code].close, reason: refusal.code })
   }
 
@@ -53,4 +60,8 @@ export class Outbox {
 /** A refusal as it goes out: short enough, and without half characters, so that every client can decode it. */
 function errorText({ code, message }: Refusal): { type: 'error'; code: ErrorCode; message: string } {
   return { type: 'error', code, message: message.slice(0, MAX_ERROR_CHARS).toWellFormed() }
+}
+
+function reasonField({ reason }: Refusal): { reason?: StopReason } {
+  return reason === undefined ? {} : { reason }
 }

@@ -190,6 +190,15 @@ describe('a server that stops', () => {
   })
 })
 
+test('[X13] an announced stop has its reason as a field in sandwire.v1', () => {
+  const bench = new Bench()
+  const client = bench.attach({ identity: 1 })
+  bench.run(bench.session.forewarn({ code: 'shutting_down', message: 'Stopping', reason: 'idle' }, 0))
+  expect(client.hears('error', 'closed')).toEqual([
+    { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false, reason: 'idle' },
+  ])
+})
+
 describe('what a session is asked after it is gone', () => {
   test('[C10] is answered with nothing', () => {
     const bench = new Bench({ keepSeconds: 0 })

@@ -1,5 +1,5 @@
 import { attach, type AttachHandle, type AttachRequest, createStore, type Store } from '@sandwire/client'
-import type { ClientStatus, Role, ServerMessage } from '@sandwire/protocol'
+import type { ClientStatus, Role, ServerMessage, StopReason } from '@sandwire/protocol'
 import { InputQueue } from './input-queue.ts'
 import { type AskBeforePaste, judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
 import { OrderedScreen } from './ordered-screen.ts'
@@ -62,6 +62,8 @@ export interface TerminalState {
   readonly isSilent: boolean
   /** The server said that all of it is about to end. */
   readonly isStopping: boolean
+  /** Why it stops, when the server said so. */
+  readonly stopReason: StopReason | undefined
   /** Something to tell that does not end anything. */
   readonly notice: string | undefined
 }
@@ -82,6 +84,7 @@ const NOTHING: TerminalState = {
   rows: 24,
   isSilent: false,
   isStopping: false,
+  stopReason: undefined,
   notice: undefined,
 }
 
@@ -271,11 +274,12 @@ export class TerminalController {
       },
       onAsked: (askedBy) => this.#update({ askedBy }),
       onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
-      onWarning: (code, message) => {
+      onWarning: (code, message, stopReason) => {
         const isStopping = code === 'shutting_down' || this.#state.get().isStopping
         this.#update({
           notice: printable(message),
           isStopping,
+          stopReason: stopReason ?? this.#state.get().stopReason,
         })
       },
       onInputLost: (bytes) => this.#tellLost(bytes),

@@ -1,6 +1,6 @@
 import { kill } from '../linux/libc.ts'
 import type { Launcher } from './launcher.ts'
-import { climbKillLadder, type KillLadderLimits } from './kill-ladder.ts'
+import { terminateFamily, type TerminationTimeouts } from './terminate-family.ts'
 import { fail } from '../resolve-command.ts'
 import type { ProcessSpec, SpawnFailure } from '../process.ts'
 import { type Family, findFamily, MARKER_VARIABLE, readProcess, signalProcess } from './process-tree.ts'
@@ -60,8 +60,8 @@ export class Child {
   }
 
   /** Ends everyone; concurrent calls share one climb. */
-  terminate(patience: KillLadderLimits = this.#options): Promise<void> {
-    this.#termination ??= climbKillLadder(this.#family, patience).finally(() => {
+  terminate(timeouts: TerminationTimeouts = this.#options): Promise<void> {
+    this.#termination ??= terminateFamily(this.#family, timeouts).finally(() => {
       this.#termination = undefined
     })
     return this.#termination

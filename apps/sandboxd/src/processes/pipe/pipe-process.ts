@@ -1,7 +1,7 @@
 import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from '../family/child.ts'
 import { DrainTimer } from '../drain-timer.ts'
-import type { KillLadderLimits } from '../family/kill-ladder.ts'
+import type { TerminationTimeouts } from '../family/terminate-family.ts'
 import { closeFd, readableBytes } from '../linux/libc.ts'
 import { OutputReader } from './output-reader.ts'
 import { PipeInput } from './pipe-input.ts'
@@ -99,8 +99,8 @@ class PipeProcess implements RunningProcess {
     for (const output of this.#outputs) output.reader.resume()
   }
 
-  terminate(patience?: KillLadderLimits): Promise<void> {
-    return this.#child.terminate(patience)
+  terminate(timeouts?: TerminationTimeouts): Promise<void> {
+    return this.#child.terminate(timeouts)
   }
 
   /** The leader is gone, descendants may still write. */

@@ -1,7 +1,7 @@
 import { signalNumber } from '@sandwire/protocol'
 import { Child, type ExitStatus } from '../family/child.ts'
 import { DrainTimer } from '../drain-timer.ts'
-import type { KillLadderLimits } from '../family/kill-ladder.ts'
+import type { TerminationTimeouts } from '../family/terminate-family.ts'
 import { closeFd, kill } from '../linux/libc.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from '../process.ts'
 import { foregroundGroup, openPty, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
@@ -128,8 +128,8 @@ class PtyProcess implements RunningProcess {
     this.#reader.resume()
   }
 
-  terminate(patience?: KillLadderLimits): Promise<void> {
-    return this.#child.terminate(patience)
+  terminate(timeouts?: TerminationTimeouts): Promise<void> {
+    return this.#child.terminate(timeouts)
   }
 
   /**

@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import { type Family, findFamily, isAlive, type ProcessEntry, signalProcess } from './process-tree.ts'
 
-export interface KillLadderLimits {
+export interface TerminationTimeouts {
   /** From HUP to TERM. */
   readonly hangupMs: number
   /** From TERM to KILL. */
@@ -18,10 +18,10 @@ const GIVE_UP_MS = 5_000
 type Rung = { readonly signal: 'SIGHUP' | 'SIGTERM' | 'SIGKILL'; readonly waitMs: number }
 
 /** Ends a whole family: HUP, then TERM, then KILL. Resolves when none is left; at once when there is none. */
-export async function climbKillLadder(family: Family, limits: KillLadderLimits): Promise<void> {
+export async function terminateFamily(family: Family, timeouts: TerminationTimeouts): Promise<void> {
   const rungs: readonly Rung[] = [
-    { signal: 'SIGHUP', waitMs: limits.hangupMs },
-    { signal: 'SIGTERM', waitMs: limits.terminateMs },
+    { signal: 'SIGHUP', waitMs: timeouts.hangupMs },
+    { signal: 'SIGTERM', waitMs: timeouts.terminateMs },
     { signal: 'SIGKILL', waitMs: GIVE_UP_MS },
   ]
   for (const rung of rungs) {
