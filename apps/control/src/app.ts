@@ -12,6 +12,8 @@ import { guestToken } from './auth/guest-token.ts'
 import type { SessionTokens } from './auth/session-token.ts'
 import type { LoginStates } from './auth/login-state.ts'
 import type { RedeemCode } from './auth/sign-in-codes.ts'
+import { addPtyRoute } from './compat/pty.ts'
+import { addCompatRoutes } from './compat/routes.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
 import { hasGuests, isTrustedSignIn } from './auth/trusted-sign-in.ts'
 import { whileWelcome } from './auth/while-welcome.ts'
@@ -24,11 +26,11 @@ import { RequestBudget } from './http/request-budget.ts'
 import { WorkspaceBudget } from './http/workspace-budget.ts'
 import { unwrap } from './outcome.ts'
 import { auditRequests } from './routes/audit-requests.ts'
+import { addAttachRoutes } from './routes/attach.ts'
 import { addAccountRoutes } from './routes/account.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
-import { addContractRoutes } from './routes/contract.ts'
-import { addFailures } from './routes/failures.ts'
+import { addErrorResponses } from './routes/error-responses.ts'
 import { guard } from './routes/guard.ts'
 import { addGrantRoutes } from './routes/grants.ts'
 import { addHealthRoutes } from './routes/health.ts'
@@ -37,7 +39,6 @@ import { addIdentityRoutes } from './routes/identity.ts'
 import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
-import { addPtyRoute } from './routes/pty.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
 import { recordRequests } from './routes/record-request.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
@@ -45,7 +46,6 @@ import { addSessionRoutes } from './routes/sessions.ts'
 import { addIssuerSignInRoutes } from './routes/sign-in-issuer.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addSignInListRoutes } from './routes/sign-ins.ts'
-import { addSocketRoutes } from './routes/sockets.ts'
 import { sourceGate } from './routes/source-gate.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
@@ -179,7 +179,7 @@ export function createApp({
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
     nowMs,
   })
-  addContractRoutes(app, guardOf, { directory, config, commands, mintId: () => crypto.randomUUID() })
+  addCompatRoutes(app, guardOf, { directory, config, commands, mintId: () => crypto.randomUUID() })
   addIdentityRoutes(app, guardOf, config)
   addSandboxRoutes(app, guardOf, { directory, ...runtime })
   addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
@@ -198,7 +198,7 @@ export function createApp({
     commands,
     sessionNames,
   }
-  addSocketRoutes(app, guardOf, attaching)
+  addAttachRoutes(app, guardOf, attaching)
   addPtyRoute(app, guardOf, attaching)
   addSignInRoutes(app, guardOf, {
     directory,
@@ -227,7 +227,7 @@ export function createApp({
   addWorkbenchRoutes(app, guardOf, { assets, codings: config.assetCodings })
   addDocument(app, guardOf)
 
-  addFailures(app, runtime)
+  addErrorResponses(app, runtime)
   return app
 }
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { answerHeaders, lengthOf, requestHeaders } from '../src/gateway/headers.ts'
 import { splitQuery } from '../src/gateway/query.ts'
-import { GATEWAY, isContractPath, isGatewayPath, nameOfRoute } from '../src/gateway/table.ts'
+import { isCompatPath } from '../src/compat/workspace-routes.ts'
+import { GATEWAY, isGatewayPath, nameOfRoute } from '../src/gateway/table.ts'
 import { WorkspaceBudget } from '../src/http/workspace-budget.ts'
 import { Breakers } from '../src/providers/breakers.ts'
 import { FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
@@ -27,15 +28,15 @@ describe('the table of the gateway', () => {
   })
 
   test('says which paths have errors in the shape of the contract', () => {
-    expect(isContractPath('/api/file/rename')).toBe(true)
-    expect(isContractPath('/api/sessions')).toBe(true)
-    expect(isContractPath('/api/workspaces/dev/file')).toBe(false)
-    expect(isContractPath('/api/sandboxes')).toBe(false)
+    expect(isCompatPath('/api/file/rename')).toBe(true)
+    expect(isCompatPath('/api/sessions')).toBe(true)
+    expect(isCompatPath('/api/workspaces/dev/file')).toBe(false)
+    expect(isCompatPath('/api/sandboxes')).toBe(false)
   })
 })
 
 describe('the query of a request about files', () => {
-  const route = { parameters: { path: '', glob: '' }, repeatable: ['glob'], speaks: 'contract' } as const
+  const route = { parameters: { path: '', glob: '' }, repeatable: ['glob'], api: 'compat' } as const
   const split = (search: string) => splitQuery(route, search)
 
   test('goes on as it was sent, without the sandbox that it names (threat T12)', () => {
@@ -50,7 +51,7 @@ describe('the query of a request about files', () => {
     }
     expect(() => split('?path=a&path=b')).toThrow('given twice')
     expect(() => split(`?path=${'%41'.repeat(5_000)}`)).toThrow('more than')
-    expect(() => splitQuery({ ...route, speaks: 'newer' }, '?sandbox=dev')).toThrow('unknown')
+    expect(() => splitQuery({ ...route, api: 'native' }, '?sandbox=dev')).toThrow('unknown')
   })
 })
 
@@ -172,8 +173,8 @@ test('a person has a budget by what requests cost, and is told when there is mor
 
 describe('what sandboxd says went wrong', () => {
   const { signal } = new AbortController()
-  const newer = { speaks: 'newer', isHead: false, signal } as const
-  const contract = { speaks: 'contract', isHead: false, signal } as const
+  const newer = { api: 'native', isHead: false, signal } as const
+  const contract = { api: 'compat', isHead: false, signal } as const
   const say = (status: number, body: unknown, headers = {}): Response =>
     Response.json(body, { status, headers })
   const error = (status: number, code: string, message: string): Response =>
@@ -276,7 +277,7 @@ describe('what sandboxd says went wrong', () => {
   })
 
   test('is its status alone in answer to HEAD', async () => {
-    const head = { speaks: 'newer', isHead: true, signal } as const
+    const head = { api: 'native', isHead: true, signal } as const
     expect(await readTold(new Response(null, { status: 404 }), head)).toMatchObject({
       error: { code: 'file_not_found' },
     })

@@ -248,7 +248,7 @@ describe('a sandbox over the API', () => {
       const body = new TextEncoder().encode(text)
       return json(await control.fetch('/api/sandboxes', { method: 'POST', headers, body }))
     }
-    const wrong = { error: { message: 'Cannot read the body: its content-type is not application/json' } }
+    const wrong = { error: { message: 'Cannot read the body: content-type is not application/json' } }
     expect(await send('text/plain', '{"name":"x"}')).toMatchObject(wrong)
     expect(await send('application/x-www-form-urlencoded', 'name=x')).toMatchObject(wrong)
     expect(await send(undefined, '{"name":"x"}')).toMatchObject(wrong)

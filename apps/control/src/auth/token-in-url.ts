@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { hasClaim } from './browser-cookie.ts'
-import { isEnvelopePath, readUpgrade } from '../http/upgrade.ts'
+import { isSocketPath, readUpgrade } from '../http/upgrade.ts'
 
 /** The parameter that old clients put their bearer into, when they can set no header. */
 const PARAMETER = 'token'
@@ -9,11 +9,6 @@ const MAX_TOKEN_CHARS = 8 * 1024
 
 function refused(why: string): SandwireError {
   return new SandwireError('bad_request', `Cannot use parameter "${PARAMETER}": ${why}`)
-}
-
-/** Routes that become sockets: on all others a header can be set. */
-function isSocketPath(pathname: string): boolean {
-  return pathname === '/attach' || pathname.startsWith('/terminal/') || isEnvelopePath(pathname)
 }
 
 function faultOf(request: Request, url: URL): string | undefined {

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { GatewayRoute } from './table.ts'
+import type { GatewayRoute } from './route.ts'
 
 /** Longest query: a path of 4,096 bytes, all of them percent-encoded. The head of a request to sandboxd is 16 KiB. */
 const MAX_QUERY_CHARS = 13_000
@@ -24,7 +24,7 @@ export interface GatewayQuery {
  * another for sandboxd; none is given twice unless the route says so.
  */
 export function splitQuery(
-  { parameters, repeatable, speaks }: Pick<GatewayRoute, 'parameters' | 'repeatable' | 'speaks'>,
+  { parameters, repeatable, api }: Pick<GatewayRoute, 'parameters' | 'repeatable' | 'api'>,
   search: string,
 ): GatewayQuery {
   if (search.length > MAX_QUERY_CHARS)
@@ -36,7 +36,7 @@ export function splitQuery(
     .map((pair) => ({ pair, name: pair.split('=', 1)[0] ?? '' }))
   const seen = new Set<string>()
   for (const { name } of pairs) {
-    const isOurs = name === 'sandbox' && speaks === 'contract'
+    const isOurs = name === 'sandbox' && api === 'compat'
     if (!isOurs && !Object.hasOwn(parameters, name)) throw bad(name, 'unknown')
     if (seen.has(name) && !repeatable.includes(name)) throw bad(name, 'given twice')
     seen.add(name)

@@ -1,16 +1,7 @@
-import {
-  encode,
-  encodePty,
-  ENVELOPE_SUBPROTOCOL,
-  envelopeEndOf,
-  ERRORS,
-  messageWithWait,
-  type SandwireError,
-  SUBPROTOCOL,
-} from '@sandwire/protocol'
+import { encode, ERRORS, messageWithWait, type SandwireError, SUBPROTOCOL } from '@sandwire/protocol'
 
-/** A socket that says one thing and closes: browsers cannot read a refused upgrade. */
-function sayAndClose(
+/** Accepts an upgrade, sends one message and closes, because browsers cannot read the body of a refused upgrade. */
+export function sendAndClose(
   text: string,
   { code, reason }: { readonly code: number; readonly reason: string },
   headers: Readonly<Record<string, string>>,
@@ -22,22 +13,12 @@ function sayAndClose(
   return new Response(null, { status: 101, webSocket: client, headers })
 }
 
-/** Answers an upgrade to `sandwire.v1` with a refusal in its words. */
+/** Refuses an upgrade to `sandwire.v1` with an error frame. */
 export function refuseSocket(error: SandwireError, requestId: string): Response {
   const { code } = error
-  return sayAndClose(
+  return sendAndClose(
     encode({ type: 'error', code, message: messageWithWait(error), fatal: true }),
     { code: ERRORS[code].close, reason: code },
     { 'sec-websocket-protocol': SUBPROTOCOL, 'x-request-id': requestId },
   )
-}
-
-/** The same to an envelope, whose clients rarely offer a subprotocol and may then be answered with none. */
-export function refuseEnvelope(error: SandwireError, requestId: string, asked: Headers): Response {
-  const { told, ...end } = envelopeEndOf(error)
-  const hasOffer = (asked.get('sec-websocket-protocol') ?? '').includes(ENVELOPE_SUBPROTOCOL)
-  return sayAndClose(encodePty(told), end, {
-    ...(hasOffer ? { 'sec-websocket-protocol': ENVELOPE_SUBPROTOCOL } : {}),
-    'x-request-id': requestId,
-  })
 }

@@ -1,18 +1,24 @@
 import { ERRORS, retryAfterSeconds, type SandwireError } from '@sandwire/protocol'
 
-/** On every answer that is not a page: nothing is stored, sniffed or framed. */
+/** Headers of every response that is not a page: not stored, not sniffed. */
 export const COMMON_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
 } as const
 
-/** Header that says an error's code where its body does not. */
+/** Carries the error code where the body does not. */
 export const CODE_HEADER = 'x-sandwire-code'
 
-type MoreHeaders = Readonly<Record<string, string>>
+type ExtraHeaders = Readonly<Record<string, string>>
 
-function refuse(error: SandwireError, requestId: string, body: unknown, headers: MoreHeaders): Response {
+/** Answers an error with this body, and with the status and `Retry-After` of the error. */
+export function respondJsonError(
+  error: SandwireError,
+  requestId: string,
+  body: unknown,
+  headers: ExtraHeaders,
+): Response {
   const waitSeconds = retryAfterSeconds(error)
   return Response.json(body, {
     status: ERRORS[error.code].status,
@@ -25,13 +31,39 @@ function refuse(error: SandwireError, requestId: string, body: unknown, headers:
   })
 }
 
-/** The one shape of an error over HTTP. Causes and stacks stay here. */
-export function respondError(error: SandwireError, requestId: string, headers: MoreHeaders = {}): Response {
+/** The error format of the HTTP API. Never includes causes or stacks. */
+export function respondError(error: SandwireError, requestId: string, headers: ExtraHeaders = {}): Response {
   const { code, message } = error
-  return refuse(error, requestId, { error: { code, message, request_id: requestId } }, headers)
+  return respondJsonError(error, requestId, { error: { code, message, request_id: requestId } }, headers)
 }
 
-/** The same as existing front ends read it. */
-export function respondDetail(error: SandwireError, requestId: string, headers: MoreHeaders = {}): Response {
-  return refuse(error, requestId, { detail: error.message }, { ...headers, [CODE_HEADER]: error.code })
+/** Allows nothing but our own files, and no frame around the page. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+export const HTML = 'text/html; charset=utf-8'
+
+/** Headers of a page or one of its parts. */
+export function pageHeaders(type = HTML, policy = CONTENT_SECURITY_POLICY): ExtraHeaders {
+  return {
+    'content-type': type,
+    'content-security-policy': policy,
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  }
+}
+
+export function respondPage(
+  text: string,
+  { type, status = 200 }: { readonly type?: string; readonly status?: number } = {},
+): Response {
+  return new Response(text, { status, headers: pageHeaders(type) })
 }

@@ -1,10 +1,14 @@
-import { checkSubprotocols, type ErrorCode, SandwireError } from '@sandwire/protocol'
+import { z } from '@hono/zod-openapi'
+import { sandboxOfSession } from '@sandwire/internal-api'
+import { checkSubprotocols, SandwireError } from '@sandwire/protocol'
+import type { Context } from 'hono'
+import type { TicketBinding } from '../auth/authenticator.ts'
+import { isSessionToken } from '../auth/session-token.ts'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { expandTemplate } from '../commands/template-query.ts'
-import type { TicketBinding } from '../auth/authenticator.ts'
 import type { AttachLimits } from '../http/attach-limits.ts'
-import { isEnvelopePath, readUpgrade } from '../http/upgrade.ts'
+import { checkHandshake } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
@@ -12,15 +16,18 @@ import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
-import { type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { type AttachParameter, type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { type App, type AppEnv, callOf, identityOf } from './context.ts'
+import { endpoint, type GuardOf } from './endpoint.ts'
 import { checkScope } from './guard.ts'
 import { readError } from './object-error.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
+import { sessionParams } from './schemas.ts'
 
 export interface AttachDependencies {
   readonly directory: Directory
   readonly mint: IdMint
-  /** Name of the sandbox of an attach that names none. */
+  /** Name of the sandbox for an attach that names none. */
   readonly defaultName: string
   readonly limits: AttachLimits
   readonly log: Log
@@ -29,69 +36,26 @@ export interface AttachDependencies {
   readonly sessionNames: SessionNames
 }
 
-/**
- * Whether a refusal is told in a frame, because browsers cannot read a refused upgrade. Only to who has shown a good
- * credential: a socket is more than a stranger gets.
- */
-export function isToldInFrame(request: Request, code: ErrorCode, isKnown: boolean): boolean {
-  const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
-  const canRead = dialect === 'v1' || isEnvelopePath(new URL(request.url).pathname)
-  return isKnown && isUpgrade && isWellFormed && canRead && code !== 'internal'
-}
+type StartTarget = Extract<AttachQuery['target'], { kind: 'start' }>
+type JoinTarget = Extract<AttachQuery['target'], { kind: 'join' }>
 
 function isMissing(error: unknown): boolean {
   return error instanceof SandwireError && error.code === 'sandbox_not_found'
 }
 
-/**
- * Starts a process in the sandbox that is named, which is made when it is missing and that is allowed. A name can be
- * known a moment before its sandbox is there; then whoever comes first makes it.
- */
-export async function startIn(
-  target: Extract<AttachQuery['target'], { kind: 'start' }>,
-  call: AttachCall,
+/** Throws `forbidden` if the ticket was issued for another sandbox or session. */
+function checkTicket(
   ticket: TicketBinding | undefined,
-  deps: AttachDependencies,
-): Promise<Response> {
-  const { directory, mint, defaultName } = deps
-  const usual =
-    ticket === undefined
-      ? { by: 'name' as const, name: defaultName }
-      : { by: 'id' as const, id: ticket.sandbox }
-  const sandbox = target.sandbox ?? usual
-  const start = (id: string): Promise<Response> => {
-    checkTicket(ticket, { sandbox: id })
-    return connect(id, { ...call, session: mint.mintSession(id) }, deps)
-  }
-  try {
-    return await start(await directory.resolve(call.identity, sandbox))
-  } catch (error) {
-    if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate || ticket !== undefined) throw error
-    // Who may make none is not about to: they mean one that is there.
-    const mayMake = call.scopes.includes('admin')
-    if (!mayMake && (await directory.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
-    // As making one by name alone does.
-    checkScope(call, 'admin')
-    const made = await directory.create(call, sandbox.name, DEFAULT_SETTINGS, true)
-    return start(made.id)
-  }
+  target: { readonly sandbox: string; readonly session?: string },
+): void {
+  if (ticket === undefined || (ticket.sandbox === target.sandbox && ticket.session === target.session)) return
+  throw new SandwireError('forbidden', 'Cannot use the ticket: it was issued for something else')
 }
 
-/** The sandbox of a session that is asked for; a sandbox named beside it must be the same. */
-async function placeOfSession(
-  account: string,
-  { session, sandbox }: Extract<AttachQuery['target'], { kind: 'join' }>,
-  { directory }: AttachDependencies,
-): Promise<string> {
-  const id = await directory.ofSession(session)
-  if (sandbox !== undefined && (await directory.resolve(account, sandbox)) !== id) throw noSuchSession()
-  return id
-}
-
-/** Asks the sandbox's object, and writes down what came of it. */
+/** Forwards the attach to the sandbox's object and logs the outcome. */
 async function connect(id: string, call: AttachCall, deps: AttachDependencies): Promise<Response> {
   const { directory, log, metrics, sessionNames } = deps
-  // Nothing of the caller's headers goes along.
+  // No header of the client is forwarded.
   const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(call) }
   const response = await directory.sandbox(id).fetch('http://sandbox/attach', { headers })
   const isOpen = response.status === 101 && response.webSocket !== null
@@ -106,25 +70,75 @@ async function connect(id: string, call: AttachCall, deps: AttachDependencies): 
     ...(call.template === undefined ? {} : { template: call.template }),
   })
   if (error !== undefined) throw error
-  const ours = await sessionNames.headersOf(response.headers, id, call)
-  return new Response(null, { status: 101, webSocket: response.webSocket, headers: ours })
-}
-
-/** Throws `forbidden` unless the ticket was given for this. Where there is none, the credential decides alone. */
-function checkTicket(
-  ticket: TicketBinding | undefined,
-  asked: { readonly sandbox: string; readonly session?: string },
-): void {
-  if (ticket === undefined || (ticket.sandbox === asked.sandbox && ticket.session === asked.session)) return
-  throw new SandwireError('forbidden', 'Cannot use the ticket: it was given for something else')
+  const sessionHeaders = await sessionNames.headersOf(response.headers, id, call)
+  return new Response(null, { status: 101, webSocket: response.webSocket, headers: sessionHeaders })
 }
 
 /**
- * The query with a template's command in its place, and with the session's id in the place of its token. Whoever names
- * a command, or neither a template nor a session, must be allowed commands of one's own; that is decided before
- * anything else about the query, so that no spelling of it gets around.
+ * Starts a process in the named sandbox, creating the sandbox if it does not exist and the caller may create it. A name can
+ * be registered shortly before its sandbox exists; then the first caller creates it.
  */
-async function readCommand(
+export async function startSession(
+  target: StartTarget,
+  call: AttachCall,
+  ticket: TicketBinding | undefined,
+  deps: AttachDependencies,
+): Promise<Response> {
+  const { directory, mint, defaultName } = deps
+  const fallback =
+    ticket === undefined
+      ? { by: 'name' as const, name: defaultName }
+      : { by: 'id' as const, id: ticket.sandbox }
+  const sandbox = target.sandbox ?? fallback
+  const start = (id: string): Promise<Response> => {
+    checkTicket(ticket, { sandbox: id })
+    return connect(id, { ...call, session: mint.mintSession(id) }, deps)
+  }
+  try {
+    return await start(await directory.resolve(call.identity, sandbox))
+  } catch (error) {
+    if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate || ticket !== undefined) throw error
+    // A caller who may not create sandboxes means the one that is shared under this name.
+    const mayCreate = call.scopes.includes('admin')
+    if (!mayCreate && (await directory.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
+    checkScope(call, 'admin')
+    const created = await directory.create(call, sandbox.name, DEFAULT_SETTINGS, true)
+    return start(created.id)
+  }
+}
+
+/** The sandbox of the session; throws if the request names another sandbox. */
+async function sandboxOf(
+  account: string,
+  { session, sandbox }: JoinTarget,
+  { directory }: AttachDependencies,
+): Promise<string> {
+  const id = await directory.ofSession(session)
+  if (sandbox !== undefined && (await directory.resolve(account, sandbox)) !== id) throw noSuchSession()
+  return id
+}
+
+/** Joins a session. A session of another account is reported like one that does not exist. */
+export async function joinSession(
+  target: JoinTarget,
+  call: AttachCall,
+  ticket: TicketBinding | undefined,
+  deps: AttachDependencies,
+): Promise<Response> {
+  try {
+    const sandbox = await sandboxOf(call.identity, target, deps)
+    checkTicket(ticket, { sandbox, session: target.session })
+    return await connect(sandbox, { ...call, joins: target.session }, deps)
+  } catch (error) {
+    throw isMissing(error) ? noSuchSession() : error
+  }
+}
+
+/**
+ * Expands the template and resolves the session token in the query. A request that names a command, or neither a template
+ * nor a session, needs the right to run any command; this is checked before the query is parsed any further.
+ */
+async function resolveQuery(
   query: URLSearchParams,
   call: SandboxCall,
   { commands, sessionNames }: AttachDependencies,
@@ -136,42 +150,28 @@ async function readCommand(
   if (expanded !== undefined) return expanded
   const [session, ...more] = query.getAll('session')
   if (session === undefined || more.length > 0) return { query }
-  const named = new URLSearchParams(query)
-  named.set('session', await sessionNames.resolve(session, call.identity))
-  return { query: named }
+  const resolved = new URLSearchParams(query)
+  resolved.set('session', await sessionNames.resolve(session, call.identity))
+  return { query: resolved }
 }
 
-/** Joins a session; not yours and not there look the same. */
-export async function joinIn(
-  target: Extract<AttachQuery['target'], { kind: 'join' }>,
-  call: AttachCall,
-  ticket: TicketBinding | undefined,
-  deps: AttachDependencies,
-): Promise<Response> {
-  try {
-    const place = await placeOfSession(call.identity, target, deps)
-    checkTicket(ticket, { sandbox: place, session: target.session })
-    return await connect(place, { ...call, joins: target.session }, deps)
-  } catch (error) {
-    throw isMissing(error) ? noSuchSession() : error
-  }
-}
-
-/** Serves an attach of a caller whose credential was checked; returns the sandbox's 101 or throws. */
-export async function attach(
-  request: Request,
+/** Serves an attach of an authenticated caller; returns the sandbox's 101 or throws. */
+async function attach(
+  context: Context<AppEnv>,
   query: URLSearchParams,
-  { call, ticket }: { readonly call: SandboxCall; readonly ticket: TicketBinding | undefined },
   deps: AttachDependencies,
 ): Promise<Response> {
-  const { dialect, isUpgrade, isWellFormed } = readUpgrade(request)
-  if (isUpgrade && !isWellFormed)
-    throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
+  // The same action as the sandbox's object uses, so that a refusal is audited once.
+  context.set('action', query.has('session') ? 'session.join' : 'session.start')
+  const request = context.req.raw
+  const call = callOf(context)
+  const { ticket } = identityOf(context)
+  const { dialect, isUpgrade } = checkHandshake(request)
   if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
   if (isUpgrade) await deps.limits.admit(call)
-  // A request that is no upgrade has not chosen a dialect: clients ask that way what was wrong with their upgrade.
-  const { query: asked, filled } = await readCommand(query, call, deps)
-  const { target, isIdempotent, ...parsed } = parseAttachQuery(asked, isUpgrade ? dialect : 'v1')
+  const { query: resolved, filled } = await resolveQuery(query, call, deps)
+  // A plain GET has no dialect: clients send one to learn why their upgrade failed.
+  const { target, isIdempotent, ...parsed } = parseAttachQuery(resolved, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   const attachCall: AttachCall = {
     ...call,
@@ -179,13 +179,77 @@ export async function attach(
     isIdempotent,
     query: parsed.query,
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
-    ...(filled === undefined
-      ? {}
-      : {
-          template: filled.template,
-          env: filled.env,
-        }),
+    ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
   }
-  if (target.kind === 'start') return startIn(target, attachCall, ticket, deps)
-  return joinIn(target, attachCall, ticket, deps)
+  return target.kind === 'start'
+    ? startSession(target, attachCall, ticket, deps)
+    : joinSession(target, attachCall, ticket, deps)
+}
+
+const upgradeResponses = {
+  101: { description: 'A WebSocket: `sandwire.v1` if offered, otherwise the plain dialect' },
+  426: { description: 'The request is valid but not an upgrade' },
+}
+
+/** For the OpenAPI document only; `parseAttachQuery` decodes the query. */
+const DESCRIPTIONS = {
+  sandbox: 'Id or name; a sandbox is created for a new name',
+  create: '0: do not create a sandbox',
+  session: 'Join this session, by id or token; starts nothing',
+  template: 'Run this command template instead of a command',
+  param: 'NAME=VALUE for the template; may be repeated',
+  cmd: 'Command; default: the shell',
+  arg: 'Argument; may be repeated',
+  mode: 'pipe or pty',
+  cwd: 'Working directory in the workspace',
+  cols: 'Columns of the terminal',
+  rows: 'Rows of the terminal',
+  createId: '32 hex digits; repeating the request with it starts no second process',
+  role: 'driver, collaborator or viewer',
+  take: '1: become the driver',
+  keep: 'Seconds the session lives without a connection',
+  overflow: 'block or trim',
+  pin: '1: keep the sandbox awake while the process runs',
+} as const satisfies Readonly<Record<AttachParameter | 'template' | 'param', string>>
+
+function describeParameters(names: readonly (keyof typeof DESCRIPTIONS)[]) {
+  const described = names.map((name) => {
+    const description = DESCRIPTIONS[name]
+    return [name, z.unknown().optional().openapi({ type: 'string', description })] as const
+  })
+  return z.looseObject(Object.fromEntries(described))
+}
+
+const attachParameters = describeParameters(Object.keys(DESCRIPTIONS) as (keyof typeof DESCRIPTIONS)[])
+const joinParameters = describeParameters(['role', 'take', 'cols', 'rows'])
+
+/** `/attach` and `/terminal/:session`, which become WebSockets. */
+export function addAttachRoutes(app: App, guardOf: GuardOf, deps: AttachDependencies): void {
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/attach',
+      request: { query: attachParameters },
+      responses: upgradeResponses,
+    }),
+    (context) => attach(context, new URL(context.req.url).searchParams, deps),
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/terminal/{session}',
+      request: { params: sessionParams, query: joinParameters },
+      responses: upgradeResponses,
+    }),
+    (context) => {
+      const { session } = context.req.valid('param')
+      const query = new URL(context.req.url).searchParams
+      const isSession = isSessionToken(session) || sandboxOfSession(session) !== undefined
+      if (query.has('session') || query.has('sandbox') || !isSession)
+        throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
+      query.append('session', session)
+      return attach(context, query, deps)
+    },
+  )
 }

@@ -3,7 +3,7 @@ import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { Runtime } from '../runtime.ts'
 import type { App } from './context.ts'
-import { describeWorkspace, workspaceFeatures, workspaceMode } from './capabilities.ts'
+import { describeWorkspace, workspaceFeatures, workspaceMode } from '../compat/capabilities.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
 
 const alive = z

@@ -3,7 +3,7 @@ import { SIGN_IN_HTML, SIGN_IN_JS } from '../pages/sign-in.ts'
 import { PAGE_CSS } from '../pages/style.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
-import { HTML, respondPage } from './page.ts'
+import { HTML, respondPage } from '../http/respond.ts'
 
 const JS = 'text/javascript; charset=utf-8'
 

@@ -13,7 +13,7 @@ import { notSignedInPage } from '../pages/not-signed-in.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { type App, type AppEnv, setSignedIn } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
-import { respondPage } from './page.ts'
+import { respondPage } from '../http/respond.ts'
 import { replaceSignIn } from './replace-sign-in.ts'
 
 const START = '/signin/start'

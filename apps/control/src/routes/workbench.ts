@@ -4,7 +4,7 @@ import { acceptedCodings, type Coding, hasTag, nameInCoding, tagOf } from '../ht
 import { frame } from '../pages/frame.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
-import { HTML, pageHeaders, respondPage } from './page.ts'
+import { HTML, pageHeaders, respondPage } from '../http/respond.ts'
 
 /** What gives out the files of the workbench, by path. */
 export interface Assets {

@@ -1,5 +1,5 @@
 import type { RouteConfig } from '@hono/zod-openapi'
-import type { GatewayRoute } from '../gateway/table.ts'
+import type { GatewayRoute } from '../gateway/route.ts'
 import { json } from './endpoint.ts'
 import { detailBody, errorBody } from './schemas.ts'
 import { bodySchemaOf } from './workspace-bodies.ts'
@@ -17,11 +17,11 @@ function inQuery(name: string, description: string, isRepeatable = false) {
   return { name, in: 'query' as const, required: false, description, schema }
 }
 
-function parametersOf({ path, parameters, repeatable, speaks }: GatewayRoute) {
+function parametersOf({ path, parameters, repeatable, api }: GatewayRoute) {
   return [
     ...(path.includes(':sandbox') ? [inPath('sandbox', 'Id or name.')] : []),
     ...(path.includes(':id') ? [inPath('id', '32 hex digits.')] : []),
-    ...(speaks === 'contract' ? [inQuery('sandbox', 'Id or name; the usual one when absent.')] : []),
+    ...(api === 'compat' ? [inQuery('sandbox', 'Id or name; the usual one when absent.')] : []),
     ...Object.entries(parameters).map(([name, text]) => inQuery(name, text, repeatable.includes(name))),
   ]
 }
@@ -42,7 +42,7 @@ function bodyOf({ body: { kind, maxBytes }, upstream }: GatewayRoute): Pick<Rout
 
 /** A route of the gateway for the document; what it takes is judged by the gateway itself. */
 export function describeRoute(route: GatewayRoute): RouteConfig {
-  const { method, path, summary, answer, speaks } = route
+  const { method, path, summary, answer, api } = route
   return {
     method: METHODS[method],
     path: path.replaceAll(/:(\w+)/g, '{$1}'),
@@ -52,8 +52,8 @@ export function describeRoute(route: GatewayRoute): RouteConfig {
     responses: {
       200: { description: summary, content: { [answer.type]: { schema: {} } } },
       default: json(
-        speaks === 'newer' ? errorBody : detailBody,
-        speaks === 'newer' ? 'What went wrong' : 'What went wrong; its code is in x-sandwire-code',
+        api === 'native' ? errorBody : detailBody,
+        api === 'native' ? 'What went wrong' : 'What went wrong; its code is in x-sandwire-code',
       ),
     },
   }

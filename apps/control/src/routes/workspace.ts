@@ -4,7 +4,8 @@ import type { Context } from 'hono'
 import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
 import { lengthOf, requestHeaders, typeOf } from '../gateway/headers.ts'
 import { splitQuery } from '../gateway/query.ts'
-import { GATEWAY, type GatewayRoute, nameOfRoute } from '../gateway/table.ts'
+import type { GatewayRoute } from '../gateway/route.ts'
+import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
 import { findDuplicateKey } from '../http/duplicate-key.ts'
 import { badBody, bodyTooLarge, readRequestBody } from '../http/request-body.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
@@ -41,12 +42,12 @@ interface Body {
 const JSON_TYPE = 'application/json'
 
 /** JSON that means one thing only. What is no JSON means nothing, which sandboxd says in the words of the contract. */
-async function readJson(request: Request, { body: { maxBytes }, speaks }: GatewayRoute): Promise<string> {
+async function readJson(request: Request, { body: { maxBytes }, api }: GatewayRoute): Promise<string> {
   const text = new TextDecoder().decode(await readRequestBody(request.body, maxBytes))
   try {
     JSON.parse(text)
   } catch {
-    if (speaks === 'contract') return text
+    if (api === 'compat') return text
     throw badBody('not JSON')
   }
   if (findDuplicateKey(text) !== undefined) throw badBody('a key is given twice')
@@ -135,7 +136,7 @@ async function pass(
     route: nameOfRoute(route),
     isHead,
     query: rest,
-    mayStart: deps.isFolder && route.speaks === 'contract' && call.scopes.includes('exec'),
+    mayStart: deps.isFolder && route.api === 'compat' && call.scopes.includes('exec'),
     headers: {
       ...forwarded,
       ...body.headers,

@@ -1,6 +1,7 @@
-import type { Dialect, ErrorCode, Role } from '@sandwire/protocol'
+import type { Dialect, Role } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
 import type { Scope } from '../auth/authenticator.ts'
+import type { PtySelection } from '../compat/pty-sessions.ts'
 
 /** Who asks a sandbox's object for something; made by the worker after it checked the credential. */
 export interface SandboxCall {
@@ -26,16 +27,6 @@ export interface SandboxCall {
   readonly template?: string
 }
 
-/** What `/ws/pty` asks for beside what it starts. */
-export interface PtyAsk {
-  /** Whether a session that is there is meant, a new one, or whichever there is. */
-  readonly which: 'resume' | 'new' | 'either'
-  /** What the client calls the session. */
-  readonly alias?: string
-  /** Why the caller may start none, should that be what it comes to. */
-  readonly startRefusal?: { readonly code: ErrorCode; readonly message: string }
-}
-
 /** An attach on its way to the sandbox. */
 export interface AttachCall extends SandboxCall {
   /** Query for sandboxd, canonical. */
@@ -49,9 +40,9 @@ export interface AttachCall extends SandboxCall {
   readonly maxRole?: Role
   /** Environment that the template gives its process. */
   readonly env?: Readonly<Record<string, string>>
-  /** Speaks the envelope of terminals, which sandboxd translates. */
-  readonly pty?: PtyAsk
-  /** What its client is told that the session is called; only envelopes say it. */
+  /** Set for a `/ws/pty` client, whose messages sandboxd translates. */
+  readonly compat?: PtySelection
+  /** The session name reported to a compat client. */
   readonly sessionName?: string
   /** It can be sent twice without starting two processes. */
   readonly isIdempotent: boolean

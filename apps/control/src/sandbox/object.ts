@@ -245,12 +245,12 @@ export class SandboxObject extends DurableObject<Env> {
 
   async wsConnect(request: Request): Promise<Response> {
     const call = callOfHeader(request.headers)
-    const { pty } = call
+    const { compat } = call
     const enter = async (entering: AttachCall): Promise<Response> => unwrap(await this.#enter(entering))
     const outcome =
-      pty === undefined
+      compat === undefined
         ? await this.#enter(call)
-        : await this.#run(({ ptyDoor }) => ptyDoor.open(call, pty, enter))
+        : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, enter))
     return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
   }
 

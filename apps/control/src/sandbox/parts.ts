@@ -8,7 +8,7 @@ import { Cutting } from './cutting.ts'
 import { LateRefusals } from './late-refusals.ts'
 import { SandboxLife } from './life.ts'
 import { OutputBudget } from './output-budget.ts'
-import { PtyDoor } from './pty-door.ts'
+import { PtySessions } from '../compat/pty-sessions.ts'
 import { Reauthorizing } from './reauthorizing.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SessionNames } from './session-names.ts'
@@ -29,8 +29,8 @@ export interface SandboxParts {
   /** Sets the alarm for whatever waits beside the life of the sandbox. */
   readonly rearm: () => Promise<void>
   readonly provider: Provider
-  /** The way in for terminals that speak an envelope. */
-  readonly ptyDoor: PtyDoor
+  /** Finds or starts the sessions of compat clients. */
+  readonly ptySessions: PtySessions
   readonly trail: AuditTrail
   readonly workspace: SandboxWorkspace
 }
@@ -159,7 +159,7 @@ export async function openParts(
     random: () => Math.random(),
     hold: (work) => ctx.waitUntil(work),
   })
-  const ptyDoor = new PtyDoor({
+  const ptySessions = new PtySessions({
     aliases: store.aliases,
     names: new SessionNames(sessionTokens, config.provider, nowMs),
     mintAlias: () => crypto.randomUUID(),
@@ -185,5 +185,5 @@ export async function openParts(
     const nextMs = nextErrandMs()
     if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
   }
-  return { life, provider, ptyDoor, sessions, sharing, cutting, reauthorizing, trail, workspace, rearm }
+  return { life, provider, ptySessions, sessions, sharing, cutting, reauthorizing, trail, workspace, rearm }
 }

@@ -1,6 +1,7 @@
-import { isErrorCode, ROLES, SUBPROTOCOL } from '@sandwire/protocol'
+import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
+import { ptySelectionSchema } from '../compat/pty-sessions.ts'
 import { SCOPES } from '../auth/authenticator.ts'
 import { withDeadline } from '../http/deadline.ts'
 import { roleAtTheDoor } from './attach-authority.ts'
@@ -34,13 +35,7 @@ const callSchema = z.object({
   session: z.string().exactOptional(),
   maxRole: z.enum(ROLES).exactOptional(),
   env: z.record(z.string(), z.string()).exactOptional(),
-  pty: z
-    .object({
-      which: z.enum(['resume', 'new', 'either']),
-      alias: z.string().exactOptional(),
-      startRefusal: z.object({ code: z.string().refine(isErrorCode), message: z.string() }).exactOptional(),
-    })
-    .exactOptional(),
+  compat: ptySelectionSchema.exactOptional(),
   sessionName: z.string().exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
@@ -63,8 +58,8 @@ export async function passThrough(
   caller: Caller,
   call: AttachCall,
 ): Promise<Response> {
-  const { session, query, dialect, pty, sessionName } = call
-  const isOurs = dialect === 'v1' && pty === undefined
+  const { session, query, dialect, compat, sessionName } = call
+  const isOurs = dialect === 'v1' && compat === undefined
   const response = await sandboxd.fetch(
     address,
     {
@@ -74,7 +69,7 @@ export async function passThrough(
     },
     {
       method: 'GET',
-      path: `${pty === undefined ? '/attach' : '/envelopes/pty'}${query === '' ? '' : `?${query}`}`,
+      path: `${compat === undefined ? '/attach' : '/envelopes/pty'}${query === '' ? '' : `?${query}`}`,
       headers: {
         upgrade: 'websocket',
         ...(isOurs ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),

@@ -1,6 +1,6 @@
 import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/container-store.ts'
 import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
-import { Aliases, ALIASES_MIGRATIONS } from './aliases.ts'
+import { SESSION_ALIAS_SCHEMA, SessionAliases } from '../compat/session-aliases.ts'
 import { AUDIT_DROPS_MIGRATION, AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
 import { CUT_MIGRATIONS, CutOutbox, ENDED_LOGIN_MIGRATION } from './cut-outbox.ts'
 import { PLAIN_STAYS_MIGRATION, PlainStays } from './plain-stays.ts'
@@ -44,7 +44,7 @@ const MIGRATIONS: readonly string[] = [
   ENDED_LOGIN_MIGRATION,
   AUDIT_DROPS_MIGRATION,
   PLAIN_STAYS_MIGRATION,
-  ...ALIASES_MIGRATIONS,
+  ...SESSION_ALIAS_SCHEMA,
 ]
 
 /**
@@ -63,7 +63,7 @@ export class SandboxStore {
   /** Plain connections whose rights can end. */
   readonly stays: PlainStays
   /** Names that clients made up for sessions. */
-  readonly aliases: Aliases
+  readonly aliases: SessionAliases
   /** What the object remembers of its container, where it has one. */
   readonly container: ContainerStore
 
@@ -73,7 +73,7 @@ export class SandboxStore {
     this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     this.cuts = new CutOutbox((query, ...bindings) => this.#exec(query, ...bindings))
     this.stays = new PlainStays((query, ...bindings) => this.#exec(query, ...bindings))
-    this.aliases = new Aliases((query, ...bindings) => this.#exec(query, ...bindings))
+    this.aliases = new SessionAliases((query, ...bindings) => this.#exec(query, ...bindings))
     this.container = new ContainerStore((query, ...bindings) => this.#exec(query, ...bindings))
     const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
     if (tables.length > 0) this.#prepare()

@@ -145,14 +145,14 @@ function ofContract(detail: string, code: string, status: number): Told {
 }
 
 export interface ToldOptions {
-  readonly speaks: 'newer' | 'contract'
+  readonly api: 'native' | 'compat'
   readonly isHead: boolean
   /** Ends it, and throws why. */
   readonly signal: AbortSignal
 }
 
 /** What sandboxd says went wrong. Codes are a closed list, texts are passed on when they are harmless, nothing else is. */
-export async function readTold(response: Response, { speaks, isHead, signal }: ToldOptions): Promise<Told> {
+export async function readTold(response: Response, { api, isHead, signal }: ToldOptions): Promise<Told> {
   const { status, headers } = response
   if (status < 400 || status > 599) {
     await response.body?.cancel()
@@ -162,7 +162,7 @@ export async function readTold(response: Response, { speaks, isHead, signal }: T
   if (isHead) return { kind: 'error', error: errorOf(CODE_OF_STATUS[status] ?? '', '', status) }
   const value = await readBoundedJson(response, MAX_ERROR_BYTES, signal)
   const told =
-    speaks === 'newer' ? readNewer(value, status) : readContract(value, status, headers.get(CODE_HEADER))
+    api === 'native' ? readNewer(value, status) : readContract(value, status, headers.get(CODE_HEADER))
   return told.kind === 'error' ? { kind: 'error', error: withWait(told.error, headers) } : told
 }
 

@@ -1,7 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
 import { answerHeaders, answerLength, typeOf } from '../gateway/headers.ts'
 import { passBytes } from '../gateway/pass-bytes.ts'
-import { findRoute, type GatewayRoute } from '../gateway/table.ts'
+import type { GatewayRoute } from '../gateway/route.ts'
+import { findRoute } from '../gateway/table.ts'
 import { CODE_HEADER } from '../http/respond.ts'
 import type { Breakers } from '../providers/breakers.ts'
 import { retryIdempotent } from '../providers/retry.ts'
@@ -185,13 +186,13 @@ export class SandboxWorkspace {
 
   async #answer(
     call: WorkspaceCall,
-    { answer, speaks }: GatewayRoute,
+    { answer, api }: GatewayRoute,
     { response, transfer }: Answered,
   ): Promise<Response> {
     const { status, headers } = response
     const body: ReadableStream<Uint8Array> | null = response.body
     if (!GOOD.has(status)) {
-      const told = await readTold(response, { speaks, isHead: call.isHead, signal: transfer.signal })
+      const told = await readTold(response, { api, isHead: call.isHead, signal: transfer.signal })
       if (told.kind === 'error') throw told.error
       transfer.end()
       const code = { [CODE_HEADER]: told.code, [WHOLE_HEADER]: '1' }

@@ -1,15 +1,15 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { Aliases, ALIASES_MIGRATIONS } from '../src/sandbox/aliases.ts'
+import { SESSION_ALIAS_SCHEMA, SessionAliases } from '../src/compat/session-aliases.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
-function open(): Aliases {
+function open(): SessionAliases {
   const sql = sqlOf(new Database(':memory:'))
-  for (const statement of ALIASES_MIGRATIONS) sql.exec(statement)
-  return new Aliases((query, ...bindings) => sql.exec(query, ...bindings).toArray())
+  for (const statement of SESSION_ALIAS_SCHEMA) sql.exec(statement)
+  return new SessionAliases((query, ...bindings) => sql.exec(query, ...bindings).toArray())
 }
 
-test('a name leads to the session it was given last, in its own account alone (threat T4)', () => {
+test('an alias resolves to its last session, within its own account only (threat T4)', () => {
   const aliases = open()
   aliases.put('ada', 'tab', 's1')
   aliases.put('bob', 'tab', 's2')
@@ -21,7 +21,7 @@ test('a name leads to the session it was given last, in its own account alone (t
   ])
 })
 
-test('an account has a bounded number of names, and pushes out its own', () => {
+test('an account keeps its newest 128 aliases', () => {
   const aliases = open()
   aliases.put('bob', 'tab', 's')
   for (let count = 0; count < 500; count += 1) aliases.put('ada', `tab-${count}`, 's')
@@ -32,7 +32,7 @@ test('an account has a bounded number of names, and pushes out its own', () => {
   expect(aliases.find('bob', 'tab')).toBe('s')
 })
 
-test('all accounts together have a bounded number as well', () => {
+test('all accounts together keep the newest 4,096 aliases', () => {
   const aliases = open()
   for (let count = 0; count < 5_000; count += 1) aliases.put(`account-${count}`, 'tab', 's')
   const kept = Array.from({ length: 5_000 }, (_, count) => aliases.find(`account-${count}`, 'tab')).filter(

@@ -1,42 +1,42 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
-import { listProviders } from '../commands/pty-providers.ts'
 import type { Config } from '../config.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
+import { type App, callOf } from '../routes/context.ts'
+import { endpoint, type GuardOf, json } from '../routes/endpoint.ts'
+import { detailBody } from '../routes/schemas.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { capabilities, describeCapabilities, modeOf, workspaceMode, WORKSPACE_ROOT } from './capabilities.ts'
-import { type App, callOf } from './context.ts'
-import { endpoint, type GuardOf, json } from './endpoint.ts'
-import { detailBody } from './schemas.ts'
+import { listProviders } from './pty-providers.ts'
 
-export interface ContractDependencies {
+export interface CompatDependencies {
   readonly directory: Directory
   readonly config: Pick<Config, 'workspaceMode' | 'defaultName'>
   readonly commands: CommandPolicy
   readonly mintId: () => string
 }
 
-const entry = z.object({
+const sessionEntry = z.object({
   id: z.string(),
   type: z.enum(['pty', 'stream']),
   alive: z.boolean(),
   clients: z.int(),
-  history_count: z.int().openapi({ description: 'Bytes of output that are still kept.' }),
+  history_count: z.int().openapi({ description: 'Bytes of output that are still available.' }),
 })
-const entries = z.object({ sessions: z.array(entry) }).openapi('ContractSessions')
+const sessionEntries = z.object({ sessions: z.array(sessionEntry) }).openapi('CompatSessions')
 const sessionsQuery = z.strictObject({
-  sandbox: z.string().optional().openapi({ description: 'Id or name; the usual one when absent.' }),
+  sandbox: z.string().optional().openapi({ description: 'Id or name; default: the default sandbox.' }),
 })
 const settingsQuery = z.strictObject({
   config_path: z
     .string()
     .max(4_096)
     .optional()
-    .openapi({ description: 'Where a front end keeps its own; not used.' }),
+    .openapi({ description: "Path of the client's own configuration; ignored." }),
 })
 const settings = z
   .object({
@@ -45,10 +45,10 @@ const settings = z
     pty_providers: z.array(z.string()),
     paths: z.object({ files: z.string() }),
   })
-  .openapi('ContractConfig')
-const fault = { default: json(detailBody, 'What went wrong; its code is in x-sandwire-code') }
+  .openapi('CompatConfig')
+const errorResponse = { default: json(detailBody, 'Error; its code is in x-sandwire-code') }
 
-function toEntry({ id, mode, state, attachments, output }: SessionFacts): z.infer<typeof entry> {
+function toEntry({ id, mode, state, attachments, output }: SessionFacts): z.infer<typeof sessionEntry> {
   return {
     id,
     type: mode === 'pty' ? 'pty' : 'stream',
@@ -58,24 +58,27 @@ function toEntry({ id, mode, state, attachments, output }: SessionFacts): z.infe
   }
 }
 
-/** Nothing runs in what does not run. */
+/** A stopped sandbox has no sessions. */
 function unwrapSessions(outcome: Outcome<readonly SessionFacts[]>): readonly SessionFacts[] {
   return !outcome.ok && outcome.code === 'sandbox_stopped' ? [] : unwrap(outcome)
 }
 
-/** What existing front ends ask for beside files. */
-export function addContractRoutes(
+/** Compat routes other than files and terminals: sessions, capabilities, configuration, project. */
+export function addCompatRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, config, commands, mintId }: ContractDependencies,
+  { directory, config, commands, mintId }: CompatDependencies,
 ): void {
-  const list = async (call: SandboxCall, sandbox: string | undefined): Promise<readonly SessionFacts[]> => {
+  const listSessions = async (
+    call: SandboxCall,
+    sandbox: string | undefined,
+  ): Promise<readonly SessionFacts[]> => {
     try {
       const ref = parseSandboxRef(sandbox ?? config.defaultName)
       const id = await directory.resolve(call.identity, ref)
       return unwrapSessions(await directory.sandbox(id).refreshSessions(call))
     } catch (error) {
-      // The usual one is made when something is first run in it.
+      // The default sandbox is created by the first attach.
       const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
       if (isMissing && sandbox === undefined) return []
       throw error
@@ -87,10 +90,13 @@ export function addContractRoutes(
       method: 'get',
       path: '/api/sessions',
       request: { query: sessionsQuery },
-      responses: { 200: json(entries, 'The sessions of a sandbox, terminals first'), ...fault },
+      responses: {
+        200: json(sessionEntries, 'The sessions of a sandbox, terminals first'),
+        ...errorResponse,
+      },
     }),
     async (context) => {
-      const facts = await list(callOf(context), context.req.valid('query').sandbox)
+      const facts = await listSessions(callOf(context), context.req.valid('query').sandbox)
       const all = facts.filter(({ state }) => state !== 'gone').map(toEntry)
       const sessions = (['pty', 'stream'] as const).flatMap((type) => all.filter((one) => one.type === type))
       return context.json({ sessions }, 200)
@@ -102,8 +108,8 @@ export function addContractRoutes(
       method: 'post',
       path: '/api/sessions',
       responses: {
-        200: json(z.object({ session_id: z.uuid() }), 'An id to connect with; nothing is started'),
-        ...fault,
+        200: json(z.object({ session_id: z.uuid() }), 'A new session id; nothing is started'),
+        ...errorResponse,
       },
     }),
     (context) => context.json({ session_id: mintId() }, 200),
@@ -113,7 +119,7 @@ export function addContractRoutes(
     endpoint(guardOf, {
       method: 'get',
       path: '/api/capabilities',
-      responses: { 200: json(capabilities, 'What this server can do'), ...fault },
+      responses: { 200: json(capabilities, 'Features of this server'), ...errorResponse },
     }),
     (context) => context.json(describeCapabilities(config), 200),
   )
@@ -123,7 +129,7 @@ export function addContractRoutes(
       method: 'get',
       path: '/api/config',
       request: { query: settingsQuery },
-      responses: { 200: json(settings, 'How the workspace is set up'), ...fault },
+      responses: { 200: json(settings, 'Configuration of the workspace'), ...errorResponse },
     }),
     (context) =>
       context.json(
@@ -141,7 +147,7 @@ export function addContractRoutes(
     endpoint(guardOf, {
       method: 'get',
       path: '/api/project',
-      responses: { 200: json(z.object({ root: z.string() }), 'Where the workspace is'), ...fault },
+      responses: { 200: json(z.object({ root: z.string() }), 'Path of the workspace'), ...errorResponse },
     }),
     (context) => context.json({ root: WORKSPACE_ROOT }, 200),
   )

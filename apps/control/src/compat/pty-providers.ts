@@ -1,13 +1,13 @@
 import { SandwireError } from '@sandwire/protocol'
+import type { CommandPolicy } from '../commands/command-policy.ts'
+import type { FilledTemplate } from '../commands/fill-template.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { CommandPolicy } from './command-policy.ts'
-import type { FilledTemplate } from './fill-template.ts'
 
-/** What is run where none is named, and what it means unless a template has this id: the sandbox's own shell. */
+/** The default provider: the sandbox's own shell, unless a template has this id. */
 export const SHELL = 'shell'
 const MAX_NAME_CHARS = 64
 
-/** What terminals of the contract can run. A template that asks for something cannot: its clients have no way to say it. */
+/** Providers that compat clients can start. Excludes templates with required parameters, which these clients cannot send. */
 export function listProviders(commands: CommandPolicy): readonly string[] {
   const templates = commands.templates
     .filter(({ params }) => params.every(({ fallback }) => fallback !== undefined))
@@ -16,22 +16,22 @@ export function listProviders(commands: CommandPolicy): readonly string[] {
   return hasShell ? [SHELL, ...templates] : templates
 }
 
-/** The error of contract clients, in their words; a name of theirs is said back only as far as it is printable. */
+/** Worded as compat clients expect. Echoes only the printable part of the name. */
 function unknownProvider(name: string, commands: CommandPolicy): SandwireError {
   const shown = name.replace(/[^\x20-\x7e]/g, '').slice(0, MAX_NAME_CHARS)
   const known = listProviders(commands).map((each) => `'${each}'`)
   return new SandwireError('bad_template', `Unknown provider: ${shown}. Available: [${known.join(', ')}]`)
 }
 
-/** The command of a provider; undefined is the shell. Throws for one that there is not. */
+/** The command of a provider; undefined means the shell. Throws `bad_template` for an unknown one. */
 export function fillProvider(name: string, commands: CommandPolicy): FilledTemplate | undefined {
   if (!listProviders(commands).includes(name)) throw unknownProvider(name, commands)
   const isTemplate = commands.templates.some(({ id }) => id === name)
   return isTemplate ? commands.fill(name, []) : undefined
 }
 
-/** Why a caller may not start this, if it may not. Templates are for everybody who may work. */
-export function providerRefusal(
+/** Why the caller may not start this provider, if so. Every caller who may work in the sandbox may start templates. */
+export function findStartRefusal(
   filled: FilledTemplate | undefined,
   call: Pick<SandboxCall, 'scopes'>,
   commands: CommandPolicy,

@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi'
 import type { Config } from '../config.ts'
 
-/** Version of the contract that existing front ends ask for. */
-const CONTRACT_VERSION = '0.1.0'
+/** Version of the compat API that clients ask for. */
+const API_VERSION = '0.1.0'
 /**
- * Where files are, as processes in a sandbox see it. Also said where a folder of this machine is served: what is above that
- * folder is nobody's business, and front ends only show it.
+ * Path of the workspace as processes in a sandbox see it. Also reported when a folder of this machine is served:
+ * clients only display it, and the real parent path is private.
  */
 export const WORKSPACE_ROOT = '/workspace'
 
@@ -40,7 +40,7 @@ function featuresOf(mode: Mode): z.infer<typeof workspaceFeatures> {
   }
 }
 
-/** What is said of the workspace wherever somebody asks how this server is. */
+/** The workspace fields of `/health`. */
 export function describeWorkspace(config: Pick<Config, 'workspaceMode'>) {
   const mode = modeOf(config)
   return { workspace: WORKSPACE_ROOT, workspace_mode: mode, features: featuresOf(mode) }
@@ -58,16 +58,16 @@ export const capabilities = z
   .openapi('Capabilities')
 
 const ROUTERS = [
-  { name: 'files', prefix: '/api', description: 'Files of the workspace: list, read, write, search' },
-  { name: 'git', prefix: '/api/git', description: 'What git knows of the workspace' },
+  { name: 'files', prefix: '/api', description: 'Workspace files: list, read, write, search' },
+  { name: 'git', prefix: '/api/git', description: 'Git status, diff and history of the workspace' },
   { name: 'pty', prefix: '/ws', description: 'Terminals over WebSocket' },
-  { name: 'chat_claude_code', prefix: '/ws', description: 'Conversations with an agent over WebSocket' },
-  { name: 'approval', prefix: '/api/approval', description: 'Questions of an agent to a person' },
+  { name: 'chat_claude_code', prefix: '/ws', description: 'Agent conversations over WebSocket' },
+  { name: 'approval', prefix: '/api/approval', description: 'Approval requests of an agent' },
 ] as const
 
-/** What this server can do, as existing front ends read it. */
+/** Body of `/api/capabilities`. */
 export function describeCapabilities(config: Pick<Config, 'workspaceMode'>): z.infer<typeof capabilities> {
   const features = featuresOf(modeOf(config))
   const routers = ROUTERS.map((one) => ({ ...one, tags: [one.name], enabled: features[one.name] }))
-  return { version: CONTRACT_VERSION, features, routers }
+  return { version: API_VERSION, features, routers }
 }

@@ -1,0 +1,23 @@
+import { encodePty, ENVELOPE_SUBPROTOCOL, envelopeEndOf, type SandwireError } from '@sandwire/protocol'
+import { sendAndClose } from '../http/refuse-socket.ts'
+import { CODE_HEADER, respondJsonError } from '../http/respond.ts'
+
+/** An error as compat clients read it over HTTP: `{"detail": …}`, its code in a header. */
+export function respondDetail(
+  error: SandwireError,
+  requestId: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const body = { detail: error.message }
+  return respondJsonError(error, requestId, body, { ...headers, [CODE_HEADER]: error.code })
+}
+
+/** Accepts a compat upgrade, sends the error and closes. Most clients offer no subprotocol and must then get none. */
+export function refusePtySocket(error: SandwireError, requestId: string, request: Request): Response {
+  const { told, ...end } = envelopeEndOf(error)
+  const offers = request.headers.get('sec-websocket-protocol') ?? ''
+  return sendAndClose(encodePty(told), end, {
+    ...(offers.includes(ENVELOPE_SUBPROTOCOL) ? { 'sec-websocket-protocol': ENVELOPE_SUBPROTOCOL } : {}),
+    'x-request-id': requestId,
+  })
+}

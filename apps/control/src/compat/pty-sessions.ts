@@ -1,0 +1,109 @@
+import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { z } from 'zod'
+import type { AttachCall } from '../sandbox/call.ts'
+import { noSuchSession } from '../sandbox/missing.ts'
+import type { SessionNames } from '../sandbox/session-names.ts'
+import type { SessionAliases } from './session-aliases.ts'
+
+/** The part of a `/ws/pty` attach that the sandbox's object decides on. */
+export const ptySelectionSchema = z.object({
+  /** `resume`: only an existing session. `new`: always a new one. `either`: the existing session if there is one. */
+  select: z.enum(['resume', 'new', 'either']),
+  /** The client's own name for the session. */
+  alias: z.string().exactOptional(),
+  /** Why the caller may not start a session; applies only if one would be started. */
+  startRefusal: z.object({ code: z.string().refine(isErrorCode), message: z.string() }).exactOptional(),
+})
+export type PtySelection = z.infer<typeof ptySelectionSchema>
+
+export interface PtySessionsDependencies {
+  readonly aliases: SessionAliases
+  readonly names: Pick<SessionNames, 'tokenOf'>
+  /** Makes up an alias where sessions have no tokens. */
+  readonly mintAlias: () => string
+}
+
+/** Joins or starts a session as the call says; throws if it cannot. */
+type Attach = (call: AttachCall) => Promise<Response>
+
+/** Errors that mean the requested session does not exist. A stopped sandbox has no sessions. */
+const MISSING: readonly ErrorCode[] = ['session_not_found', 'session_gone', 'sandbox_stopped']
+
+function isMissing(caught: unknown): boolean {
+  return caught instanceof SandwireError && MISSING.includes(caught.code)
+}
+
+/** Finds the session that a `/ws/pty` client names by id, token or alias, or starts one. */
+export class PtySessions {
+  readonly #deps: PtySessionsDependencies
+  /** The last attach in progress by account and alias, so that concurrent attaches with one alias do not start two sessions. */
+  readonly #inProgress = new Map<string, Promise<unknown>>()
+
+  constructor(deps: PtySessionsDependencies) {
+    this.#deps = deps
+  }
+
+  async open(call: AttachCall, selection: PtySelection, attach: Attach): Promise<Response> {
+    const { joins, identity } = call
+    const { alias, select } = selection
+    if (joins !== undefined) return this.#join(call, joins, attach)
+    if (alias === undefined) return this.#start(call, selection, attach)
+    return this.#serialize(`${identity} ${alias}`, async () => {
+      const known = select === 'new' ? undefined : this.#deps.aliases.find(identity, alias)
+      const joined = known === undefined ? undefined : await this.#tryJoin(call, known, attach)
+      if (joined !== undefined) return joined
+      if (select === 'resume') throw noSuchSession()
+      return this.#start(call, selection, attach)
+    })
+  }
+
+  async #tryJoin(call: AttachCall, session: string, attach: Attach): Promise<Response | undefined> {
+    try {
+      return await this.#join(call, session, attach)
+    } catch (caught) {
+      if (isMissing(caught)) return undefined
+      throw caught
+    }
+  }
+
+  async #join(call: AttachCall, session: string, attach: Attach): Promise<Response> {
+    // These describe the session that would have been started.
+    const { template: _, env: __, session: ___, ...rest } = call
+    const query = new URLSearchParams({ session })
+    // The client starts a new session once this one has exited, so it must not be shown the known exit again.
+    if (call.compat?.select === 'either' && call.joins === undefined) query.append('ended', '0')
+    const sessionName = await this.#nameOf(call, session)
+    return attach({ ...rest, joins: session, query: query.toString(), sessionName })
+  }
+
+  async #start(call: AttachCall, { alias, startRefusal }: PtySelection, attach: Attach): Promise<Response> {
+    if (startRefusal !== undefined) throw new SandwireError(startRefusal.code, startRefusal.message)
+    const { session, identity } = call
+    if (session === undefined) throw new Error('A session to start has no id')
+    const opened = await attach({ ...call, sessionName: await this.#nameOf(call, session) })
+    if (alias !== undefined) this.#deps.aliases.put(identity, alias, session)
+    return opened
+  }
+
+  /** The session name reported to the client: an opaque token or alias, valid for this account only. */
+  async #nameOf({ identity, compat }: AttachCall, session: string): Promise<string> {
+    const { names, aliases, mintAlias } = this.#deps
+    const { token } = await names.tokenOf({ id: session, mode: 'pty' }, identity)
+    if (token !== undefined) return token
+    if (compat?.alias !== undefined) return compat.alias
+    const minted = mintAlias()
+    aliases.put(identity, minted, session)
+    return minted
+  }
+
+  async #serialize<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const previous = this.#inProgress.get(key) ?? Promise.resolve()
+    const current = previous.then(work, work)
+    this.#inProgress.set(key, current)
+    try {
+      return await current
+    } finally {
+      if (this.#inProgress.get(key) === current) this.#inProgress.delete(key)
+    }
+  }
+}
