@@ -213,7 +213,7 @@ describe.skipIf(obstacle !== undefined)(
       const status = tab.getByRole('status')
       await eventually(async () => (await status.innerText()).includes(words), { what: 'the words', ...WAIT })
       await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error', ...WAIT })
-      await eventually(async () => (await status.innerText()) === `Not connected. ${words}.`, {
+      await eventually(async () => (await status.innerText()) === `Disconnected. ${words}.`, {
         what: 'the end of it',
         ...WAIT,
       })

@@ -58,25 +58,18 @@ describe.skipIf(obstacle !== undefined)(
           drawn: [driver.cols, driver.rows],
         })
         // Plainly so, and keys do nothing.
-        await guest.page.getByText('Watching only').waitFor()
-        await guest.page.getByText('owner drives; you watch').waitFor()
+        await guest.page.getByText('View only').waitFor()
+        await guest.page.getByText('owner has control · view only').waitFor()
         await guest.first.type('touch typed\n')
         await guest.page.keyboard.press('Control+Shift+Backquote')
-        await guest.page.getByText('No sandbox is shared with you in which').waitFor()
+        await guest.page.getByText('No sandbox you can start a terminal in').waitFor()
         expect(await guest.page.getByRole('tab').count()).toBe(1)
-        for (const label of [
-          'New terminal',
-          'New sandbox',
-          'Split below',
-          'Share this terminal',
-          'Files',
-          'Git',
-        ])
+        for (const label of ['New terminal', 'New sandbox', 'Split down', 'Share terminal', 'Files', 'Git'])
           expect(await guest.page.getByRole('button', { name: label, exact: true }).count()).toBe(0)
 
         await guest.page.keyboard.press('Control+Shift+P')
         await guest.page.getByRole('option', { name: 'Settings' }).waitFor()
-        for (const title of ['New terminal', 'Files', 'Open a file'])
+        for (const title of ['New terminal', 'Files', 'Go to file'])
           expect(await guest.page.getByRole('option', { name: title }).count()).toBe(0)
         await guest.page.keyboard.press('Escape')
 
@@ -93,8 +86,8 @@ describe.skipIf(obstacle !== undefined)(
         await guest.page.reload()
         await guest.first.waitFor('seen by all')
         await scene.host.fetch(`/api/grants/${grant}`, { method: 'DELETE' })
-        await guest.page.getByText('It is no longer shared with you').waitFor()
-        expect(await guest.button('New shell here').count()).toBe(0)
+        await guest.page.getByText('Access was removed').waitFor()
+        expect(await guest.button('New shell').count()).toBe(0)
         expect(guest.errors).toEqual([])
         await owner.page.setViewportSize({ width: 1200, height: 800 })
       },
@@ -118,7 +111,7 @@ describe.skipIf(obstacle !== undefined)(
         await shared.page.getByLabel('Your name').fill('Eve')
         await shared.button('Join').click()
         await shared.page.getByRole('link', { name: 'Open it' }).click()
-        await shared.page.getByText('Watching only').waitFor()
+        await shared.page.getByText('View only').waitFor()
         expect(await shared.page.getByRole('tab').count()).toBe(1)
         expect(await shared.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('secret')
       },
@@ -156,14 +149,14 @@ describe.skipIf(obstacle !== undefined)(
             body: JSON.stringify(body),
           })
         const { id } = (await (await post('', { name: 'doomed', start: true })).json()) as { id: string }
-        await host.button('Look again').click()
+        await host.button('Refresh').click()
         await host.page.getByRole('button', { name: 'New terminal in doomed' }).click()
         await host.first.ready()
         const { link } = await share({ session: await host.first.session() })
         await using guest = await come(link)
-        await guest.page.getByText('Watching only').waitFor()
+        await guest.page.getByText('View only').waitFor()
         await scene.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })
-        await guest.page.getByText('The sandbox was destroyed').waitFor()
+        await guest.page.getByText('Sandbox destroyed').waitFor()
       },
       TIMEOUT_MS,
     )
@@ -174,12 +167,12 @@ describe.skipIf(obstacle !== undefined)(
         const session = await owner.first.session()
         const { link } = await share({ sandbox: session.split('.')[0], role: 'viewer' })
         await using guest = await come(link)
-        await guest.page.getByText('Nothing is open. Choose something that is shared with you.').waitFor()
+        await guest.page.getByText('No open tabs. Select a session shared with you.').waitFor()
         const rows = guest.page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
         await rows.first().waitFor()
         expect(await guest.page.getByRole('button', { name: /^End / }).count()).toBe(0)
         await rows.first().getByRole('button').click()
-        await guest.page.getByText('Watching only').waitFor()
+        await guest.page.getByText('View only').waitFor()
       },
       TIMEOUT_MS,
     )

@@ -149,17 +149,19 @@ describe.skipIf(obstacle !== undefined)(
       const rows = page.getByRole('region', { name: 'Shared with you' }).getByRole('listitem')
       await rows.first().waitFor()
       expect(await rows.allInnerTexts()).toEqual([
-        expect.stringMatching(/^One session\s+by owner, you watch, ends in /),
+        expect.stringMatching(/^Session\s+from owner · view only · expires in /),
       ])
       // Theirs is nothing, so there is no place for a shell, for files or for a sandbox, and no line to type without a credential.
       const button = (label: string) => page.getByRole('button', { name: label, exact: true })
-      for (const label of ['New terminal', 'New sandbox', 'Split below', 'Files', 'Search', 'Git'])
+      for (const label of ['New terminal', 'New sandbox', 'Split down', 'Files', 'Search', 'Git'])
         expect(await button(label).count()).toBe(0)
       await page.goto(textIn(whole, 'link'))
       await page.getByText(`owner shares the sandbox ${name} with you, as collaborator.`).waitFor()
       await page.goto(control.origin)
       await rows.nth(1).waitFor()
-      expect((await rows.allInnerTexts())[1]).toMatch(new RegExp(`^${name}\\s+by owner, you work, ends in `))
+      expect((await rows.allInnerTexts())[1]).toMatch(
+        new RegExp(`^${name}\\s+from owner · can type · expires in `),
+      )
       for (const label of ['New terminal', 'Files']) await button(label).first().waitFor()
       expect(await button('New sandbox').count()).toBe(0)
       expect(await page.locator('body').textContent()).not.toContain(`--sandbox ${session.split('.')[0]}`)
@@ -224,11 +226,11 @@ describe.skipIf(obstacle !== undefined)(
       await page.goto(control.origin)
       const rows = page.getByRole('region', { name: 'Shared with you' }).getByRole('listitem')
       await rows.nth(3).waitFor()
-      expect((await rows.allInnerTexts()).map((row) => /you (\w+)/.exec(row)?.[1])).toEqual([
-        'watch',
-        'work',
-        'watch',
-        'work',
+      expect((await rows.allInnerTexts()).map((row) => /view only|can type/.exec(row)?.[0])).toEqual([
+        'view only',
+        'can type',
+        'view only',
+        'can type',
       ])
       await page.context().close()
     })

@@ -67,7 +67,7 @@ describe.skipIf(obstacle !== undefined)(
       },
       'the palette': async (desk) => {
         await desk.page.keyboard.press('Control+Shift+P')
-        await desk.page.getByRole('option', { name: 'Split below' }).waitFor()
+        await desk.page.getByRole('option', { name: 'Split down' }).waitFor()
       },
       'the way to a file by its name': async (desk) => {
         await desk.page.keyboard.press('Escape')
@@ -82,7 +82,7 @@ describe.skipIf(obstacle !== undefined)(
       keys: async (desk) => {
         await desk.page.keyboard.press('Escape')
         await desk.page.keyboard.press('Control+Shift+Slash')
-        await desk.page.getByRole('dialog', { name: 'Keys' }).waitFor()
+        await desk.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
       },
       'a new sandbox': async (desk) => {
         await desk.page.keyboard.press('Escape')
@@ -93,8 +93,8 @@ describe.skipIf(obstacle !== undefined)(
       sharing: async (desk) => {
         await desk.page.keyboard.press('Escape')
         await desk.page.getByRole('tab').first().click()
-        await desk.button('Share this terminal').click()
-        await desk.button('Make a link').click()
+        await desk.button('Share terminal').click()
+        await desk.button('Create link').click()
         await desk.page.getByLabel('The link works once').waitFor()
       },
       'a question': async (desk) => {
@@ -107,7 +107,7 @@ describe.skipIf(obstacle !== undefined)(
         await desk.page.keyboard.press('Control+Shift+Backquote')
         await desk.first.ready()
         await desk.first.run('exit 3')
-        await desk.button('New shell here').waitFor()
+        await desk.button('New shell').waitFor()
       },
     }
 
@@ -154,9 +154,9 @@ describe.skipIf(obstacle !== undefined)(
       await keyboard.press('Control+Shift+B')
       expect(await focused(desk)).toBe('Sandboxes')
       expect(await tabTo(desk, 'New terminal')).toEqual(
-        expect.arrayContaining(['New sandbox', 'Look again', 'New terminal in dev', 'Stop dev', 'dev']),
+        expect.arrayContaining(['New sandbox', 'Refresh', 'New terminal in dev', 'Stop dev', 'dev']),
       )
-      await tabTo(desk, 'Split below')
+      await tabTo(desk, 'Split down')
       await keyboard.press('Enter')
       await desk.terminal(1).ready()
       await keyboard.type('x')

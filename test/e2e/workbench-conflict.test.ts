@@ -34,7 +34,7 @@ describe.skipIf(obstacle !== undefined)(
       const { desk } = room
       const { page } = desk
       await page.keyboard.press('Control+S')
-      await banner(desk).getByText('Not saved: choose what to keep.').waitFor({ timeout: 10_000 })
+      await banner(desk).getByText('Not saved: choose a version.').waitFor({ timeout: 10_000 })
       await page.getByRole('button', { name: 'Next change' }).and(page.locator(':focus')).waitFor()
       // Whoever goes on without a look changes nothing on the disk.
       await page.keyboard.press('Enter')
@@ -53,7 +53,7 @@ describe.skipIf(obstacle !== undefined)(
       await using room = await openConflict('phone.txt', 'one\n', 'theirs\n')
       const { desk } = room
       await desk.page.setViewportSize(PHONE)
-      await desk.button('Close the panel').click()
+      await desk.button('Close panel').click()
       const look = (): Promise<{ words: number; buttons: DOMRect[]; height: number; left: number }> =>
         banner(desk).evaluate((element) => ({
           words: element.querySelector('span')?.getBoundingClientRect().width ?? 0,
@@ -77,23 +77,23 @@ describe.skipIf(obstacle !== undefined)(
       const { desk } = room
       const { page } = desk
       await room.show('was.txt', 'one\n')
-      await desk.command('Split to the right')
+      await desk.command('Split right')
       await desk.first.ready()
       await desk.first.read('rm was.txt; mkdir was.txt')
-      await banner(desk).getByText('There is a folder in the place of this file now.').waitFor()
+      await banner(desk).getByText('A folder has taken the place of this file.').waitFor()
       await mine(desk).click()
       await page.keyboard.press('Control+Home')
       await page.keyboard.type('typed ')
       await page.keyboard.press('Control+S')
       await page.getByRole('button', { name: 'Copy mine' }).and(page.locator(':focus')).waitFor()
       await page.keyboard.press('Enter')
-      await page.getByText('Your text is copied').waitFor()
+      await page.getByText('Copied').waitFor()
       expect(await desk.clipboard()).toBe('typed one\n')
       await desk.first.read('rmdir was.txt; mkfifo was.txt')
-      await banner(desk).getByText('What is in the place of this file is no longer a file.').waitFor()
+      await banner(desk).getByText('This is no longer a regular file.').waitFor()
       await desk.first.read('rm was.txt')
-      await banner(desk).getByText('The file was removed or moved while you changed it.').waitFor()
-      await desk.button('Write it again').click()
+      await banner(desk).getByText('The file was deleted or moved while you were editing it.').waitFor()
+      await desk.button('Create it again').click()
       await banner(desk).waitFor({ state: 'detached' })
       expect(await room.read('was.txt')).toBe('typed one\n')
       expect(desk.errors).toEqual([])
@@ -138,7 +138,7 @@ describe.skipIf(obstacle !== undefined)(
       await tab(desk, /^undo.txt$/).waitFor()
       expect(await editor(desk).locator('.cm-line').allInnerTexts()).toEqual(['theirs', 'one', 'two', '\n'])
       await page.keyboard.press('Control+Shift+Z')
-      await tab(desk, /^undo.txt.*not saved/).waitFor()
+      await tab(desk, /^undo.txt.*Unsaved/).waitFor()
       await page.keyboard.press('Control+S')
       await tab(desk, /^undo.txt$/).waitFor()
       expect(await room.read('undo.txt')).toBe('theirs\none\ntwo\nmine')
@@ -182,14 +182,14 @@ describe.skipIf(obstacle !== undefined)(
     test('says what differs and cannot be seen', async () => {
       await using room = await openConflict('ends.txt', 'one\n', 'one\r\nmine!')
       const { desk } = room
-      await banner(desk).getByText('Line ends differ as well: CRLF on disk, LF in yours.').waitFor()
+      await banner(desk).getByText('Line endings differ as well: CRLF on disk, LF in yours.').waitFor()
       await room.write('ends.txt', 'one\r\nmine.')
       await mine(desk).click()
       await desk.page.keyboard.press('Control+End')
       await desk.page.keyboard.type('.')
-      await banner(desk).getByText('Only line ends differ: CRLF on disk, LF in yours.').waitFor()
+      await banner(desk).getByText('Only line endings differ: CRLF on disk, LF in yours.').waitFor()
       await desk.page.keyboard.type('.')
-      await banner(desk).getByText('Line ends differ as well').waitFor()
+      await banner(desk).getByText('Line endings differ as well').waitFor()
     }, 60_000)
 
     test('leaves the bar that finds open for whoever is elsewhere, and the keyboard with them', async () => {

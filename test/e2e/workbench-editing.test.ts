@@ -17,7 +17,7 @@ describe.skipIf(obstacle !== undefined)(
     afterAll(() => scene[Symbol.asyncDispose]())
 
     const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
-    const question = (desk: Desk): Locator => desk.page.getByRole('dialog', { name: /^Save .* first\?$/ })
+    const question = (desk: Desk): Locator => desk.page.getByRole('dialog', { name: /^Save changes to / })
     const tab = (desk: Desk, name: string | RegExp): Locator => desk.page.getByRole('tab', { name })
 
     async function openFiles(desk: Desk): Promise<void> {
@@ -32,7 +32,7 @@ describe.skipIf(obstacle !== undefined)(
       await desk.page.getByRole('treeitem', { name }).click()
       await editor(desk).click()
       await desk.page.keyboard.type(typed)
-      await tab(desk, new RegExp(`^${name}.*not saved`)).waitFor()
+      await tab(desk, new RegExp(`^${name}.*Unsaved`)).waitFor()
     }
 
     /** A desk with files in its workspace and the list of them. */
@@ -62,7 +62,7 @@ describe.skipIf(obstacle !== undefined)(
         expect(await editor(desk).innerText()).toContain('A')
       }
       // A pane that is drawn in another place keeps its text, and is asked about with the others of its tab.
-      await desk.command('Split to the right')
+      await desk.command('Split right')
       await desk.first.ready()
       expect(await editor(desk).innerText()).toContain('A')
       await page
@@ -105,7 +105,7 @@ describe.skipIf(obstacle !== undefined)(
       await tab(desk, /^four.txt$/).waitFor()
       await editor(desk).click()
       await page.keyboard.type('E')
-      await tab(desk, /not saved/).waitFor()
+      await tab(desk, /Unsaved/).waitFor()
       await desk.command('Save file')
       await tab(desk, /^four.txt$/).waitFor()
       await page.keyboard.press('Control+Shift+X')
@@ -151,7 +151,7 @@ describe.skipIf(obstacle !== undefined)(
         expect(await dropFile(place, name)).toBe(true)
         await page
           .getByRole('dialog', { name: `Upload ${name}?` })
-          .getByText('Into the workspace of dev.')
+          .getByText('To the workspace of dev.')
           .waitFor()
         await desk.button('Upload').last().click()
         await page.getByRole('treeitem', { name }).waitFor()
@@ -192,8 +192,8 @@ describe.skipIf(obstacle !== undefined)(
         { what: 'the upload to go on', ...WAIT },
       )
       expect(Math.max(...shares)).toBeLessThan(1)
-      await desk.button('Stop').click()
-      await page.getByText('Stopped: 0 of 1 file uploaded').waitFor()
+      await desk.button('Cancel upload').click()
+      await page.getByText('Canceled: 0 of 1 file uploaded').waitFor()
       expect(await progress.count()).toBe(0)
       expect(await desk.first.read('ls -A')).toBe('')
       expect(desk.errors).toEqual([])
@@ -206,9 +206,9 @@ describe.skipIf(obstacle !== undefined)(
       const row = page.getByRole('treeitem', { name: 'before.txt' })
       await row.focus()
       await page.keyboard.press('F2')
-      await page.getByLabel('Path in the workspace').fill('after.txt')
+      await page.getByLabel('Path', { exact: true }).fill('after.txt')
       await page.keyboard.press('Enter')
-      await tab(desk, /^after.txt.*not saved/).waitFor()
+      await tab(desk, /^after.txt.*Unsaved/).waitFor()
       await row.waitFor({ state: 'detached' })
       expect(await page.locator('.banner.conflict').count()).toBe(0)
       await editor(desk).click()
@@ -225,14 +225,14 @@ describe.skipIf(obstacle !== undefined)(
       // What goes elsewhere is said in words that fit who changed nothing.
       await desk.first.read('mv after.txt elsewhere.txt')
       await tab(desk, 'after.txt').click()
-      await page.getByText('The file was removed or moved. This is the text it had.').waitFor()
+      await page.getByText('The file was deleted or moved. This is its last text.').waitFor()
     }, 60_000)
 
     test('are edited with the keys of the editor, which the page takes neither there nor behind a dialog', async () => {
       await using desk = await openDesk({ 'five.txt': 'alpha beta' })
       const { page } = desk
       await page.getByRole('treeitem', { name: 'five.txt' }).click()
-      await desk.command('Split to the right')
+      await desk.command('Split right')
       await desk.first.ready()
       await editor(desk).click()
       await page.keyboard.press('Control+Home')
@@ -243,7 +243,7 @@ describe.skipIf(obstacle !== undefined)(
 
       await desk.command('Settings')
       const settings = page.getByRole('dialog', { name: 'Settings' })
-      const font = settings.getByLabel('Font of terminals')
+      const font = settings.getByLabel('Terminal font')
       await font.fill('Some Font')
       await page.keyboard.press('Control+Shift+ArrowLeft')
       await page.keyboard.press('Control+Shift+X')
@@ -307,11 +307,11 @@ describe.skipIf(obstacle !== undefined)(
       await hasKeyboard('c.txt')
 
       await page.keyboard.press('F2')
-      await page.getByLabel('Path in the workspace').fill('z.txt')
+      await page.getByLabel('Path', { exact: true }).fill('z.txt')
       await page.keyboard.press('Enter')
       await hasKeyboard('z.txt')
       await page.keyboard.press('F2')
-      await page.getByLabel('Path in the workspace').fill('in/moved.txt')
+      await page.getByLabel('Path', { exact: true }).fill('in/moved.txt')
       await page.keyboard.press('Enter')
       await hasKeyboard('moved.txt')
       await page.keyboard.press('ArrowDown')
@@ -329,15 +329,15 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.read(`rm -rf *; printf x > $'new\\nline.txt'; printf broken > broken.png; ${long}`)
       await page.getByRole('treeitem', { name: 'new (new line) line.txt' }).waitFor()
       await page.getByRole('treeitem', { name: 'broken.png' }).click()
-      await page.getByText('This picture cannot be shown').waitFor()
+      await page.getByText('Cannot show this image').waitFor()
 
       await desk.button('New file').click()
-      await page.getByLabel('Path in the workspace').fill('long.txt')
+      await page.getByLabel('Path', { exact: true }).fill('long.txt')
       await page.keyboard.press('Enter')
       const refused = page.getByRole('dialog', { name: 'New file' })
-      await refused.getByText('Cannot make long.txt: it is there already').waitFor()
+      await refused.getByText('Cannot create long.txt: it already exists').waitFor()
       // What was typed is still there, for another name.
-      expect(await refused.getByLabel('Path in the workspace').inputValue()).toBe('long.txt')
+      expect(await refused.getByLabel('Path', { exact: true }).inputValue()).toBe('long.txt')
       await page.keyboard.press('Escape')
       await refused.waitFor({ state: 'detached' })
 

@@ -224,7 +224,7 @@ describe.skipIf(obstacle !== undefined)(
         for (const file of Object.keys(files)) {
           await page.getByRole('treeitem', { name: file }).click()
           await page.locator('.file-pane:visible').waitFor()
-          const isBroken = page.locator('.file-pane .empty:visible', { hasText: 'cannot be shown' })
+          const isBroken = page.locator('.file-pane .empty:visible', { hasText: 'Cannot show this image' })
           await page.locator('.cm-content:visible, .picture img:visible').or(isBroken).first().waitFor()
         }
         const address = await page.locator('.picture img:visible').getAttribute('src')
@@ -309,7 +309,7 @@ describe.skipIf(obstacle !== undefined)(
         await openPanel('Git')
         await page.getByText('branch').first().waitFor()
         expect(await strays()).toEqual([])
-        await desk.command('Open a file')
+        await desk.command('Go to file')
         await page.getByRole('combobox').fill('gpj')
         await page.getByRole('option').first().waitFor()
         expect(await strays()).toEqual([])

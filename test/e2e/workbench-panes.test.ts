@@ -28,7 +28,7 @@ describe.skipIf(obstacle !== undefined)(
 
     async function rename(desk: Desk, at: number, name: string): Promise<void> {
       await tabs(desk).nth(at).dblclick()
-      await desk.page.getByLabel('Name of the tab').fill(name)
+      await desk.page.getByLabel('Tab name').fill(name)
       await desk.page.keyboard.press('Enter')
     }
 
@@ -65,8 +65,8 @@ describe.skipIf(obstacle !== undefined)(
       const session = await desk.first.session()
       await desk.page.keyboard.press('Control+Shift+X')
       await expectTabs(desk, ['three\n2', 'two'])
-      await desk.page.getByText('What runs in there goes on').waitFor()
-      await desk.button('End it').click()
+      await desk.page.getByText('Still running.').waitFor()
+      await desk.button('End session').click()
       const list = async () => (await scene.host.fetch('/api/account/sessions')).text()
       await eventually(async () => !(await list()).includes(session), { what: 'its end', ...WAIT })
       expect(desk.errors).toEqual([])
@@ -90,11 +90,11 @@ describe.skipIf(obstacle !== undefined)(
       }
       await desk.page.setViewportSize({ width: 800, height: 800 })
       await desk.page.keyboard.press('Control+Shift+Backslash')
-      await desk.page.getByText('This pane is too small to be split.').waitFor()
+      await desk.page.getByText('Pane too small to split.').waitFor()
       expect(await desk.page.locator('[data-view]').count()).toBe(3)
       // On a phone a panel lies over them, and can be closed.
       await desk.page.setViewportSize({ width: 390, height: 800 })
-      await desk.button('Close the panel').click()
+      await desk.button('Close panel').click()
       await desk.page.locator('.panel').waitFor({ state: 'detached' })
     }, 60_000)
 
@@ -103,14 +103,14 @@ describe.skipIf(obstacle !== undefined)(
       await rename(desk, 0, 'one')
       await desk.page.keyboard.press('Control+Shift+Backquote')
       await desk.first.ready()
-      await desk.command('Rename this tab')
-      await desk.page.getByLabel('Name of the tab').fill('two')
+      await desk.command('Rename tab')
+      await desk.page.getByLabel('Tab name').fill('two')
       await desk.page.keyboard.press('Enter')
       await expectTabs(desk, ['one', 'two'])
       await desk.page.keyboard.type('x')
       // The Enter of the name is not one for the shell.
       await desk.first.waitFor(/^> x$/)
-      await desk.command('Move this tab to the left')
+      await desk.command('Move tab left')
       await expectTabs(desk, ['two', 'one'])
     }, 60_000)
 
@@ -119,13 +119,13 @@ describe.skipIf(obstacle !== undefined)(
       const before = await desk.first.until(() => true)
       for (let step = 0; step < 4; step += 1) await desk.page.keyboard.press('Control+Shift+Period')
       await desk.first.until(({ cols }) => cols < before.cols)
-      await desk.command('Usual text size')
+      await desk.command('Reset font size')
       await desk.first.until(({ cols }) => cols === before.cols)
 
       await desk.first.run('seq 1 500; echo nee""dle; seq 501 900')
       await desk.first.waitFor('\n900')
       await desk.page.keyboard.press('Control+Shift+G')
-      const find = desk.page.getByLabel('Find in this terminal')
+      const find = desk.page.getByLabel('Find in terminal')
       await find.last().fill('needle')
       const selected = () =>
         desk.page.evaluate(() => {
@@ -147,22 +147,22 @@ describe.skipIf(obstacle !== undefined)(
       await find.last().press('Shift+Enter')
       await desk.page.getByText('5 of 19').waitFor()
       await find.last().fill('no such thing')
-      await desk.page.getByText('Not found').waitFor()
+      await desk.page.getByText('No results').waitFor()
       await desk.page.keyboard.press('Escape')
       await desk.page.keyboard.type('typed')
       await desk.first.waitFor('> typed')
 
       await desk.page.keyboard.press('Control+Shift+Slash')
-      await desk.page.getByRole('dialog', { name: 'Keys' }).getByText('Split below').waitFor()
+      await desk.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Split down').waitFor()
       await desk.page.keyboard.press('Escape')
       await desk.page.keyboard.type(' again')
       await desk.first.waitFor('> typed again')
     }, 60_000)
 
     test.each([
-      ['exit 7', 'The process exited with 7'],
-      ['exit 0', 'The process exited with 0'],
-      ['kill -9 $$', 'The process was ended by SIGKILL'],
+      ['exit 7', 'Process exited with code 7'],
+      ['exit 0', 'Process exited with code 0'],
+      ['kill -9 $$', 'Process ended by SIGKILL'],
     ])(
       'whose session ended with %s say so and start another shell',
       async (command, words) => {
@@ -171,7 +171,7 @@ describe.skipIf(obstacle !== undefined)(
         await desk.first.run(command)
         await desk.page.getByText(words).waitFor()
         expect((await desk.first.facts())?.status).toBe('exited')
-        await desk.button('New shell here').click()
+        await desk.button('New shell').click()
         await desk.first.until((facts) => facts.session !== undefined && facts.session !== session)
         await desk.first.ready()
         expect(await desk.first.read('echo new')).toBe('new')
@@ -197,8 +197,8 @@ describe.skipIf(obstacle !== undefined)(
       await eventually(async () => (await session()) < running, { what: 'the end', ...WAIT })
       await desk.page.goto(scene.origin)
       await desk.page.locator('.banner.ended').waitFor()
-      expect(await desk.page.locator('.banner.ended').innerText()).toMatch(/exited with 5|It ended/)
-      await desk.button('New shell here').click()
+      expect(await desk.page.locator('.banner.ended').innerText()).toMatch(/exited with code 5|It ended/)
+      await desk.button('New shell').click()
       await desk.first.ready()
     }, 60_000)
   },

@@ -56,12 +56,12 @@ describe.skipIf(obstacle !== undefined)(
           .click()
         await page.locator('.compare .cm-content').first().waitFor()
         await page.getByRole('button', { name: 'Inline' }).click()
-        for (const title of ['Settings', 'Keys']) {
+        for (const title of ['Settings', 'Keyboard shortcuts']) {
           await desk.command(title)
           await page.keyboard.press('Escape')
         }
         await page.getByRole('tab').first().click()
-        await page.getByRole('button', { name: 'Share this terminal' }).click()
+        await page.getByRole('button', { name: 'Share terminal' }).click()
         await page.getByRole('dialog').waitFor()
         expect(await witness.violations()).toEqual([])
         expect(witness.complaints).toEqual([])

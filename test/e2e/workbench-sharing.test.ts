@@ -18,12 +18,10 @@ describe.skipIf(obstacle !== undefined)(
     afterAll(() => scene[Symbol.asyncDispose]())
 
     /** A link to the terminal in front, made in the dialog. */
-    async function share(owner: Desk, choice: 'Watch' | 'Type as well'): Promise<string> {
-      await owner.button('Share this terminal').click()
-      // With the word by which whoever follows the link is told what they may do.
-      const role = choice === 'Watch' ? 'viewer' : 'collaborator'
-      await owner.page.getByRole('radio', { name: `${choice} as ${role}` }).check()
-      await owner.button('Make a link').click()
+    async function share(owner: Desk, choice: 'View only' | 'Can type'): Promise<string> {
+      await owner.button('Share terminal').click()
+      await owner.page.getByRole('radio', { name: choice }).check()
+      await owner.button('Create link').click()
       const link = await owner.page.getByLabel('The link works once').inputValue()
       await owner.page.getByRole('button', { name: 'Close', exact: true }).click()
       return link
@@ -66,18 +64,16 @@ describe.skipIf(obstacle !== undefined)(
         'for i in $(seq 1 100); do printf "\\033[3%dm$i 漢字 🙂\\033[0m\\n" $((i % 8)); done',
       )
       await owner.first.waitFor('100 漢字')
-      const link = await share(owner, 'Watch')
+      const link = await share(owner, 'View only')
       await using guest = await join(link, 'Gus Guest', { viewport: { width: 900, height: 600 } })
       expect((await guest.first.facts())?.role).toBe('viewer')
       await expectSame(guest.first, owner.first)
-      await guest.page.getByText('Watching only').waitFor()
-      await guest.page.getByText('owner drives; you watch').waitFor()
-      await owner.page.getByText('You drive').first().waitFor()
+      await guest.page.getByText('View only').waitFor()
+      await guest.page.getByText('owner has control · view only').waitFor()
+      await owner.page.getByText('You have control').first().waitFor()
       // Nothing is offered that would do nothing.
-      await owner.page
-        .locator('.person', { hasText: 'Gus Guest (guest) watches. Who only watches' })
-        .waitFor()
-      expect(await owner.button(/Let them drive/).count()).toBe(0)
+      await owner.page.locator('.person', { hasText: 'Gus Guest (guest): view only. Viewers' }).waitFor()
+      expect(await owner.button(/Give control/).count()).toBe(0)
 
       await guest.first.type('echo never\n')
       await guest.first.paste('echo never')
@@ -104,22 +100,22 @@ describe.skipIf(obstacle !== undefined)(
 
     test('can be typed into and driven by a collaborator, by asking, giving and taking', async () => {
       await using owner = await scene.openDesk()
-      await using guest = await join(await share(owner, 'Type as well'), 'Cleo')
+      await using guest = await join(await share(owner, 'Can type'), 'Cleo')
       expect((await guest.first.facts())?.role).toBe('collaborator')
-      await guest.page.locator('.people-text', { hasText: 'owner drives' }).waitFor()
+      await guest.page.locator('.people-text', { hasText: 'owner has control' }).waitFor()
       await guest.first.run('echo "typed by"" cleo"')
       await owner.first.waitFor('typed by cleo')
       await expectSame(guest.first, owner.first)
 
-      await guest.button('Ask to drive').click()
-      await owner.button(/^Let Cleo.* drive$/).click()
+      await guest.button('Request control').click()
+      await owner.button(/^Give control to Cleo/).click()
       await guest.first.until(({ role }) => role === 'driver')
       // Whoever hands over watches from then on, until they take over.
       await owner.first.until(({ role }) => role === 'viewer')
-      await owner.page.getByText('Watching only').waitFor()
-      await guest.page.locator('.people-text', { hasText: 'You drive' }).waitFor()
+      await owner.page.getByText('View only').waitFor()
+      await guest.page.locator('.people-text', { hasText: 'You have control' }).waitFor()
       await owner.page
-        .getByText(/Cleo.* drives/)
+        .getByText(/Cleo.* has control/)
         .first()
         .waitFor()
       // Its size is now the guest's.
@@ -128,22 +124,22 @@ describe.skipIf(obstacle !== undefined)(
       const { drawn } = await guest.first.until(() => true)
       await owner.first.until((facts) => facts.drawn.join() === drawn.join())
 
-      await owner.button('Take over').click()
+      await owner.button('Take control').click()
       await owner.first.until(({ role }) => role === 'driver')
       await guest.first.until(({ role }) => role === 'viewer')
-      await owner.button(/Cleo.*Let them drive/).click()
+      await owner.button(/Cleo.*Give control/).click()
       await guest.first.until(({ role }) => role === 'driver')
     }, 120_000)
 
     test('is gone for a guest as soon as it is withdrawn, and stays for its owner', async () => {
       await using owner = await scene.openDesk()
-      await using guest = await join(await share(owner, 'Watch'), 'Gus')
-      await owner.button('Share this terminal').click()
+      await using guest = await join(await share(owner, 'View only'), 'Gus')
+      await owner.button('Share terminal').click()
       const rows = owner.page.getByRole('list', { name: 'Shared with' })
       await rows.getByText('Gus').waitFor()
       await rows.getByRole('listitem').filter({ hasText: 'Gus' }).getByRole('button').click()
       await guest.page.locator('.banner.ended').waitFor({ timeout: CUT_MS })
-      expect(await guest.page.locator('.banner.ended').innerText()).toContain('no longer shared')
+      expect(await guest.page.locator('.banner.ended').innerText()).toContain('Access was removed')
       await owner.page.getByRole('button', { name: 'Close', exact: true }).click()
       const before = await guest.first.text()
       await owner.first.run('echo "a se""cret"')
@@ -157,7 +153,7 @@ describe.skipIf(obstacle !== undefined)(
       await owner.first.waitFor('"numbers"')
       await owner.first.type('20Gihello ')
       await owner.first.waitFor('-- INSERT --')
-      await using guest = await join(await share(owner, 'Watch'), 'Lara')
+      await using guest = await join(await share(owner, 'View only'), 'Lara')
       await expectSame(guest.first, owner.first)
       await owner.first.type('again')
       await guest.first.waitFor('hello again')

@@ -37,10 +37,10 @@ describe.skipIf(obstacle !== undefined)(
       expect(words).toEqual(['dev', 'dev 2', 'v.txt …/c', 'v.txt'])
       const hints = await tabs.evaluateAll((all) => all.map((one) => one.getAttribute('title')))
       expect(hints).toEqual([
-        'dev — shell in dev',
-        'dev 2 — shell in dev',
-        'deep/a/b/c/v.txt — in dev',
-        'v.txt — in dev',
+        'dev — terminal in dev',
+        'dev 2 — terminal in dev',
+        'deep/a/b/c/v.txt — dev',
+        'v.txt — dev',
       ])
     }, 60_000)
 
@@ -65,13 +65,13 @@ describe.skipIf(obstacle !== undefined)(
       await page.keyboard.press('Control+Shift+Backquote')
       await desk.first.ready()
       await page.keyboard.press('Control+Shift+X')
-      const notice = page.getByText('What runs in there goes on')
+      const notice = page.getByText('Still running.')
       await notice.waitFor()
       const ended = page.locator('.banner.ended')
-      for (const name of ['Close', 'New shell here'])
+      for (const name of ['Close', 'New shell'])
         await ended.getByRole('button', { name, exact: true }).click({ trial: true, timeout: 3_000 })
       expect(await notice.isVisible()).toBe(true)
-      await desk.button('New shell here').click()
+      await desk.button('New shell').click()
       await desk.first.ready()
       expect(kept).toEqual([KEEP_SECONDS, KEEP_SECONDS])
     }, 60_000)

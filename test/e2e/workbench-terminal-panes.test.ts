@@ -16,10 +16,10 @@ describe.skipIf(obstacle !== undefined)(
     afterAll(() => scene[Symbol.asyncDispose]())
 
     /** A link to the terminal in front, made in the dialog. */
-    async function share(owner: Desk, choice: 'Watch' | 'Type as well'): Promise<string> {
-      await owner.button('Share this terminal').click()
+    async function share(owner: Desk, choice: 'View only' | 'Can type'): Promise<string> {
+      await owner.button('Share terminal').click()
       await owner.page.getByRole('radio', { name: choice }).check()
-      await owner.button('Make a link').click()
+      await owner.button('Create link').click()
       const link = await owner.page.getByLabel('The link works once').inputValue()
       await owner.page.getByRole('button', { name: 'Close', exact: true }).click()
       return link
@@ -58,9 +58,9 @@ describe.skipIf(obstacle !== undefined)(
 
     test('are shown whole to who joins late with a smaller window', async () => {
       await using owner = await scene.openDesk({ viewport: { width: 1280, height: 800 } })
-      await using _ = await join(await share(owner, 'Watch'), 'Ann')
+      await using _ = await join(await share(owner, 'View only'), 'Ann')
       const viewport = { width: 1000, height: 640 }
-      await using late = await join(await share(owner, 'Watch'), 'Late', { viewport })
+      await using late = await join(await share(owner, 'View only'), 'Late', { viewport })
       // What is said of those who come takes room from the owner's terminal.
       const isTold = async (): Promise<boolean> => {
         const { drawn } = await owner.first.until(() => true)
@@ -77,7 +77,7 @@ describe.skipIf(obstacle !== undefined)(
         })
       await eventually(isWhole, { what: 'all of it to be in sight', ...WAIT })
       const [terminal, words] = await Promise.all(
-        [late.first.element, late.page.getByText('Watching only')].map((one) => one.boundingBox()),
+        [late.first.element, late.page.getByText('View only')].map((one) => one.boundingBox()),
       )
       expect(words?.y).toBeGreaterThanOrEqual((terminal?.y ?? 0) + (terminal?.height ?? 0))
 
@@ -132,19 +132,19 @@ describe.skipIf(obstacle !== undefined)(
 
       // From elsewhere it is found by its name.
       await followAfter('cd /tmp')
-      const which = desk.page.getByRole('dialog', { name: 'Which file' })
+      const which = desk.page.getByRole('dialog', { name: 'Choose a file' })
       await which.getByText('other/er/café.ts').click()
       await open().getByText('other/er/café.ts', { exact: true }).waitFor()
       await followAfter('rm -r $root/other')
       await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
       await followAfter('rm -r $root/deep')
-      await desk.page.getByText('There is no file er/café.ts in the workspace').waitFor()
+      await desk.page.getByText('File not found: er/café.ts').waitFor()
     }, 90_000)
 
     test('notice at once that there is no network, and that there is one again', async () => {
       await using desk = await scene.openDesk()
       const bar = desk.page.locator('.status-bar')
-      await bar.getByText('You drive').waitFor()
+      await bar.getByText('In control').waitFor()
       await bar.getByTitle('Round-trip time').waitFor()
       const { rows, drawn } = await desk.first.until(() => true)
       await desk.first.run('trap "echo resized" WINCH; seq 100')
@@ -152,8 +152,8 @@ describe.skipIf(obstacle !== undefined)(
       await desk.context.setOffline(true)
       const banner = desk.page.locator('.banner.waiting')
       await banner.waitFor({ timeout: 10_000 })
-      await bar.getByText('Not connected').waitFor()
-      expect(await bar.innerText()).not.toMatch(/You drive| ms/)
+      await bar.getByText('Disconnected').waitFor()
+      expect(await bar.innerText()).not.toMatch(/In control| ms/)
       await desk.first.until((facts) => facts.drawn[1] < drawn[1])
       const [above, below] = await Promise.all([desk.first.element.boundingBox(), banner.boundingBox()])
       expect((above?.y ?? 0) + (above?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0)
@@ -163,7 +163,7 @@ describe.skipIf(obstacle !== undefined)(
       await desk.first.waitFor('typed meanwhile')
       await desk.first.until((facts) => facts.drawn.join() === drawn.join() && facts.rows === rows)
       expect(await banner.count()).toBe(0)
-      await bar.getByText('You drive').waitFor()
+      await bar.getByText('In control').waitFor()
       // What runs there was told of no other size.
       expect(await desk.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
       expect(await desk.first.text()).not.toContain('\nresized')
@@ -188,40 +188,40 @@ describe.skipIf(obstacle !== undefined)(
 
     test('say who asks to drive, and who is asked', async () => {
       await using owner = await scene.openDesk()
-      await using guest = await join(await share(owner, 'Type as well'), 'Carl')
-      await guest.button('Ask to drive').click()
-      await guest.page.getByText(/^Asked; waiting for owner/).waitFor()
-      await owner.page.getByText(/Carl.* asks to drive$/).waitFor()
-      await owner.button(/^Let Carl.* drive$/).click()
+      await using guest = await join(await share(owner, 'Can type'), 'Carl')
+      await guest.button('Request control').click()
+      await guest.page.getByText(/^Control requested. Waiting for owner/).waitFor()
+      await owner.page.getByText(/^Control requested by Carl/).waitFor()
+      await owner.button(/^Give control to Carl/).click()
       await guest.first.until(({ role }) => role === 'driver')
-      await guest.page.locator('.people-text', { hasText: /^You drive$/ }).waitFor()
+      await guest.page.locator('.people-text', { hasText: /^You have control$/ }).waitFor()
     }, 60_000)
 
     test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
       await using owner = await scene.openDesk()
-      await using guest = await join(await share(owner, 'Watch'), 'Gus')
-      await guest.page.getByText('Watching only').waitFor()
+      await using guest = await join(await share(owner, 'View only'), 'Gus')
+      await guest.page.getByText('View only').waitFor()
       await guest.first.until(({ role }) => role === 'viewer')
       await owner.button('Stop dev').click()
       const stop = owner.page.getByRole('dialog').getByRole('button', { name: /^Stop/ })
       await stop.click()
       for (const { page } of [owner, guest]) {
-        await page.locator('.banner.ended').getByText('The sandbox was stopped').waitFor()
+        await page.locator('.banner.ended').getByText('Sandbox stopped').waitFor()
         expect(await page.getByText('it ends within').count()).toBe(0)
-        expect(await page.getByText('Watching only').count()).toBe(0)
-        expect(await page.locator('.status-bar').innerText()).not.toMatch(/You drive| ms/)
+        expect(await page.getByText('View only').count()).toBe(0)
+        expect(await page.locator('.status-bar').innerText()).not.toMatch(/In control| ms/)
       }
       await guest.page.locator('.banner.ended').getByRole('button', { name: 'Close' }).click()
-      await guest.page.getByText('Nothing is open').waitFor()
+      await guest.page.getByText('No open tabs').waitFor()
 
-      await owner.button('New shell here').click()
+      await owner.button('New shell').click()
       await owner.first.ready()
       await owner.button('Destroy dev').click()
       await owner.page
         .getByRole('dialog')
         .getByRole('button', { name: /^Destroy/ })
         .click()
-      await owner.page.locator('.banner.ended').getByText('The sandbox was destroyed').waitFor()
+      await owner.page.locator('.banner.ended').getByText('Sandbox destroyed').waitFor()
     }, 90_000)
   },
 )

@@ -29,7 +29,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.keyboard.press('Control+Shift+Backquote')
       await first.ready()
       await page.getByRole('tab', { selected: true }).dblclick()
-      await page.getByLabel('Name of the tab').fill(name)
+      await page.getByLabel('Tab name').fill(name)
       await page.keyboard.press('Enter')
     }
 
@@ -65,7 +65,7 @@ describe.skipIf(obstacle !== undefined)(
     test('leave the keyboard in the terminal that is driven from one of them', async () => {
       await using desk = await scene.openDesk()
       const other = await openWindow(desk)
-      await other.button('Drive here').click()
+      await other.button('Take control here').click()
       await other.first.until(({ role }) => role === 'driver')
       expect(await isInTerminal(other)).toBe(true)
       await other.page.keyboard.type('echo here')
@@ -82,7 +82,7 @@ describe.skipIf(obstacle !== undefined)(
       // As long as somebody drives, nothing of it arrives.
       await other.page.keyboard.type('lost')
       await desk.page.goto('about:blank')
-      await other.page.getByText('Nobody drives').waitFor()
+      await other.page.getByText('Type to take control').waitFor()
       await other.page.keyboard.type('alone')
       await other.first.until(({ role }) => role === 'driver')
       await other.first.waitFor(/> alone$/)

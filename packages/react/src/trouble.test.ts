@@ -18,7 +18,7 @@ describe('troubleOf', () => {
         { is: 'connecting', attempt: 2 },
         { is: 'failed', error: new SandwireError('link_lost', why) },
       ]),
-    ).toEqual(['Connecting …', `${why}. Trying again …`, `${why}. Trying again …`, `Not connected. ${why}.`])
+    ).toEqual(['Connecting…', `${why}. Reconnecting…`, `${why}. Reconnecting…`, `Disconnected. ${why}.`])
   })
 
   test('says nothing while there is something to see', () => {

@@ -7,11 +7,11 @@ import type { ClientStatus } from '@sandwire/protocol'
 export function troubleOf(status: ClientStatus, before: string | undefined): string | undefined {
   switch (status.is) {
     case 'connecting':
-      return status.attempt === 1 ? 'Connecting …' : before
+      return status.attempt === 1 ? 'Connecting…' : before
     case 'reconnecting':
-      return `${status.why}. Trying again …`
+      return `${status.why}. Reconnecting…`
     case 'failed':
-      return `Not connected. ${status.error.message}.`
+      return `Disconnected. ${status.error.message}.`
     case 'attached':
     case 'exited':
     case 'detached':

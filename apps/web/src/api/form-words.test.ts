@@ -16,7 +16,7 @@ test('what the form does not know stays as it was said', () => {
   for (const message of [
     'Cannot use parameter "query": empty',
     'Cannot use "toString": unknown',
-    'The server does not answer',
+    'Server unreachable',
   ])
     expect(inFormWords(message, WORDS)).toBe(message)
 })

@@ -40,7 +40,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   const message =
     isRecord(error) && typeof error['message'] === 'string'
       ? error['message']
-      : `The server answered ${response.status}`
+      : `Server error (${response.status})`
   return new ApiError(code, message, response.status)
 }
 
@@ -65,7 +65,7 @@ export async function request(path: string, wish: Wish = {}): Promise<Response> 
     response = await send(path, wish)
   } catch (caught) {
     if (wish.signal?.aborted === true) throw caught
-    throw new ApiError('unreachable', 'The server does not answer', 0)
+    throw new ApiError('unreachable', 'Server unreachable', 0)
   }
   if (response.status === 401) globalThis.dispatchEvent(new Event(UNAUTHORIZED_EVENT))
   if (!response.ok) throw await errorOf(response)

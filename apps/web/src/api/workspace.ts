@@ -32,7 +32,7 @@ export function workspaceUrl(
       if (one === undefined || one === false) return []
       const text = one === true ? '1' : String(one)
       const encoded = encodePath(text)
-      if (encoded === undefined) throw new ApiError('path_refused', 'This name cannot be sent', 400)
+      if (encoded === undefined) throw new ApiError('path_refused', 'This name cannot be used', 400)
       return [`${name}=${encoded}`]
     })
   })

@@ -14,6 +14,7 @@ import {
 import type { FileText } from './file-text.ts'
 import { heldAnchor } from './held-anchor.ts'
 import { THEME } from './theme.ts'
+import { fileTexts } from '../texts/files.ts'
 
 interface Basics {
   readonly label?: string
@@ -24,7 +25,7 @@ interface Basics {
 
 /** Everything about a text that does not depend on its language. */
 export function basics({
-  label = 'Text of the file',
+  label = fileTexts.editor.contents,
   isReadOnly = false,
   onChange,
   onSave,

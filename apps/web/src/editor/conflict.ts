@@ -5,6 +5,7 @@ import { changesBetween } from './changes.ts'
 import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
 import { changeInPlace, type Place, placeOf, showAt, startAt } from './place.ts'
+import { fileTexts } from '../texts/files.ts'
 
 interface ConflictOptions {
   readonly path: string
@@ -22,7 +23,7 @@ interface ConflictOptions {
 function createTakeButton(isHidden: boolean, giveKeyboard: () => void): HTMLElement {
   const button = document.createElement('button')
   button.type = 'button'
-  button.title = 'Take this change from the disk'
+  button.title = fileTexts.editor.takeChange
   button.ariaLabel = button.title
   button.textContent = '→'
   // The theme of the view shows what is only hidden.
@@ -60,14 +61,14 @@ export class Conflict {
       ...this.#controls(),
       a: {
         doc: theirs?.lines ?? Text.empty,
-        extensions: [basics({ isReadOnly: true, label: 'Text on the disk', onSave }), language.of([])],
+        extensions: [basics({ isReadOnly: true, label: fileTexts.editor.onDisk, onSave }), language.of([])],
       },
       b: {
         doc: this.#mine.lines,
         ...(selection === undefined ? {} : { selection }),
         extensions: [
           endsOf(this.#mine),
-          basics({ label: 'Your text', onChange: change, onSave }),
+          basics({ label: fileTexts.editor.mine, onChange: change, onSave }),
           language.of([]),
           extension,
         ],

@@ -6,6 +6,9 @@ import { conflictWords } from './conflict-words.ts'
 import type { Theirs } from './file-state.ts'
 import type { OpenFile } from './open-file.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
+
+const { conflict: texts } = fileTexts
 
 /** What became of a file while it was changed, and the ways out. The first of them loses nothing: whoever saves is led to it. */
 export function ConflictBanner({
@@ -31,11 +34,12 @@ export function ConflictBanner({
   useEffect(() => {
     if (isAsked) element.current?.querySelector('button')?.focus()
   }, [isAsked, asked])
-  const keep = (): void => void workbench.attempt(`Cannot save ${shownName(path)}`, () => file.keepMine())
+  const keep = (): void =>
+    void workbench.attempt(fileTexts.pane.cannotSave(shownName(path)), () => file.keepMine())
   const copy = (): void =>
-    void workbench.attempt('Cannot copy the text', async () => {
+    void workbench.attempt(texts.cannotCopy, async () => {
       await navigator.clipboard.writeText(mine.toString())
-      workbench.tell('info', 'Your text is copied')
+      workbench.tell('info', texts.copied)
     })
   const isText = typeof theirs === 'object' && theirs.text !== undefined
   return (
@@ -43,21 +47,21 @@ export function ConflictBanner({
       <span>{conflictWords({ theirs, mine, isDirty, isAsked })}</span>
       {isText && (
         <button type="button" onClick={onNext}>
-          Next change
+          {texts.nextChange}
         </button>
       )}
       {!isText && theirs !== 'gone' && (
         <button type="button" onClick={copy}>
-          Copy mine
+          {texts.copyMine}
         </button>
       )}
       {(theirs === 'gone' || typeof theirs === 'object') && (
         <button type="button" className="primary" onClick={keep}>
-          {theirs === 'gone' ? 'Write it again' : 'Save the right side'}
+          {theirs === 'gone' ? texts.recreate : texts.keepMine}
         </button>
       )}
       <button type="button" className="danger" onClick={() => void file.takeTheirs()}>
-        {typeof theirs === 'string' ? 'Let it go' : 'Drop mine'}
+        {typeof theirs === 'string' ? texts.discard : texts.useDisk}
       </button>
     </div>
   )

@@ -62,7 +62,13 @@ export function ConflictView({
   }, [isFocused])
   return (
     <>
-      <ConflictBanner {...{ file, path, theirs, mine }} onNext={() => conflict.current?.goToNextChange()} />
+      <ConflictBanner
+        file={file}
+        path={path}
+        theirs={theirs}
+        mine={mine}
+        onNext={() => conflict.current?.goToNextChange()}
+      />
       <div ref={parent} className="editor compare" {...composing} />
     </>
   )

@@ -14,41 +14,41 @@ function onDisk(whole: string): Theirs {
 describe('the words about a conflict', () => {
   test('say where which text is', () => {
     expect(say(onDisk('theirs\n'))).toBe(
-      'The file changed while you changed it too. Left: on disk. Right: yours, which you can still edit.',
+      'The file changed on disk while you were editing it. Left: on disk. Right: your version (editable).',
     )
   })
 
   test('say what is there when it is no text', () => {
     expect(say({ text: undefined, etag: '1' })).toContain('is no longer text')
-    expect(say('gone')).toContain('was removed or moved while you changed it')
-    expect(say('folder')).toBe('There is a folder in the place of this file now. Nothing of yours is lost.')
-    expect(say('special')).toContain('no longer a file')
+    expect(say('gone')).toContain('was deleted or moved while you were editing it')
+    expect(say('folder')).toBe('A folder has taken the place of this file. Your changes are still here.')
+    expect(say('special')).toContain('no longer a regular file')
     expect(say('folder', { isDirty: false })).toBe(
-      'There is a folder in the place of this file now. This is the text it had.',
+      'A folder has taken the place of this file. This is its last text.',
     )
   })
 
   test('say that only what cannot be seen differs', () => {
     const mine = 'a\nb\n'
     expect(say(onDisk('a\r\nb\r\n'), { mine })).toBe(
-      'The file changed while you changed it too. Only line ends differ: CRLF on disk, LF in yours.',
+      'The file changed on disk while you were editing it. Only line endings differ: CRLF on disk, LF in yours.',
     )
     expect(say(onDisk('\u{feff}a\nb\n'), { mine })).toContain(
-      'Only the byte order mark differs: it is on disk, and not in yours.',
+      'Only the byte order mark differs: on disk, but not in yours.',
     )
     expect(say(onDisk('a\r\nb\r\n'), { mine: `\u{feff}${mine}` })).toContain(
-      'Only line ends and the byte order mark differ: CRLF on disk, LF in yours; it is not on disk, but in yours.',
+      'Only line endings and the byte order mark differ: CRLF on disk, LF in yours; in yours, but not on disk.',
     )
   })
 
   test('say what cannot be seen besides what can', () => {
     expect(say(onDisk('a\nb\r\n'), { mine: 'a\nc\n' })).toEndWith(
-      'which you can still edit. Line ends differ as well: mixed on disk, LF in yours.',
+      'your version (editable). Line endings differ as well: mixed on disk, LF in yours.',
     )
     expect(say(onDisk('a'), { mine: 'a\r\nc' })).not.toContain('Line ends')
   })
 
   test('say that nothing was saved to who tried', () => {
-    expect(say(onDisk('theirs\n'), { isAsked: true })).toStartWith('Not saved: choose what to keep. The file')
+    expect(say(onDisk('theirs\n'), { isAsked: true })).toStartWith('Not saved: choose a version. The file')
   })
 })

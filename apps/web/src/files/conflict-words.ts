@@ -1,5 +1,6 @@
 import type { FileText } from '../editor/file-text.ts'
-import type { NoFile, Theirs } from './file-state.ts'
+import type { Theirs } from './file-state.ts'
+import { fileTexts } from '../texts/files.ts'
 
 interface Conflict {
   readonly theirs: Theirs
@@ -10,11 +11,7 @@ interface Conflict {
   readonly isAsked: boolean
 }
 
-const NO_FILE: Readonly<Record<NoFile, string>> = {
-  gone: 'The file was removed or moved',
-  folder: 'There is a folder in the place of this file now',
-  special: 'What is in the place of this file is no longer a file',
-}
+const { conflict: texts } = fileTexts
 
 /** What differs between two texts and is not seen beside each other; undefined when nothing does. */
 function unseenWords(theirs: FileText, mine: FileText): string | undefined {
@@ -24,12 +21,12 @@ function unseenWords(theirs: FileText, mine: FileText): string | undefined {
     theirs.hasMark !== mine.hasMark,
   ]
   if (!hasEnds && !hasMark) return undefined
-  const names = [...(hasEnds ? ['line ends'] : []), ...(hasMark ? ['the byte order mark'] : [])].join(' and ')
+  const names = [...(hasEnds ? [texts.lineEndings] : []), ...(hasMark ? [texts.byteOrderMark] : [])].join(
+    ' and ',
+  )
   const details = [
-    ...(hasEnds ? [`${theirs.ends} on disk, ${mine.ends} in yours`] : []),
-    ...(hasMark
-      ? [theirs.hasMark ? 'it is on disk, and not in yours' : 'it is not on disk, but in yours']
-      : []),
+    ...(hasEnds ? [texts.endings(theirs.ends ?? '', mine.ends ?? '')] : []),
+    ...(hasMark ? [theirs.hasMark ? texts.markOnDisk : texts.markInMine] : []),
   ].join('; ')
   const verb = hasEnds ? 'differ' : 'differs'
   if (isOnly) return `Only ${names} ${verb}: ${details}.`
@@ -38,20 +35,18 @@ function unseenWords(theirs: FileText, mine: FileText): string | undefined {
 
 function whatHappened({ theirs, mine, isDirty }: Conflict): string {
   if (typeof theirs === 'string') {
-    const during = theirs === 'gone' && isDirty ? ' while you changed it' : ''
-    return `${NO_FILE[theirs]}${during}. ${isDirty ? 'Nothing of yours is lost.' : 'This is the text it had.'}`
+    const during = theirs === 'gone' && isDirty ? texts.whileEditing : ''
+    return `${texts[theirs]}${during}. ${isDirty ? texts.stillHere : texts.lastText}`
   }
-  if (theirs.text === undefined)
-    return 'The file changed while you changed it too, and is no longer text. Right: yours, which you can still edit.'
+  if (theirs.text === undefined) return texts.noLongerText
   const unseen = unseenWords(theirs.text, mine)
-  const sides = 'Left: on disk. Right: yours, which you can still edit.'
   const isOnlyUnseen = unseen !== undefined && mine.hasLinesOf(theirs.text)
-  const parts = ['The file changed while you changed it too.', ...(isOnlyUnseen ? [] : [sides]), unseen ?? []]
+  const parts = [texts.changed, ...(isOnlyUnseen ? [] : [texts.sides]), unseen ?? []]
   return parts.flat().join(' ')
 }
 
 /** What is said above a conflict. */
 export function conflictWords(conflict: Conflict): string {
   const happened = whatHappened(conflict)
-  return conflict.isAsked ? `Not saved: choose what to keep. ${happened}` : happened
+  return conflict.isAsked ? `${texts.notSaved} ${happened}` : happened
 }

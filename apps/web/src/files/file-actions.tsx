@@ -11,6 +11,7 @@ import { cleanPath, joinPath, parentOf, ROOT } from './paths.ts'
 import { shownName } from './shown-name.ts'
 import type { Dropped } from './upload.ts'
 import { UploadDialog } from './upload-dialog.tsx'
+import { fileTexts } from '../texts/files.ts'
 
 /** Something about files that needs an answer first. */
 export type FileQuestion =
@@ -35,7 +36,7 @@ async function makeFile(sandbox: string, path: string): Promise<void> {
     await writeFile(sandbox, path, '', 'new')
   } catch (caught) {
     const isThere = caught instanceof ApiError && caught.code === 'file_changed'
-    throw isThere ? new Error('it is there already', { cause: caught }) : caught
+    throw isThere ? new Error(fileTexts.alreadyExists, { cause: caught }) : caught
   }
 }
 
@@ -71,10 +72,10 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
       }
       return (
         <NameDialog
-          title={isFile ? 'New file' : 'New folder'}
+          title={isFile ? fileTexts.newFile : fileTexts.newFolder}
           initial={question.folder === ROOT ? '' : `${question.folder}/`}
-          yes="Make it"
-          failure={(path) => `Cannot make ${shownName(path)}`}
+          yes={fileTexts.create}
+          failure={(path) => fileTexts.cannotCreate(shownName(path))}
           onName={make}
           onClose={onDone}
         />
@@ -83,10 +84,10 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
     case 'rename':
       return (
         <NameDialog
-          title={`Rename or move ${shownName(baseName(question.path))}`}
+          title={fileTexts.renameTitle(shownName(baseName(question.path)))}
           initial={question.path}
-          yes="Move"
-          failure={() => `Cannot move ${shownName(question.path)}`}
+          yes={fileTexts.move}
+          failure={() => fileTexts.cannotMove(shownName(question.path))}
           onName={(to) => move(question.path, to)}
           onClose={onDone}
         />
@@ -94,37 +95,35 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
     case 'moveInto':
       return (
         <Confirm
-          title={`Move ${shownName(baseName(question.path))}?`}
-          yes="Move"
+          title={fileTexts.moveTitle(shownName(baseName(question.path)))}
+          yes={fileTexts.move}
           onAnswer={(isYes) => {
             if (!isYes) return onDone()
             const to = joinPath(question.folder, baseName(question.path))
-            run(`Cannot move ${shownName(question.path)}`, () => move(question.path, to))
+            run(fileTexts.cannotMove(shownName(question.path)), () => move(question.path, to))
           }}
         >
-          <p>It goes into {question.folder === ROOT ? 'the workspace' : shownName(question.folder)}.</p>
+          <p>
+            {fileTexts.moveTo(question.folder === ROOT ? fileTexts.workspace : shownName(question.folder))}
+          </p>
         </Confirm>
       )
     case 'remove':
       return (
         <Confirm
-          title={`Delete ${shownName(baseName(question.path))}?`}
-          yes="Delete"
+          title={fileTexts.deleteTitle(shownName(baseName(question.path)))}
+          yes={fileTexts.delete}
           isDangerous
           onAnswer={(isYes) => {
             if (!isYes) return onDone()
-            run(`Cannot delete ${shownName(question.path)}`, async () => {
+            run(fileTexts.cannotDelete(shownName(question.path)), async () => {
               await removeFile(sandbox, question.path)
               tree.forget(question.path)
               await refresh(parentOf(question.path))
             })
           }}
         >
-          <p>
-            {question.isFolder
-              ? 'The folder and everything in it are gone for good.'
-              : 'The file is gone for good.'}
-          </p>
+          <p>{question.isFolder ? fileTexts.folderLost : fileTexts.fileLost}</p>
         </Confirm>
       )
     case 'upload':

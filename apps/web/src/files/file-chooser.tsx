@@ -4,6 +4,7 @@ import { Picker } from '../shell/picker.tsx'
 import { baseName } from '../shell/view-title.ts'
 import type { FileChoice } from './open-from-terminal.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Which of several files a place in a terminal means. */
 export function FileChooser({
@@ -17,10 +18,10 @@ export function FileChooser({
   const paths = fuzzyFilter(choice.paths, typed, (path) => path)
   return (
     <Picker
-      title="Which file"
-      placeholder="Several files have this name"
+      title={fileTexts.fromTerminal.chooseTitle}
+      placeholder={fileTexts.fromTerminal.several}
       typed={typed}
-      status="No such file"
+      status={fileTexts.fromTerminal.none}
       onType={setTyped}
       onClose={onClose}
       picks={paths.map((path) => ({

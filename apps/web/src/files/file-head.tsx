@@ -4,6 +4,7 @@ import { workspaceUrl } from '../api/workspace.ts'
 import type { View } from '../layout/layout.ts'
 import type { OpenFile } from './open-file.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Where a file is, whether it is saved, and what can be done with it. */
 export function FileHead({
@@ -24,17 +25,17 @@ export function FileHead({
     <div className="file-head">
       <span className="file-path">{shownName(path)}</span>
       <span className="file-status" role="status">
-        {isSaving ? 'Saving…' : isDirty ? 'Not saved' : ''}
+        {isSaving ? fileTexts.pane.saving : isDirty ? fileTexts.pane.unsaved : ''}
       </span>
       {state.is === 'text' && state.theirs === undefined && (
         <button
           type="button"
           className={isDirty ? 'primary' : ''}
-          title="Save (Ctrl+S)"
+          title={fileTexts.pane.saveHint}
           disabled={!isDirty || isSaving}
           onClick={onSave}
         >
-          Save
+          {fileTexts.pane.save}
         </button>
       )}
       {state.is === 'text' && state.theirs === undefined && children}
@@ -43,7 +44,7 @@ export function FileHead({
         href={workspaceUrl(sandbox, 'file', { path })}
         download={shownName(path.split('/').pop() ?? path)}
       >
-        Download
+        {fileTexts.pane.download}
       </a>
     </div>
   )

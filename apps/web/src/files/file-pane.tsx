@@ -12,6 +12,7 @@ import { isWithin } from './paths.ts'
 import { Drawing, Picture } from './picture.tsx'
 import { shownName } from './shown-name.ts'
 import { TextBody } from './text-body.tsx'
+import { fileTexts } from '../texts/files.ts'
 
 type FileView = Extract<View, { kind: 'file' }>
 
@@ -53,7 +54,7 @@ export function FilePane({ viewId, view, isFocused }: PaneProps): ReactElement {
       <FileHead file={file} view={view} onSave={save}>
         {isDrawing(path) && (
           <button type="button" aria-pressed={isPicture} onClick={() => setWantsPicture(!isPicture)}>
-            {isPicture ? 'Text' : 'Picture'}
+            {isPicture ? fileTexts.pane.text : fileTexts.pane.image}
           </button>
         )}
       </FileHead>
@@ -81,15 +82,16 @@ function FileBody({
   const place = useMemo((): { current: Place | undefined } => ({ current: undefined }), [file])
   switch (state.is) {
     case 'loading':
-      return <p className="empty">Loading {shownName(path)}…</p>
+      return <p className="empty">{fileTexts.loadingFile(shownName(path))}</p>
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'binary':
       return (
         <>
           <p className="hex-note">
-            {sizeText(state.sizeBytes)} that are not text
-            {state.sizeBytes > state.head.length && `. These are the first ${sizeText(state.head.length)}`}.
+            {state.sizeBytes > state.head.length
+              ? fileTexts.pane.binaryHead(sizeText(state.sizeBytes), sizeText(state.head.length))
+              : fileTexts.pane.binary(sizeText(state.sizeBytes))}
           </p>
           <pre className="editor hex">{hexOf(state.head)}</pre>
         </>
@@ -97,13 +99,13 @@ function FileBody({
     case 'large':
       return (
         <div className="empty">
-          <p>This file has {sizeText(state.sizeBytes)}.</p>
+          <p>{fileTexts.pane.large(sizeText(state.sizeBytes))}</p>
           {state.canOpen ? (
             <button type="button" onClick={() => void file.load(true)}>
-              Open it anyway
+              {fileTexts.pane.openAnyway}
             </button>
           ) : (
-            <p>That is more than the editor opens. Download it instead.</p>
+            <p>{fileTexts.pane.tooLarge}</p>
           )}
         </div>
       )
@@ -111,10 +113,29 @@ function FileBody({
       return <Picture bytes={state.bytes} type={state.type} path={path} />
     case 'text':
       if (state.theirs !== undefined)
-        return <ConflictView {...{ file, path, isFocused, place, onSave }} theirs={state.theirs} />
+        return (
+          <ConflictView
+            file={file}
+            path={path}
+            theirs={state.theirs}
+            isFocused={isFocused}
+            place={place}
+            onSave={onSave}
+          />
+        )
       return (
         <>
-          <TextBody {...{ file, state, path, line, column, isFocused, place, onSave }} isHidden={isPicture} />
+          <TextBody
+            file={file}
+            state={state}
+            path={path}
+            line={line}
+            column={column}
+            isFocused={isFocused}
+            isHidden={isPicture}
+            place={place}
+            onSave={onSave}
+          />
           {isPicture && <Drawing file={file} path={path} />}
         </>
       )

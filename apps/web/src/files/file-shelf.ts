@@ -5,6 +5,7 @@ import { accessTo, type FileAccess } from './file-access.ts'
 import { OpenFile } from './open-file.ts'
 import { movedPath } from './paths.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
 
 type FilePlace = Extract<View, { kind: 'file' }>
 
@@ -91,7 +92,10 @@ export class FileShelf {
     try {
       await known.file.save()
     } catch (caught) {
-      this.#workbench.tell('error', `Cannot save ${shownName(known.path)}: ${messageOf(caught)}`)
+      this.#workbench.tell(
+        'error',
+        `${fileTexts.pane.cannotSave(shownName(known.path))}: ${messageOf(caught)}`,
+      )
     }
     return !known.file.isDirty
   }

@@ -10,10 +10,16 @@ import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
 import { readDropped } from './upload.ts'
 import { useTree } from './use-tree.ts'
+import { sandboxTexts } from '../texts/sandboxes.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** The files of the chosen sandbox. */
 export function FilesPanel(): ReactElement {
-  return <SandboxGate what="its files">{(sandbox) => <Files key={sandbox} sandbox={sandbox} />}</SandboxGate>
+  return (
+    <SandboxGate action={sandboxTexts.gate.browse}>
+      {(sandbox) => <Files key={sandbox} sandbox={sandbox} />}
+    </SandboxGate>
+  )
 }
 
 function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
@@ -44,23 +50,27 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
       if (parentOf(path) !== into && path !== into) setQuestion({ ask: 'moveInto', path, folder: into })
       return
     }
-    const files = await workbench.attempt('Cannot read what was dropped', () => readDropped(transfer))
+    const files = await workbench.attempt(fileTexts.uploads.cannotRead, () => readDropped(transfer))
     if (files !== undefined && files.length > 0) setQuestion({ ask: 'upload', folder: into, files })
   }
   return (
     <DropPlace onDrop={(transfer) => void drop(ROOT, transfer)}>
       <header className="panel-head">
         <h2>{name}</h2>
-        <IconButton icon="plus" label="New file" onClick={() => setQuestion({ ask: 'newFile', folder })} />
+        <IconButton
+          icon="plus"
+          label={fileTexts.newFile}
+          onClick={() => setQuestion({ ask: 'newFile', folder })}
+        />
         <IconButton
           icon="folder"
-          label="New folder"
+          label={fileTexts.newFolder}
           onClick={() => setQuestion({ ask: 'newFolder', folder })}
         />
-        <IconButton icon="upload" label="Upload files" onClick={() => chooseFiles(folder)} />
+        <IconButton icon="upload" label={fileTexts.upload} onClick={() => chooseFiles(folder)} />
         <IconButton
           icon="refresh"
-          label="Look again"
+          label={fileTexts.refresh}
           onClick={() => void tree.follow({ kind: 'overflow' })}
         />
       </header>
@@ -69,7 +79,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
         type="file"
         multiple
         hidden
-        aria-label="Files to upload"
+        aria-label={fileTexts.filesToUpload}
         onChange={(event) => {
           const files = [...(event.target.files ?? [])].map((file) => ({ path: file.name, file }))
           // The same files may be chosen again.

@@ -3,7 +3,9 @@ import { type FormEvent, type ReactElement, useEffect, useRef, useState } from '
 import { Dialog } from '../shell/dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { messageOf, sayFailure } from '../state/workbench.ts'
-import { nameTrouble } from './paths.ts'
+import { findNameProblem } from './paths.ts'
+import { fileTexts } from '../texts/files.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Asks for the path of something new, or a new one for something old, until that is done: what fails can be tried by another name. */
 export function NameDialog({
@@ -32,7 +34,7 @@ export function NameDialog({
     return () => void (isGone.current = true)
   }, [])
   const submit = async (): Promise<void> => {
-    const wrong = nameTrouble(name)
+    const wrong = findNameProblem(name)
     setTrouble(wrong)
     if (wrong !== undefined) return
     setBusy(true)
@@ -56,7 +58,7 @@ export function NameDialog({
         }}
       >
         <label className="field">
-          <span>Path in the workspace</span>
+          <span>{fileTexts.path}</span>
           <input
             autoFocus
             value={name}
@@ -79,7 +81,7 @@ export function NameDialog({
         )}
         <div className="dialog-actions">
           <button type="button" onClick={onClose}>
-            Cancel
+            {shellTexts.cancel}
           </button>
           <button type="submit" className="primary">
             {yes}

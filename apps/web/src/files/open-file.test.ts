@@ -481,7 +481,7 @@ describe('a text on a slow link', () => {
         throw new TypeError('Failed to fetch')
       }
       globalThis.fetch = Object.assign(cut, { preconnect: whole.preconnect })
-      expect(file.save()).rejects.toThrow('does not answer')
+      expect(file.save()).rejects.toThrow('Server unreachable')
       await heard()
       globalThis.fetch = whole
     }

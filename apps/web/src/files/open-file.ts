@@ -9,6 +9,7 @@ import type { FileState, NoFile, TextState, Theirs } from './file-state.ts'
 import { HEX_BYTES } from './hex.ts'
 import { noFileOf } from './no-file.ts'
 import { OneMore } from './one-more.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** More texts than anybody tries to save on a link that is down. */
 const MAX_UNANSWERED = 8
@@ -163,7 +164,7 @@ export class OpenFile {
   async takeTheirs(): Promise<void> {
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
-    if (theirs === 'gone') this.#state.set({ is: 'failed', message: 'The file was removed', isMissing: true })
+    if (theirs === 'gone') this.#state.set({ is: 'failed', message: fileTexts.pane.deleted, isMissing: true })
     else if (typeof theirs === 'string' || theirs.text === undefined) await this.load()
     else this.#showText(theirs.text, theirs.etag)
   }

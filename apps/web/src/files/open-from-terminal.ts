@@ -4,6 +4,7 @@ import { findFiles } from '../api/search.ts'
 import { statFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
 import { messageOf, type Workbench } from '../state/workbench.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Where workspaces are in sandboxes, by what isolates them. */
 const WORKSPACES = ['/workspace', '/home/user/workspace']
@@ -94,10 +95,10 @@ export async function openFileFromTerminal(
     if (paths.length > 1) return { paths, open }
     if (only !== undefined) open(only)
     else if (printed.startsWith('/') && workspacePath(printed) === undefined)
-      workbench.tell('info', 'This file is not in the workspace')
-    else workbench.tell('info', `There is no file ${printed} in the workspace`)
+      workbench.tell('info', fileTexts.fromTerminal.outside)
+    else workbench.tell('info', fileTexts.fromTerminal.notFound(printed))
   } catch (caught) {
-    workbench.tell('error', `Cannot open ${printed}: ${messageOf(caught)}`)
+    workbench.tell('error', fileTexts.fromTerminal.cannotOpen(printed, messageOf(caught)))
   }
   return undefined
 }

@@ -1,3 +1,5 @@
+import { fileTexts } from '../texts/files.ts'
+
 /** The root of a workspace. */
 export const ROOT = '.'
 
@@ -29,10 +31,10 @@ export function movedPath(path: string, from: string, to: string): string | unde
 }
 
 /** Why a name cannot be one of a file; undefined when it can. */
-export function nameTrouble(name: string): string | undefined {
-  if (name === '' || name === '.' || name === '..') return 'A name is needed'
-  if (name.includes('\0')) return 'A name cannot hold this character'
-  if (name.startsWith('/')) return 'Paths are relative to the workspace'
-  if (name.split('/').includes('..')) return 'A path cannot lead upwards'
+export function findNameProblem(name: string): string | undefined {
+  if (name === '' || name === '.' || name === '..') return fileTexts.nameProblems.empty
+  if (name.includes('\0')) return fileTexts.nameProblems.character
+  if (name.startsWith('/')) return fileTexts.nameProblems.absolute
+  if (name.split('/').includes('..')) return fileTexts.nameProblems.parent
   return undefined
 }

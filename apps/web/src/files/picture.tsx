@@ -2,6 +2,7 @@ import { type ReactElement, useEffect, useMemo, useState } from 'react'
 import { imageType } from './file-kind.ts'
 import type { OpenFile } from './open-file.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** A picture, or that there is none in the file. */
 export function Picture({
@@ -21,10 +22,7 @@ export function Picture({
     setUrl(made)
     return () => URL.revokeObjectURL(made)
   }, [bytes, type])
-  if (url !== undefined && url === broken)
-    return (
-      <p className="empty">This picture cannot be shown: the file is damaged, or not what its name says.</p>
-    )
+  if (url !== undefined && url === broken) return <p className="empty">{fileTexts.pane.brokenImage}</p>
   return (
     <div className="picture">
       {url !== undefined && <img key={url} src={url} alt={shownName(path)} onError={() => setBroken(url)} />}

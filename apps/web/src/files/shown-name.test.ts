@@ -26,7 +26,7 @@ test('what turns the direction of text is left out, and a name of nothing else h
 test('a name is read out with words for what is not heard', () => {
   expect(spokenName('usual name.txt')).toBe('usual name.txt')
   expect(spokenName('new\nline.txt ')).toBe('new (new line) line.txt (space)')
-  expect(spokenName('a\u001b\udce9')).toBe('a (character 1b) (no text)')
+  expect(spokenName('a\u001b\udce9')).toBe('a (character 1b) (not text)')
 })
 
 test('spaces around words mean nothing', () => {

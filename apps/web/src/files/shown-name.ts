@@ -1,8 +1,13 @@
 import { printable } from '@sandwire/react'
+import { fileTexts } from '../texts/files.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 /** What is said of characters that have no sound. */
-const WORDS: Readonly<Record<string, string>> = { '\n': 'new line', '\r': 'return', '\t': 'tab' }
+const CONTROL_NAMES: Readonly<Record<string, string>> = {
+  '\n': fileTexts.spoken['\n'],
+  '\r': fileTexts.spoken['\r'],
+  '\t': fileTexts.spoken['\t'],
+}
 
 /** Characters without a sign of their own: control characters, and bytes that are no text. */
 const UNSEEN = /[\p{Cc}\p{Cs}]/gu
@@ -19,12 +24,13 @@ function markOf(character: string): string {
 }
 
 function wordOf(character: string): string {
-  if (character > '\u00ff') return ' (no text) '
-  return ` (${WORDS[character] ?? `character ${hexOf(character)}`}) `
+  if (character > '\u00ff') return ` (${fileTexts.spoken.notText}) `
+  const { [character]: word } = CONTROL_NAMES
+  return ` (${word ?? fileTexts.spoken.character(hexOf(character))}) `
 }
 
 function orSomething(text: string): string {
-  return text === '' ? '(no printable name)' : text
+  return text === '' ? fileTexts.noPrintableName : text
 }
 
 /**
@@ -38,7 +44,9 @@ export function shownName(name: string): string {
 
 /** A name as it may be read out; what is seen of it would be skipped, or called by the names of its marks. */
 export function spokenName(name: string): string {
-  const heard = name.replaceAll(LOST_SPACES, (spaces) => ' (space) '.repeat(spaces.length))
+  const heard = name.replaceAll(LOST_SPACES, (spaces) =>
+    ` (${fileTexts.spoken.space}) `.repeat(spaces.length),
+  )
   const words = heard.replaceAll(UNSEEN, wordOf)
   return orSomething(printable(words.replaceAll(/ +/g, ' ')))
 }

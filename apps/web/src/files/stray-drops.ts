@@ -2,6 +2,7 @@ import { createStore, type Store } from '@sandwire/client'
 import { hasPlaceToWork } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { type Dropped, readDropped } from './upload.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Marks where dropped files are taken; everywhere else the page takes them itself. */
 const TAKES_FILES = '[data-takes-files]'
@@ -62,12 +63,10 @@ export class StrayDrops {
     if (dataTransfer === null) return
     const sandbox =
       target instanceof Element ? target.closest('[data-sandbox]')?.getAttribute('data-sandbox') : undefined
-    const files = await this.#workbench.attempt('Cannot read what was dropped', () =>
-      readDropped(dataTransfer),
-    )
+    const files = await this.#workbench.attempt(fileTexts.uploads.cannotRead, () => readDropped(dataTransfer))
     if (files === undefined || files.length === 0) return
     if (!hasPlaceToWork(this.#workbench.person.get(), this.#workbench.sandboxes.get())) {
-      this.#workbench.tell('info', 'No sandbox is shared with you that you could upload files to')
+      this.#workbench.tell('info', fileTexts.uploads.noSandbox)
       return
     }
     const known = this.#workbench.sandboxes.get()

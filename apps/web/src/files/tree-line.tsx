@@ -4,6 +4,7 @@ import { PATH_TYPE } from './drop-place.tsx'
 import { shownName, spokenName } from './shown-name.ts'
 import type { ItemLine, NoteLine } from './tree-lines.ts'
 import { ROW_PX } from './visible-rows.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Rows are where they would be if all of them were drawn. */
 function rowStyle(row: number, depth: number): CSSProperties {
@@ -39,7 +40,9 @@ export function TreeRow({
       className="tree-line tree-row"
       style={rowStyle(row, depth)}
       data-row={row}
-      aria-label={entry.kind === 'link' ? `${spokenName(entry.name)}, link` : spokenName(entry.name)}
+      aria-label={
+        entry.kind === 'link' ? `${spokenName(entry.name)}, ${fileTexts.link}` : spokenName(entry.name)
+      }
       aria-level={depth + 1}
       aria-posinset={position}
       aria-setsize={setSize}
@@ -73,7 +76,7 @@ export function TreeRow({
         <Icon name="files" />
       )}
       <span className="tree-name">{shownName(entry.name)}</span>
-      {entry.kind === 'link' && <span className="tree-mark dim">link</span>}
+      {entry.kind === 'link' && <span className="tree-mark dim">{fileTexts.link}</span>}
     </button>
   )
 }

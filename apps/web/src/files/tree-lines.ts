@@ -1,6 +1,7 @@
 import type { FileEntry } from '../api/workspace.ts'
 import type { Folder, TreeState } from './file-tree.ts'
 import { joinPath, ROOT } from './paths.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** A file or folder in the tree. */
 export interface ItemLine {
@@ -70,17 +71,17 @@ function addLines(
 }
 
 function noteOf(folder: Folder | undefined, path: string): string | undefined {
-  if (folder === undefined || folder.is === 'loading') return 'Loading…'
+  if (folder === undefined || folder.is === 'loading') return fileTexts.loading
   if (folder.is === 'failed') return folder.message
   switch (folder.rest.is) {
     case 'none':
       // Of an empty workspace more is said.
-      return folder.entries.length === 0 && path !== ROOT ? 'Empty' : undefined
+      return folder.entries.length === 0 && path !== ROOT ? fileTexts.empty : undefined
     case 'more':
-      return 'Loading more…'
+      return fileTexts.loadingMore
     case 'failed':
-      return `Cannot load more: ${folder.rest.message}`
+      return fileTexts.cannotLoadMore(folder.rest.message)
     case 'tooMany':
-      return 'There is more than is shown'
+      return fileTexts.tooMany
   }
 }

@@ -21,6 +21,7 @@ import { downloadUrl } from './upload.ts'
 import { useTreeKeyboard } from './use-tree-keyboard.ts'
 import { useVisibleRows, type VisibleRows } from './use-visible-rows.ts'
 import { ROW_PX } from './visible-rows.ts'
+import { fileTexts } from '../texts/files.ts'
 
 interface OpenMenu {
   readonly x: number
@@ -105,20 +106,24 @@ export function Tree({
     const { path, isFolder } = line
     const folder = isFolder ? path : parentOf(path)
     return [
-      { label: 'Open', run: () => open(line) },
-      { label: 'New file…', run: () => onAsk({ ask: 'newFile', folder }) },
-      { label: 'New folder…', run: () => onAsk({ ask: 'newFolder', folder }) },
-      { label: 'Upload files…', run: () => onUpload(folder) },
-      { label: 'Rename or move…', run: () => onAsk({ ask: 'rename', path }) },
+      { label: fileTexts.menu.open, run: () => open(line) },
+      { label: fileTexts.menu.newFile, run: () => onAsk({ ask: 'newFile', folder }) },
+      { label: fileTexts.menu.newFolder, run: () => onAsk({ ask: 'newFolder', folder }) },
+      { label: fileTexts.menu.upload, run: () => onUpload(folder) },
+      { label: fileTexts.menu.rename, run: () => onAsk({ ask: 'rename', path }) },
       {
-        label: isFolder ? 'Download as tar' : 'Download',
+        label: isFolder ? fileTexts.menu.downloadTar : fileTexts.menu.download,
         run: () =>
           download(
             downloadUrl(sandbox, path, isFolder),
             isFolder ? `${line.entry.name}.tar` : line.entry.name,
           ),
       },
-      { label: 'Delete…', isDangerous: true, run: () => onAsk({ ask: 'remove', path, isFolder }) },
+      {
+        label: fileTexts.menu.delete,
+        isDangerous: true,
+        run: () => onAsk({ ask: 'remove', path, isFolder }),
+      },
     ]
   }
   const onKey = (event: KeyboardEvent, line: ItemLine, at: number): void => {
@@ -158,7 +163,7 @@ export function Tree({
     action()
   }
 
-  if (root === undefined || root.is === 'loading') return <p className="empty">Loading the files…</p>
+  if (root === undefined || root.is === 'loading') return <p className="empty">{fileTexts.loading}</p>
   if (root.is === 'failed') return <p className="empty">{root.message}</p>
   const inSight = [...lines.slice(from, to).keys()].map((at) => at + from)
   // In their order always: an element that is moved loses the keyboard.
@@ -170,10 +175,15 @@ export function Tree({
       }}
       className="tree-place"
     >
-      <div ref={rows.ref} role="tree" aria-label="Files" className="tree" onFocus={onFocus} onBlur={onBlur}>
-        {lines.length === 0 && (
-          <p className="empty">No files yet. Drop or upload some here, or make one in a terminal.</p>
-        )}
+      <div
+        ref={rows.ref}
+        role="tree"
+        aria-label={fileTexts.title}
+        className="tree"
+        onFocus={onFocus}
+        onBlur={onBlur}
+      >
+        {lines.length === 0 && <p className="empty">{fileTexts.noFiles}</p>}
         <div role="presentation" className="tree-rows" style={{ height: lines.length * ROW_PX }}>
           {drawn.map((at) => {
             const line = lines[at]

@@ -6,6 +6,7 @@ import type { FileQuestion } from './file-actions.tsx'
 import { firstNames } from './first-names.ts'
 import { ROOT } from './paths.ts'
 import { shownName } from './shown-name.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** Files that are named before an upload begins. */
 const MAX_SHOWN = 8
@@ -35,15 +36,17 @@ export function UploadDialog({
   return (
     <Confirm
       title={
-        files.length === 1 ? `Upload ${shownName(files[0]?.path ?? '')}?` : `Upload ${files.length} files?`
+        files.length === 1
+          ? fileTexts.uploads.one(shownName(files[0]?.path ?? ''))
+          : fileTexts.uploads.several(files.length)
       }
-      yes="Upload"
+      yes={fileTexts.uploads.upload}
       onAnswer={(isYes) => {
         if (isYes) void upload()
         else onDone()
       }}
     >
-      <p>Into {folder === ROOT ? `the workspace of ${name}` : shownName(folder)}.</p>
+      <p>{fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : shownName(folder))}</p>
       {files.length > 1 && (
         <pre className="preview">
           {firstNames(
@@ -54,7 +57,7 @@ export function UploadDialog({
       )}
       <label className="check">
         <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
-        Replace files that are there already
+        {fileTexts.uploads.replace}
       </label>
     </Confirm>
   )

@@ -32,12 +32,12 @@ test('leaves alone what is there already, and says which', async () => {
   })
   expect(await uploads.start({ ...wish, files: files(1, 1) })).toEqual({
     kind: 'info',
-    text: 'Uploaded 1 file; 1 was there already and left alone: f0',
+    text: 'Uploaded 1 file; skipped 1 that already existed: f0',
   })
   const none = new Uploads(() => Promise.reject(new ApiError('file_changed', 'there', 412)))
   expect(await none.start({ ...wish, files: files(1, 1, 1, 1, 1) })).toEqual({
     kind: 'error',
-    text: 'Uploaded 0 files; 5 were there already and left alone: f0, f1, f2, and 2 more',
+    text: 'Uploaded 0 files; skipped 5 that already existed: f0, f1, f2, and 2 more',
   })
 })
 
@@ -65,5 +65,5 @@ test('stops when it is told to', async () => {
   const end = uploads.start({ ...wish, files: files(1, 1) })
   await second.promise
   uploads.running.get()[0]?.stop()
-  expect(await end).toEqual({ kind: 'info', text: 'Stopped: 1 of 2 files uploaded' })
+  expect(await end).toEqual({ kind: 'info', text: 'Canceled: 1 of 2 files uploaded' })
 })

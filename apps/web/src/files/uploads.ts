@@ -6,6 +6,7 @@ import { firstNames } from './first-names.ts'
 import { joinPath } from './paths.ts'
 import { shownName } from './shown-name.ts'
 import type { Dropped } from './upload.ts'
+import { fileTexts } from '../texts/files.ts'
 
 /** What is uploaded together, and where to. */
 export interface UploadWish {
@@ -31,16 +32,13 @@ export interface UploadEnd {
   readonly text: string
 }
 
-/** Files that were left alone which are named. */
+const { uploads: texts } = fileTexts
+/** Skipped files that are named. */
 const MAX_NAMED = 3
 
 function skippedText(paths: readonly string[]): string {
   const named = firstNames(paths, MAX_NAMED).replaceAll('\n', ', ')
-  return `${paths.length} ${paths.length === 1 ? 'was' : 'were'} there already and left alone: ${named}`
-}
-
-function countOf(files: number): string {
-  return files === 1 ? '1 file' : `${files} files`
+  return texts.skipped(paths.length, named)
 }
 
 /** Uploads that go on whatever the page shows meanwhile, with how far they are. */
@@ -67,7 +65,9 @@ export class Uploads {
       ...this.#running.get(),
       {
         id,
-        text: `Uploading ${wish.files.length === 1 ? shownName(first?.path ?? '') : countOf(wish.files.length)}`,
+        text: texts.uploading(
+          wish.files.length === 1 ? shownName(first?.path ?? '') : texts.count(wish.files.length),
+        ),
         sentBytes: 0,
         totalBytes: wish.files.reduce((sum, { file }) => sum + file.size, 0),
         stop: () => controller.abort(),
@@ -92,20 +92,19 @@ export class Uploads {
         await this.#write(sandbox, joinPath(folder, path), file, condition, { onSent, signal })
         uploaded += 1
       } catch (caught) {
-        const done = `${uploaded} of ${countOf(files.length)} uploaded`
-        if (signal.aborted) return { kind: 'info', text: `Stopped: ${done}` }
+        const done = texts.progress(uploaded, files.length)
+        if (signal.aborted) return { kind: 'info', text: texts.canceled(done) }
         const isThere = caught instanceof ApiError && caught.code === 'file_changed'
-        if (!isThere)
-          return { kind: 'error', text: `Cannot upload ${shownName(path)}: ${messageOf(caught)} (${done})` }
+        if (!isThere) return { kind: 'error', text: texts.failed(shownName(path), messageOf(caught), done) }
         skipped.push(path)
       }
       before += file.size
       this.#tell(id, before)
     }
-    if (skipped.length === 0) return { kind: 'info', text: `Uploaded ${countOf(uploaded)}` }
+    if (skipped.length === 0) return { kind: 'info', text: texts.done(uploaded) }
     return {
       kind: uploaded === 0 ? 'error' : 'info',
-      text: `Uploaded ${countOf(uploaded)}; ${skippedText(skipped)}`,
+      text: `${texts.done(uploaded)}${skippedText(skipped)}`,
     }
   }
 

@@ -2,6 +2,7 @@ import { printable } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import { type GitBranches, type GitPlace, type GitStatus, readBranches } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** The branches of a repository, the last used first, read again with every status. */
 export function BranchList({
@@ -16,7 +17,7 @@ export function BranchList({
   useEffect(() => {
     let isOld = false
     void workbench
-      .attempt('Cannot list branches', () => readBranches(place))
+      .attempt(gitTexts.branches.cannotList, () => readBranches(place))
       .then((read) => {
         if (read !== undefined && !isOld) setBranches(read)
       })
@@ -24,10 +25,10 @@ export function BranchList({
       isOld = true
     }
   }, [workbench, place, status])
-  if (branches === undefined) return <p className="empty">Loading the branches…</p>
-  if (branches.branches.length === 0) return <p className="empty">No branches yet.</p>
+  if (branches === undefined) return <p className="empty">{gitTexts.loading}</p>
+  if (branches.branches.length === 0) return <p className="empty">{gitTexts.branches.none}</p>
   return (
-    <ul className="rows" aria-label="Branches">
+    <ul className="rows" aria-label={gitTexts.branches.title}>
       {branches.branches.map(({ name, kind, subject }) => {
         const isHead = kind === 'local' && name === branches.head.branch
         return (
@@ -35,8 +36,8 @@ export function BranchList({
             <span className="row-text branch" title={printable(subject)}>
               {printable(name)}
               <small>
-                {isHead ? 'checked out · ' : ''}
-                {kind === 'remote' ? 'remote · ' : ''}
+                {isHead ? `${gitTexts.branches.checkedOut} · ` : ''}
+                {kind === 'remote' ? `${gitTexts.branches.remote} · ` : ''}
                 {printable(subject)}
               </small>
             </span>

@@ -12,12 +12,15 @@ import { FileRows } from './file-rows.tsx'
 import { groupFiles, originOf } from './git-state.ts'
 import { LogRows } from './log-rows.tsx'
 import { useUnfolded } from './use-unfolded.ts'
+import { gitTexts } from '../texts/git.ts'
 
 function headText({ head, state }: GitStatus): string {
-  const where = head.branch ?? (head.oid === undefined ? 'no commit yet' : `at ${head.oid.slice(0, 8)}`)
+  const where =
+    head.branch ??
+    (head.oid === undefined ? gitTexts.noCommitsHead : gitTexts.detachedAt(head.oid.slice(0, 8)))
   const ahead = head.ahead === undefined || head.ahead === 0 ? '' : ` ↑${head.ahead}`
   const behind = head.behind === undefined || head.behind === 0 ? '' : ` ↓${head.behind}`
-  return `${printable(where)}${ahead}${behind}${state === null ? '' : ` (${state} in progress)`}`
+  return `${printable(where)}${ahead}${behind}${state === null ? '' : gitTexts.inProgress(state)}`
 }
 
 /** What git says of a repository, and what can be done about it. */
@@ -46,7 +49,7 @@ export function Changes({
       if (file.kind === 'changed') open(diffView(place, { path: file.path, of, from: originOf(file, of) }))
       else openFile(joinPath(place.repo, file.path))
     }
-  const stagePaths = (paths: readonly string[]) => void act('Cannot stage', () => stage(place, paths))
+  const stagePaths = (paths: readonly string[]) => void act(gitTexts.cannotStage, () => stage(place, paths))
   return (
     <>
       <button
@@ -59,32 +62,30 @@ export function Changes({
       </button>
       {areBranchesOpen && <BranchList place={place} status={status} />}
       <CommitBox place={place} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
-      {status.files.length === 0 && <p className="empty">Nothing has changed since the last commit.</p>}
-      {!status.untracked && (
-        <p className="tree-note dim">New files were not looked for: it would take too long.</p>
-      )}
-      {status.truncated && <p className="tree-note dim">There are more changes than are shown.</p>}
+      {status.files.length === 0 && <p className="empty">{gitTexts.noChanges}</p>}
+      {!status.untracked && <p className="tree-note dim">{gitTexts.untrackedNotListed}</p>}
+      {status.truncated && <p className="tree-note dim">{gitTexts.moreChanges}</p>}
       <FileRows
         place={place}
-        title="In conflict"
+        title={gitTexts.groups.conflicts}
         group="conflicts"
         files={conflicts}
         actions={{ open: ({ path }) => openFile(joinPath(place.repo, path)), openFile, stage: stagePaths }}
       />
       <FileRows
         place={place}
-        title="Staged"
+        title={gitTexts.groups.staged}
         group="staged"
         files={staged}
         actions={{
           open: openDiff('staged'),
           openFile,
-          unstage: (paths) => void act('Cannot unstage', () => unstage(place, paths)),
+          unstage: (paths) => void act(gitTexts.cannotUnstage, () => unstage(place, paths)),
         }}
       />
       <FileRows
         place={place}
-        title="Changes"
+        title={gitTexts.groups.unstaged}
         group="unstaged"
         files={unstaged}
         actions={{ open: openDiff('unstaged'), openFile, stage: stagePaths, discard: setDoomed }}
@@ -95,7 +96,7 @@ export function Changes({
         aria-expanded={isLogOpen}
         onClick={() => unfold({ isLogOpen: !isLogOpen })}
       >
-        Log
+        {gitTexts.log.title}
       </button>
       {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} comesIntoView={!wasLogOpen} />}
       {doomed !== undefined && (
@@ -103,7 +104,7 @@ export function Changes({
           files={doomed}
           onAnswer={(isYes) => {
             setDoomed(undefined)
-            if (isYes) void act('Cannot discard', () => discardFiles(place, doomed))
+            if (isYes) void act(gitTexts.cannotDiscard, () => discardFiles(place, doomed))
           }}
         />
       )}

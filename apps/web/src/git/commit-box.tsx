@@ -5,6 +5,7 @@ import { useParts } from '../state/context.ts'
 import { messageOf, sayFailure } from '../state/workbench.ts'
 import { isAuthor, keepAuthor, readAuthor } from './author.ts'
 import { KeptTexts } from './kept-texts.ts'
+import { gitTexts } from '../texts/git.ts'
 
 const NOBODY: Author = { name: '', email: '' }
 
@@ -47,7 +48,7 @@ export function CommitBox({
       setMessage('')
     } catch (caught) {
       if (as !== undefined || !lacksAuthor(caught)) {
-        workbench.tell('error', sayFailure('Cannot commit', messageOf(caught)))
+        workbench.tell('error', sayFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
         return
       }
       const kept = readAuthor(localStorage, account)
@@ -71,8 +72,8 @@ export function CommitBox({
       }}
     >
       <textarea
-        aria-label="Commit message"
-        placeholder="Message"
+        aria-label={gitTexts.commit.message}
+        placeholder={gitTexts.commit.placeholder}
         rows={3}
         value={message}
         readOnly={isBusy}
@@ -83,7 +84,7 @@ export function CommitBox({
       />
       {author !== undefined && <AuthorFields author={author} onChange={setAuthor} />}
       <button type="submit" className="primary" disabled={!isReady}>
-        {isBusy ? 'Committing…' : 'Commit what is staged'}
+        {isBusy ? gitTexts.commit.committing : gitTexts.commit.commit}
       </button>
     </form>
   )
@@ -98,17 +99,17 @@ function AuthorFields({
 }): ReactElement {
   return (
     <fieldset className="author">
-      <legend>Git does not know who you are. Commit as</legend>
+      <legend>{gitTexts.commit.author}</legend>
       <input
-        aria-label="Your name"
-        placeholder="Name"
+        aria-label={gitTexts.commit.yourName}
+        placeholder={gitTexts.commit.name}
         autoComplete="name"
         value={author.name}
         onChange={(event) => onChange({ ...author, name: event.target.value })}
       />
       <input
-        aria-label="Your e-mail address"
-        placeholder="E-mail"
+        aria-label={gitTexts.commit.yourEmail}
+        placeholder={gitTexts.commit.email}
         type="email"
         autoComplete="email"
         value={author.email}

@@ -7,6 +7,7 @@ import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { renamedText } from './changed-path.ts'
 import { type DiffTexts, readTexts } from './diff-texts.ts'
+import { gitTexts } from '../texts/git.ts'
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
@@ -46,8 +47,8 @@ function useTexts(view: DiffView): Loaded<DiffTexts> {
 }
 
 function whatOf({ of }: DiffView): string {
-  if (of === 'unstaged') return 'not staged'
-  return of === 'staged' ? 'staged' : `in ${of.commit.slice(0, 8)}`
+  if (of === 'unstaged') return gitTexts.diff.unstaged
+  return of === 'staged' ? gitTexts.diff.staged : gitTexts.diff.inCommit(of.commit.slice(0, 8))
 }
 
 /** What changed in a file, side by side or in one. */
@@ -62,10 +63,10 @@ export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
           {view.from === undefined ? shownName(view.path) : renamedText(view.from, view.path)}, {whatOf(view)}
         </span>
         <button type="button" aria-pressed={isInline} onClick={() => setInline(!isInline)}>
-          {isInline ? 'Side by side' : 'Inline'}
+          {isInline ? gitTexts.diff.sideBySide : gitTexts.diff.inline}
         </button>
       </div>
-      {texts.is === 'loading' && <p className="empty">Comparing…</p>}
+      {texts.is === 'loading' && <p className="empty">{gitTexts.loading}</p>}
       {texts.is === 'failed' && <p className="empty">{texts.message}</p>}
       {texts.is === 'ready' && <DiffBody texts={texts.value} path={view.path} isInline={isInline} />}
     </div>
@@ -83,11 +84,11 @@ function DiffBody({
 }): ReactElement {
   switch (texts.is) {
     case 'same':
-      return <p className="empty">There is no difference any more.</p>
+      return <p className="empty">{gitTexts.diff.same}</p>
     case 'renamed':
-      return <p className="empty">The file was renamed. Its text is as it was.</p>
+      return <p className="empty">{gitTexts.diff.renamed}</p>
     case 'binary':
-      return <p className="empty">The file changed. It is not text, so there are no lines to compare.</p>
+      return <p className="empty">{gitTexts.diff.binary}</p>
     case 'words':
       return (
         <>

@@ -18,7 +18,7 @@ test('of a difference that is too large the beginning is given, in whole lines, 
   expect(text.length).toBeLessThan(300_000)
   expect(text.endsWith('+line\n')).toBe(true)
   expect(note).toBe(
-    'Too large to draw whole: 200,000 lines added, 1 line removed. This is the beginning. Run git diff --staged in a terminal to see all of it.',
+    'Too large to show in full: 200,000 lines added, 1 line removed. Showing the beginning. Run git diff --staged in a terminal to see it all.',
   )
 })
 

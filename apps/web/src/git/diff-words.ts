@@ -1,4 +1,5 @@
 import type { GitDiff } from '../api/git.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** Longest two texts together that are drawn beside each other, in characters. */
 const MAX_TEXTS_CHARS = 8 * 1024 * 1024
@@ -15,18 +16,14 @@ export function areDrawable(before: string, after: string): boolean {
   return before.length + after.length <= MAX_TEXTS_CHARS
 }
 
-function countOf(lines: number): string {
-  return lines === 1 ? '1 line' : `${lines.toLocaleString('en')} lines`
-}
-
 /** As much of a difference as can be drawn; where that is not all of it, with how much there is and what shows it. */
 export function wordsOf({ diff, files, truncated }: GitDiff, command: string): DiffWords {
   if (truncated === false && diff.length <= MAX_WORDS_CHARS) return { text: diff }
   const end = diff.lastIndexOf('\n', MAX_WORDS_CHARS)
   const sum = (key: 'added' | 'removed'): string =>
-    countOf(files.reduce((total, file) => total + file[key], 0))
+    gitTexts.diff.lines(files.reduce((total, file) => total + file[key], 0))
   return {
     text: diff.slice(0, end + 1),
-    note: `Too large to draw whole: ${sum('added')} added, ${sum('removed')} removed. This is the beginning. Run ${command} in a terminal to see all of it.`,
+    note: gitTexts.diff.tooLarge(sum('added'), sum('removed'), command),
   }
 }

@@ -9,9 +9,7 @@ const folder: GitFile = { kind: 'untracked', path: 'newdir/' }
 test('a new folder is said to be one, and to go with what is in it', () => {
   expect(discardText([folder])).toEqual({
     title: 'Delete this new folder?',
-    losses: [
-      'Deleted for good: one new folder with everything in it. Git has no copy of what it was never given.',
-    ],
+    losses: ['Deleted permanently: 1 new folder and its contents. Git has no copy.'],
     yes: 'Delete',
   })
 })
@@ -19,7 +17,7 @@ test('a new folder is said to be one, and to go with what is in it', () => {
 test('what git knows goes back, and is not said to be deleted', () => {
   expect(discardText([changed])).toEqual({
     title: 'Discard changes in this file?',
-    losses: ['What was changed in one file and not staged is gone for good.'],
+    losses: ['Unstaged changes in 1 file will be lost.'],
     yes: 'Discard',
   })
 })
@@ -27,5 +25,5 @@ test('what git knows goes back, and is not said to be deleted', () => {
 test('of several kinds each is told', () => {
   const { title, losses } = discardText([changed, fresh, folder])
   expect(title).toBe('Discard changes in 3 files and folders?')
-  expect(losses.join(' ')).toContain('one new file and one new folder')
+  expect(losses.join(' ')).toContain('1 new file and 1 new folder and its contents')
 })

@@ -1,5 +1,6 @@
 import type { GitFile } from '../api/git.ts'
 import { readChangedPath } from './changed-path.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** What a person is asked before changes are lost. */
 export interface DiscardText {
@@ -9,9 +10,7 @@ export interface DiscardText {
   readonly yes: string
 }
 
-function count(number: number, one: string, many: string): string {
-  return number === 1 ? one : `${number} ${many}`
-}
+const { discardDialog: texts } = gitTexts
 
 /** Says what is lost: files that git knows go back to what is staged, new files and whole new folders are deleted. */
 export function discardText(files: readonly GitFile[]): DiscardText {
@@ -20,22 +19,16 @@ export function discardText(files: readonly GitFile[]): DiscardText {
   const newFiles = fresh.length - folders
   const changed = files.length - fresh.length
   const deleted = [
-    ...(newFiles === 0 ? [] : [count(newFiles, 'one new file', 'new files')]),
-    ...(folders === 0
-      ? []
-      : [count(folders, 'one new folder with everything in it', 'new folders with everything in them')]),
-  ].join(' and ')
+    ...(newFiles === 0 ? [] : [texts.newFiles(newFiles)]),
+    ...(folders === 0 ? [] : [texts.foldersWithContents(folders)]),
+  ].join(texts.and)
   return {
     title: titleOf({ changed, newFiles, folders }),
     losses: [
-      ...(changed === 0
-        ? []
-        : [`What was changed in ${count(changed, 'one file', 'files')} and not staged is gone for good.`]),
-      ...(deleted === ''
-        ? []
-        : [`Deleted for good: ${deleted}. Git has no copy of what it was never given.`]),
+      ...(changed === 0 ? [] : [texts.changesLost(changed)]),
+      ...(deleted === '' ? [] : [texts.deleted(deleted)]),
     ],
-    yes: changed === 0 ? 'Delete' : 'Discard',
+    yes: changed === 0 ? texts.delete : texts.discard,
   }
 }
 
@@ -47,8 +40,11 @@ function titleOf(of: {
   const { changed, newFiles, folders } = of
   const all = changed + newFiles + folders
   if (changed > 0)
-    return `Discard changes in ${count(all, 'this file', folders > 0 ? 'files and folders' : 'files')}?`
-  if (folders === 0) return `Delete ${count(newFiles, 'this new file', 'new files')}?`
-  if (newFiles === 0) return `Delete ${count(folders, 'this new folder', 'new folders')}?`
-  return `Delete ${all} new files and folders?`
+    return texts.title(
+      all === 1 ? texts.thisFile : folders > 0 ? texts.filesAndFolders(all) : texts.files(all),
+    )
+  if (folders === 0) return texts.deleteTitle(newFiles === 1 ? texts.thisNewFile : texts.newFiles(newFiles))
+  if (newFiles === 0)
+    return texts.deleteTitle(folders === 1 ? texts.thisNewFolder : texts.newFolders(folders))
+  return texts.deleteTitle(texts.newFilesAndFolders(all))
 }

@@ -7,6 +7,7 @@ import { IconButton } from '../shell/icon-button.tsx'
 import { readChangedPath, renamedText } from './changed-path.ts'
 import { type GitGroups, markOf, originOf, pathsOf } from './git-state.ts'
 import { NewFolderFiles } from './new-folder.tsx'
+import { gitTexts } from '../texts/git.ts'
 
 /** What can be done with files of a group. */
 export interface RowActions {
@@ -40,13 +41,13 @@ export function FileRows({
           {title} ({files.length})
         </h2>
         {discard !== undefined && (
-          <IconButton icon="undo" label="Discard all of these" onClick={() => discard(files)} />
+          <IconButton icon="undo" label={gitTexts.discardAll} onClick={() => discard(files)} />
         )}
         {stage !== undefined && (
-          <IconButton icon="plus" label="Stage all of these" onClick={() => stage(paths)} />
+          <IconButton icon="plus" label={gitTexts.stageAll} onClick={() => stage(paths)} />
         )}
         {unstage !== undefined && (
-          <IconButton icon="minus" label="Unstage all of these" onClick={() => unstage(paths)} />
+          <IconButton icon="minus" label={gitTexts.unstageAll} onClick={() => unstage(paths)} />
         )}
       </header>
       <ul className="rows">
@@ -83,25 +84,25 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
           <span
             className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
             title={word}
-            aria-label={isFolder ? `${word} folder` : word}
+            aria-label={isFolder ? gitTexts.folder(word) : word}
           >
             {letter}
           </span>
         </button>
         {discard !== undefined && (
-          <IconButton icon="undo" label={`Discard ${shownName(path)}`} onClick={() => discard([file])} />
+          <IconButton icon="undo" label={gitTexts.discard(shownName(path))} onClick={() => discard([file])} />
         )}
         {stage !== undefined && (
           <IconButton
             icon="plus"
-            label={`Stage ${shownName(path)}`}
+            label={gitTexts.stage(shownName(path))}
             onClick={() => stage(pathsOf(file, group))}
           />
         )}
         {unstage !== undefined && (
           <IconButton
             icon="minus"
-            label={`Unstage ${shownName(path)}`}
+            label={gitTexts.unstage(shownName(path))}
             onClick={() => unstage(pathsOf(file, group))}
           />
         )}

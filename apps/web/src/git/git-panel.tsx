@@ -11,6 +11,8 @@ import { Changes } from './changes.tsx'
 import { needsChooser } from './choose-repository.ts'
 import { GitWatch } from './git-state.ts'
 import { useRepositories } from './use-repositories.ts'
+import { sandboxTexts } from '../texts/sandboxes.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** Changes settle for so long before git is asked again. */
 const SETTLE_MS = 300
@@ -20,7 +22,7 @@ const AWAY_MS = 3_000
 /** Git's view of the chosen sandbox. */
 export function GitPanel(): ReactElement {
   return (
-    <SandboxGate what="what git knows of it">
+    <SandboxGate action={sandboxTexts.gate.changes}>
       {(sandbox) => <Repositories key={sandbox} sandbox={sandbox} />}
     </SandboxGate>
   )
@@ -53,25 +55,26 @@ function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
     <>
       <header className="panel-head">
         <h2>
-          Git in <span className="git-sandbox">{name}</span>
+          {gitTexts.title}
+          <span className="git-sandbox">{name}</span>
         </h2>
         <IconButton
           icon="refresh"
-          label="Look again"
+          label={gitTexts.refresh}
           onClick={() => {
             look()
             setLooks(looks + 1)
           }}
         />
       </header>
-      {found === undefined && <p className="empty">Asking git…</p>}
+      {found === undefined && <p className="empty">{gitTexts.loading}</p>}
       {found !== undefined && needsChooser(found) && (
         <label className="repository-line">
-          <span>Repository</span>
+          <span>{gitTexts.repository}</span>
           <select value={repo} onChange={(event) => choose(event.target.value)}>
             {found.map((path) => (
               <option key={path} value={path}>
-                {path === ROOT ? 'The workspace' : shownName(path)}
+                {path === ROOT ? gitTexts.workspace : shownName(path)}
               </option>
             ))}
           </select>
@@ -100,21 +103,11 @@ function Repository({
   }, [git, state])
   switch (state.is) {
     case 'loading':
-      return <p className="empty">Asking git…</p>
+      return <p className="empty">{gitTexts.loading}</p>
     case 'none':
-      return (
-        <p className="empty">
-          There is no git repository in the workspace, nor in the folders near its top. Run git init or git
-          clone in a terminal.
-        </p>
-      )
+      return <p className="empty">{gitTexts.noRepository}</p>
     case 'no-git':
-      return (
-        <p className="empty">
-          Git is not installed in this sandbox. Local sandboxes use the git of the machine that runs Sandwire:
-          install it there, then restart the sandbox.
-        </p>
-      )
+      return <p className="empty">{gitTexts.notInstalled}</p>
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'ready':
@@ -122,7 +115,7 @@ function Repository({
         <>
           {state.isOld && (
             <p className="git-old" role="status">
-              The server does not answer. This is how it was; it is asked again.
+              {gitTexts.unreachable}
             </p>
           )}
           <Changes place={place} status={state.status} refresh={() => git.refresh()} />

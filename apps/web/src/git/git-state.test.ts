@@ -42,7 +42,7 @@ test('what is known stays while nobody answers, and only then', async () => {
     return status
   })
   await watch.refresh()
-  trouble = new ApiError('unreachable', 'The server does not answer', 0)
+  trouble = new ApiError('unreachable', 'Server unreachable', 0)
   await watch.refresh()
   expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: true })
   trouble = undefined

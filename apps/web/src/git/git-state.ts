@@ -2,6 +2,7 @@ import { createStore, type Store } from '@sandwire/client'
 import { ApiError, isUnreachable } from '../api/request.ts'
 import type { GitFile, GitStatus } from '../api/git.ts'
 import { messageOf } from '../state/workbench.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** What the panel knows of a repository. */
 export type GitState =
@@ -31,24 +32,14 @@ export function groupFiles(files: readonly GitFile[]): GitGroups {
   }
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-  M: 'modified',
-  T: 'type changed',
-  A: 'added',
-  D: 'deleted',
-  R: 'renamed',
-  C: 'copied',
-  U: 'new',
-}
-
 /** The letter of a file in a group, and the word for it. */
 export function markOf(
   file: GitFile,
   group: keyof GitGroups,
 ): { readonly letter: string; readonly word: string } {
-  if (file.kind === 'conflict') return { letter: '!', word: 'in conflict' }
+  if (file.kind === 'conflict') return { letter: '!', word: gitTexts.changes.conflict }
   const letter = file.kind === 'untracked' ? 'U' : ((group === 'staged' ? file.staged : file.unstaged) ?? 'M')
-  return { letter, word: NAMES[letter] ?? letter }
+  return { letter, word: gitTexts.changes[letter] }
 }
 
 /** Where a file of a group was, if it was renamed or copied to where it is. */

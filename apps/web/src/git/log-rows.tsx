@@ -6,6 +6,7 @@ import { reveal } from '../layout/layout.ts'
 import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
 import { diffView } from './diff-view.ts'
+import { gitTexts } from '../texts/git.ts'
 
 /** Commits, the last first, and the files that each changed. */
 export function LogRows({
@@ -23,7 +24,7 @@ export function LogRows({
   const [hasMore, setHasMore] = useState(false)
   const load = useCallback(
     async (after?: string) => {
-      const page = await workbench.attempt('Cannot read the log', () => readLog(place, after))
+      const page = await workbench.attempt(gitTexts.log.cannotRead, () => readLog(place, after))
       if (page === undefined) return
       setCommits((old) => (after === undefined ? page.commits : [...(old ?? []), ...page.commits]))
       setHasMore(page.truncated)
@@ -39,17 +40,17 @@ export function LogRows({
   }, [isLoaded, comesIntoView])
   // Read again whenever the last commit is another one.
   useEffect(() => void load(), [load, head])
-  if (commits === undefined) return <p className="empty">Loading the log…</p>
-  if (commits.length === 0) return <p className="empty">No commits yet.</p>
+  if (commits === undefined) return <p className="empty">{gitTexts.loading}</p>
+  if (commits.length === 0) return <p className="empty">{gitTexts.noCommits}</p>
   return (
-    <ul ref={element} className="rows log" aria-label="Commits">
+    <ul ref={element} className="rows log" aria-label={gitTexts.log.commits}>
       {commits.map((commit) => (
         <CommitRow key={commit.oid} place={place} commit={commit} />
       ))}
       {hasMore && (
         <li className="row">
           <button type="button" className="row-main" onClick={() => void load(commits.at(-1)?.oid)}>
-            Older commits…
+            {gitTexts.log.older}
           </button>
         </li>
       )}
@@ -71,7 +72,7 @@ function CommitRow({
   const toggle = async (): Promise<void> => {
     setOpen(!isOpen)
     if (isOpen || files !== undefined) return
-    const diff = await workbench.attempt('Cannot read the commit', () => readDiff(place, { to: oid }))
+    const diff = await workbench.attempt(gitTexts.log.cannotReadCommit, () => readDiff(place, { to: oid }))
     if (diff !== undefined) setFiles(diff.files)
   }
   const show = (path: string, from: string | undefined): void =>
@@ -97,10 +98,10 @@ function CommitRow({
           </span>
         </button>
       </div>
-      {isOpen && files === undefined && <p className="tree-note dim">Loading…</p>}
+      {isOpen && files === undefined && <p className="tree-note dim">{gitTexts.loading}</p>}
       {isOpen && files !== undefined && (
         <ul className="rows commit-files">
-          {files.length === 0 && <li className="tree-note dim">It changed no files.</li>}
+          {files.length === 0 && <li className="tree-note dim">{gitTexts.log.noFiles}</li>}
           {files.map(({ path, from }) => (
             <li key={path}>
               <button type="button" className="tree-line" onClick={() => show(path, from)}>

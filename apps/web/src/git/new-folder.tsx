@@ -3,6 +3,7 @@ import { type FolderListing, listFolder } from '../api/workspace.ts'
 import { shownName } from '../files/shown-name.ts'
 import { Icon } from '../shell/icon.tsx'
 import { type Loaded, messageOf } from '../state/workbench.ts'
+import { gitTexts } from '../texts/git.ts'
 
 interface FolderProps {
   readonly sandbox: string
@@ -29,13 +30,13 @@ function useFolder(sandbox: string, path: string): Loaded<FolderListing> {
 /** What is in a folder of which git knows nothing, for who wants to see it before it is staged or deleted. */
 export function NewFolderFiles({ sandbox, path, onOpen }: FolderProps): ReactElement {
   const listing = useFolder(sandbox, path)
-  if (listing.is === 'loading') return <p className="git-inside dim">Loading the folder…</p>
+  if (listing.is === 'loading') return <p className="git-inside dim">{gitTexts.loading}</p>
   if (listing.is === 'failed') return <p className="git-inside dim">{listing.message}</p>
   const { entries, truncated } = listing.value
   return (
     <>
-      {entries.length === 0 && <p className="git-inside dim">Empty</p>}
-      <ul className="rows git-inside" aria-label={`In ${shownName(path)}`}>
+      {entries.length === 0 && <p className="git-inside dim">{gitTexts.emptyFolder}</p>}
+      <ul className="rows git-inside" aria-label={gitTexts.filesIn(shownName(path))}>
         {entries.map(({ name, kind }) => (
           <NewEntry
             key={name}
@@ -47,7 +48,7 @@ export function NewFolderFiles({ sandbox, path, onOpen }: FolderProps): ReactEle
           />
         ))}
       </ul>
-      {truncated && <p className="git-inside dim">There is more than is shown.</p>}
+      {truncated && <p className="git-inside dim">{gitTexts.moreFiles}</p>}
     </>
   )
 }

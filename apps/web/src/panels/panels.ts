@@ -2,6 +2,7 @@ import type { ComponentType } from 'react'
 import { lazyPart } from '../parts/lazy-part.tsx'
 import type { IconName } from '../shell/icon.tsx'
 import { SandboxesPanel } from './sandboxes/sandboxes-panel.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Something to look at beside the panes. */
 export interface Panel {
@@ -14,24 +15,30 @@ export interface Panel {
 }
 
 export const PANELS: readonly Panel[] = [
-  { id: 'sandboxes', label: 'Sandboxes', icon: 'box', isForWork: false, Body: SandboxesPanel },
+  {
+    id: 'sandboxes',
+    label: shellTexts.panels.sandboxes,
+    icon: 'box',
+    isForWork: false,
+    Body: SandboxesPanel,
+  },
   {
     id: 'files',
-    label: 'Files',
+    label: shellTexts.panels.files,
     icon: 'files',
     isForWork: true,
     Body: lazyPart(async () => (await import('../files/files-panel.tsx')).FilesPanel),
   },
   {
     id: 'search',
-    label: 'Search',
+    label: shellTexts.panels.search,
     icon: 'search',
     isForWork: true,
     Body: lazyPart(async () => (await import('../search/search-panel.tsx')).SearchPanel),
   },
   {
     id: 'git',
-    label: 'Git',
+    label: shellTexts.panels.git,
     icon: 'git',
     isForWork: true,
     Body: lazyPart(async () => (await import('../git/git-panel.tsx')).GitPanel),

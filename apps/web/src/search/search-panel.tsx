@@ -8,6 +8,8 @@ import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { useParts } from '../state/context.ts'
 import { aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
 import { Search, type SearchResult } from './search.ts'
+import { sandboxTexts } from '../texts/sandboxes.ts'
+import { searchTexts } from '../texts/search.ts'
 
 /** Typing settles for so long before a search begins. */
 const SETTLE_MS = 250
@@ -15,7 +17,9 @@ const SETTLE_MS = 250
 /** Looks in the contents of the chosen sandbox's files. */
 export function SearchPanel(): ReactElement {
   return (
-    <SandboxGate what="its files">{(sandbox) => <SearchIn key={sandbox} sandbox={sandbox} />}</SandboxGate>
+    <SandboxGate action={sandboxTexts.gate.search}>
+      {(sandbox) => <SearchIn key={sandbox} sandbox={sandbox} />}
+    </SandboxGate>
   )
 }
 
@@ -42,13 +46,13 @@ function outcomeText({ outcome, groups }: SearchResult): string {
     case 'idle':
       return ''
     case 'searching':
-      return matches === 0 ? 'Searching…' : `Searching… ${matches} so far`
+      return matches === 0 ? searchTexts.searching : searchTexts.soFar(matches)
     case 'failed':
       return outcome.message
     case 'done': {
-      if (matches === 0) return 'Nothing found'
+      if (matches === 0) return searchTexts.none
       const isCut = outcome.end === undefined || outcome.end.truncated !== false
-      return `${matches} in ${groups.length} ${groups.length === 1 ? 'file' : 'files'}${isCut ? ', and more that are not shown' : ''}`
+      return `${searchTexts.results(matches, groups.length)}${isCut ? searchTexts.moreNotShown : ''}`
     }
   }
 }
@@ -60,39 +64,39 @@ function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
   return (
     <>
       <header className="panel-head">
-        <h2>Search</h2>
+        <h2>{searchTexts.title}</h2>
       </header>
       <div className="search-form" role="search">
         <input
           autoFocus
-          aria-label="Search in files"
-          placeholder="Search in files"
+          aria-label={searchTexts.query}
+          placeholder={searchTexts.query}
           value={q}
           spellCheck={false}
           onChange={(event) => search.change({ q: event.target.value })}
         />
         <input
-          aria-label="Only in files like"
-          placeholder="Only in, such as *.ts, src/**, !*.test.ts"
+          aria-label={searchTexts.include}
+          placeholder={searchTexts.includePlaceholder}
           value={glob}
           spellCheck={false}
           onChange={(event) => search.change({ glob: event.target.value })}
         />
         <div className="search-options">
           <Toggle
-            label="Regular expression"
+            label={searchTexts.regex}
             short=".*"
             isOn={isRegex}
             onToggle={(isOn) => search.change({ isRegex: isOn })}
           />
           <Toggle
-            label="Match case"
+            label={searchTexts.matchCase}
             short="Aa"
             isOn={isCased}
             onToggle={(isOn) => search.change({ isCased: isOn })}
           />
           <Toggle
-            label="All files: hidden and ignored ones too"
+            label={searchTexts.all}
             short="all"
             isOn={isAll}
             onToggle={(isOn) => search.change({ isAll: isOn })}

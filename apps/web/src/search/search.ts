@@ -3,9 +3,10 @@ import { inFormWords } from '../api/form-words.ts'
 import type { SearchEnd, SearchMatch, SearchWish } from '../api/search.ts'
 import { messageOf } from '../state/workbench.ts'
 import { addMatch, type FileMatches } from './group-matches.ts'
+import { searchTexts } from '../texts/search.ts'
 
 /** What the fields are called, for refusals that name them as the server does. */
-const WORDS = { q: 'Cannot search for this', glob: 'Cannot use what is in “Only in”' }
+const WORDS = { q: searchTexts.badQuery, glob: searchTexts.badInclude }
 /** Lines that are kept and drawn at most. */
 const MAX_SHOWN = 2_000
 

@@ -11,6 +11,7 @@ import {
   whoTheyAre,
   whyNotGiven,
 } from './people.ts'
+import { sharingTexts } from '../texts/sharing.ts'
 
 function Person({
   person,
@@ -22,7 +23,7 @@ function Person({
   /** Why there is nothing to do with them. */
   readonly note: string
 }): ReactElement {
-  const what = `${whoTheyAre(person)} ${whatTheyDo(person)}`
+  const what = `${whoTheyAre(person)}: ${whatTheyDo(person)}`
   const label = note === '' ? what : `${what}. ${note}`
   const className = `person ${person.drives ? 'drives' : ''} ${person.isConnected ? '' : 'away'}`
   if (onGive === undefined)
@@ -34,9 +35,11 @@ function Person({
     )
   return (
     <li className={className}>
-      <button type="button" title={`${label}. Let them drive`} onClick={onGive}>
+      <button type="button" title={`${label}. ${sharingTexts.giveControl}`} onClick={onGive}>
         <span aria-hidden="true">{person.initials}</span>
-        <span className="visually-hidden">{label}. Let them drive</span>
+        <span className="visually-hidden">
+          {label}. {sharingTexts.giveControl}
+        </span>
       </button>
     </li>
   )
@@ -80,7 +83,7 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
   }
   return (
     <div className="people-bar" role="status">
-      <ul className="people" aria-label="Who is here">
+      <ul className="people" aria-label={sharingTexts.here}>
         {people.map((person) => {
           const isGiven = isDriver && canBeGiven(person, seen)
           return (
@@ -98,7 +101,7 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
       </span>
       {asker !== undefined && (
         <button type="button" className="primary" onClick={act(() => handle.give(asker.id))}>
-          Let {nameToAsk(asker)} drive
+          {sharingTexts.giveControlTo(nameToAsk(asker))}
         </button>
       )}
       {action === 'ask' && (
@@ -111,17 +114,17 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
                 setAsked(driver?.id)
               }}
             >
-              {isAsked ? 'Ask again' : 'Ask to drive'}
+              {isAsked ? sharingTexts.requestAgain : sharingTexts.requestControl}
             </button>
           )}
           <button type="button" onClick={act(() => handle.take())}>
-            {driver?.isOwn === true ? 'Drive here' : 'Take over'}
+            {driver?.isOwn === true ? sharingTexts.takeControlHere : sharingTexts.takeControl}
           </button>
         </>
       )}
       {action === 'take' && (
         <button type="button" className="primary" onClick={act(() => handle.take())}>
-          Drive
+          {sharingTexts.takeControl}
         </button>
       )}
     </div>

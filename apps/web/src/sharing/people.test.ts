@@ -38,8 +38,8 @@ test('this person comes first, and names are only printable', () => {
     {
       id: 'a3',
       role: 'viewer',
-      name: 'Somebody',
-      initials: 'SO',
+      name: 'Unknown user',
+      initials: 'UU',
       isSelf: false,
       isOwn: false,
       drives: false,
@@ -78,16 +78,16 @@ test('who asks to drive is told that it was said, and who drives that somebody a
   })
   const [vi, ann] = people
   const watching = { role: 'viewer', driver: ann, asker: undefined, isFree: false } as const
-  expect(driveTextOf({ ...watching, isAsked: false })).toBe('ann drives; you watch')
-  expect(driveTextOf({ ...watching, isAsked: true })).toBe('Asked; waiting for ann')
-  expect(driveTextOf({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann drives')
-  expect(driveTextOf({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody drives')
+  expect(driveTextOf({ ...watching, isAsked: false })).toBe('ann has control · view only')
+  expect(driveTextOf({ ...watching, isAsked: true })).toBe('Control requested. Waiting for ann')
+  expect(driveTextOf({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann has control')
+  expect(driveTextOf({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody has control')
   expect(driveTextOf({ ...watching, driver: undefined, isAsked: false, isFree: true })).toBe(
-    'Nobody drives; type to do it',
+    'Type to take control',
   )
   const driving = { role: 'driver', driver: ann, isAsked: false, isFree: false } as const
-  expect(driveTextOf({ ...driving, asker: undefined })).toBe('You drive')
-  expect(driveTextOf({ ...driving, asker: vi })).toBe('You drive; Vi Ewer asks to drive')
+  expect(driveTextOf({ ...driving, asker: undefined })).toBe('You have control')
+  expect(driveTextOf({ ...driving, asker: vi })).toBe('Control requested by Vi Ewer')
 })
 
 function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'collaborator' | 'viewer')[]) {
@@ -110,9 +110,9 @@ test("a person's own window is told apart from others, but not from names that g
     'ann (you, in another window)',
   ])
   const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false, isFree: false } as const
-  expect(driveTextOf(watching)).toBe('You drive in another window; here you watch')
+  expect(driveTextOf(watching)).toBe('You have control in another window · view only')
   expect(driveTextOf({ ...watching, role: 'driver', asker: ann })).toBe(
-    'You drive; your other window asks to drive',
+    'Control requested by your other window',
   )
   const guests = peopleNamed(['Gus (guest)', 'Gus (guest)'], ['driver'])
   expect(guests.map(({ isOwn }) => isOwn)).toEqual([false, false])
@@ -125,5 +125,5 @@ test('only who may drive is offered to, and of the others it is said why', () =>
   const away = people.map((one) => ({ ...one, isConnected: false }))
   expect(away.some((one) => canBeGiven(one, new Set(['a2'])))).toBe(false)
   expect(people.map(whyNotGiven)[0]).toBe('')
-  expect(people.map(whyNotGiven)[1]).toContain('only watches')
+  expect(people.map(whyNotGiven)[1]).toContain('Viewers')
 })

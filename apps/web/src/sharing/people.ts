@@ -1,4 +1,5 @@
 import { printable, type TerminalState } from '@sandwire/react'
+import { sharingTexts } from '../texts/sharing.ts'
 
 /** Somebody in a session, as a terminal shows them. */
 export interface Somebody {
@@ -44,13 +45,13 @@ export function peopleOf({
   const isAccount = own !== '' && !own.endsWith(GUEST_MARK)
   return attachments
     .map(({ id, name, role, connected }) => {
-      const shown = printable(name) === '' ? 'Somebody' : printable(name)
+      const shown = printable(name) === '' ? sharingTexts.unknownUser : printable(name)
       const isSelf = id === attachment
       return {
         id,
         role,
         name: shown,
-        initials: isSelf ? 'You' : initialsOf(shown),
+        initials: isSelf ? sharingTexts.you : initialsOf(shown),
         isSelf,
         isOwn: isAccount && !isSelf && name === own,
         drives: id === presence?.driver,
@@ -66,13 +67,17 @@ export function peopleOf({
 
 /** Somebody's name, with what they are to this person. */
 export function whoTheyAre({ name, isSelf, isOwn }: Somebody): string {
-  return `${name}${isSelf ? ' (you)' : isOwn ? ' (you, in another window)' : ''}`
+  return isSelf ? sharingTexts.self(name) : isOwn ? sharingTexts.ownWindow(name) : name
 }
 
 /** What somebody does in a session, in a word or two. */
 export function whatTheyDo({ drives, role, isConnected }: Somebody): string {
-  const what = drives ? 'drives' : role === 'viewer' ? 'watches' : 'types'
-  return isConnected ? what : `${what}, is away`
+  const what = drives
+    ? sharingTexts.hasControl
+    : role === 'viewer'
+      ? sharingTexts.viewOnly
+      : sharingTexts.canType
+  return isConnected ? what : sharingTexts.disconnected(what)
 }
 
 /** What this person can do about who drives. */
@@ -103,9 +108,7 @@ export function canBeGiven(
 /** Why somebody is not offered to drive, to who drives. */
 export function whyNotGiven({ isSelf, isConnected }: Somebody): string {
   if (isSelf) return ''
-  return isConnected
-    ? 'Who only watches cannot be let drive; share with “Type as well” for that'
-    : 'Who is away cannot be let drive'
+  return isConnected ? sharingTexts.viewersCannot : sharingTexts.disconnectedCannot
 }
 
 /** Who drives, and who would like to. */
@@ -126,15 +129,14 @@ export function driveTextOf({
   readonly isFree: boolean
 }): string {
   if (role === 'driver')
-    return asker === undefined ? 'You drive' : `You drive; ${nameToAsk(asker)} asks to drive`
-  if (driver === undefined) return isFree ? 'Nobody drives; type to do it' : 'Nobody drives'
-  if (isAsked) return `Asked; waiting for ${nameToAsk(driver)}`
-  const watches = role === 'viewer'
-  if (driver.isOwn) return `You drive in another window${watches ? '; here you watch' : ''}`
-  return `${driver.name} drives${watches ? '; you watch' : ''}`
+    return asker === undefined ? sharingTexts.youHaveControl : sharingTexts.requestedBy(nameToAsk(asker))
+  if (driver === undefined) return isFree ? sharingTexts.typeToTakeControl : sharingTexts.nobodyHasControl
+  if (isAsked) return sharingTexts.waitingFor(nameToAsk(driver))
+  const controller = driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
+  return role === 'viewer' ? `${controller}${sharingTexts.youWatch}` : controller
 }
 
 /** What somebody is called in a sentence. */
 export function nameToAsk({ name, isOwn }: Somebody): string {
-  return isOwn ? 'your other window' : name
+  return isOwn ? sharingTexts.yourOtherWindow : name
 }

@@ -14,31 +14,15 @@ import { type Loaded, messageOf } from '../state/workbench.ts'
 import { GrantRows } from './grant-rows.tsx'
 import { peopleOf } from './people.ts'
 import { PresentRows } from './present-rows.tsx'
+import { sharingTexts } from '../texts/sharing.ts'
 
 const LIFETIMES = [
-  { seconds: 60 * 60, label: 'One hour' },
-  { seconds: 24 * 60 * 60, label: 'One day' },
-  { seconds: 7 * 24 * 60 * 60, label: 'One week' },
+  { seconds: 60 * 60, label: sharingTexts.lifetimes.hour },
+  { seconds: 24 * 60 * 60, label: sharingTexts.lifetimes.day },
+  { seconds: 7 * 24 * 60 * 60, label: sharingTexts.lifetimes.week },
 ] as const
 
-/** What is shared, said plainly; with the role, as whoever is given it is told that when they join. */
-const CHOICES: readonly {
-  readonly role: GrantRole
-  readonly label: string
-  readonly meaning: string
-}[] = [
-  {
-    role: 'viewer',
-    label: 'Watch',
-    meaning: 'They see this terminal and who is in it. They can type nothing, and see nothing else.',
-  },
-  {
-    role: 'collaborator',
-    label: 'Type as well',
-    meaning:
-      'They can type into this terminal. Whoever can type has a shell, and with it every file and process of this sandbox.',
-  },
-]
+const ROLES: readonly GrantRole[] = ['viewer', 'collaborator']
 
 /** How often what is shared is asked for while somebody looks: a link may be used at any moment. */
 const REFRESH_MS = 3_000
@@ -85,7 +69,7 @@ export function ShareDialog({
 
   const make = async (): Promise<void> => {
     setBusy(true)
-    const grant = await workbench.attempt('Cannot share', () =>
+    const grant = await workbench.attempt(sharingTexts.cannotCreate, () =>
       createGrant({ session, role, expiresSeconds: seconds }),
     )
     setBusy(false)
@@ -94,41 +78,41 @@ export function ShareDialog({
     await refresh()
   }
   const revoke = async (grant: string): Promise<void> => {
-    await workbench.attempt('Cannot withdraw it', () => revokeGrant(grant))
+    await workbench.attempt(sharingTexts.cannotRevoke, () => revokeGrant(grant))
     if (made?.grant === grant) setMade(undefined)
     await refresh()
   }
 
   return (
-    <Dialog title="Share this terminal" onClose={onClose}>
+    <Dialog title={sharingTexts.title} onClose={onClose}>
       <fieldset className="choices">
-        <legend>What they may do</legend>
-        {CHOICES.map(({ role: choice, label, meaning }) => (
+        <legend>{sharingTexts.access}</legend>
+        {ROLES.map((choice) => (
           <label key={choice} className="choice">
             <input type="radio" name={roleName} checked={role === choice} onChange={() => setRole(choice)} />
             <span>
-              <strong>{label}</strong> <span className="dim">as {choice}</span>
-              <small>{meaning}</small>
+              <strong>{sharingTexts.roles[choice].label}</strong>
+              <small>{sharingTexts.roles[choice].hint}</small>
             </span>
           </label>
         ))}
       </fieldset>
       <label className="field">
-        <span>Until</span>
+        <span>{sharingTexts.expires}</span>
         <select value={seconds} onChange={(event) => setSeconds(Number(event.target.value))}>
           {LIFETIMES.map(({ seconds: value, label }) => (
             <option key={value} value={value}>
-              {label} from now
+              {label}
             </option>
           ))}
         </select>
       </label>
       <div className="dialog-actions">
         <button type="button" onClick={onClose}>
-          Close
+          {sharingTexts.close}
         </button>
         <button type="button" className="primary" disabled={isBusy} onClick={() => void make()}>
-          {isBusy ? 'Making the link…' : 'Make a link'}
+          {isBusy ? sharingTexts.creating : sharingTexts.create}
         </button>
       </div>
       {made?.link !== undefined && <MadeLink link={made.link} />}
@@ -151,11 +135,11 @@ function MadeLink({ link }: { readonly link: string }): ReactElement {
   return (
     <div className="made-link">
       <label className="field">
-        <span>The link works once, for one person. It is shown only now.</span>
+        <span>{sharingTexts.linkHint}</span>
         <input readOnly value={link} onFocus={(event) => event.target.select()} />
       </label>
       <button type="button" onClick={() => void copy()}>
-        {isCopied ? 'Copied' : 'Copy'}
+        {isCopied ? sharingTexts.copied : sharingTexts.copy}
       </button>
     </div>
   )

@@ -12,14 +12,15 @@ import { SideBar } from './side-bar.tsx'
 import { SignedOut } from './signed-out.tsx'
 import { StatusBar } from './status-bar.tsx'
 import { UnsavedDialog } from './unsaved-dialog.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** The page, or why there is none. */
 export function App(): ReactElement {
   const { workbench, dirty } = useParts()
   const hasUnsaved = useStore(dirty.views).size > 0
   const person = useStore(workbench.person)
-  if (person.is === 'loading') return <p className="boot">Loading the workbench…</p>
-  if (person.is === 'failed') return <p className="boot">{person.message}. Reload the page to try again.</p>
+  if (person.is === 'loading') return <p className="boot">{shellTexts.loading}</p>
+  if (person.is === 'failed') return <p className="boot">{shellTexts.reloadToRetry(person.message)}</p>
   const isOut = person.value === undefined
   return (
     <>

@@ -3,6 +3,7 @@ import { closeTab, closeView } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import type { Parts } from '../state/context.ts'
 import { owns } from '../state/rights.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 type Needs = Pick<Parts, 'workbench' | 'dirty' | 'terminals'>
 
@@ -20,10 +21,12 @@ function sessionsThatGoOn({ workbench, terminals }: Needs, views: readonly strin
 /** Says where a shell is found whose pane was closed, to who may take closing for ending. */
 function tellOfGoingOn({ workbench }: Needs, sessions: readonly string[]): void {
   if (sessions.length === 0) return
-  workbench.tellOnce('What runs in there goes on. It is under Sandboxes, in the list of sessions.', {
-    label: 'End it',
+  workbench.tellOnce(shellTexts.panes.stillRunning, {
+    label: shellTexts.panes.endSession,
     run: () =>
-      void Promise.all(sessions.map((one) => workbench.attempt('Cannot end it', () => endSession(one)))),
+      void Promise.all(
+        sessions.map((one) => workbench.attempt(shellTexts.panes.cannotEnd, () => endSession(one))),
+      ),
   })
 }
 

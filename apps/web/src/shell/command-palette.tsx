@@ -3,6 +3,7 @@ import { keysText } from './commands.ts'
 import { fuzzyFilter } from './fuzzy.ts'
 import { Picker } from './picker.tsx'
 import { useCommands } from './use-commands.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Everything that can be done, by its name. */
 export function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactElement {
@@ -10,10 +11,10 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }): R
   const commands = fuzzyFilter(useCommands(), typed, ({ title }) => title)
   return (
     <Picker
-      title="Commands"
-      placeholder="What to do"
+      title={shellTexts.palette.title}
+      placeholder={shellTexts.palette.placeholder}
       typed={typed}
-      status="No command fits"
+      status={shellTexts.palette.none}
       onType={setTyped}
       onClose={onClose}
       picks={commands.map(({ id, title, keys, run }) => ({

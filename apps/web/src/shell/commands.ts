@@ -4,6 +4,7 @@ import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { closePane } from './close-views.ts'
 import { isEditingKey, isPageCovered, keyPlaceOf } from './editing-keys.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Something to do by name or by keys. */
 export interface Command {
@@ -19,6 +20,7 @@ export interface Command {
 /** Everything that can be done by name, in the order of the list. */
 export function commandsOf(parts: Parts): readonly Command[] {
   const { workbench, terminals, files } = parts
+  const { commands: titles } = shellTexts
   const focused = () => activeTab(workbench.layout.get())?.focus
   const hasFile = workbench.layout.get().views[focused() ?? '']?.kind === 'file'
   const zoom = (step: number): void => {
@@ -30,114 +32,114 @@ export function commandsOf(parts: Parts): readonly Command[] {
   return [
     {
       id: 'commands',
-      title: 'All commands',
+      title: titles.all,
       keys: 'Ctrl+Shift+P',
       run: () => workbench.showOverlay('commands'),
     },
     {
       id: 'files.quickOpen',
       isForWork: true,
-      title: 'Open a file',
+      title: titles.goToFile,
       keys: 'Ctrl+Shift+O',
       run: () => workbench.showOverlay('files'),
     },
     // The editor listens for Ctrl+S itself: in a terminal that key is the shell's.
     ...(hasFile
-      ? [{ id: 'file.save', title: 'Save file', run: () => void files.save(focused() ?? '') }]
+      ? [{ id: 'file.save', title: titles.saveFile, run: () => void files.save(focused() ?? '') }]
       : []),
     {
       id: 'terminal.new',
       isForWork: true,
-      title: 'New terminal',
+      title: titles.newTerminal,
       keys: 'Ctrl+Shift+`',
       run: () => openTerminal(workbench),
     },
     {
       id: 'pane.splitRight',
       isForWork: true,
-      title: 'Split to the right',
+      title: titles.splitRight,
       keys: 'Ctrl+Shift+\\',
       run: () => splitTerminal(workbench, 'row'),
     },
     {
       id: 'pane.splitDown',
       isForWork: true,
-      title: 'Split below',
+      title: titles.splitDown,
       keys: 'Ctrl+Shift+-',
       run: () => splitTerminal(workbench, 'column'),
     },
     {
       id: 'pane.close',
-      title: 'Close this pane',
+      title: titles.closePane,
       keys: 'Ctrl+Shift+X',
       run: () => closePane(parts, focused() ?? ''),
     },
     {
       id: 'pane.next',
-      title: 'Next pane',
+      title: titles.nextPane,
       keys: 'Ctrl+Shift+ArrowRight',
       run: () => workbench.changeLayout((layout) => stepPane(layout, 1)),
     },
     {
       id: 'pane.previous',
-      title: 'Previous pane',
+      title: titles.previousPane,
       keys: 'Ctrl+Shift+ArrowLeft',
       run: () => workbench.changeLayout((layout) => stepPane(layout, -1)),
     },
     {
       id: 'tab.next',
-      title: 'Next tab',
+      title: titles.nextTab,
       keys: 'Ctrl+Shift+ArrowDown',
       run: () => workbench.changeLayout((layout) => stepTab(layout, 1)),
     },
     {
       id: 'tab.previous',
-      title: 'Previous tab',
+      title: titles.previousTab,
       keys: 'Ctrl+Shift+ArrowUp',
       run: () => workbench.changeLayout((layout) => stepTab(layout, -1)),
     },
     {
       id: 'tab.rename',
-      title: 'Rename this tab',
+      title: titles.renameTab,
       run: () => workbench.startRename(workbench.layout.get().active),
     },
     {
       id: 'tab.left',
-      title: 'Move this tab to the left',
+      title: titles.moveTabLeft,
       run: () => workbench.changeLayout((layout) => shiftTab(layout, -1)),
     },
     {
       id: 'tab.right',
-      title: 'Move this tab to the right',
+      title: titles.moveTabRight,
       run: () => workbench.changeLayout((layout) => shiftTab(layout, 1)),
     },
     {
       id: 'terminal.copy',
-      title: 'Copy what is selected in this terminal',
+      title: titles.copySelection,
       keys: 'Ctrl+Shift+C',
       run: () => void terminals.find(focused() ?? '')?.copy(),
     },
     {
       id: 'terminal.find',
-      title: 'Find in this terminal',
+      title: titles.findInTerminal,
       keys: 'Ctrl+Shift+G',
       run: () => terminals.openFind(focused()),
     },
-    { id: 'view.zoomIn', title: 'Larger text', keys: 'Ctrl+Shift+.', run: () => zoom(1) },
-    { id: 'view.zoomOut', title: 'Smaller text', keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
-    { id: 'view.zoomReset', title: 'Usual text size', run: () => zoom(0) },
-    { id: 'panel.sandboxes', title: 'Sandboxes', keys: 'Ctrl+Shift+B', run: panel('sandboxes') },
-    { id: 'panel.files', isForWork: true, title: 'Files', keys: 'Ctrl+Shift+E', run: panel('files') },
+    { id: 'view.zoomIn', title: titles.increaseFont, keys: 'Ctrl+Shift+.', run: () => zoom(1) },
+    { id: 'view.zoomOut', title: titles.decreaseFont, keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
+    { id: 'view.zoomReset', title: titles.resetFont, run: () => zoom(0) },
+    { id: 'panel.sandboxes', title: titles.sandboxes, keys: 'Ctrl+Shift+B', run: panel('sandboxes') },
+    { id: 'panel.files', isForWork: true, title: titles.files, keys: 'Ctrl+Shift+E', run: panel('files') },
     {
       id: 'panel.search',
       isForWork: true,
-      title: 'Search in files',
+      title: titles.search,
       keys: 'Ctrl+Shift+F',
       run: panel('search'),
     },
-    { id: 'panel.git', isForWork: true, title: 'Git', keys: 'Ctrl+Shift+Y', run: panel('git') },
-    { id: 'settings', title: 'Settings', run: () => workbench.showOverlay('settings') },
-    { id: 'keys', title: 'Keys', keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
+    { id: 'panel.git', isForWork: true, title: titles.git, keys: 'Ctrl+Shift+Y', run: panel('git') },
+    { id: 'settings', title: titles.settings, run: () => workbench.showOverlay('settings') },
+    { id: 'keys', title: titles.shortcuts, keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
   ]
 }
 

@@ -1,4 +1,5 @@
 import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from 'react'
+import { shellTexts } from '../texts/shell.ts'
 
 /** A question or a form over the page. Escape and a click beside it close it. */
 export function Dialog({
@@ -61,7 +62,7 @@ export function Confirm({
       <div className="dialog-text">{children}</div>
       <div className="dialog-actions">
         <button ref={cancel} type="button" onClick={() => onAnswer(false)}>
-          Cancel
+          {shellTexts.cancel}
         </button>
         <button type="button" className={isDangerous ? 'danger' : 'primary'} onClick={() => onAnswer(true)}>
           {yes}

@@ -4,6 +4,7 @@ import { useEffect } from 'react'
 import { activeTab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { titleOf, useSandboxName } from './view-title.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 const NO_STATE = createStore(undefined)
 const PRODUCT = 'Sandwire'
@@ -11,7 +12,7 @@ const PRODUCT = 'Sandwire'
 /** What a browser calls the page: what is in front, where that is, and whose page it is. */
 export function pageTitle(view: View | undefined, name: string | undefined, sandboxName: string): string {
   if (view === undefined) return PRODUCT
-  const own = name === undefined || name === '' ? titleOf(view, 'Terminal', sandboxName) : name
+  const own = name === undefined || name === '' ? titleOf(view, shellTexts.tabs.terminal, sandboxName) : name
   return [own, sandboxName, PRODUCT].join(' — ')
 }
 

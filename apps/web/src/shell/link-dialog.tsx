@@ -2,6 +2,7 @@ import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
 import { useParts } from '../state/context.ts'
 import { Confirm } from './dialog.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Asks before a link opens that may not lead where it says. */
 export function LinkDialog(): ReactElement | null {
@@ -10,10 +11,10 @@ export function LinkDialog(): ReactElement | null {
   if (question === undefined) return null
   const { text, address } = question.about
   return (
-    <Confirm title="Open this link?" yes="Open" onAnswer={question.answer}>
-      <p>It says:</p>
+    <Confirm title={shellTexts.link.title} yes={shellTexts.link.open} onAnswer={question.answer}>
+      <p>{shellTexts.link.text}</p>
       <pre className="preview">{text}</pre>
-      <p>It leads to:</p>
+      <p>{shellTexts.link.address}</p>
       <pre className="preview">{address}</pre>
     </Confirm>
   )

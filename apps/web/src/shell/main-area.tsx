@@ -12,6 +12,7 @@ import { openArrival, openTerminal } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
 import { PartBoundary } from './part-boundary.tsx'
 import { TabBar } from './tab-bar.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 const FilePane = lazyPart(async () => (await import('../files/file-pane.tsx')).FilePane)
 const DiffPane = lazyPart(async () => (await import('../git/diff-pane.tsx')).DiffPane)
@@ -62,7 +63,7 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
               }}
             >
               <PartBoundary>
-                <Suspense fallback={<p className="empty">Loading the editor…</p>}>
+                <Suspense fallback={<p className="empty">{shellTexts.loading}</p>}>
                   <ViewPane viewId={id} view={view} isFocused={isFocused} />
                 </Suspense>
               </PartBoundary>
@@ -93,10 +94,10 @@ export function MainArea(): ReactElement {
       <TabBar onNew={() => openTerminal(workbench)} />
       {tabs.length === 0 && (
         <div className="empty">
-          <p>Nothing is open.{hasPlace ? '' : ' Choose something that is shared with you.'}</p>
+          <p>{hasPlace ? shellTexts.tabs.none : shellTexts.tabs.noneForGuest}</p>
           {hasPlace && (
             <button type="button" className="primary" onClick={() => openTerminal(workbench)}>
-              New terminal
+              {shellTexts.commands.newTerminal}
             </button>
           )}
         </div>

@@ -2,6 +2,7 @@ import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
 import { useParts } from '../state/context.ts'
 import { IconButton } from './icon-button.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** What there is to tell for a moment, read out as it comes. */
 export function Notices(): ReactElement {
@@ -17,7 +18,7 @@ export function Notices(): ReactElement {
             <progress aria-label={text} value={sentBytes} max={Math.max(1, totalBytes)} />
           </div>
           <button type="button" onClick={stop}>
-            Stop
+            {shellTexts.notices.cancelUpload}
           </button>
         </div>
       ))}
@@ -35,7 +36,7 @@ export function Notices(): ReactElement {
               {action.label}
             </button>
           )}
-          <IconButton icon="close" label="Dismiss" onClick={() => workbench.dismiss(id)} />
+          <IconButton icon="close" label={shellTexts.notices.dismiss} onClick={() => workbench.dismiss(id)} />
         </p>
       ))}
     </div>

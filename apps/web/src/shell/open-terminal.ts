@@ -11,6 +11,7 @@ import { canHalve } from '../layout/pane-tree.ts'
 import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import type { Arrival } from './arrival.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
 function sandboxForTerminal(workbench: Workbench): string {
@@ -22,7 +23,7 @@ function sandboxForTerminal(workbench: Workbench): string {
 /** Whether this person may start a shell anywhere; tells when not, for who asked by keys. */
 function canStart(workbench: Workbench): boolean {
   if (hasPlaceToWork(workbench.person.get(), workbench.sandboxes.get())) return true
-  workbench.tell('info', 'No sandbox is shared with you in which you could start something.')
+  workbench.tell('info', shellTexts.panes.noSandbox)
   return false
 }
 
@@ -65,7 +66,6 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
   const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
   const layout = workbench.layout.get()
   const at = activeTab(layout)?.focus ?? ''
-  if (isDeepest(layout, at) || !hasRoom(at, direction))
-    workbench.tell('info', 'This pane is too small to be split. Open a tab, or make the pane larger.')
+  if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.tell('info', shellTexts.panes.tooSmall)
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))
 }

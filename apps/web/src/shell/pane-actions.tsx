@@ -7,6 +7,7 @@ import { useParts } from '../state/context.ts'
 import { useHasPlace, useOwns } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 import { splitTerminal } from './open-terminal.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 const NO_STATE = createStore(undefined)
 
@@ -26,12 +27,12 @@ export function PaneActions(): ReactElement {
     <div className="pane-actions">
       {view?.kind === 'terminal' && (
         <>
-          <IconButton icon="search" label="Find in this terminal" onClick={() => terminals.openFind(focus)} />
+          <IconButton icon="search" label={shellTexts.panes.find} onClick={() => terminals.openFind(focus)} />
           {/* Only its owner may share what is in a sandbox. */}
           {owns && (
             <IconButton
               icon="share"
-              label="Share this terminal"
+              label={shellTexts.panes.share}
               isDisabled={session === undefined}
               onClick={() => setShared(session)}
             />
@@ -42,12 +43,12 @@ export function PaneActions(): ReactElement {
         <>
           <IconButton
             icon="splitRight"
-            label="Split to the right"
+            label={shellTexts.commands.splitRight}
             onClick={() => splitTerminal(workbench, 'row')}
           />
           <IconButton
             icon="splitDown"
-            label="Split below"
+            label={shellTexts.commands.splitDown}
             onClick={() => splitTerminal(workbench, 'column')}
           />
         </>

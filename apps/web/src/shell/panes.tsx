@@ -1,5 +1,6 @@
 import { type PointerEvent as ReactPointerEvent, type ReactElement, type ReactNode, useRef } from 'react'
 import { boundShare, type PaneTree } from '../layout/pane-tree.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** How far an arrow key moves a border. */
 const KEY_STEP = 0.02
@@ -39,7 +40,7 @@ export function Panes({
         className="split-border"
         role="separator"
         tabIndex={0}
-        aria-label="Border between panes"
+        aria-label={shellTexts.panes.resize}
         aria-orientation={direction === 'row' ? 'vertical' : 'horizontal'}
         aria-valuenow={Math.round(share * 100)}
         aria-valuemin={10}

@@ -1,6 +1,7 @@
 import { Component, type ReactNode } from 'react'
 import { PartError } from '../parts/import-fetched.ts'
 import { PartTry } from '../parts/lazy-part.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 interface State {
   /** What was thrown in the last try. */
@@ -10,12 +11,12 @@ interface State {
 }
 
 function sayWhy(caught: unknown): string {
-  if (!(caught instanceof PartError)) return 'Something went wrong in this part of the page.'
+  if (!(caught instanceof PartError)) return shellTexts.boundary.broken
   switch (caught.why) {
     case 'unreachable':
-      return 'This part of the page could not be loaded: there is no connection to the server.'
+      return shellTexts.boundary.unreachable
     case 'gone':
-      return 'This part of the page could not be loaded. There may be a new version.'
+      return shellTexts.boundary.gone
   }
 }
 
@@ -52,10 +53,10 @@ export class PartBoundary extends Component<{ readonly children: ReactNode }, St
       <div className="empty" role="alert">
         <p>{sayWhy(failure.caught)}</p>
         <button type="button" onClick={this.#tryAgain}>
-          Try again
+          {shellTexts.boundary.retry}
         </button>
         <button type="button" onClick={() => location.reload()}>
-          Reload the page
+          {shellTexts.boundary.reload}
         </button>
       </div>
     )

@@ -8,6 +8,7 @@ import { messageOf } from '../state/workbench.ts'
 import { fuzzyFilter } from './fuzzy.ts'
 import { Picker } from './picker.tsx'
 import { baseName } from './view-title.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 const SETTLE_MS = 120
 
@@ -18,17 +19,17 @@ interface Found {
 
 /** Files of a sandbox whose names hold what was typed. */
 function useFound(sandbox: string | undefined, typed: string): Found {
-  const [found, setFound] = useState<Found>({ paths: [], status: 'Type a part of a name' })
+  const [found, setFound] = useState<Found>({ paths: [], status: shellTexts.quickOpen.typeName })
   useEffect(() => {
     const text = typed.trim()
-    if (sandbox === undefined) return setFound({ paths: [], status: 'Choose a sandbox first' })
-    if (text === '') return setFound({ paths: [], status: 'Type a part of a name' })
+    if (sandbox === undefined) return setFound({ paths: [], status: shellTexts.quickOpen.selectSandbox })
+    if (text === '') return setFound({ paths: [], status: shellTexts.quickOpen.typeName })
     const aborter = new AbortController()
     const find = async (): Promise<void> => {
       try {
         const { results } = await findFiles(sandbox, baseName(text), aborter.signal)
         const paths = results.filter(({ kind }) => kind !== 'folder').map(({ path }) => path)
-        setFound({ paths: fuzzyFilter(paths, text, (path) => path), status: 'No file has such a name' })
+        setFound({ paths: fuzzyFilter(paths, text, (path) => path), status: shellTexts.quickOpen.none })
       } catch (caught) {
         if (!aborter.signal.aborted) setFound({ paths: [], status: messageOf(caught) })
       }
@@ -50,8 +51,8 @@ export function QuickOpen({ onClose }: { readonly onClose: () => void }): ReactE
   const { paths, status } = useFound(sandbox, typed)
   return (
     <Picker
-      title="Open a file"
-      placeholder="Name of a file"
+      title={shellTexts.quickOpen.title}
+      placeholder={shellTexts.quickOpen.placeholder}
       typed={typed}
       status={status}
       onType={setTyped}

@@ -3,23 +3,24 @@ import type { ReactElement } from 'react'
 import { useParts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE, type Settings } from '../state/settings.ts'
 import { Dialog } from './dialog.tsx'
+import { shellTexts } from '../texts/shell.ts'
+
+const { settings: texts } = shellTexts
 
 const SWITCHES: readonly {
   readonly key: 'copiesOnSelect' | 'allowsClipboardWrite' | 'screenReader'
   readonly label: string
-  readonly meaning: string
+  readonly hint: string
 }[] = [
   {
     key: 'copiesOnSelect',
-    label: 'Copy what is selected',
-    meaning: 'As soon as it is selected in a terminal.',
+    ...texts.copyOnSelect,
   },
   {
     key: 'allowsClipboardWrite',
-    label: 'Programs may copy',
-    meaning: 'Lets a program in a terminal put text into your clipboard. None can ever read it.',
+    ...texts.clipboard,
   },
-  { key: 'screenReader', label: 'Screen reader', meaning: 'Terminals tell what appears in them.' },
+  { key: 'screenReader', ...texts.screenReader },
 ]
 
 /** What a person chooses for this browser. It holds at once. */
@@ -28,20 +29,20 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
   const settings = useStore(workbench.settings)
   const change = (part: Partial<Settings>): void => workbench.changeSettings(part)
   return (
-    <Dialog title="Settings" onClose={onClose}>
+    <Dialog title={texts.title} onClose={onClose}>
       <label className="field">
-        <span>Colors</span>
+        <span>{texts.theme}</span>
         <select
           value={settings.theme}
           onChange={(event) => change({ theme: event.target.value as Settings['theme'] })}
         >
-          <option value="system">As the system has them</option>
-          <option value="light">Light</option>
-          <option value="dark">Dark</option>
+          <option value="system">{texts.themes.system}</option>
+          <option value="light">{texts.themes.light}</option>
+          <option value="dark">{texts.themes.dark}</option>
         </select>
       </label>
       <label className="field">
-        <span>Size of the text: {settings.fontSize} px</span>
+        <span>{texts.fontSize(settings.fontSize)}</span>
         <input
           type="range"
           min={MIN_FONT_SIZE}
@@ -51,37 +52,37 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
         />
       </label>
       <label className="field">
-        <span>Font of terminals</span>
+        <span>{texts.font}</span>
         <input
           value={settings.fontFamily}
-          placeholder="the usual one"
+          placeholder={texts.defaultFont}
           maxLength={200}
           spellCheck={false}
           onChange={(event) => change({ fontFamily: event.target.value })}
         />
       </label>
       <label className="field">
-        <span>Bell</span>
+        <span>{texts.bell}</span>
         <select
           value={settings.bell}
           onChange={(event) => change({ bell: event.target.value as Settings['bell'] })}
         >
-          <option value="visual">Flash</option>
-          <option value="none">Nothing</option>
+          <option value="visual">{texts.bells.visual}</option>
+          <option value="none">{texts.bells.none}</option>
         </select>
       </label>
       <label className="field">
-        <span>Ask before several lines are pasted</span>
+        <span>{texts.paste}</span>
         <select
           value={settings.asksBeforePaste}
           onChange={(event) => change({ asksBeforePaste: event.target.value as Settings['asksBeforePaste'] })}
         >
-          <option value="always">Always</option>
-          <option value="would-run">Where they would run at once</option>
-          <option value="never">Never</option>
+          <option value="always">{texts.pastes.always}</option>
+          <option value="would-run">{texts.pastes['would-run']}</option>
+          <option value="never">{texts.pastes.never}</option>
         </select>
       </label>
-      {SWITCHES.map(({ key, label, meaning }) => (
+      {SWITCHES.map(({ key, label, hint }) => (
         <label key={key} className="choice">
           <input
             type="checkbox"
@@ -90,13 +91,13 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
           />
           <span>
             <strong>{label}</strong>
-            <small>{meaning}</small>
+            <small>{hint}</small>
           </span>
         </label>
       ))}
       <div className="dialog-actions">
         <button type="button" className="primary" onClick={onClose}>
-          Done
+          {texts.done}
         </button>
       </div>
     </Dialog>

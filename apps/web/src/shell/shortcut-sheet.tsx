@@ -3,18 +3,21 @@ import { keysText } from './commands.ts'
 import { Dialog } from './dialog.tsx'
 import { isEditingKey } from './editing-keys.ts'
 import { useCommands } from './use-commands.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** All keys that do something. */
 export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElement {
   const commands = useCommands().filter(({ keys }) => keys !== undefined)
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title={shellTexts.shortcuts.title} onClose={onClose}>
       <dl className="shortcuts">
         {commands.map(({ id, title, keys = '' }) => (
           <div key={id}>
             <dt>
               {title}
-              {isEditingKey(keys, 'editor') && <small className="dim"> (not while a file is edited)</small>}
+              {isEditingKey(keys, 'editor') && (
+                <small className="dim">{shellTexts.shortcuts.notInEditor}</small>
+              )}
             </dt>
             <dd>
               <kbd>{keysText(keys)}</kbd>
@@ -22,19 +25,19 @@ export function ShortcutSheet({ onClose }: { readonly onClose: () => void }): Re
           </div>
         ))}
         <div>
-          <dt>Save the file</dt>
+          <dt>{shellTexts.shortcuts.saveFile}</dt>
           <dd>
             <kbd>{keysText('Ctrl+S')}</kbd>
           </dd>
         </div>
         <div>
-          <dt>Paste into a terminal</dt>
+          <dt>{shellTexts.shortcuts.paste}</dt>
           <dd>
             <kbd>{keysText('Ctrl+Shift+V')}</kbd>
           </dd>
         </div>
         <div>
-          <dt>Open a path or an address in a terminal</dt>
+          <dt>{shellTexts.shortcuts.openPath}</dt>
           <dd>
             <kbd>{keysText('Ctrl+Click')}</kbd>
           </dd>

@@ -5,6 +5,7 @@ import { useParts } from '../state/context.ts'
 import { useHasPlace } from '../state/use-rights.ts'
 import { IconButton } from './icon-button.tsx'
 import { PartBoundary } from './part-boundary.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Gives the keyboard to a panel that is opened, and back to the terminal when it goes: keys alone lead there and back. */
 function useKeyboard(open: string | undefined): RefObject<HTMLElement | null> {
@@ -30,7 +31,7 @@ export function SideBar(): ReactElement {
   const panel = panels.find(({ id }) => id === open)
   return (
     <>
-      <nav className="activity-bar" aria-label="Panels">
+      <nav className="activity-bar" aria-label={shellTexts.panels.all}>
         {panels.map(({ id, label, icon }) => (
           <IconButton
             key={id}
@@ -43,10 +44,14 @@ export function SideBar(): ReactElement {
         <span className="activity-space" />
         <IconButton
           icon="keyboard"
-          label="Commands and keys"
+          label={shellTexts.panels.commands}
           onClick={() => workbench.showOverlay('commands')}
         />
-        <IconButton icon="settings" label="Settings" onClick={() => workbench.showOverlay('settings')} />
+        <IconButton
+          icon="settings"
+          label={shellTexts.panels.settings}
+          onClick={() => workbench.showOverlay('settings')}
+        />
       </nav>
       {panel !== undefined && (
         <aside
@@ -60,10 +65,14 @@ export function SideBar(): ReactElement {
         >
           {/* Where it lies over everything; elsewhere its button is beside it. */}
           <div className="panel-close">
-            <IconButton icon="close" label="Close the panel" onClick={() => workbench.showPanel(undefined)} />
+            <IconButton
+              icon="close"
+              label={shellTexts.panels.close}
+              onClick={() => workbench.showPanel(undefined)}
+            />
           </div>
           <PartBoundary key={panel.id}>
-            <Suspense fallback={<p className="empty">Loading…</p>}>
+            <Suspense fallback={<p className="empty">{shellTexts.loading}</p>}>
               <panel.Body />
             </Suspense>
           </PartBoundary>

@@ -6,6 +6,7 @@ import { activeTab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { statusWordsOf } from '../terminals/status-words.ts'
 import { useSandboxName } from './view-title.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 const NOTHING = createStore<number | undefined>(undefined)
 
@@ -33,7 +34,7 @@ export function StatusBar(): ReactElement {
   const sandboxName = useSandboxName(view?.sandbox ?? '')
   const controller = terminals.find(focus)
   const leave = async (): Promise<void> => {
-    await workbench.attempt('Cannot sign out', signOut)
+    await workbench.attempt(shellTexts.account.cannotSignOut, signOut)
     location.assign('/signin')
   }
   return (
@@ -42,14 +43,14 @@ export function StatusBar(): ReactElement {
       {controller !== undefined && <TerminalStatus key={focus} controller={controller} />}
       <span className="status-space" />
       {person.is === 'ready' && person.value !== undefined && (
-        <span className="status-person">Signed in as {person.value.name}</span>
+        <span className="status-person">{shellTexts.account.signedInAs(person.value.name)}</span>
       )}
       <button
         type="button"
         className="link"
         onClick={() => void dirty.leave([...dirty.views.get().keys()], () => void leave())}
       >
-        Sign out
+        {shellTexts.account.signOut}
       </button>
     </footer>
   )

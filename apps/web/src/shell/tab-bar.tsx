@@ -18,6 +18,7 @@ import { TabBell } from './tab-bell.tsx'
 import { TabRename } from './tab-rename.tsx'
 import { EMPTY_LABEL, type TabLabel } from './tab-labels.ts'
 import { useTabLabels } from './use-tab-labels.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
 
@@ -103,8 +104,8 @@ function TabButton({
           <span className="tab-name">{name}</span>
           {place !== '' && <span className="tab-place">{place}</span>}
           {isDirty && (
-            <span className="tab-dirty" title="Not saved">
-              <span className="visually-hidden">, not saved</span>
+            <span className="tab-dirty" title={shellTexts.tabs.unsaved}>
+              <span className="visually-hidden">, {shellTexts.tabs.unsaved}</span>
             </span>
           )}
           {!isActive && <TabBell views={leaves} />}
@@ -113,7 +114,7 @@ function TabButton({
       )}
       <IconButton
         icon="close"
-        label={`Close ${[name, place].join(' ').trim()}`}
+        label={shellTexts.tabs.close([name, place].join(' ').trim())}
         isMouseOnly={!isActive}
         onClick={close}
       />
@@ -130,7 +131,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
   return (
     <div className="tab-bar">
       {/* A list of tabs may hold nothing but tabs, so it owns them from beside; what closes them stays reachable. */}
-      <div role="tablist" aria-label="Open tabs" aria-owns={layout.tabs.map(idOf).join(' ')} />
+      <div role="tablist" aria-label={shellTexts.tabs.all} aria-owns={layout.tabs.map(idOf).join(' ')} />
       <div className="tabs">
         {layout.tabs.map((tab, at) => (
           <TabButton
@@ -142,7 +143,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
           />
         ))}
       </div>
-      {hasPlace && <IconButton icon="plus" label="New terminal" onClick={onNew} />}
+      {hasPlace && <IconButton icon="plus" label={shellTexts.commands.newTerminal} onClick={onNew} />}
       <PaneActions />
     </div>
   )

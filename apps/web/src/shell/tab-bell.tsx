@@ -1,6 +1,7 @@
 import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
 import { useParts } from '../state/context.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Marks a tab behind in which something rang. */
 export function TabBell({ views }: { readonly views: readonly string[] }): ReactElement | null {
@@ -8,8 +9,8 @@ export function TabBell({ views }: { readonly views: readonly string[] }): React
   const rung = useStore(terminals.bells.rung)
   if (!views.some((view) => rung.has(view))) return null
   return (
-    <span className="tab-bell" title="It rang">
-      <span className="visually-hidden">, rang</span>
+    <span className="tab-bell" title={shellTexts.tabs.bell}>
+      <span className="visually-hidden">, {shellTexts.tabs.bell}</span>
     </span>
   )
 }

@@ -49,7 +49,7 @@ test('two differences of a file say what is compared', () => {
       { ...diff, of: 'staged' },
       { ...diff, of: { commit: '0123456789abcdef' } },
     ]),
-  ).toEqual(['v.txt (changes) (not staged)', 'v.txt (changes) (staged)', 'v.txt (changes) (0123456)'])
+  ).toEqual(['v.txt (changes) (unstaged)', 'v.txt (changes) (staged)', 'v.txt (changes) (0123456)'])
 })
 
 test('shells of one name have numbers within a sandbox, and name the sandbox where there are several', () => {
@@ -84,9 +84,9 @@ test('a hint says all of it', () => {
   ])
   const labels = labelTabs(layout, { ...scene, titles: { 2: 'vim' } })
   expect(layout.tabs.map(({ id }) => labels.get(id)?.hint)).toEqual([
-    'dev — shell in dev',
-    'vim — shell in dev',
-    'deep/a/v.txt — in dev',
-    'a/v.txt, staged — in dev',
+    'dev — terminal in dev',
+    'vim — terminal in dev',
+    'deep/a/v.txt — dev',
+    'a/v.txt, staged — dev',
   ])
 })

@@ -1,6 +1,7 @@
 import { shownName } from '../files/shown-name.ts'
 import type { Layout, View } from '../layout/layout.ts'
 import { titleOf } from './view-title.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** What a tab says. */
 export interface TabLabel {
@@ -19,7 +20,7 @@ export interface LabelScene {
 }
 
 /** Of a tab with nothing in it. */
-export const EMPTY_LABEL: TabLabel = { name: 'Empty', place: '', hint: '' }
+export const EMPTY_LABEL: TabLabel = { name: shellTexts.tabs.empty, place: '', hint: '' }
 
 type PathView = Extract<View, { path: string }>
 
@@ -42,7 +43,7 @@ const COMMIT_CHARS = 7
 function comparedText(view: PathView): string {
   if (view.kind === 'file') return ''
   if (typeof view.of === 'object') return view.of.commit.slice(0, COMMIT_CHARS)
-  return view.of === 'staged' ? 'staged' : 'not staged'
+  return view.of === 'staged' ? shellTexts.tabs.staged : shellTexts.tabs.unstaged
 }
 
 function foldersOf({ path }: PathView): readonly string[] {
@@ -83,7 +84,11 @@ function placeOf({ view, sandboxName }: Titled<PathView>, others: readonly Title
 function labelPath(one: Titled<PathView>, all: readonly Titled[]): TabLabel {
   const others = all.filter(isPath).filter((other) => other !== one && other.title === one.title)
   const what = [shownName(one.view.path), comparedText(one.view)].filter((part) => part !== '').join(', ')
-  return { name: one.title, place: placeOf(one, others), hint: `${what} — in ${one.sandboxName}` }
+  return {
+    name: one.title,
+    place: placeOf(one, others),
+    hint: shellTexts.tabs.pathHint(what, one.sandboxName),
+  }
 }
 
 /** Shells of one name have numbers in the order of their tabs; those of other sandboxes say which they are in. */
@@ -94,7 +99,7 @@ function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
   const number = alike.indexOf(one) + 1
   const name = number > 1 ? `${title} ${number}` : title
   const place = alike.length < named.length && title !== sandboxName ? sandboxName : ''
-  return { name, place, hint: `${name} — shell in ${sandboxName}` }
+  return { name, place, hint: shellTexts.tabs.terminalHint(name, sandboxName) }
 }
 
 /** What each tab says, by its id: its own name, or that of what is in it so that no two look alike. */

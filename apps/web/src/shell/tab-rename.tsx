@@ -1,6 +1,7 @@
 import type { ReactElement } from 'react'
 import { MAX_TAB_NAME, renameTab, type Tab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Where a tab is given a name. */
 export function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
@@ -13,7 +14,7 @@ export function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
   return (
     <input
       className="tab-rename"
-      aria-label="Name of the tab"
+      aria-label={shellTexts.tabs.name}
       maxLength={MAX_TAB_NAME}
       defaultValue={tab.name ?? ''}
       autoFocus

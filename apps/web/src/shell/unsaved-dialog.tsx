@@ -3,6 +3,7 @@ import type { ReactElement } from 'react'
 import { shownName } from '../files/shown-name.ts'
 import { useParts } from '../state/context.ts'
 import { Dialog } from './dialog.tsx'
+import { shellTexts } from '../texts/shell.ts'
 
 /** Asks before something that is not saved would be lost. */
 export function UnsavedDialog(): ReactElement | null {
@@ -11,11 +12,11 @@ export function UnsavedDialog(): ReactElement | null {
   if (question === undefined) return null
   const { paths, answer } = question
   const [first = ''] = paths
-  const what = paths.length === 1 ? shownName(first) : `${paths.length} files`
+  const what = paths.length === 1 ? shownName(first) : shellTexts.unsaved.files(paths.length)
   return (
-    <Dialog title={`Save ${what} first?`} onClose={() => answer('cancel')}>
+    <Dialog title={shellTexts.unsaved.title(what)} onClose={() => answer('cancel')}>
       <div className="dialog-text">
-        <p>What you changed is not saved. If you discard it, it is lost.</p>
+        <p>{shellTexts.unsaved.lost}</p>
         {paths.length > 1 && (
           <ul>
             {paths.map((path) => (
@@ -26,13 +27,13 @@ export function UnsavedDialog(): ReactElement | null {
       </div>
       <div className="dialog-actions">
         <button type="button" onClick={() => answer('cancel')}>
-          Cancel
+          {shellTexts.cancel}
         </button>
         <button type="button" className="danger" onClick={() => answer('discard')}>
-          Discard
+          {shellTexts.unsaved.discard}
         </button>
         <button type="button" className="primary" onClick={() => answer('save')}>
-          Save
+          {shellTexts.unsaved.save}
         </button>
       </div>
     </Dialog>

@@ -3,6 +3,7 @@ import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
+import { shellTexts } from '../texts/shell.ts'
 
 /** The last part of a path. */
 export function baseName(path: string): string {
@@ -23,13 +24,13 @@ export function titleOf(
   terminalTitle: string | undefined,
   sandboxName: string,
 ): string {
-  if (view === undefined) return 'Empty'
+  if (view === undefined) return shellTexts.tabs.empty
   switch (view.kind) {
     case 'terminal':
       return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
     case 'file':
       return shownName(baseName(view.path))
     case 'diff':
-      return `${shownName(baseName(view.path))} (changes)`
+      return shellTexts.tabs.changes(shownName(baseName(view.path)))
   }
 }

@@ -12,7 +12,7 @@ function openShelf() {
 const ID = 'fmra0vsq'.repeat(4)
 
 test('a sandbox is never called by its id', () => {
-  expect(nameSandbox(ID, {}, true)).toBe('A shared sandbox')
+  expect(nameSandbox(ID, {}, true)).toBe('Shared sandbox')
   expect(nameSandbox(ID, {}, false)).toBe('Unknown sandbox')
   expect(nameSandbox('dev', {}, false)).toBe('dev')
 })
@@ -41,5 +41,5 @@ test("another's sandbox has the name that is told, or that of its owner", () => 
     names.learnShared(ID, one)
     return names.all.get()[ID]
   })
-  expect(called).toEqual([undefined, 'Sandbox of ann', 'dev', 'dev'])
+  expect(called).toEqual([undefined, 'ann’s sandbox', 'dev', 'dev'])
 })

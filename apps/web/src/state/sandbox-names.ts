@@ -1,5 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
 import { keep, type Shelf } from './shelf.ts'
+import { sandboxTexts } from '../texts/sandboxes.ts'
 
 const NAMES_KEY = 'sandwire.names'
 /** More sandboxes than a person has open; those that were learned first are forgotten. */
@@ -19,7 +20,7 @@ export function nameSandbox(sandbox: string, names: Names, isGuest: boolean): st
   const known = names[sandbox]
   if (known !== undefined) return known
   if (!ID.test(sandbox)) return sandbox
-  return isGuest ? 'A shared sandbox' : 'Unknown sandbox'
+  return isGuest ? sandboxTexts.shared : sandboxTexts.unknown
 }
 
 interface ToldOfSandbox {
@@ -29,7 +30,7 @@ interface ToldOfSandbox {
 
 /** What others call theirs is told only to whom they share all of it; others know it by its owner. */
 function nameShared(told: ToldOfSandbox): string | undefined {
-  return told.sandboxName ?? (told.owner === undefined ? undefined : `Sandbox of ${told.owner}`)
+  return told.sandboxName ?? (told.owner === undefined ? undefined : sandboxTexts.ownedBy(told.owner))
 }
 
 function readNames(text: string | null): Names {

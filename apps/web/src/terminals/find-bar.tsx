@@ -2,6 +2,7 @@ import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { IconButton } from '../shell/icon-button.tsx'
 import { findWordsOf } from './find-words.ts'
+import { terminalTexts } from '../texts/terminals.ts'
 
 /** Looks for a text in what a terminal has shown, from the newest on upwards. */
 export function FindBar({
@@ -27,8 +28,8 @@ export function FindBar({
     <div className="find-bar" role="search">
       <input
         autoFocus
-        aria-label="Find in this terminal"
-        placeholder="Find"
+        aria-label={terminalTexts.find.label}
+        placeholder={terminalTexts.find.placeholder}
         value={text}
         onChange={(event) => {
           setText(event.target.value)
@@ -45,9 +46,9 @@ export function FindBar({
       <span className="find-words" role="status">
         {findWordsOf(text, matches)}
       </span>
-      <IconButton icon="up" label="Previous (Enter)" onClick={() => find(text, true)} />
-      <IconButton icon="down" label="Next (Shift+Enter)" onClick={() => find(text, false)} />
-      <IconButton icon="close" label="Close" onClick={close} />
+      <IconButton icon="up" label={terminalTexts.find.previous} onClick={() => find(text, true)} />
+      <IconButton icon="down" label={terminalTexts.find.next} onClick={() => find(text, false)} />
+      <IconButton icon="close" label={terminalTexts.find.close} onClick={close} />
     </div>
   )
 }

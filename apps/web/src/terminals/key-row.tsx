@@ -2,23 +2,26 @@ import type { Arrow, TerminalController } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { useParts } from '../state/context.ts'
 import { withControl } from './control-key.ts'
+import { terminalTexts } from '../texts/terminals.ts'
 
 type Key = { readonly label: string; readonly name: string } & (
   | { readonly sends: string }
   | { readonly arrow: Arrow }
 )
 
+const { names } = terminalTexts.keys
+
 const KEYS: readonly Key[] = [
-  { label: 'Esc', name: 'Esc', sends: '\u{1b}' },
-  { label: 'Tab', name: 'Tab', sends: '\t' },
-  { label: '←', name: 'Left', arrow: 'left' },
-  { label: '↑', name: 'Up', arrow: 'up' },
-  { label: '↓', name: 'Down', arrow: 'down' },
-  { label: '→', name: 'Right', arrow: 'right' },
-  { label: '|', name: 'Pipe', sends: '|' },
-  { label: '/', name: 'Slash', sends: '/' },
-  { label: '-', name: 'Dash', sends: '-' },
-  { label: '~', name: 'Tilde', sends: '~' },
+  { label: 'Esc', name: names.escape, sends: '\u{1b}' },
+  { label: 'Tab', name: names.tab, sends: '\t' },
+  { label: '←', name: names.left, arrow: 'left' },
+  { label: '↑', name: names.up, arrow: 'up' },
+  { label: '↓', name: names.down, arrow: 'down' },
+  { label: '→', name: names.right, arrow: 'right' },
+  { label: '|', name: names.pipe, sends: '|' },
+  { label: '/', name: names.slash, sends: '/' },
+  { label: '-', name: names.dash, sends: '-' },
+  { label: '~', name: names.tilde, sends: '~' },
 ]
 
 /** Keys that the keyboard of a phone does not have. Ctrl holds for the next key, also of the phone's own. */
@@ -46,21 +49,21 @@ export function KeyRow({ controller }: { readonly controller: TerminalController
     <div
       className="key-row"
       role="toolbar"
-      aria-label="Keys"
+      aria-label={terminalTexts.keys.title}
       // The keyboard of the phone stays open as long as the terminal has the focus.
       onPointerDown={(event) => event.preventDefault()}
       onMouseDown={(event) => event.preventDefault()}
     >
       <button type="button" aria-pressed={isControl} onClick={hold}>
-        Ctrl
+        {terminalTexts.keys.control}
       </button>
       {KEYS.map((key) => (
         <button key={key.name} type="button" aria-label={key.name} onClick={() => press(key)}>
           {key.label}
         </button>
       ))}
-      <button type="button" onClick={() => void workbench.attempt('Cannot paste', paste)}>
-        Paste
+      <button type="button" onClick={() => void workbench.attempt(terminalTexts.keys.cannotPaste, paste)}>
+        {terminalTexts.keys.paste}
       </button>
     </div>
   )

@@ -34,7 +34,7 @@ test('a person who is there twice is somebody only once', () => {
   const sessions = new OpenSessions()
   const again = [...attachments, { id: 'a4', role: 'viewer', name: 'ann', connected: true }] as const
   sessions.tell([{ ...state, presence: { ...state.presence, attachments: again } }])
-  expect(sessions.all.get()['s1']?.others).toEqual(['Gus', 'you elsewhere'])
+  expect(sessions.all.get()['s1']?.others).toEqual(['Gus', 'you in another window'])
 })
 
 test('it tells only what changed', () => {

@@ -11,7 +11,7 @@ test('a terminal that is there needs no words', () => {
 test('a lost link says until when it waits', () => {
   expect(bannerOf({ status: { is: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
     kind: 'waiting',
-    text: 'The connection is lost',
+    text: 'Connection lost.',
     untilMs: 5,
     isFirst: false,
   })
@@ -20,33 +20,33 @@ test('a lost link says until when it waits', () => {
 test('an end says how', () => {
   const textOf = (code: number | null, signal: string | null) =>
     bannerOf({ status: { is: 'exited', exit: { ...exit, code, signal } } })
-  expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'The process exited with 0', isGood: true })
-  expect(textOf(3, null)).toMatchObject({ text: 'The process exited with 3', isGood: false })
-  expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'The process was ended by SIGKILL', isGood: false })
+  expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'Process exited with code 0', isGood: true })
+  expect(textOf(3, null)).toMatchObject({ text: 'Process exited with code 3', isGood: false })
+  expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'Process ended by SIGKILL', isGood: false })
 })
 
 test('a refusal says what can be done', () => {
   const error = new SandwireError('sandbox_stopped', 'The sandbox is stopped')
   expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
-    text: 'The sandbox is stopped. Start the sandbox to work in it.',
+    text: 'The sandbox is stopped. Start the sandbox to continue.',
   })
 })
 
 test('who is cut off from their own is told of their sign-in, and everybody else that it is not shared any more', () => {
   const error = new SandwireError('revoked', 'Cannot attach: the right to be here was withdrawn')
   const textOf = (isOwn: boolean) => bannerOf({ status: { is: 'failed', error } }, { isOwn })
-  expect(textOf(true)).toMatchObject({ text: expect.stringContaining('Your sign-in ended') })
+  expect(textOf(true)).toMatchObject({ text: expect.stringContaining('You were signed out') })
   expect(textOf(true)).not.toMatchObject({ text: expect.stringContaining('shared') })
-  expect(textOf(false)).toMatchObject({ text: expect.stringContaining('no longer shared with you') })
+  expect(textOf(false)).toMatchObject({ text: expect.stringContaining('Access was removed') })
 })
 
 test('the end of a sandbox is told as that', () => {
   const status = { is: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
   const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
-  expect(textOf(false)).toMatchObject({ text: 'The sandbox was stopped' })
-  expect(textOf(true)).toMatchObject({ text: 'The sandbox was destroyed' })
+  expect(textOf(false)).toMatchObject({ text: 'Sandbox stopped' })
+  expect(textOf(true)).toMatchObject({ text: 'Sandbox destroyed' })
   expect(bannerOf({ status, isStopping: true, stopReason: 'removed' })).toMatchObject({
-    text: 'The sandbox was destroyed',
+    text: 'Sandbox destroyed',
   })
 })
 

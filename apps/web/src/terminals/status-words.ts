@@ -1,4 +1,7 @@
 import type { TerminalState } from '@sandwire/react'
+import { terminalTexts } from '../texts/terminals.ts'
+
+const { status: texts } = terminalTexts
 
 /** Something that the status bar says of a terminal. */
 export interface StatusWord {
@@ -23,21 +26,24 @@ export function statusWordsOf(
 ): readonly StatusWord[] {
   switch (status.is) {
     case 'connecting':
-      return [{ text: 'Connecting' }]
+      return [{ text: texts.connecting }]
     case 'reconnecting':
-      return [{ text: 'Not connected' }]
+      return [{ text: texts.disconnected }]
     case 'exited':
     case 'detached':
     case 'failed':
-      return [{ text: 'Ended' }]
+      return [{ text: texts.ended }]
     case 'attached': {
       const answer = isSilent
-        ? [{ text: 'No answer', hint: 'The server has not answered for some seconds' }]
+        ? [{ text: texts.noResponse, hint: texts.noResponseHint }]
         : roundTripMs === undefined
           ? []
-          : [{ text: roundTripText(roundTripMs), hint: 'Round-trip time' }]
-      const words = { driver: 'You drive', collaborator: 'You type', viewer: 'You watch' }
-      return [...(role === undefined ? [] : [{ text: words[role] }]), { text: `${cols}×${rows}` }, ...answer]
+          : [{ text: roundTripText(roundTripMs), hint: texts.roundTrip }]
+      return [
+        ...(role === undefined ? [] : [{ text: texts.roles[role] }]),
+        { text: `${cols}×${rows}` },
+        ...answer,
+      ]
     }
   }
 }

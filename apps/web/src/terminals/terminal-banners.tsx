@@ -1,5 +1,6 @@
 import { type ReactElement, useEffect, useState } from 'react'
 import type { Banner } from './status-text.ts'
+import { terminalTexts } from '../texts/terminals.ts'
 
 /** A cut as short as this is not worth moving what is in a terminal for. */
 const SHORT_MS = 300
@@ -30,7 +31,8 @@ export function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: '
   const isLong = useLater(SHORT_MS)
   const isOver = banner.isFirst || !isLong
   const seconds = useCountdown(banner.untilMs)
-  const when = seconds === undefined ? '' : seconds === 0 ? ', trying…' : `, trying again in ${seconds} s`
+  const when =
+    seconds === undefined ? '' : seconds === 0 ? terminalTexts.retryNow : terminalTexts.retryIn(seconds)
   return (
     <div className={`banner waiting ${isOver ? 'over' : ''}`} role="status">
       {banner.text}
@@ -55,11 +57,11 @@ export function Ended({
       <span>{banner.text}</span>
       {onRestart !== undefined && (
         <button type="button" onClick={onRestart}>
-          New shell here
+          {terminalTexts.newShell}
         </button>
       )}
       <button type="button" onClick={onClose}>
-        Close
+        {terminalTexts.close}
       </button>
     </div>
   )

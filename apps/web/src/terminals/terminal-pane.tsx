@@ -10,6 +10,7 @@ import { KeyRow } from './key-row.tsx'
 import { shellRequest } from './shell-request.ts'
 import { Ended, Waiting } from './terminal-banners.tsx'
 import { bannerOf } from './status-text.ts'
+import { terminalTexts } from '../texts/terminals.ts'
 
 /** A terminal with what is to be said about it. */
 export function TerminalPane({
@@ -51,7 +52,7 @@ export function TerminalPane({
         <div className="banner notice-line">{state.notice}</div>
       )}
       <Terminal controller={controller} showsTrouble={false} className="terminal-surface" />
-      {isReadOnly && banner === undefined && <div className="read-only-line">Watching only</div>}
+      {isReadOnly && banner === undefined && <div className="read-only-line">{terminalTexts.viewOnly}</div>}
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}
       {banner?.kind === 'ended' && (

@@ -17,7 +17,7 @@ export interface LinkEvents {
 
 /** Asks in the simplest way that a browser has. */
 export function askInBrowser({ text, address }: DoubtfulLink): Promise<boolean> {
-  return Promise.resolve(confirm(`This link says:\n${text}\n\nIt leads to:\n${address}\n\nOpen it?`))
+  return Promise.resolve(confirm(`Link text:\n${text}\n\nOpens:\n${address}\n\nOpen this link?`))
 }
 
 function open(address: string): void {

@@ -31,7 +31,7 @@ describe('ticketProtocol', () => {
     )
     expect(error).toMatchObject({
       code: 'bad_request',
-      message: 'Cannot use the ticket: getTicket gave something else',
+      message: 'Cannot use the ticket: getTicket must return a string',
     })
   })
 })

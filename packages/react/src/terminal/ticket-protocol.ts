@@ -38,6 +38,6 @@ export async function ticketProtocol(
     ...(role === undefined ? {} : { role }),
   })
   if (typeof ticket !== 'string' || !TICKET.test(ticket))
-    throw new SandwireError('bad_request', 'Cannot use the ticket: getTicket gave something else')
+    throw new SandwireError('bad_request', 'Cannot use the ticket: getTicket must return a string')
   return `sandwire.ticket.${ticket}`
 }

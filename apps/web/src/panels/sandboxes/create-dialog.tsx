@@ -5,18 +5,16 @@ import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
 import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
 import { planSandbox } from './new-sandbox.ts'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
+import { shellTexts } from '../../texts/shell.ts'
 
-const NETWORKS: Readonly<Record<Network, { readonly label: string; readonly meaning: string }>> = {
-  none: { label: 'None', meaning: 'Nothing in it reaches the network.' },
-  allowlist: { label: 'Listed hosts', meaning: 'Only the hosts below can be reached.' },
-  open: { label: 'Open', meaning: 'Everything on the public internet can be reached.' },
-}
+const { create: texts } = sandboxTexts
 
 /** What the fields are called, for refusals that name them as the server does. */
 const WORDS = {
-  name: 'Cannot use this name',
-  'network.allow': 'Cannot use these hosts',
-  'network.policy': 'Cannot use this network',
+  name: texts.badName,
+  'network.allow': texts.badHosts,
+  'network.policy': texts.badNetwork,
 }
 
 export interface MadeSandbox {
@@ -64,15 +62,15 @@ export function CreateDialog({
     void make()
   }
   return (
-    <Dialog title="New sandbox" onClose={onClose}>
+    <Dialog title={texts.title} onClose={onClose}>
       {/* What was refused is not what is there once anything was changed. */}
       <form className="form" onSubmit={submit} onChange={() => setTrouble('')}>
         <label className="field">
-          <span>Name</span>
+          <span>{texts.name}</span>
           <input
             autoFocus
             value={name}
-            placeholder="a name is made up when this is empty"
+            placeholder={texts.optional}
             maxLength={63}
             spellCheck={false}
             autoCapitalize="none"
@@ -80,7 +78,7 @@ export function CreateDialog({
           />
         </label>
         <fieldset className="choices">
-          <legend>Network</legend>
+          <legend>{texts.network}</legend>
           {networks.map((choice) => (
             <label key={choice} className="choice">
               <input
@@ -90,20 +88,16 @@ export function CreateDialog({
                 onChange={() => setPolicy(choice)}
               />
               <span>
-                <strong>{NETWORKS[choice].label}</strong>
-                <small>{NETWORKS[choice].meaning}</small>
+                <strong>{texts.networks[choice].label}</strong>
+                <small>{texts.networks[choice].hint}</small>
               </span>
             </label>
           ))}
-          {networks.length === 1 && (
-            <p className="dim">
-              Sandboxes are not isolated on this machine, so nothing can be kept from them.
-            </p>
-          )}
+          {networks.length === 1 && <p className="dim">{texts.notIsolated}</p>}
         </fieldset>
         {policy === 'allowlist' && (
           <label className="field">
-            <span>Hosts, such as github.com, *.npmjs.org or set:npm</span>
+            <span>{texts.hosts}</span>
             <textarea
               rows={3}
               value={hosts}
@@ -113,10 +107,10 @@ export function CreateDialog({
           </label>
         )}
         {policy === 'none' ? (
-          <p className="dim">To begin with a git repository, it needs a network.</p>
+          <p className="dim">{texts.repositoryNeedsNetwork}</p>
         ) : (
           <label className="field">
-            <span>Git repository to begin with (optional)</span>
+            <span>{texts.repository}</span>
             <input
               value={repository}
               placeholder="https://…"
@@ -132,10 +126,10 @@ export function CreateDialog({
         )}
         <div className="dialog-actions">
           <button type="button" onClick={onClose}>
-            Cancel
+            {shellTexts.cancel}
           </button>
           <button type="submit" className="primary" disabled={isBusy}>
-            {isBusy ? 'Making the sandbox…' : 'Make it'}
+            {isBusy ? texts.creating : texts.create}
           </button>
         </div>
       </form>

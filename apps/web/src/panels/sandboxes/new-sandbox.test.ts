@@ -39,6 +39,6 @@ test('a list of hosts with none in it is refused', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({
       is: 'refused',
-      why: 'Name at least one host, or choose a network of none',
+      why: 'Add at least one host, or set Network to None',
     })
 })

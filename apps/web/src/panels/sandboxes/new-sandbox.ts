@@ -1,6 +1,7 @@
 import type { Network, NewSandbox, Sandbox } from '../../api/sandboxes.ts'
 import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
 import { cloneCommand, isRepositoryAddress } from './repository.ts'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** What was typed into the form, those parts among it that the chosen network hides. */
 export interface NewSandboxForm {
@@ -29,10 +30,9 @@ function readHosts(text: string): readonly string[] {
 export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
-    return { is: 'refused', why: 'The repository needs an address that begins with https://' }
+    return { is: 'refused', why: sandboxTexts.create.badRepository }
   const allow = policy === 'allowlist' ? readHosts(hosts) : []
-  if (policy === 'allowlist' && allow.length === 0)
-    return { is: 'refused', why: 'Name at least one host, or choose a network of none' }
+  if (policy === 'allowlist' && allow.length === 0) return { is: 'refused', why: sandboxTexts.create.noHosts }
   const network = { policy, allow }
   return {
     is: 'good',

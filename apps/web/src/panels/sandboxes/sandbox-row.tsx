@@ -7,20 +7,12 @@ import { openTerminal } from '../../shell/open-terminal.ts'
 import { ageText } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
 import { UnsavedNote } from './unsaved-note.tsx'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
 
-/** What a state means to somebody who waits for it. */
-const STATES: Readonly<Record<Sandbox['state'], string>> = {
-  creating: 'starting…',
-  running: 'running',
-  stopping: 'stopping…',
-  stopped: 'stopped',
-  failed: 'failed',
-}
-
-/** Whose it is, and what the person does there when it is another's. */
-function ownerText(access: Sandbox['access'], owner = 'Somebody'): string {
-  if (access === 'owner' || access === undefined) return 'yours'
-  return `of ${owner}, you ${access === 'viewer' ? 'watch' : 'work'}`
+/** The owner, and what the user may do in another account's sandbox. */
+function ownerText(access: Sandbox['access'], owner: string = sandboxTexts.unknownOwner): string {
+  if (access === 'owner' || access === undefined) return sandboxTexts.yours
+  return sandboxTexts.sharedBy(owner, access === 'viewer' ? sandboxTexts.viewOnly : sandboxTexts.canType)
 }
 
 type Question = 'stop' | 'destroy' | undefined
@@ -33,14 +25,15 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
   const [question, setQuestion] = useState<Question>()
   const [doing, setDoing] = useState('')
   const { id, name, state, reason, ephemeral, createdMs, access = 'owner', owner } = sandbox
-  const act = async (what: string, run: () => Promise<unknown>): Promise<void> => {
-    setDoing(what)
-    await workbench.attempt(`Cannot do this to ${name}`, run)
+  const act = async (activity: string, failure: string, run: () => Promise<unknown>): Promise<void> => {
+    setDoing(activity)
+    await workbench.attempt(failure, run)
     await workbench.refreshSandboxes()
     setDoing('')
   }
   const isOwner = access === 'owner'
-  const note = doing === '' ? `${isAway ? 'was ' : ''}${STATES[state]}` : doing
+  const stateText = sandboxTexts.states[state]
+  const note = doing === '' ? (isAway ? sandboxTexts.wasState(stateText) : stateText) : doing
   return (
     <li className={`sandbox ${current === id ? 'current' : ''}`}>
       <div className="row">
@@ -55,44 +48,52 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
           <span className="row-text">
             <span className="row-name">{name}</span>
             <small>
-              {note} · {ownerText(access, owner)} · {ageText(createdMs, Date.now())} old
-              {ephemeral ? ' · ephemeral' : ''}
+              {note} · {ownerText(access, owner)} · {sandboxTexts.age(ageText(createdMs, Date.now()))}
+              {ephemeral ? ` · ${sandboxTexts.ephemeral}` : ''}
             </small>
           </span>
         </button>
         {access !== 'viewer' && state !== 'running' && (
           <IconButton
             icon="play"
-            label={`Start ${name}`}
-            onClick={() => void act('starting…', () => startSandbox(id))}
+            label={sandboxTexts.start(name)}
+            onClick={() =>
+              void act(sandboxTexts.states.creating, sandboxTexts.cannotStart(name), () => startSandbox(id))
+            }
           />
         )}
         {access !== 'viewer' && (
           <IconButton
             icon="terminal"
-            label={`New terminal in ${name}`}
+            label={sandboxTexts.newTerminal(name)}
             onClick={() => openTerminal(workbench, id)}
           />
         )}
         {isOwner && state === 'running' && (
-          <IconButton icon="stop" label={`Stop ${name}`} onClick={() => setQuestion('stop')} />
+          <IconButton icon="stop" label={sandboxTexts.stop(name)} onClick={() => setQuestion('stop')} />
         )}
         {isOwner && (
-          <IconButton icon="trash" label={`Destroy ${name}`} onClick={() => setQuestion('destroy')} />
+          <IconButton
+            icon="trash"
+            label={sandboxTexts.destroy(name)}
+            onClick={() => setQuestion('destroy')}
+          />
         )}
       </div>
       {state === 'failed' && reason !== null && (
-        <p className="trouble">
-          It failed: {reason}. Start it again, or look at its log with sbx-stdio logs {name}.
-        </p>
+        <p className="trouble">{sandboxTexts.failed(reason, name)}</p>
       )}
       <SandboxQuestion
         sandbox={sandbox}
         question={question}
         onAnswer={(isYes) => {
           setQuestion(undefined)
-          if (isYes && question === 'stop') void act('stopping…', () => stopSandbox(id, ephemeral))
-          if (isYes && question === 'destroy') void act('destroying…', () => destroySandbox(id))
+          if (isYes && question === 'stop')
+            void act(sandboxTexts.states.stopping, sandboxTexts.cannotStop(name), () =>
+              stopSandbox(id, ephemeral),
+            )
+          if (isYes && question === 'destroy')
+            void act(sandboxTexts.destroying, sandboxTexts.cannotDestroy(name), () => destroySandbox(id))
         }}
       />
     </li>
@@ -113,18 +114,25 @@ function SandboxQuestion({
       return null
     case 'stop':
       return (
-        <Confirm title={`Stop ${name}?`} yes="Stop" isDangerous={ephemeral} onAnswer={onAnswer}>
-          <p>
-            Everything that runs in it ends.{' '}
-            {ephemeral ? 'Its files are lost: they do not outlive a stop here.' : 'Its files stay.'}
-          </p>
+        <Confirm
+          title={sandboxTexts.stopDialog.title(name)}
+          yes={sandboxTexts.stopDialog.stop}
+          isDangerous={ephemeral}
+          onAnswer={onAnswer}
+        >
+          <p>{ephemeral ? sandboxTexts.stopDialog.filesLost : sandboxTexts.stopDialog.filesKept}</p>
           {ephemeral && <UnsavedNote sandbox={id} />}
         </Confirm>
       )
     case 'destroy':
       return (
-        <Confirm title={`Destroy ${name}?`} yes="Destroy it" isDangerous onAnswer={onAnswer}>
-          <p>Its files, its sessions and what was shared of it are gone for good.</p>
+        <Confirm
+          title={sandboxTexts.destroyDialog.title(name)}
+          yes={sandboxTexts.destroyDialog.destroy}
+          isDangerous
+          onAnswer={onAnswer}
+        >
+          <p>{sandboxTexts.destroyDialog.lost}</p>
           <UnsavedNote sandbox={id} />
         </Confirm>
       )

@@ -8,6 +8,7 @@ import { networksFor } from './new-sandbox.ts'
 import { SandboxRow } from './sandbox-row.tsx'
 import { SessionRows } from './session-rows.tsx'
 import { SharedRows } from './shared-rows.tsx'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** Sandboxes, what runs in them, and what others share. */
 export function SandboxesPanel(): ReactElement {
@@ -27,24 +28,28 @@ export function SandboxesPanel(): ReactElement {
   return (
     <>
       <header className="panel-head">
-        <h2>Sandboxes</h2>
-        {!isGuest && <IconButton icon="plus" label="New sandbox" onClick={() => setCreating(true)} />}
-        <IconButton icon="refresh" label="Look again" onClick={() => void workbench.refreshSandboxes()} />
+        <h2>{sandboxTexts.title}</h2>
+        {!isGuest && (
+          <IconButton icon="plus" label={sandboxTexts.create.title} onClick={() => setCreating(true)} />
+        )}
+        <IconButton
+          icon="refresh"
+          label={sandboxTexts.refresh}
+          onClick={() => void workbench.refreshSandboxes()}
+        />
       </header>
       {isAway && (
         <p className="trouble" role="status">
-          The server does not answer. It is asked again every few seconds.
-          {sandboxes.is === 'ready' && ' Below is how things were.'}
+          {sandboxTexts.unreachable}
+          {sandboxes.is === 'ready' && sandboxTexts.stale}
         </p>
       )}
-      {sandboxes.is === 'loading' && <p className="empty">Loading the sandboxes…</p>}
+      {sandboxes.is === 'loading' && <p className="empty">{sandboxTexts.loading}</p>}
       {sandboxes.is === 'failed' && !isAway && (
-        <p className="empty">{sandboxes.message}. It is tried again.</p>
+        <p className="empty">{sandboxTexts.retrying(sandboxes.message)}</p>
       )}
       {sandboxes.is === 'ready' && sandboxes.value.length === 0 && (
-        <p className="empty">
-          {isGuest ? 'You are a guest: others share sessions with you.' : 'No sandboxes yet.'}
-        </p>
+        <p className="empty">{isGuest ? sandboxTexts.noneForGuest : sandboxTexts.none}</p>
       )}
       {sandboxes.is === 'ready' && (
         <ul className={isAway ? 'rows stale' : 'rows'}>
@@ -53,9 +58,9 @@ export function SandboxesPanel(): ReactElement {
           ))}
         </ul>
       )}
-      <section aria-label="Sessions">
+      <section aria-label={sandboxTexts.sessions.title}>
         <header className="panel-head">
-          <h2>Sessions</h2>
+          <h2>{sandboxTexts.sessions.title}</h2>
         </header>
         <SessionRows />
       </section>

@@ -38,9 +38,9 @@ test('a terminal that told a title has that, and a mark where it is open', () =>
 test('those who are there are told by name, the person as such', () => {
   const textOf = (people: readonly string[], attachments = people.length) =>
     peopleText({ ...session, people, attachments }, undefined, 'ann')
-  expect(textOf([])).toBe('nobody there')
-  expect(textOf([], 2)).toBe('2 there')
-  expect(textOf(['ann', 'Gus'])).toBe('you elsewhere, Gus')
+  expect(textOf([])).toBe('detached')
+  expect(textOf([], 2)).toBe('2 attached')
+  expect(textOf(['ann', 'Gus'])).toBe('open in another window, Gus')
   expect(textOf(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, 2 more')
   // What the page itself sees is newer than what the list was told.
   const open = { title: '', isAttached: true, hasEnded: false, others: ['Gus'] }

@@ -3,6 +3,7 @@ import { shownWords } from '../../files/shown-name.ts'
 import { agoOrAhead } from '../../shell/time-text.ts'
 import { baseName } from '../../shell/view-title.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** A session as a row of the list tells it apart from the others. */
 export interface SessionLine {
@@ -26,27 +27,29 @@ export interface ListScene {
 }
 
 const MAX_NAMED = 3
+const { sessions: texts } = sandboxTexts
 
 /** Who is there, in words: the person first. */
 export function peopleText(session: Session, open: OpenSession | undefined, self: string): string {
-  if (open?.isAttached === true) return listed(['you', ...open.others])
+  if (open?.isAttached === true) return listed([texts.you, ...open.others])
   const told = session.people ?? []
   // The list is from before this page lost it, and tells of that page.
   const people = open === undefined ? told : told.filter((name) => name !== self)
   if (open !== undefined && people.length === 0) return ''
-  if (people.length === 0) return session.attachments === 0 ? 'nobody there' : `${session.attachments} there`
-  return listed(people.map((name) => (name === self ? 'you elsewhere' : shownWords(name))))
+  if (people.length === 0)
+    return session.attachments === 0 ? texts.detached : texts.attached(session.attachments)
+  return listed(people.map((name) => (name === self ? texts.inAnotherWindow : shownWords(name))))
 }
 
 function listed(names: readonly string[]): string {
   const more = names.length - MAX_NAMED
-  return [...names.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ')
+  return [...names.slice(0, MAX_NAMED), ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
 function beganText(createdMs: number | null | undefined, nowMs: number): string {
   if (createdMs === null || createdMs === undefined) return ''
   const when = agoOrAhead(createdMs, nowMs)
-  return when === 'now' ? 'just started' : `started ${when}`
+  return when === 'now' ? texts.justStarted : texts.started(when)
 }
 
 /** The lines of a list, by sandbox and then in the order in which they began. */

@@ -9,7 +9,9 @@ import { useParts } from '../../state/context.ts'
 import { nameSandbox } from '../../state/sandbox-names.ts'
 import { type Loaded, messageOf } from '../../state/workbench.ts'
 import { listSessionLines, type SessionLine } from './session-list.ts'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
 
+const { sessions: texts } = sandboxTexts
 const REFRESH_MS = 5_000
 
 /** Sessions that run, asked for again while somebody looks. */
@@ -72,25 +74,25 @@ function SessionRow({
         <span className="row-text">
           <span className="row-name">
             {name}
-            {isOpen && <span className="row-mark">open here</span>}
+            {isOpen && <span className="row-mark">{texts.open}</span>}
           </span>
           <small>{[sandboxName, people, began].filter((part) => part !== '').join(' · ')}</small>
         </span>
       </button>
       {access !== 'viewer' && (
-        <IconButton icon="close" label={`End ${name} in ${sandboxName}`} onClick={() => setAsking(true)} />
+        <IconButton icon="close" label={texts.end(name, sandboxName)} onClick={() => setAsking(true)} />
       )}
       {isAsking && (
         <Confirm
-          title={`End ${name} in ${sandboxName}?`}
-          yes="End it"
+          title={texts.endTitle(name, sandboxName)}
+          yes={texts.endButton}
           isDangerous
           onAnswer={(isYes) => {
             setAsking(false)
             if (isYes) onEnd()
           }}
         >
-          <p>The process and everything it started are ended.</p>
+          <p>{texts.endHint}</p>
         </Confirm>
       )}
     </li>
@@ -106,11 +108,11 @@ export function SessionRows(): ReactElement | null {
   const names = useStore(workbench.names.all)
   const person = useStore(workbench.person)
   const self = person.is === 'ready' ? person.value : undefined
-  if (sessions.is === 'loading') return <p className="empty">Loading the sessions…</p>
-  if (sessions.is === 'failed') return <p className="empty">{sessions.message}. It is tried again.</p>
-  if (sessions.value.length === 0) return <p className="empty">Nothing runs.</p>
+  if (sessions.is === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
+  if (sessions.is === 'failed') return <p className="empty">{sandboxTexts.retrying(sessions.message)}</p>
+  if (sessions.value.length === 0) return <p className="empty">{texts.none}</p>
   const end = async (session: string): Promise<void> => {
-    await workbench.attempt('Cannot end it', () => endSession(session))
+    await workbench.attempt(texts.cannotEnd, () => endSession(session))
     await refresh()
   }
   const lines = listSessionLines(sessions.value, {

@@ -4,13 +4,16 @@ import { IconButton } from '../../shell/icon-button.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
 import { agoOrAhead } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
+import { sandboxTexts } from '../../texts/sandboxes.ts'
+
+const { received: texts } = sandboxTexts
 
 /** What others share with this person, one session each. Whole sandboxes are in the list of sandboxes. */
 export function SharedRows(): ReactElement | null {
   const { workbench } = useParts()
   const [grants, setGrants] = useState<readonly HeldGrant[]>([])
   const refresh = useCallback(async () => {
-    const held = await workbench.attempt('Cannot list what is shared with you', listHeldGrants)
+    const held = await workbench.attempt(texts.cannotList, listHeldGrants)
     if (held === undefined) return
     for (const grant of held) workbench.names.learnShared(grant.sandbox, grant)
     setGrants(held)
@@ -18,13 +21,13 @@ export function SharedRows(): ReactElement | null {
   useEffect(() => void refresh(), [refresh])
   if (grants.length === 0) return null
   const leave = async (grant: string): Promise<void> => {
-    await workbench.attempt('Cannot leave it', () => leaveGrant(grant))
+    await workbench.attempt(texts.cannotLeave, () => leaveGrant(grant))
     await refresh()
   }
   return (
-    <section aria-label="Shared with you">
+    <section aria-label={texts.title}>
       <header className="panel-head">
-        <h2>Shared with you</h2>
+        <h2>{texts.title}</h2>
       </header>
       <ul className="rows" id="shared">
         {grants.map(({ grant, sandbox, sandboxName, session, role, owner, expiresMs }) => (
@@ -39,17 +42,20 @@ export function SharedRows(): ReactElement | null {
             >
               <span className="row-text">
                 <span className="row-name">
-                  {session === null ? (sandboxName ?? 'A sandbox') : 'One session'}
+                  {session === null ? (sandboxName ?? texts.sandbox) : texts.session}
                 </span>
                 <small>
-                  by {owner}, you {role === 'viewer' ? 'watch' : 'work'}, ends{' '}
-                  {agoOrAhead(expiresMs, Date.now())}
+                  {texts.from(
+                    owner,
+                    role === 'viewer' ? sandboxTexts.viewOnly : sandboxTexts.canType,
+                    agoOrAhead(expiresMs, Date.now()),
+                  )}
                 </small>
               </span>
             </button>
             <IconButton
               icon="close"
-              label={`Leave ${session === null ? (sandboxName ?? 'the sandbox') : 'the session'} of ${owner}`}
+              label={texts.leave(session === null ? (sandboxName ?? texts.sandbox) : texts.session, owner)}
               onClick={() => void leave(grant)}
             />
           </li>
