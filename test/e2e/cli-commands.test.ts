@@ -1,342 +1,175 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { type CliRun, finish, MAIN, runCli, startCli } from './cli-runner.ts'
 import { openTerminal } from './support/terminal.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+// What a command prints and sends is tested in apps/cli/test; here is what needs a process: terminals, signals,
+// descriptors, the environment, and attaching.
+
 const TOKEN = `swl_${'t'.repeat(43)}`
 const ID = '0123456789abcdefghjkmnpqrstvwxyz'
 const SESSION = `${ID}.0123456789abcdefghjkmnpqrs`
+const GRANT = `${ID}.0123456789abcdefghjk`
+const SANDBOX = { id: ID, name: 'dev', state: 'running', createdMs: Date.now() }
+const GRANTED = { grant: GRANT, sandbox: ID, role: 'viewer', owner: 'Ann', expiresMs: Date.now() + 3_600_000 }
 
-const SANDBOX = {
-  id: ID,
-  name: 'dev',
-  state: 'running',
-  reason: null,
-  createdMs: Date.now() - 3.5 * 3_600_000,
-  startedMs: Date.now() - 60_000,
-  lastActivityMs: Date.now() - 2.5 * 3_600_000,
-  sleepAfterSeconds: 600,
-  ephemeral: false,
-  network: { policy: 'allowlist', allow: ['good.com'] },
-  limits: { memoryBytes: 1, pids: 1, milliCpus: 1, diskBytes: 1 },
-  env: [],
-}
-const RUNNING = {
-  id: SESSION,
-  sandbox: ID,
-  sandboxName: 'dev',
-  state: 'running',
-  mode: 'pty',
-  cmd: 'bash\x1b[31m-l',
-  attachments: 2,
-  lastInputMs: null,
-  lastOutputMs: Date.now() - 5.5 * 3_600_000,
-  keepSeconds: 60,
-  exit: null,
-}
-
-/** What the stand-in for control was asked. */
-interface Asked {
-  readonly what: string
+interface Received {
+  readonly request: string
   readonly authorization: string | null
-  readonly body: string
 }
 
 let folder: string
 let server: ReturnType<typeof Bun.serve>
 let url: string
 let env: Record<string, string | undefined>
-let asked: Asked[]
-/** Answers by method and path; what is not here is 404. */
-let answers: Record<string, () => Response>
+const received: Received[] = []
+let log: string[]
 
-function refuse(status: number, code: string, message: string): Response {
-  return Response.json({ error: { code, message, request_id: 'r1' } }, { status })
+/** Answers by method and path. */
+const answers: Readonly<Record<string, () => Response>> = {
+  'GET /api/sandboxes': () => Response.json({ sandboxes: [SANDBOX] }),
+  'POST /api/sandboxes': () => Response.json(SANDBOX, { status: 201 }),
+  'DELETE /api/sandboxes/dev': () => new Response(null, { status: 204 }),
+  'GET /api/account/sessions': () =>
+    Response.json({
+      sessions: [{ id: SESSION, sandbox: ID, state: 'running', cmd: 'bash', attachments: 0 }],
+    }),
+  'GET /api/account/grants': () => Response.json({ grants: [GRANTED] }),
+  'POST /api/grants/redeem': () => Response.json({ ...GRANTED, session: null, sandboxName: 'dev' }),
+  'GET /logs/dev': () => new Response(log.map((line) => `${line}\n`).join('')),
 }
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-commands-'))
-  asked = []
-  answers = {
-    'GET /api/sandboxes': () => Response.json({ sandboxes: [SANDBOX] }),
-    'GET /api/account/sessions': () => Response.json({ sessions: [RUNNING] }),
-  }
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-commands-'))
   server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    fetch: async (request) => {
+    fetch: (request) => {
       const { pathname, search } = new URL(request.url)
-      const what = `${request.method} ${pathname}${search}`
       const authorization = request.headers.get('authorization')
-      asked.push({ what, authorization, body: await request.text() })
-      if (authorization !== `Bearer ${TOKEN}`) return refuse(401, 'unauthorized', 'Cannot let this token in')
-      return answers[what]?.() ?? refuse(404, 'not_found', 'No such route')
+      received.push({ request: `${request.method} ${pathname}${search}`, authorization })
+      return answers[`${request.method} ${pathname}`]?.() ?? new Response('', { status: 404 })
     },
   })
   url = `http://127.0.0.1:${server.port}`
-  env = { XDG_CONFIG_HOME: folder, SBX_URL: undefined, SBX_TOKEN: undefined }
-  await mkdir(join(folder, 'sandwire'), { mode: 0o700 })
-  await writeFile(join(folder, 'local-token'), TOKEN, { mode: 0o600 })
-  await know(url)
+  const tokenFile = join(folder, 'local-token')
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 })
+  const servers = JSON.stringify({ servers: [{ url, tokenFile }] })
+  Bun.spawnSync(['mkdir', '-m', '700', join(folder, 'sandwire')])
+  writeFileSync(join(folder, 'sandwire/servers.json'), servers, { mode: 0o600 })
+  env = { XDG_CONFIG_HOME: folder, HOME: folder, SBX_URL: undefined, SBX_TOKEN: undefined }
 })
-
-afterEach(async () => {
+afterAll(async () => {
   await server.stop(true)
-  await rm(folder, { recursive: true })
+  rmSync(folder, { recursive: true })
 })
-
-async function know(...urls: readonly string[]): Promise<void> {
-  const servers = urls.map((each) => ({ url: each, tokenFile: join(folder, 'local-token') }))
-  await writeFile(join(folder, 'sandwire/servers.json'), JSON.stringify({ servers }), { mode: 0o600 })
-}
+beforeEach(() => {
+  received.length = 0
+  log = ['{"time":"T1","level":"info","event":"started"}']
+})
 
 function cli(...argv: readonly string[]): Promise<CliRun> {
   return runCli([process.execPath, MAIN, ...argv], { env })
 }
 
-test('list finds the server and the token of this machine by itself', async () => {
-  const run = await cli('list')
-  expect(run).toMatchObject({ code: 0, stderr: '' })
-  expect(run.stdout.toString()).toBe(
-    'NAME  STATE    NETWORK        AGE  ACTIVE  ID\n' + `dev   running  allowlist (1)  3h   2h      ${ID}\n`,
-  )
-  const open = { ...SANDBOX, isolation: 'none', network: { policy: 'none', allow: [] } }
-  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [open] })
-  expect((await cli('list')).stdout.toString()).toContain('dev   running  unrestricted  3h')
-  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [SANDBOX] })
-  const json = await cli('list', '--json')
-  expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
-})
+function terminal(argv: readonly string[], size: { cols?: number; rows?: number } = {}) {
+  return openTerminal({ argv: [process.execPath, MAIN, ...argv], env, ...size })
+}
 
-test('create sends what the options say and prints the name', async () => {
-  answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
-  const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
-  expect(run).toMatchObject({
-    code: 0,
-    stderr: `sbx-stdio: run something in it: npx sbx-stdio ${url} --sandbox dev\n`,
-  })
-  expect(run.stdout.toString()).toBe('dev\n')
-  expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
-    name: 'dev',
-    network: { policy: 'allowlist', allow: ['set:npm'] },
-    limits: { memoryBytes: 1024 ** 3 },
-    env: { A: 'b' },
-  })
-})
-
-test('start and stop say how it is now', async () => {
-  answers['POST /api/sandboxes/dev/start'] = () => Response.json(SANDBOX)
-  answers['POST /api/sandboxes/dev/stop'] = () =>
-    refuse(409, 'needs_discard', 'Cannot stop "dev": its files would be lost')
-  answers['POST /api/sandboxes/dev/stop?discard=1'] = () => Response.json({ ...SANDBOX, state: 'stopped' })
-  expect(await cli('start', 'dev')).toMatchObject({ code: 0, stderr: 'sbx-stdio: dev is running\n' })
-  const refused = await cli('stop', 'dev')
-  expect(refused.code).toBe(255)
-  expect(refused.stderr).toBe(
-    'sbx-stdio: Cannot stop "dev": its files would be lost\n' +
-      'hint: its files would be lost; if that is meant: npx sbx-stdio stop dev --discard\n',
-  )
-  expect(await cli('stop', 'dev', '--discard')).toMatchObject({
-    code: 0,
-    stderr: 'sbx-stdio: dev is stopped\n',
-  })
-  const json = await cli('stop', 'dev', '--discard', '--json')
-  expect(JSON.parse(json.stdout.toString())).toMatchObject({ state: 'stopped' })
-})
-
-describe('rm', () => {
-  beforeEach(() => {
-    answers['DELETE /api/sandboxes/dev'] = () => new Response(null, { status: 204 })
-  })
-
-  test('removes nothing unasked where nobody can be asked', async () => {
-    const run = await cli('rm', 'dev')
-    expect(run.code).toBe(2)
-    expect(run.stderr).toContain('hint: npx sbx-stdio rm dev --force\n')
-    expect(asked).toEqual([])
-    expect(await cli('rm', 'dev', '--force')).toMatchObject({
-      code: 0,
-      stderr: 'sbx-stdio: dev is removed\n',
-    })
-    expect((await cli('rm', 'dev', '--force', '--json')).stdout.toString()).toBe('{}\n')
-  })
-
-  test('asks on a terminal', async () => {
-    const argv = [process.execPath, MAIN, 'rm', 'dev'] as const
-    await using no = openTerminal({ argv: [...argv], env })
-    await eventually(() => no.rawOutput().includes('[y/N]'), { what: 'the question' })
+describe('on a terminal', () => {
+  test('rm asks before it removes', async () => {
+    await using no = terminal(['rm', 'dev'])
+    await using yes = terminal(['rm', 'dev'])
+    await no.waitFor('[y/N]')
     no.send('n\r')
-    await eventually(() => no.rawOutput().includes('dev is left alone'), { what: 'the answer' })
-    expect(asked).toEqual([])
-    await using yes = openTerminal({ argv: [...argv], env })
-    await eventually(() => yes.rawOutput().includes('[y/N]'), { what: 'the question' })
+    await no.waitFor('dev is left alone')
+    await no.exit
+    expect(received).toEqual([])
+    await yes.waitFor('[y/N]')
     yes.send('y\r')
-    await eventually(() => yes.rawOutput().includes('dev is removed'), { what: 'the answer' })
-    expect(asked.map(({ what }) => what)).toEqual(['DELETE /api/sandboxes/dev'])
+    await yes.waitFor('dev is removed')
+    await yes.exit
+    expect(received.map(({ request }) => request)).toEqual(['DELETE /api/sandboxes/dev'])
+  })
+
+  test('Ctrl-C at a question exits and does nothing', async () => {
+    await using question = terminal(['rm', 'dev'])
+    await using secret = terminal(['join'])
+    await question.waitFor('[y/N]')
+    question.send('\x03')
+    expect(await question.exit).toMatchObject({ code: 130 })
+    expect(question.rawOutput()).toMatch(/\n$/)
+    await secret.waitFor('Link (it is not shown): ')
+    secret.send('\x03')
+    expect(await secret.exit).toMatchObject({ code: 130 })
+    expect(secret.rawOutput()).not.toContain('sbx-stdio')
+    expect(received).toEqual([])
+  })
+
+  test('join reads the link without echoing it', async () => {
+    await using join = terminal(['join'], { cols: 200 })
+    await join.waitFor('Link (it is not shown): ')
+    join.send(`${url}/join#${GRANT}.${'s'.repeat(43)}\r`)
+    await join.waitFor('Ann shares the sandbox dev with you')
+    await join.waitFor('see what runs there')
+    expect(await join.exit).toMatchObject({ code: 0 })
+    expect(join.rawOutput()).not.toContain('ssss')
+  })
+
+  test('tables and help fit a narrow window', async () => {
+    await using table = terminal(['grants'])
+    await using help = terminal(['share', '--help'], { rows: 50 })
+    await table.waitFor('leave one with')
+    expect(table.rawOutput()).toMatch(new RegExp(`viewer +Ann .*\\r\\n  ${GRANT}\\r\\n`))
+    expect(await help.exit).toMatchObject({ code: 0 })
+    const widths = help
+      .rawOutput()
+      .split('\r\n')
+      .map((line) => line.length)
+    expect(Math.max(...widths)).toBeLessThanOrEqual(80)
   })
 })
 
-test('sessions shows what runs, free of escapes, and the line to come back (threat T24)', async () => {
-  const run = await cli('sessions')
-  expect(run.stdout.toString()).toBe(
-    `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
-      `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
-  )
-  expect(run.stderr).toBe(`sbx-stdio: come back with: npx sbx-stdio ${url} --session ${SESSION}\n`)
-  answers['GET /api/sandboxes/other'] = () => Response.json({ ...SANDBOX, name: 'other' })
-  expect(await cli('sessions', 'other')).toMatchObject({ code: 0, stderr: 'sbx-stdio: no sessions\n' })
-  expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
-})
-
-test('sessions shows the newest first', async () => {
-  const ages = [5, 1, undefined, 3]
-  const many = ages.map((age, at) => ({
-    ...RUNNING,
-    id: `${ID}.${at}123456789abcdefghjkmnpqrs`,
-    cmd: `age ${age}`,
-    createdMs: age === undefined ? null : Date.now() - age * 3_600_000,
-  }))
-  answers['GET /api/account/sessions'] = () => Response.json({ sessions: many })
-  const { stdout } = await cli('sessions')
-  expect(stdout.toString().match(/age \w+/g)).toEqual(['age 1', 'age 3', 'age 5', 'age undefined'])
-})
-
-describe('the beginning of the id of a session', () => {
-  const OTHER = `${ID}.0123999999abcdefghjkmnpqrs`
-  beforeEach(() => {
-    answers['GET /api/account/sessions'] = () =>
-      Response.json({ sessions: [RUNNING, { ...RUNNING, id: OTHER }] })
-    answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
-  })
-
-  test('is enough where only one has it, with the sandbox or without', async () => {
-    answers[`DELETE /api/account/sessions/${OTHER}`] = () => new Response(null, { status: 204 })
-    for (const prefix of [`${ID}.01234`, '012399']) expect((await cli('kill', prefix)).code).toBe(0)
-    expect(asked.map(({ what }) => what).filter((what) => what.startsWith('DELETE'))).toEqual([
-      `DELETE /api/account/sessions/${SESSION}`,
-      `DELETE /api/account/sessions/${OTHER}`,
-    ])
-    answers['POST /api/grants'] = () => refuse(403, 'forbidden', 'no')
-    await cli('share', '--session', `${ID}.01234`)
-    expect(JSON.parse(asked.at(-1)?.body ?? '{}')).toMatchObject({ sandbox: ID, session: SESSION })
-    await cli(url, '--session', `${ID}.01234`, '--retry-for', '0')
-    expect(asked.find(({ what }) => what.startsWith('GET /attach'))?.what).toContain(`session=${SESSION}`)
-  })
-
-  test('is refused where several have it, or none', async () => {
-    expect(await cli('kill', `${ID}.0123`)).toMatchObject({
-      code: 2,
-      stderr: `sbx-stdio: Several sessions begin with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
-    })
-    expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session begins with "zzzz"\n')
-    expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
-    expect(await cli(url, '--session', 'zzzz')).toMatchObject({
-      code: 2,
-      stderr: `sbx-stdio: No session begins with "zzzz"\nhint: npx sbx-stdio sessions --url ${url}\n`,
-    })
-  })
-})
-
-test('sessions of a sandbox that does not exist is an error', async () => {
-  answers['GET /api/sandboxes/nope'] = () => refuse(404, 'sandbox_not_found', 'No sandbox has this name')
-  for (const options of [[], ['--json']])
-    expect(await cli('sessions', 'nope', ...options)).toMatchObject({
-      code: 255,
-      stderr: 'sbx-stdio: No sandbox has this name\nhint: see which there are: npx sbx-stdio list\n',
-    })
-})
-
-test('kill ends a session', async () => {
-  answers[`DELETE /api/account/sessions/${SESSION}`] = () => Response.json(RUNNING, { status: 202 })
-  expect(await cli('kill', SESSION)).toMatchObject({
-    code: 0,
-    stderr: 'sbx-stdio: the session is being ended\n',
-  })
-  expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
-  expect(asked).toHaveLength(1)
-})
-
-test('logs prints and follows', async () => {
-  const lines = ['{"time":"T1","level":"info","event":"started"}']
-  answers['GET /logs/dev?bytes=65536'] = () => new Response(lines.map((line) => `${line}\n`).join(''))
-  expect((await cli('logs', 'dev')).stdout.toString()).toBe('T1 info started\n')
-  expect((await cli('logs', 'dev', '--json')).stdout.toString()).toBe(`${lines[0]}\n`)
+test('logs --follow prints new lines until it is interrupted', async () => {
   const child = startCli([process.execPath, MAIN, 'logs', 'dev', '--follow'], env)
-  const before = asked.length
-  await eventually(() => asked.length > before, { what: 'the first look' })
-  lines.push('{"time":"T2","level":"warn","event":"egress_blocked","host":"evil.com","port":443}')
-  await eventually(() => asked.length > before + 2, { what: 'the next looks' })
+  let output = ''
+  const [read, rest] = child.stdout.tee()
+  Object.defineProperty(child, 'stdout', { value: rest })
+  void (async () => {
+    for await (const chunk of read) output += new TextDecoder().decode(chunk)
+  })()
+  await eventually(() => received.length > 0, { what: 'the first poll' })
+  log.push('{"time":"T2","level":"warn","event":"egress_blocked","host":"evil.com","port":443}')
+  await eventually(() => output.includes('T2'), { what: 'the second line' })
   child.kill('SIGINT')
-  const run = await finish(child)
-  expect(run.stdout.toString()).toBe('T1 info started\nT2 warn egress_blocked host=evil.com port=443\n')
+  const { stdout } = await finish(child)
+  expect(stdout.toString()).toBe('T1 info started\nT2 warn egress_blocked host=evil.com port=443\n')
 })
 
-describe('the token', () => {
-  test('goes to no other origin than the one it is listed for', async () => {
-    const other = `http://localhost:${server.port}`
-    const run = await cli('list', '--url', other)
-    expect(run.code).toBe(255)
-    expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN, or sign in: ')
-    expect(asked.map(({ authorization }) => authorization)).toEqual([null])
-    await know(url, other)
-    expect(await cli('list', '--url', other)).toMatchObject({ code: 0 })
+test('the token does not pass through a proxy that the environment names', async () => {
+  const proxied: string[] = []
+  const proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) => {
+      proxied.push(request.url)
+      return new Response('proxied')
+    },
   })
-
-  test('does not follow a redirect', async () => {
-    const elsewhere: (string | null)[] = []
-    const thief = Bun.serve({
-      hostname: '127.0.0.1',
-      port: 0,
-      fetch: (request) => {
-        elsewhere.push(request.headers.get('authorization'))
-        return Response.json({ sandboxes: [] })
-      },
-    })
-    answers['GET /api/sandboxes'] = () => Response.redirect(`http://127.0.0.1:${thief.port}/api/sandboxes`)
-    expect((await cli('list')).code).not.toBe(0)
-    await thief.stop(true)
-    expect(elsewhere).toEqual([])
+  const proxyUrl = `http://127.0.0.1:${proxy.port}`
+  const run = await runCli([process.execPath, MAIN, 'list'], {
+    env: { ...env, http_proxy: proxyUrl, HTTP_PROXY: proxyUrl, ALL_PROXY: proxyUrl },
   })
+  await proxy.stop(true)
+  expect(run).toMatchObject({ code: 0, stderr: '' })
+  expect(proxied).toEqual([])
+})
 
-  test('does not pass through a proxy that the environment names', async () => {
-    const seen: string[] = []
-    const proxy = Bun.serve({
-      hostname: '127.0.0.1',
-      port: 0,
-      fetch: (request) => {
-        seen.push(request.url)
-        return new Response('proxied')
-      },
-    })
-    const proxyUrl = `http://127.0.0.1:${proxy.port}`
-    env = { ...env, http_proxy: proxyUrl, HTTP_PROXY: proxyUrl, ALL_PROXY: proxyUrl }
-    expect(await cli('list')).toMatchObject({ code: 0, stderr: '' })
-    await proxy.stop(true)
-    expect(seen).toEqual([])
-  })
-
-  test('is not taken from a file that others can write to', async () => {
-    await chmod(join(folder, 'local-token'), 0o666)
-    const run = await cli('list')
-    expect(run.code).toBe(2)
-    expect(run.stderr).toContain('others can write to it')
-    expect(asked).toEqual([])
-  })
-
-  test('can be given, and is then the only one', async () => {
-    env = { ...env, SBX_TOKEN: 'other' }
-    expect((await cli('list')).stderr).toContain('hint: the token is not accepted here')
-    expect(asked[0]?.authorization).toBe('Bearer other')
-    await writeFile(join(folder, 'mine'), TOKEN)
-    expect(await cli('list', '--token-file', join(folder, 'mine'))).toMatchObject({ code: 0 })
-  })
-
-  test('of this machine is found for attaching too', async () => {
-    answers = {}
+describe('attaching', () => {
+  test('uses the token of a server on this machine', async () => {
     const run = await cli(
       `${url}/attach`,
       '--sandbox',
@@ -348,156 +181,47 @@ describe('the token', () => {
       '0',
     )
     expect(run.code).not.toBe(0)
-    const [first] = asked
+    const [first] = received
     expect(first?.authorization).toBe(`Bearer ${TOKEN}`)
-    const query = new URLSearchParams(first?.what.split('?')[1])
+    const query = new URLSearchParams(first?.request.split('?')[1])
     expect([query.get('sandbox'), query.get('create'), query.get('cmd')]).toEqual(['dev', '0', 'true'])
   })
-})
 
-describe('a list without sandboxes', () => {
-  const listFor = async (who: object, hasSandboxes: boolean): Promise<string> => {
-    answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [] })
-    answers['GET /api/whoami'] = () => Response.json({ name: 'n', account: 'a', ...who })
-    answers['GET /api/capabilities'] = () => Response.json({ features: { sandbox: hasSandboxes } })
-    const run = await cli('list')
-    expect(run).toMatchObject({ code: 0, stdout: Buffer.alloc(0) })
-    return run.stderr
-  }
-  const OWNER = { scopes: ['connect', 'exec', 'admin'], guest: false }
-
-  test('says how to make one to whoever may', async () => {
-    expect(await listFor(OWNER, true)).toBe(
-      'sbx-stdio: no sandboxes yet; make one: npx sbx-stdio create NAME\n',
+  test('completes an abbreviated session id, and refuses one that matches nothing', async () => {
+    const [known, unknown] = await Promise.all([
+      cli(url, '--session', `${ID}.01234`, '--retry-for', '0'),
+      cli(url, '--session', 'zzzz'),
+    ])
+    expect(known.code).not.toBe(0)
+    expect(received.find(({ request }) => request.startsWith('GET /attach'))?.request).toContain(
+      `session=${SESSION}`,
     )
-  })
-
-  test('says to everybody else what they can do', async () => {
-    expect(await listFor({ ...OWNER, guest: true }, true)).toBe(
-      'sbx-stdio: no sandboxes; see what is shared with you: npx sbx-stdio grants\n',
-    )
-    expect(await listFor({ ...OWNER, scopes: ['connect'] }, true)).toBe('sbx-stdio: no sandboxes\n')
-    expect(await listFor(OWNER, false)).toBe(
-      `sbx-stdio: no sandboxes yet; this server has one, which is made when something runs in it: npx sbx-stdio ${url}\n`,
-    )
-    answers['GET /api/whoami'] = () => refuse(404, 'not_found', 'No such route')
-    expect((await cli('list')).stderr).toBe('sbx-stdio: no sandboxes\n')
-  })
-})
-
-describe('what goes wrong', () => {
-  test.each([
-    [
-      'create --memory 1K',
-      'limits.memoryBytes',
-      'expected a whole number from 16777216 to 1099511627776',
-      '--memory": expected a size from 16M to 1T',
-    ],
-    [
-      'create --cpus 999',
-      'limits.milliCpus',
-      'expected a whole number from 10 to 1000000',
-      '--cpus": expected a number from 0.01 to 1000',
-    ],
-    [
-      'create --pids 1',
-      'limits.pids',
-      'expected a whole number from 8 to 100000',
-      '--pids": expected a whole number from 8 to 100000',
-    ],
-    ['create --allow -', 'network.allow.0', 'expected a host', '--allow": expected a host'],
-    [
-      'create --sleep-after 90d',
-      'sleepAfterSeconds',
-      'expected a whole number from 1 to 2592000',
-      '--sleep-after": expected a time from 1s to 30d',
-    ],
-    ['create x', 'name', 'expected lower-case letters', 'NAME": expected lower-case letters'],
-    [
-      'share dev --expires 9999d',
-      'expiresSeconds',
-      'expected a whole number from 1 to 2592000',
-      '--expires": expected a time from 1s to 30d',
-    ],
-    ['share dev --label x', 'label', 'expected one line', '--label": expected one line'],
-  ])('is told in the words of the command line: %s', async (words, field, why, told) => {
-    const answer = (): Response => refuse(400, 'bad_request', `Cannot use "${field}": ${why}`)
-    answers = { 'POST /api/sandboxes': answer, 'POST /api/grants': answer }
-    expect(await cli(...words.split(' '))).toMatchObject({
+    expect(unknown).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`sbx-stdio: Cannot use "${told}\n`),
+      stderr: `sbx-stdio: No session begins with "zzzz"\nhint: npx sbx-stdio sessions --url ${url}\n`,
     })
-  })
-
-  test('has a hint, and the exit code of its row', async () => {
-    answers['POST /api/sandboxes/dev/start'] = () =>
-      refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
-    expect(await cli('start', 'dev')).toMatchObject({
-      code: 255,
-      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: npx sbx-stdio list\n',
-    })
-    answers['POST /api/sandboxes'] = () => refuse(400, 'bad_request', 'Cannot use "*"')
-    expect(await cli('create')).toMatchObject({ code: 2 })
-    answers['GET /api/sandboxes'] = () => new Response('<html>')
-    expect((await cli('list')).stderr).toStartWith('sbx-stdio: Cannot understand the answer of the server\n')
-  })
-
-  test('a server that is not there is told with its address', async () => {
-    await server.stop(true)
-    const run = await cli('list')
-    expect(run.code).toBe(255)
-    expect(run.stderr).toBe(
-      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, or start it with npm start; its address: ${url}\n`,
-    )
-  })
-
-  test('no server, several servers and wrong words end before anything is asked', async () => {
-    expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: npx sbx-stdio list\n')
-    expect(await cli('list', '--bogus')).toMatchObject({
-      code: 2,
-      stderr: 'sbx-stdio: Unknown option "--bogus"\nhint: npx sbx-stdio list --help\n',
-    })
-    await rm(join(folder, 'sandwire/servers.json'))
-    expect((await cli('list')).stderr).toContain('npm start')
-    expect(asked).toEqual([])
   })
 })
 
-test('version is the same as --version', async () => {
-  const [word, option] = await Promise.all([cli('version'), cli('--version')])
-  expect([word.code, word.stdout.toString()]).toEqual([0, option.stdout.toString()])
-  expect((await cli('--help')).stdout.toString()).toContain('"default"')
+test('version is the same as --version, and --help goes to stdout', async () => {
+  const [command, option, help] = await Promise.all([cli('version'), cli('--version'), cli('--help')])
+  expect([command.code, command.stdout.toString()]).toEqual([0, option.stdout.toString()])
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  expect(help.stdout.toString()).toContain('"default"')
 })
 
-test('every command has help', async () => {
-  for (const name of ['list', 'create', 'start', 'stop', 'rm', 'sessions', 'kill', 'logs']) {
-    const run = await cli(name, '--help')
-    expect(run).toMatchObject({ code: 0, stderr: '' })
-    expect(run.stdout.toString()).toStartWith(`Usage: sbx-stdio ${name} `)
-  }
+describe.each(['--help', 'list', 'create --json'])('%s', (words) => {
+  const run = (script: string): Promise<CliRun> =>
+    runCli(['bash', '-c', script, 'bash', process.execPath, MAIN, ...words.split(' ')], { env })
+
+  test('exits silently like SIGPIPE when the reader is gone', async () => {
+    const { stderr } = await run('exec 3> >(true); wait $!; "$@" >&3; echo $? >&2')
+    expect(stderr).toBe('141\n')
+  })
+
+  test('reports why stdout cannot be written', async () => {
+    const { stderr, code } = await run('exec "$@" > /dev/full')
+    expect(stderr).toEndWith('sbx-stdio: Cannot write to stdout: ENOSPC\nhint: check where the output goes\n')
+    expect(code).toBe(255)
+  })
 })
-
-describe.each(['--help', '--version', 'list --help', 'list', 'list --json', 'create --json', 'sessions'])(
-  '%s',
-  (words) => {
-    const run = async (script: string): Promise<CliRun> => {
-      answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
-      return await runCli(['bash', '-c', script, 'bash', process.execPath, MAIN, ...words.split(' ')], {
-        env,
-      })
-    }
-
-    test('ends without a word when nobody reads what it writes', async () => {
-      const { stderr } = await run('{ sleep 0.2; "$@"; echo $? >&2; } | true')
-      expect(stderr.replace(/^sbx-stdio: come back.*\n/, '')).toBe('141\n')
-    })
-
-    test('says why when it cannot be written', async () => {
-      const { stderr, code } = await run('exec "$@" > /dev/full')
-      expect(stderr).toEndWith(
-        'sbx-stdio: Cannot write to stdout: ENOSPC\nhint: check where the output goes\n',
-      )
-      expect(code).toBe(255)
-    })
-  },
-)

@@ -15,13 +15,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { openPty } from '../../apps/sandboxd/src/processes/terminal/pty-device.ts'
-import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { type CommandRun, runInProcess } from '../../apps/cli/test/in-process.ts'
+import { finish, MAIN, runCli, startCli } from './cli-runner.ts'
 import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
 const LARGE = Buffer.alloc(500_000, 'large ')
 /** Only root makes devices. */
@@ -51,8 +51,9 @@ function argvOf(...words: string[]): [string, ...string[]] {
   return [process.execPath, MAIN, ...words, '--url', door.url]
 }
 
-function cli(...words: string[]): Promise<CliRun> {
-  return runCli(argvOf(...words), { env: ENV })
+/** Runs a command in this process. */
+function cli(...words: string[]): Promise<CommandRun> {
+  return runInProcess([...words, '--url', door.url], { env: ENV })
 }
 
 /** Takes a byte of a pipe, if there is one. */

@@ -33,6 +33,13 @@ describe('sbx-stdio without a terminal', () => {
     script,
   ]
 
+  const listSessions = async () => {
+    const { sessions } = (await (await target.sandboxd.fetch('/sessions')).json()) as {
+      sessions: { id: string; state: string; attachments: number }[]
+    }
+    return sessions
+  }
+
   test('a session does not attach to itself', async () => {
     const { code, stderr } = await runCli(sh(`exec ${target.argv().join(' ')} --session "$SANDWIRE_SESSION"`))
     expect(code).toBe(2)
@@ -110,14 +117,10 @@ describe('sbx-stdio without a terminal', () => {
     test('is 255, not 0, when the server dies for good', async () => {
       await using doomed = await openTarget()
       const child = startCli([...doomed.argv(), '--retry-for', '1', '--', 'bash', '-c', 'echo up; sleep 100'])
+      const [read, rest] = child.stdout.tee()
+      Object.defineProperty(child, 'stdout', { value: rest })
       const done = finish(child)
-      await eventually(
-        () => doomed.sandboxd.logs().some((line) => JSON.stringify(line).includes('"started"')),
-        {
-          what: 'the process to start',
-        },
-      )
-      await Bun.sleep(100)
+      await read.getReader().read()
       doomed.sandboxd.kill('SIGKILL')
       const run = await done
       expect(run).toMatchObject({ code: 255 })
@@ -224,7 +227,7 @@ describe('sbx-stdio without a terminal', () => {
     })
 
     test('waits for a slow reader, and loses nothing at the exit', async () => {
-      const script = 'cli -- seq 1 400000 | (sleep 1; sha256sum); echo ${PIPESTATUS[0]}'
+      const script = 'cli -- seq 1 400000 | (sleep 0.3; sha256sum); echo ${PIPESTATUS[0]}'
       const lines = `${Array.from({ length: 400_000 }, (_, index) => index + 1).join('\n')}\n`
       const run = await runShell(target.argv(), script)
       expect(run.stdout.toString()).toBe(`${sha256(lines)}  -\n0\n`)
@@ -294,7 +297,7 @@ describe('sbx-stdio without a terminal', () => {
     })
 
     test('waits for a remote that does not read', async () => {
-      const child = startCli(sh('sleep 1; sha256sum'))
+      const child = startCli(sh('sleep 0.3; sha256sum'))
       const done = finish(child)
       const bytes = patternAt(9, 0, TEN_MB)
       void child.stdin.write(bytes)
@@ -482,16 +485,14 @@ describe('sbx-stdio without a terminal', () => {
   test('joins a session as a viewer without reading its own input', async () => {
     const driver = startCli(sh('echo up; read line; echo "got $line"'))
     await driver.stdout.getReader().read()
-    const { sessions } = (await (await target.sandboxd.fetch('/sessions')).json()) as {
-      sessions: { id: string; state: string }[]
-    }
-    const running = sessions.filter(({ state }) => state === 'running')
-    const session = running.at(-1)?.id ?? ''
+    const session = (await listSessions()).findLast(({ state }) => state === 'running')?.id ?? ''
+    const attachmentsOf = async (id: string) =>
+      (await listSessions()).find((each) => each.id === id)?.attachments
     const viewer = startCli([...target.argv(), '--session', session, '--role', 'viewer'])
     void viewer.stdin.write('from the viewer\n')
     await viewer.stdin.end()
     const seen = finish(viewer)
-    await Bun.sleep(200)
+    await eventually(async () => (await attachmentsOf(session)) === 2, { what: 'the viewer to attach' })
     void driver.stdin.write('from the driver\n')
     await driver.stdin.end()
     const run = await seen

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
+import { eventually, isAlive } from '@sandwire/testing'
 import { openTarget, type Target } from './cli-runner.ts'
 import { openTerminal, type TerminalProgram } from './support/terminal.ts'
 
@@ -92,8 +92,8 @@ describe('sbx-stdio in a terminal', () => {
     await terminal.waitFor(PROMPT, WAIT_MS)
     terminal.send('echo rc=$?\r')
     await terminal.waitFor('rc=130', WAIT_MS)
-    terminal.send('stty raw -echo; head -c 3 | od -An -tx1; stty sane\r')
-    await Bun.sleep(300)
+    terminal.send('stty raw -echo; echo ra""w; head -c 3 | od -An -tx1; stty sane\r')
+    await terminal.waitFor('raw\n', WAIT_MS)
     terminal.send('\x03\x1a\x1c')
     await terminal.waitFor('03 1a 1c', WAIT_MS)
     terminal.send('exit 4\r')
@@ -346,8 +346,9 @@ describe('sbx-stdio in a terminal', () => {
     viewer.send(ESCAPE)
     expect(await viewer.exit).toEqual({ code: 0, signal: null })
     expect(viewer.rawOutput().split('read-only').length).toBe(2)
-    driver.send('ls\r')
-    expect(await rejectionOf(driver.waitFor('by-viewer', 500))).toBeInstanceOf(Error)
+    driver.send('ls; echo li""sted\r')
+    await driver.waitFor('listed', WAIT_MS)
+    expect(driver.rawOutput()).not.toContain('by-viewer')
     driver.send('exit\r')
     await driver.exit
   })
@@ -391,7 +392,6 @@ describe('sbx-stdio in a terminal', () => {
       await using _viewer = viewer
       const rows = Array.from({ length: 23 }, (_, at) => String(78 + at))
       await viewer.waitFor('the session is', WAIT_MS)
-      await eventually(async () => (await viewer.screen()).endsWith('\n<ready>'), { what: 'the line to go' })
       expect((await shown(viewer)).split('\n').slice(-23)).toEqual([...rows.slice(1), '<ready>'])
     })
 

@@ -5,7 +5,8 @@ import { openFaultProxy } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { signalName } from './support/signal-name.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
+/** The entry point of the CLI. */
+export const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 
 /** A real sandboxd behind a proxy that can fail, and a file that holds its token. */
 export interface Target extends AsyncDisposable {
@@ -78,6 +79,21 @@ export async function finish(child: ReturnType<typeof startCli>): Promise<CliRun
   ])
   await child.exited
   return { stdout: Buffer.from(stdout), stderr, code: child.exitCode, signal: signalName(child.signalCode) }
+}
+
+/** Waits for the end of a CLI as `finish` does; `output` is what it wrote to stderr so far. */
+export function follow(child: ReturnType<typeof startCli>) {
+  let stderr = ''
+  const reading = (async () => {
+    const decoder = new TextDecoder()
+    for await (const chunk of child.stderr) stderr += decoder.decode(chunk, { stream: true })
+  })()
+  const done = (async (): Promise<CliRun> => {
+    const stdout = Buffer.from(await new Response(child.stdout).bytes())
+    await Promise.all([reading, child.exited])
+    return { stdout, stderr, code: child.exitCode, signal: signalName(child.signalCode) }
+  })()
+  return { output: () => stderr, done }
 }
 
 /** Runs the CLI to its end with this input. */

@@ -1,42 +1,46 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { runCli } from './cli-runner.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
+import { MAIN, runCli } from './cli-runner.ts'
 import { FAR_SERVER_OBSTACLE, openFarServer } from './support/far-server.ts'
-import { MAIN, SignInScene } from './support/sign-in-scene.ts'
+import { SignInFixture } from './support/sign-in-fixture.ts'
 
 /** What a server may say about where its issuer is asked. */
 function endpointsAt(own: string) {
   return { token: `${own}/admin/restart`, deviceAuthorization: `${own}/admin/restart` }
 }
 
-let scene: SignInScene
-beforeEach(async () => void (scene = await SignInScene.open()))
-afterEach(() => scene[Symbol.asyncDispose]())
+let issuer: TestIssuer
+let fixture: SignInFixture
+beforeAll(async () => void (issuer = await startIssuer()))
+afterAll(() => issuer[Symbol.asyncDispose]())
+beforeEach(() => void (fixture = new SignInFixture(issuer)))
+afterEach(() => fixture[Symbol.asyncDispose]())
 
 describe('a hostile server', () => {
   test('that signs in like another one gets nothing unless it is trusted (threat T2)', async () => {
-    await scene.login()
-    const other = `http://localhost:${scene.server.port}`
-    const run = await scene.cli('login', other)
+    await fixture.login()
+    const other = `http://localhost:${fixture.server.port}`
+    const run = await fixture.cli('login', other)
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain(`signs in like ${scene.url}: what it gets would be good there too`)
+    expect(run.stderr).toContain(`signs in like ${fixture.url}: what it gets would be good there too`)
     expect(run.stderr).toContain(`hint: npx sbx-stdio login ${other} --trust`)
-    expect(scene.asked.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
-    scene.url = other
-    const { code, done } = await scene.beginLogin('--trust')
-    await scene.issuer.approveDevice(code, 'ann')
+    expect(fixture.asked.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
+    fixture.url = other
+    const { code, done } = await fixture.beginLogin('--trust')
+    await issuer.approveDevice(code, 'ann')
     expect((await done()).code).toBe(0)
   })
 
   const MANY = 'x'.repeat(1024 * 1024)
 
   test('cannot fill the memory with its answer', async () => {
-    scene.answers['GET /api/auth'] = () =>
+    fixture.answers['GET /api/auth'] = () =>
       new Response(
         new ReadableStream({
           pull: (controller) => controller.enqueue(new TextEncoder().encode(MANY)),
         }),
       )
-    const run = await scene.cli('login', scene.url)
+    const run = await fixture.cli('login', fixture.url)
     expect(run.stderr).toContain('The answer is too long')
     expect(run.code).toBe(255)
   }, 30_000)
@@ -44,16 +48,16 @@ describe('a hostile server', () => {
   test.each([
     ['nonsense', () => new Response('<html>')],
     ['a list', () => Response.json([])],
-    ['an issuer over plain http (threat T2)', () => scene.auth({ issuer: 'http://login.example' })],
+    ['an issuer over plain http (threat T2)', () => fixture.auth({ issuer: 'http://login.example' })],
     [
       'an endpoint over plain http (threat T2)',
-      () => scene.auth({ endpoints: { token: 'http://login.example/t' } }),
+      () => fixture.auth({ endpoints: { token: 'http://login.example/t' } }),
     ],
   ])('is not believed: %s', async (_, answer) => {
-    scene.answers['GET /api/auth'] = answer
-    const run = await scene.cli('login', scene.url)
+    fixture.answers['GET /api/auth'] = answer
+    const run = await fixture.cli('login', fixture.url)
     expect(run.stderr).toContain('Cannot understand the answer of the server')
-    expect(scene.relay.grants).toEqual([])
+    expect(fixture.relay.grants).toEqual([])
   })
 
   const farTest = test.skipIf(FAR_SERVER_OBSTACLE !== '')
@@ -65,18 +69,18 @@ describe('a hostile server', () => {
   ])(
     `far away cannot have a service of this machine asked: %s (threat T2)${FAR_SERVER_OBSTACLE}`,
     async (_, changes) => {
-      const { port } = scene.server
-      await using far = await openFarServer(() => scene.auth(changes(`http://127.0.0.1:${port}`)))
+      const { port } = fixture.server
+      await using far = await openFarServer(() => fixture.auth(changes(`http://127.0.0.1:${port}`)))
       const run = await runCli([process.execPath, MAIN, 'login', far.url, '--trust'], {
-        env: { ...scene.env, ...far.env },
+        env: { ...fixture.env, ...far.env },
       })
       expect(run.stderr).toContain(
         `Cannot sign in: the server wants 127.0.0.1:${port} asked, which is this machine, where it is not itself`,
       )
       expect(run.stderr).toContain('hint: do not sign in there')
       expect(run.code).toBe(255)
-      expect(scene.asked).toEqual([])
-      expect(scene.isSignedIn).toBe(false)
+      expect(fixture.asked).toEqual([])
+      expect(fixture.isSignedIn).toBe(false)
     },
   )
 
@@ -84,10 +88,10 @@ describe('a hostile server', () => {
     `far away cannot have a private network asked unless it is trusted (threat T2)${FAR_SERVER_OBSTACLE}`,
     async () => {
       await using far = await openFarServer(() =>
-        scene.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
+        fixture.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
       )
       const login = (...more: readonly string[]) =>
-        runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...scene.env, ...far.env } })
+        runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...fixture.env, ...far.env } })
       const run = await login()
       expect(run.stderr).toContain('the server wants 192.168.7.1 asked, which is in a private network')
       expect(run.stderr).toContain('hint: if that is meant: npx sbx-stdio login https://far.example --trust')
@@ -99,7 +103,7 @@ describe('a hostile server', () => {
   farTest(
     `far away cannot have a service of this machine asked through its issuer (threat T2)${FAR_SERVER_OBSTACLE}`,
     async () => {
-      const own = `http://127.0.0.1:${scene.server.port}`
+      const own = `http://127.0.0.1:${fixture.server.port}`
       const issuer = 'https://far.example'
       const metadata = {
         issuer,
@@ -108,31 +112,31 @@ describe('a hostile server', () => {
       }
       await using far = await openFarServer((request) =>
         new URL(request.url).pathname === '/api/auth'
-          ? scene.auth({ issuer, endpoints: {} })
+          ? fixture.auth({ issuer, endpoints: {} })
           : Response.json(metadata),
       )
       const run = await runCli([process.execPath, MAIN, 'login', far.url], {
-        env: { ...scene.env, ...far.env },
+        env: { ...fixture.env, ...far.env },
       })
       expect(run.stderr).toContain(
-        `the issuer wants 127.0.0.1:${scene.server.port} asked, which is this machine, where it is not itself`,
+        `the issuer wants 127.0.0.1:${fixture.server.port} asked, which is this machine, where it is not itself`,
       )
-      expect(scene.asked).toEqual([])
+      expect(fixture.asked).toEqual([])
     },
   )
 
   test('says where else a sign-in goes before it goes there', async () => {
-    scene.answers['GET /api/auth'] = () => scene.auth({ issuer: scene.url })
-    const { shown, child, done } = await scene.beginLogin()
-    const relay = new URL(scene.relay.url).host
+    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: fixture.url })
+    const { shown, interrupt, done } = await fixture.beginLogin()
+    const relay = new URL(fixture.relay.url).host
     expect(shown()).toContain(`sbx-stdio: the sign-in goes to ${relay} as well`)
     expect(shown().indexOf(relay)).toBeLessThan(shown().indexOf('and type'))
-    child.kill('SIGINT')
+    interrupt()
     await done()
   })
 
   test('is not signed in to over plain http (threat T2)', async () => {
-    const run = await scene.cli('login', 'http://sandwire.example')
+    const run = await fixture.cli('login', 'http://sandwire.example')
     expect(run.stderr).toContain('whoever is on the way could read it')
     expect(run.code).toBe(2)
   })
@@ -177,7 +181,7 @@ describe('a hostile issuer', () => {
       '/device': () => device(),
       '/token': () => Response.json({ error: 'access_denied' }, { status: 400 }),
     }
-    scene.answers['GET /api/auth'] = () => scene.auth({ issuer: at(), endpoints: {} })
+    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: at(), endpoints: {} })
   })
   afterEach(() => hostile.stop(true))
 
@@ -190,7 +194,7 @@ describe('a hostile issuer', () => {
       })
     says['/token'] = () =>
       Response.json({ error: 'x\x1b[31m', error_description: '\x1b[2Jd' }, { status: 400 })
-    const run = await scene.cli('login', scene.url)
+    const run = await fixture.cli('login', fixture.url)
     // oxlint-disable-next-line no-control-regex -- they are what must not be printed
     expect(run.stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f]/)
     expect(run.stderr).not.toContain('javascript')
@@ -230,24 +234,24 @@ describe('a hostile issuer', () => {
     ['nonsense', '/device', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
   ])('is not believed: %s', async (_, path, answer) => {
     says[path] = answer
-    const run = await scene.cli('login', scene.url)
+    const run = await fixture.cli('login', fixture.url)
     expect(run.code).toBe(255)
     expect(run.stderr).toContain('sbx-stdio: ')
     expect(run.stderr).not.toContain('Internal')
     expect(run.stderr).not.toContain('and type')
     expect(seen).not.toContain('/token')
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test.each(['/.well-known/openid-configuration', '/device', '/token'])(
     'that redirects %s is not followed',
     async (path) => {
-      says[path] = () => Response.redirect(`${scene.relay.url}/stolen`, 307)
-      const run = await scene.cli('login', scene.url)
+      says[path] = () => Response.redirect(`${fixture.relay.url}/stolen`, 307)
+      const run = await fixture.cli('login', fixture.url)
       expect(run.code).toBe(255)
       expect(run.stderr).toContain('the answer of the issuer is not understood')
-      expect(scene.relay.grants).toEqual([])
-      expect(scene.isSignedIn).toBe(false)
+      expect(fixture.relay.grants).toEqual([])
+      expect(fixture.isSignedIn).toBe(false)
     },
   )
 })

@@ -1,16 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
+import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { signInEnded } from '../../apps/control/src/auth/authenticator.ts'
-import { SignInScene } from './support/sign-in-scene.ts'
+import { follow } from './cli-runner.ts'
+import { SignInFixture, waitForUserCode } from './support/sign-in-fixture.ts'
 
-let scene: SignInScene
-beforeEach(async () => void (scene = await SignInScene.open()))
-afterEach(() => scene[Symbol.asyncDispose]())
+let issuer: TestIssuer
+let fixture: SignInFixture
+beforeAll(async () => void (issuer = await startIssuer()))
+afterAll(() => issuer[Symbol.asyncDispose]())
+beforeEach(() => void (fixture = new SignInFixture(issuer)))
+afterEach(() => fixture[Symbol.asyncDispose]())
 
 /** What the issuer says to who would renew a sign-in. */
 async function refresh(refreshToken: string): Promise<unknown> {
-  const asked = { grant_type: 'refresh_token', client_id: scene.issuer.clientId, refresh_token: refreshToken }
-  const response = await fetch(`${scene.issuer.url}/token`, {
+  const asked = { grant_type: 'refresh_token', client_id: issuer.clientId, refresh_token: refreshToken }
+  const response = await fetch(`${issuer.url}/token`, {
     method: 'POST',
     body: new URLSearchParams(asked),
   })
@@ -19,118 +24,120 @@ async function refresh(refreshToken: string): Promise<unknown> {
 
 describe('login', () => {
   test('shows a page and a code, and ends with who one is', async () => {
-    const { child, code, shown, done } = await scene.beginLogin()
-    expect(shown()).toContain(`Open      ${scene.issuer.url}/device\n`)
-    expect(shown()).toContain(`or open   ${scene.issuer.url}/device?user_code=${code}\n`)
-    expect(scene.isSignedIn).toBe(false)
+    const child = fixture.start('login', fixture.url)
+    const { output, done } = follow(child)
+    const code = await waitForUserCode(output)
+    expect(output()).toContain(`Open      ${issuer.url}/device\n`)
+    expect(output()).toContain(`or open   ${issuer.url}/device?user_code=${code}\n`)
+    expect(fixture.isSignedIn).toBe(false)
     const { pid } = child
     const inProc = readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8')
-    await scene.issuer.approveDevice(code, 'ann')
-    const run = await done()
+    await issuer.approveDevice(code, 'ann')
+    const run = await done
     expect(run.code).toBe(0)
-    expect(run.stderr).toEndWith(`sbx-stdio: Signed in to 127.0.0.1:${scene.server.port} as Ann Archer\n`)
-    const { bearer, renewal } = scene.stored
-    expect(run.stderr + run.stdout + inProc).not.toContain(bearer.slice(-40))
-    expect(run.stderr + run.stdout + inProc).not.toContain(renewal.refreshToken)
-    expect(statSync(scene.storedFile).mode & 0o777).toBe(0o600)
-    expect(statSync(scene.folder).mode & 0o777).toBe(0o700)
-    const who = await scene.cli('whoami')
+    expect(run.stderr).toEndWith(`sbx-stdio: Signed in to 127.0.0.1:${fixture.server.port} as Ann Archer\n`)
+    const { bearer, renewal } = fixture.stored
+    expect(run.stderr + run.stdout.toString() + inProc).not.toContain(bearer.slice(-40))
+    expect(run.stderr + run.stdout.toString() + inProc).not.toContain(renewal.refreshToken)
+    expect(statSync(fixture.storedFile).mode & 0o777).toBe(0o600)
+    expect(statSync(fixture.folder).mode & 0o777).toBe(0o700)
+    const who = await fixture.cli('whoami')
     expect(who).toMatchObject({ code: 0 })
     expect(who.stdout.toString()).toBe('Ann Archer\n')
-    expect(scene.asked.at(-1)).toEqual({ what: 'GET /api/whoami', authorization: `Bearer ${bearer}` })
+    expect(fixture.asked.at(-1)).toEqual({ what: 'GET /api/whoami', authorization: `Bearer ${bearer}` })
   })
 
   test('finds the endpoints in the metadata of the issuer, and prints JSON', async () => {
-    scene.answers['GET /api/auth'] = () =>
-      scene.auth({ endpoints: {}, requestParameters: { resource: scene.issuer.audience } })
-    const { code, done } = await scene.beginLogin('--json')
-    await scene.issuer.approveDevice(code, 'bob')
+    fixture.answers['GET /api/auth'] = () =>
+      fixture.auth({ endpoints: {}, requestParameters: { resource: issuer.audience } })
+    const { code, done } = await fixture.beginLogin('--json')
+    await issuer.approveDevice(code, 'bob')
     const run = await done()
-    expect(JSON.parse(run.stdout)).toEqual({
-      server: scene.url,
-      origin: scene.url,
+    expect(JSON.parse(run.stdout.toString())).toEqual({
+      server: fixture.url,
+      origin: fixture.url,
       name: 'Bob Baker',
       issuer: 'test',
     })
-    const { tokenEndpoint, resource } = scene.stored.renewal
+    const { tokenEndpoint, resource } = fixture.stored.renewal
     expect({ tokenEndpoint, resource }).toEqual({
-      tokenEndpoint: `${scene.issuer.url}/token`,
-      resource: scene.issuer.audience,
+      tokenEndpoint: `${issuer.url}/token`,
+      resource: issuer.audience,
     })
-    scene.expire()
-    expect((await scene.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
+    fixture.expire()
+    expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
   test('ends the sign-in that it replaces, at the server and at the issuer', async () => {
-    await scene.login()
-    const { bearer, renewal } = scene.stored
-    await scene.login()
-    expect(scene.stored.bearer).not.toBe(bearer)
-    expect(scene.asked.filter(({ what }) => what === 'POST /api/signout')).toEqual([
+    await fixture.login()
+    const { bearer, renewal } = fixture.stored
+    await fixture.login()
+    expect(fixture.stored.bearer).not.toBe(bearer)
+    expect(fixture.asked.filter(({ what }) => what === 'POST /api/signout')).toEqual([
       { what: 'POST /api/signout', authorization: `Bearer ${bearer}` },
     ])
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
-    expect(await refresh(scene.stored.renewal.refreshToken)).toHaveProperty('access_token')
+    expect(await refresh(fixture.stored.renewal.refreshToken)).toHaveProperty('access_token')
   }, 30_000)
 
   test('says in one line who could not be told of the sign-in that it replaces', async () => {
-    await scene.login()
-    scene.answers['POST /api/signout'] = () => new Response('broken', { status: 500 })
-    const { code, done } = await scene.beginLogin()
-    await scene.issuer.approveDevice(code, 'bob')
+    await fixture.login()
+    fixture.answers['POST /api/signout'] = () => new Response('broken', { status: 500 })
+    const { code, done } = await fixture.beginLogin()
+    await issuer.approveDevice(code, 'bob')
     const run = await done()
     expect(run.code).toBe(0)
     expect(run.stderr).toMatch(
       /^sbx-stdio: the earlier sign-in may go on: the server could not be told: .+$/m,
     )
-    expect((await scene.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
+    expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
   test('ends when it is declined', async () => {
-    const { code, done } = await scene.beginLogin()
-    await scene.issuer.refuseDevice(code)
+    const { code, done } = await fixture.beginLogin()
+    await issuer.refuseDevice(code)
     const run = await done()
     expect(run.stderr).toContain('sbx-stdio: Cannot sign in: it was declined\nhint: sign in again: ')
     expect(run.code).toBe(255)
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test('is stopped by Ctrl-C, and leaves nothing behind', async () => {
-    const { child, done } = await scene.beginLogin()
-    child.kill('SIGINT')
+    const { interrupt, done } = await fixture.beginLogin()
+    interrupt()
     const run = await done()
     expect(run.code).toBe(130)
     expect(run.stderr).toEndWith('stopped; you are not signed in\n')
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test('stores nothing that the server does not accept', async () => {
-    scene.answers['GET /api/whoami'] = () =>
+    fixture.answers['GET /api/whoami'] = () =>
       Response.json({ error: { code: 'unauthorized', message: 'wrong audience' } }, { status: 401 })
-    const { code, done } = await scene.beginLogin()
-    await scene.issuer.approveDevice(code, 'ann')
+    const { code, done } = await fixture.beginLogin()
+    await issuer.approveDevice(code, 'ann')
     const run = await done()
     expect(run.stderr).toContain('the server does not accept it: wrong audience')
     expect(run.stderr).toContain('hint: ask whoever runs the server to check the audience and the scopes')
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test('says when to try again where the account was just deleted', async () => {
     const { code: error, message } = signInEnded()
-    scene.answers['GET /api/whoami'] = () =>
+    fixture.answers['GET /api/whoami'] = () =>
       Response.json({ error: { code: error, message } }, { status: 401 })
-    const { code, done } = await scene.beginLogin()
-    await scene.issuer.approveDevice(code, 'ann')
+    const { code, done } = await fixture.beginLogin()
+    await issuer.approveDevice(code, 'ann')
     const run = await done()
     expect(run.stderr).toEndWith(
       'Cannot sign in: the account or its sign-in was ended just now\nhint: try again in a minute\n',
     )
     expect(run.code).toBe(255)
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test('says what to ask the operator for when the issuer gives a token that only it can read', async () => {
-    scene.answers['GET /api/auth'] = () => scene.auth({ issuer: opaque.url.origin, endpoints: {} })
+    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: opaque.url.origin, endpoints: {} })
     using opaque = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -153,29 +160,29 @@ describe('login', () => {
         })
       },
     })
-    scene.answers['GET /api/whoami'] = () =>
+    fixture.answers['GET /api/whoami'] = () =>
       Response.json({ error: { code: 'unauthorized', message: 'not accepted' } }, { status: 401 })
-    const run = await scene.cli('login', scene.url)
+    const run = await fixture.cli('login', fixture.url)
     expect(run.stderr).toContain('Cannot sign in: the issuer gave a token that the server cannot read')
     expect(run.stderr).toContain('hint: whoever runs the server has to ask the issuer for another')
     expect(run.stderr).toContain('"resource" or "bearer": "id_token" in its settings')
     expect(run.code).toBe(255)
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 
   test('says so when the server has no issuer, or several', async () => {
-    scene.answers['GET /api/auth'] = () => Response.json({ mode: 'local', local: true, issuers: [] })
-    expect((await scene.cli('login', scene.url)).stderr).toContain('the server has no issuer for it')
-    const { id: _, ...rest } = ((await scene.auth().json()) as { issuers: [Record<string, unknown>] })
+    fixture.answers['GET /api/auth'] = () => Response.json({ mode: 'local', local: true, issuers: [] })
+    expect((await fixture.cli('login', fixture.url)).stderr).toContain('the server has no issuer for it')
+    const { id: _, ...rest } = ((await fixture.auth().json()) as { issuers: [Record<string, unknown>] })
       .issuers[0]
-    scene.answers['GET /api/auth'] = () =>
+    fixture.answers['GET /api/auth'] = () =>
       Response.json({
         issuers: [
           { ...rest, id: 'one' },
           { ...rest, id: 'two' },
         ],
       })
-    const several = await scene.cli('login', scene.url)
+    const several = await fixture.cli('login', fixture.url)
     expect(several.stderr).toContain(
       'There are several issuers: one, two\nhint: choose one with --issuer one',
     )
@@ -185,29 +192,29 @@ describe('login', () => {
 
 describe('logout', () => {
   test('tells the server and the issuer, and forgets', async () => {
-    await scene.login()
-    const { bearer, renewal } = scene.stored
-    const run = await scene.cli('logout', scene.url)
+    await fixture.login()
+    const { bearer, renewal } = fixture.stored
+    const run = await fixture.cli('logout', fixture.url)
     expect(run).toMatchObject({
       code: 0,
-      stderr: `sbx-stdio: Signed out of 127.0.0.1:${scene.server.port}\n`,
+      stderr: `sbx-stdio: Signed out of 127.0.0.1:${fixture.server.port}\n`,
     })
-    expect(scene.asked.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.asked.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
+    expect(fixture.isSignedIn).toBe(false)
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
-    expect((await scene.cli('logout', scene.url)).stderr).toContain('you are not signed in')
+    expect((await fixture.cli('logout', fixture.url)).stderr).toContain('you are not signed in')
   })
 
   test('forgets although nobody can be told, and says so', async () => {
-    await scene.login()
-    await scene.server.stop(true)
-    scene.relay.close()
-    const run = await scene.cli('logout')
+    await fixture.login()
+    await fixture.server.stop(true)
+    fixture.relay.close()
+    const run = await fixture.cli('logout')
     expect(run.code).toBe(0)
     expect(run.stderr).toContain('Signed out of')
     expect(run.stderr).toContain('the server could not be told')
-    const relay = new URL(scene.relay.url).host
+    const relay = new URL(fixture.relay.url).host
     expect(run.stderr).toContain(`the issuer could not be told: The issuer ${relay} cannot be reached`)
-    expect(scene.isSignedIn).toBe(false)
+    expect(fixture.isSignedIn).toBe(false)
   })
 })

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isatty } from 'node:tty'
 import { endOnWriteFault } from '../errors/end-on-write-fault.ts'
 import { askSecret } from '../options/ask-secret.ts'
@@ -65,6 +66,7 @@ export function openCommandIo(): CommandIo {
     readInput: () => readBounded(new Response(Bun.stdin.stream()), MAX_INPUT_BYTES),
     openPage: (url) => openPage(url, process.env),
     attach: isatty(0) ? attach : undefined,
+    wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
     openInterruption,
     progress: isatty(2)
       ? {

@@ -26,6 +26,8 @@ export interface CommandIo {
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
   /** The terminal that progress is shown on; undefined where talk goes elsewhere. */
   readonly progress: ProgressCanvas | undefined
+  /** Waits this long; throws when aborted. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Aborted by Ctrl-C and signals that end a program, with the name of the signal. */
   readonly openInterruption: () => { readonly signal: AbortSignal } & Disposable
 }

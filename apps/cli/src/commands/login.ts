@@ -71,7 +71,13 @@ async function signInWith(
   const goesTo = (hosts: readonly string[]): void =>
     io.say(`the sign-in goes to ${hosts.join(' and ')} as well`)
   try {
-    return await signIn(origin, info, { show, goesTo, trust, signal: interruption.signal })
+    return await signIn(origin, info, {
+      show,
+      goesTo,
+      trust,
+      wait: io.wait,
+      signal: interruption.signal,
+    })
   } catch (error) {
     if (interruption.signal.aborted) return undefined
     throw error

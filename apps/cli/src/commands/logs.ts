@@ -43,7 +43,7 @@ they are JSON lines, as the server has them.
             io.print(`${isJson ? escapeJson(line) : spellLogLine(line)}\n`)
           seen = lines
           if (!isFollowing) return
-          await Bun.sleep(POLL_MS)
+          await io.wait(POLL_MS)
         }
       },
     }

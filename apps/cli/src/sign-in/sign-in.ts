@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { SandwireError } from '@sandwire/protocol'
 import type { SignInIssuer } from './auth-info.ts'
 import { type Credential, makeCredential } from './credential.ts'
@@ -37,12 +36,16 @@ async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
 async function waitForTokens(
   endpoints: IssuerEndpoints,
   answer: DeviceAnswer,
-  { resource, signal }: { readonly resource: string | undefined; readonly signal: AbortSignal },
+  {
+    resource,
+    wait,
+    signal,
+  }: { readonly resource: string | undefined } & Pick<SignInWatch, 'wait' | 'signal'>,
 ): Promise<Tokens> {
   const polling = new DevicePolling(answer, Date.now())
   let seconds = polling.intervalSeconds
   while (true) {
-    await sleep(seconds * 1000, undefined, { signal })
+    await wait(seconds * 1000, signal)
     const poll = { deviceCode: answer.device_code, resource, signal }
     const outcome = await ask(() => pollDeviceSignIn(endpoints, poll))
     const step = polling.receive(outcome, Date.now())
@@ -58,6 +61,8 @@ export interface SignInWatch {
   /** Told before anything goes to a host that is not the issuer's. */
   readonly goesTo: (hosts: readonly string[]) => void
   readonly trust: Pick<Asker, 'isTrusted' | 'trustHint'>
+  /** Waits between two polls; throws when aborted. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -72,7 +77,7 @@ function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEn
 export async function signIn(
   origin: string,
   info: SignInIssuer,
-  { show, goesTo, trust, signal }: SignInWatch,
+  { show, goesTo, trust, wait, signal }: SignInWatch,
 ): Promise<Credential> {
   try {
     const endpoints = await findEndpoints(info, trust, signal)
@@ -81,7 +86,7 @@ export async function signIn(
     const answer = await beginDeviceSignIn(endpoints, info, signal)
     show(promptOf(answer, info.issuer))
     const resource = info.requestParameters?.['resource']
-    const tokens = await waitForTokens(endpoints, answer, { resource, signal })
+    const tokens = await waitForTokens(endpoints, answer, { resource, wait, signal })
     const credential = makeCredential(origin, { info, endpoints }, tokens, Date.now())
     if (credential === undefined)
       throw new SandwireError('unauthorized', 'Cannot sign in: the issuer gave no ID token')

@@ -1,12 +1,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
-import { type CliRun, runCli, startCli } from '../cli-runner.ts'
+import type { TestIssuer } from '@sandwire/testing/issuer'
+import { type CommandRun, runInProcess, startCommand } from '../../../apps/cli/test/in-process.ts'
+import { MAIN, startCli } from '../cli-runner.ts'
 import { type IssuerRelay, openIssuerRelay } from './issuer-relay.ts'
-
-export const MAIN = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
 
 /** A sign-in as it is stored. */
 interface Stored {
@@ -33,8 +32,13 @@ function nameIn(request: Request): Response {
   return Response.json({ account: sub, name, scopes: ['connect'], via: 'bearer', expiresMs: null })
 }
 
-/** A home, a stand-in for control that believes every token, and a real issuer. */
-export class SignInScene implements AsyncDisposable {
+/** The user code that `login` prints. */
+export function waitForUserCode(output: () => string): Promise<string> {
+  return eventually(() => /and type {2}(\S+)/.exec(output())?.[1], { what: 'the user code' })
+}
+
+/** A home folder, a stand-in for control that accepts every token, and a relay in front of a real issuer. */
+export class SignInFixture implements AsyncDisposable {
   readonly issuer: TestIssuer
   readonly relay: IssuerRelay
   readonly server: ReturnType<typeof Bun.serve>
@@ -63,14 +67,9 @@ export class SignInScene implements AsyncDisposable {
     this.env = { XDG_CONFIG_HOME: this.#home, HOME: this.#home, ...absent }
   }
 
-  static async open(): Promise<SignInScene> {
-    return new SignInScene(await startIssuer())
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop(true)
     this.relay.close()
-    await this.issuer[Symbol.asyncDispose]()
     rmSync(this.#home, { recursive: true })
   }
 
@@ -87,36 +86,25 @@ export class SignInScene implements AsyncDisposable {
     return Response.json({ mode: 'open', local: false, issuers: [issuer] })
   }
 
-  cli(...argv: readonly string[]): Promise<CliRun> {
-    return runCli([process.execPath, MAIN, ...argv], { env: this.env })
+  /** Runs a command in this process. */
+  cli(...argv: readonly string[]): Promise<CommandRun> {
+    return runInProcess(argv, { env: this.env })
   }
 
+  /** Starts the CLI in a process of its own. */
   start(...argv: readonly string[]) {
     return startCli([process.execPath, MAIN, ...argv], this.env)
   }
 
-  /** Starts to sign in, and waits for what it shows. */
+  /** Starts to sign in, in this process, and waits for the user code. */
   async beginLogin(...argv: readonly string[]) {
-    const child = this.start('login', this.url, ...argv)
-    await child.stdin.end()
-    let shown = ''
-    const following = (async () => {
-      const decoder = new TextDecoder()
-      for await (const chunk of child.stderr) shown += decoder.decode(chunk, { stream: true })
-    })()
-    const find = (): string | undefined => /and type {2}(\S+)/.exec(shown)?.[1]
-    const code = await eventually(find, { what: 'a code to be shown' })
-    const done = async () => {
-      const stdout = await new Response(child.stdout).text()
-      await Promise.all([following, child.exited])
-      return { code: child.exitCode, stdout, stderr: shown }
-    }
-    return { child, code, shown: () => shown, done }
+    const { stderr, interrupt, done } = startCommand(['login', this.url, ...argv], { env: this.env })
+    return { code: await waitForUserCode(stderr), shown: stderr, interrupt, done: () => done }
   }
 
-  async login(): Promise<void> {
+  async login(account = 'ann'): Promise<void> {
     const { code, done } = await this.beginLogin()
-    await this.issuer.approveDevice(code, 'ann')
+    await this.issuer.approveDevice(code, account)
     const run = await done()
     if (run.code !== 0) throw new Error(`Cannot sign in: ${run.stderr}`)
   }

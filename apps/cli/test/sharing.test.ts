@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { type CliRun, runCli } from './cli-runner.ts'
-import { openTerminal } from './support/terminal.ts'
+import { join } from 'node:path'
+import { type CommandRun, runInProcess } from './in-process.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 const TOKEN = `swl_${'t'.repeat(43)}`
 const ID = '0123456789abcdefghjkmnpqrstvwxyz'
 const SESSION = `${ID}.0123456789abcdefghjkmnpqrs`
@@ -60,8 +58,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-function cli(argv: readonly string[], input?: string): Promise<CliRun> {
-  return runCli([process.execPath, MAIN, ...argv], { env, ...(input === undefined ? {} : { input }) })
+function cli(argv: readonly string[], input = ''): Promise<CommandRun> {
+  return runInProcess(argv, { env, input })
 }
 
 const link = (): string => `${url}/join#${SECRET}`
@@ -299,55 +297,6 @@ describe('join', () => {
     expect((await cli(['join', '--url', url], link())).stderr).toContain('once')
     expect(asked).toEqual([])
   })
-
-  test('asks for the link without showing it', async () => {
-    answers['POST /api/grants/redeem'] = () => redeemed({ session: null, sandboxName: 'dev' })
-    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'join'], env, cols: 200 })
-    await terminal.waitFor('Link (it is not shown): ')
-    terminal.send(`${link()}\r`)
-    await terminal.waitFor('Ann shares the sandbox dev with you')
-    await terminal.waitFor('see what runs there')
-    expect(await terminal.exit).toMatchObject({ code: 0 })
-    expect(terminal.rawOutput()).not.toContain('ssss')
-  })
-})
-
-describe('Ctrl-C', () => {
-  test('at the question for a link leaves, and says nothing', async () => {
-    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'join'], env })
-    await terminal.waitFor('Link (it is not shown): ')
-    terminal.send('\x03')
-    expect(await terminal.exit).toMatchObject({ code: 130 })
-    expect(terminal.rawOutput()).not.toContain('sbx-stdio')
-  })
-
-  test('at a question leaves, and does nothing', async () => {
-    await using terminal = openTerminal({ argv: [process.execPath, MAIN, 'rm', 'dev'], env })
-    await terminal.waitFor('[y/N]')
-    terminal.send('\x03')
-    expect(await terminal.exit).toMatchObject({ code: 130 })
-    expect(terminal.rawOutput()).toMatch(/\n$/)
-    expect(asked).toEqual([])
-  })
-})
-
-test('a narrow terminal gets help and tables that fit', async () => {
-  answers['GET /api/account/grants'] = () =>
-    Response.json({
-      grants: [{ grant: GRANT, sandbox: ID, role: 'viewer', owner: 'Ann', expiresMs: LATER }],
-    })
-  await using table = openTerminal({ argv: [process.execPath, MAIN, 'grants'], env })
-  await table.waitFor('leave one with')
-  expect(table.rawOutput()).toMatch(new RegExp(`viewer +Ann .*\\r\\n  ${GRANT}\\r\\n`))
-  await using help = openTerminal({ argv: [process.execPath, MAIN, 'share', '--help'], env, rows: 50 })
-  expect(await help.exit).toMatchObject({ code: 0 })
-  const widest = Math.max(
-    ...help
-      .rawOutput()
-      .split('\r\n')
-      .map((line) => line.length),
-  )
-  expect(widest).toBeLessThanOrEqual(80)
 })
 
 test.each([

@@ -11,11 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { TarBuffer, type TarEntry } from '@sandwire/tar'
-import { type CliRun, runCli } from './cli-runner.ts'
+import { type CommandRun, runInProcess } from './in-process.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
 
 let server: ReturnType<typeof Bun.serve>
@@ -46,8 +45,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(outer, { recursive: true, force: true }))
 
-function cli(...words: string[]): Promise<CliRun> {
-  return runCli([process.execPath, MAIN, ...words, '--url', `http://127.0.0.1:${server.port}`], { env: ENV })
+function cli(...argv: string[]): Promise<CommandRun> {
+  return runInProcess([...argv, '--url', `http://127.0.0.1:${server.port}`], { env: ENV })
 }
 
 type Entry = Partial<TarEntry> & { readonly path: string; readonly text?: string; readonly type?: string }

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
-import { type CliRun, finish, runCli, startCli } from './cli-runner.ts'
+import { type CommandRun, runInProcess, startCommand } from '../../apps/cli/test/in-process.ts'
+import { type CliRun, finish, MAIN, runCli, startCli } from './cli-runner.ts'
 import { type RunningHost, startHost } from './support/control.ts'
+import { waitForUserCode } from './support/sign-in-fixture.ts'
 
-const MAIN = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
-/** A cold start, and an issuer that is asked every five seconds. */
+/** A cold start on a busy machine. */
 const TIMEOUT_MS = 90_000
 
 /** The command line of somebody with a home of their own. */
@@ -22,8 +23,14 @@ class Person {
     this.#env = { XDG_CONFIG_HOME: home, HOME: home, USER: name, SBX_URL: undefined, npm_command: undefined }
   }
 
-  run(argv: readonly string[], input = ''): Promise<CliRun> {
-    return runCli([process.execPath, MAIN, ...argv], { env: this.#env, input })
+  /** Runs a command in this process. */
+  run(argv: readonly string[], input = ''): Promise<CommandRun> {
+    return runInProcess(argv, { env: this.#env, input })
+  }
+
+  /** Attaches in a process of its own, to the end. */
+  attach(argv: readonly string[]): Promise<CliRun> {
+    return runCli([process.execPath, MAIN, host.url, ...argv], { env: this.#env, input: '' })
   }
 
   start(argv: readonly string[]) {
@@ -31,17 +38,9 @@ class Person {
   }
 
   async login(): Promise<void> {
-    const child = this.start(['login', host.url])
-    await child.stdin.end()
-    let shown = ''
-    const following = (async () => {
-      for await (const chunk of child.stderr) shown += new TextDecoder().decode(chunk)
-    })()
-    const find = (): string | undefined => /and type {2}(\S+)/.exec(shown)?.[1]
-    await eventually(() => find() !== undefined, { what: 'a code is shown' })
-    await issuer.approveDevice(find() ?? '', this.name)
-    await Promise.all([following, child.exited])
-    if (child.exitCode !== 0) throw new Error(shown)
+    const { stderr, done } = startCommand(['login', host.url], { env: this.#env })
+    await issuer.approveDevice(await waitForUserCode(stderr), this.name)
+    if ((await done).code !== 0) throw new Error(stderr())
   }
 }
 
@@ -127,9 +126,7 @@ test(
     })
     void driver.stdin.write('two\n')
     await eventually(() => watched.output().includes('got two'), { what: 'what comes', timeoutMs: 20_000 })
-    expect(
-      (await bob.run([host.url, '--sandbox', session.slice(0, 32), '--no-create', '--', 'id'])).code,
-    ).toBe(255)
+    expect((await bob.attach(['--sandbox', session.slice(0, 32), '--no-create', '--', 'id'])).code).toBe(255)
 
     const { grants } = JSON.parse((await ann.run(['grants', 'dev', '--json'])).stdout.toString()) as {
       grants: { grant: string; name: string }[]
@@ -186,6 +183,62 @@ test(
   TIMEOUT_MS,
 )
 
+function factsOf(folder: string): string {
+  const find = ['find', '.', '-mindepth', '1', '-printf', '%P\\t%y%m\\t%TY-%Tm-%Td %TT\\t%l\\0']
+  return Bun.spawnSync(find, { cwd: folder }).stdout.toString('latin1').split('\0').toSorted().join('\n')
+}
+
+/** Runs something in Ann's sandbox "box". */
+function inBox(...command: string[]): Promise<CliRun> {
+  return ann.attach(['--sandbox', 'box', '--', ...command])
+}
+
+test(
+  'files and folders go to a sandbox of a real server and back',
+  async () => {
+    const here = mkdtempSync(join(folder, 'copy-'))
+    const tree = join(here, 'tree')
+    mkdirSync(join(tree, 'sub/empty'), { recursive: true })
+    writeFileSync(join(tree, 'sub/run'), '#!/bin/sh\necho ran\n')
+    chmodSync(join(tree, 'sub/run'), 0o755)
+    writeFileSync(Buffer.concat([Buffer.from(`${tree}/`), Buffer.from([0xff, 0x0a, 0x62])]), 'odd')
+    writeFileSync(join(tree, 'large'), Buffer.alloc(20_000_000, 'large '))
+    symlinkSync('../large', join(tree, 'sub/link'))
+    for (const path of ['sub/run', 'large', 'sub/empty', 'sub', ''])
+      utimesSync(join(tree, path), 1_600_000_000, 1_600_000_000)
+    expect((await ann.run(['create', 'box', '--no-start'])).code).toBe(0)
+
+    const up = await ann.run(['cp', tree, 'box:'])
+    expect([up.stderr, up.code]).toEqual(['sbx-stdio: starting box\n', 0])
+    const listed = await ann.run(['ls', 'box:tree/sub'])
+    expect([listed.stdout.toString(), listed.code]).toEqual(['empty\nlink\nrun\n', 0])
+    const ran = await inBox('sh', '-c', 'tree/sub/run; id -u; stat -c %u tree/large; wc -c < tree/sub/link')
+    const [said, uid, owner, size] = ran.stdout.toString().trim().split('\n')
+    expect([said, owner === uid, size]).toEqual(['ran', true, '20000000'])
+
+    const down = await ann.run(['cp', 'box:tree', join(here, 'back')])
+    expect([down.stderr, down.code]).toEqual(['', 0])
+    expect(Bun.spawnSync(['diff', '-r', tree, join(here, 'back')]).stdout.toString()).toBe('')
+    expect(factsOf(join(here, 'back')).replaceAll(/\.[0-9]+/g, '')).toBe(
+      factsOf(tree).replaceAll(/\.[0-9]+/g, ''),
+    )
+    // Once more, into folders that are as they were copied.
+    chmodSync(join(tree, 'sub'), 0o555)
+    expect((await ann.run(['cp', `${tree}/.`, 'box:tree'])).code).toBe(0)
+    writeFileSync(join(tree, 'sub/run'), 'other')
+    expect((await ann.run(['cp', `${tree}/.`, 'box:tree'])).code).toBe(0)
+    const seen = await inBox('sh', '-c', 'cat tree/sub/run; stat -c %a tree/sub')
+    expect(seen.stdout.toString()).toBe('other555\n')
+    const missing = await ann.run(['cp', 'box:nothing', here])
+    expect([missing.stderr.split('\n')[0], missing.code]).toEqual([
+      'sbx-stdio: Cannot copy "nothing": no such file in the sandbox',
+      2,
+    ])
+    expect((await ann.run(['ls', 'nowhere:'])).stderr.split('\n')[0]).toContain('sandbox')
+  },
+  TIMEOUT_MS,
+)
+
 test(
   'signing in again cuts what is attached with the earlier sign-in, and is good itself',
   async () => {
@@ -195,7 +248,7 @@ test(
     await ann.login()
     expect((await followed.done).code).toBe(255)
     expect((await ann.run(['whoami'])).stdout.toString()).toBe('Ann Archer\n')
-    const again = await ann.run([host.url, '--sandbox', 'dev', '--', 'echo', 'here'])
+    const again = await ann.attach(['--sandbox', 'dev', '--', 'echo', 'here'])
     expect(again.stdout.toString()).toBe('here\n')
   },
   TIMEOUT_MS,

@@ -1,0 +1,405 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type CommandRun, runInProcess } from './in-process.ts'
+
+const TOKEN = `swl_${'t'.repeat(43)}`
+const ID = '0123456789abcdefghjkmnpqrstvwxyz'
+const SESSION = `${ID}.0123456789abcdefghjkmnpqrs`
+
+const SANDBOX = {
+  id: ID,
+  name: 'dev',
+  state: 'running',
+  reason: null,
+  createdMs: Date.now() - 3.5 * 3_600_000,
+  startedMs: Date.now() - 60_000,
+  lastActivityMs: Date.now() - 2.5 * 3_600_000,
+  sleepAfterSeconds: 600,
+  ephemeral: false,
+  network: { policy: 'allowlist', allow: ['good.com'] },
+  limits: { memoryBytes: 1, pids: 1, milliCpus: 1, diskBytes: 1 },
+  env: [],
+}
+const RUNNING = {
+  id: SESSION,
+  sandbox: ID,
+  sandboxName: 'dev',
+  state: 'running',
+  mode: 'pty',
+  cmd: 'bash\x1b[31m-l',
+  attachments: 2,
+  lastInputMs: null,
+  lastOutputMs: Date.now() - 5.5 * 3_600_000,
+  keepSeconds: 60,
+  exit: null,
+}
+
+/** What the stand-in for control was asked. */
+interface Asked {
+  readonly what: string
+  readonly authorization: string | null
+  readonly body: string
+}
+
+let folder: string
+let server: ReturnType<typeof Bun.serve>
+let url: string
+let env: Record<string, string | undefined>
+let asked: Asked[]
+/** Answers by method and path; what is not here is 404. */
+let answers: Record<string, () => Response>
+
+function refuse(status: number, code: string, message: string): Response {
+  return Response.json({ error: { code, message, request_id: 'r1' } }, { status })
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-commands-'))
+  asked = []
+  answers = {
+    'GET /api/sandboxes': () => Response.json({ sandboxes: [SANDBOX] }),
+    'GET /api/account/sessions': () => Response.json({ sessions: [RUNNING] }),
+  }
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname, search } = new URL(request.url)
+      const what = `${request.method} ${pathname}${search}`
+      const authorization = request.headers.get('authorization')
+      asked.push({ what, authorization, body: await request.text() })
+      if (authorization !== `Bearer ${TOKEN}`) return refuse(401, 'unauthorized', 'Cannot let this token in')
+      return answers[what]?.() ?? refuse(404, 'not_found', 'No such route')
+    },
+  })
+  url = `http://127.0.0.1:${server.port}`
+  env = { XDG_CONFIG_HOME: folder, SBX_URL: undefined, SBX_TOKEN: undefined }
+  await mkdir(join(folder, 'sandwire'), { mode: 0o700 })
+  await writeFile(join(folder, 'local-token'), TOKEN, { mode: 0o600 })
+  await know(url)
+})
+
+afterEach(async () => {
+  await server.stop(true)
+  await rm(folder, { recursive: true })
+})
+
+async function know(...urls: readonly string[]): Promise<void> {
+  const servers = urls.map((each) => ({ url: each, tokenFile: join(folder, 'local-token') }))
+  await writeFile(join(folder, 'sandwire/servers.json'), JSON.stringify({ servers }), { mode: 0o600 })
+}
+
+function cli(...argv: readonly string[]): Promise<CommandRun> {
+  return runInProcess(argv, { env })
+}
+
+test('list finds the server and the token of this machine by itself', async () => {
+  const run = await cli('list')
+  expect(run).toMatchObject({ code: 0, stderr: '' })
+  expect(run.stdout.toString()).toBe(
+    'NAME  STATE    NETWORK        AGE  ACTIVE  ID\n' + `dev   running  allowlist (1)  3h   2h      ${ID}\n`,
+  )
+  const open = { ...SANDBOX, isolation: 'none', network: { policy: 'none', allow: [] } }
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [open] })
+  expect((await cli('list')).stdout.toString()).toContain('dev   running  unrestricted  3h')
+  answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [SANDBOX] })
+  const json = await cli('list', '--json')
+  expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
+})
+
+test('create sends what the options say and prints the name', async () => {
+  answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
+  const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
+  expect(run).toMatchObject({
+    code: 0,
+    stderr: `sbx-stdio: run something in it: npx sbx-stdio ${url} --sandbox dev\n`,
+  })
+  expect(run.stdout.toString()).toBe('dev\n')
+  expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
+    name: 'dev',
+    network: { policy: 'allowlist', allow: ['set:npm'] },
+    limits: { memoryBytes: 1024 ** 3 },
+    env: { A: 'b' },
+  })
+})
+
+test('start and stop say how it is now', async () => {
+  answers['POST /api/sandboxes/dev/start'] = () => Response.json(SANDBOX)
+  answers['POST /api/sandboxes/dev/stop'] = () =>
+    refuse(409, 'needs_discard', 'Cannot stop "dev": its files would be lost')
+  answers['POST /api/sandboxes/dev/stop?discard=1'] = () => Response.json({ ...SANDBOX, state: 'stopped' })
+  expect(await cli('start', 'dev')).toMatchObject({ code: 0, stderr: 'sbx-stdio: dev is running\n' })
+  const refused = await cli('stop', 'dev')
+  expect(refused.code).toBe(255)
+  expect(refused.stderr).toBe(
+    'sbx-stdio: Cannot stop "dev": its files would be lost\n' +
+      'hint: its files would be lost; if that is meant: npx sbx-stdio stop dev --discard\n',
+  )
+  expect(await cli('stop', 'dev', '--discard')).toMatchObject({
+    code: 0,
+    stderr: 'sbx-stdio: dev is stopped\n',
+  })
+  const json = await cli('stop', 'dev', '--discard', '--json')
+  expect(JSON.parse(json.stdout.toString())).toMatchObject({ state: 'stopped' })
+})
+
+describe('rm', () => {
+  beforeEach(() => {
+    answers['DELETE /api/sandboxes/dev'] = () => new Response(null, { status: 204 })
+  })
+
+  test('removes nothing unasked where nobody can be asked', async () => {
+    const run = await cli('rm', 'dev')
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('hint: npx sbx-stdio rm dev --force\n')
+    expect(asked).toEqual([])
+    expect(await cli('rm', 'dev', '--force')).toMatchObject({
+      code: 0,
+      stderr: 'sbx-stdio: dev is removed\n',
+    })
+    expect((await cli('rm', 'dev', '--force', '--json')).stdout.toString()).toBe('{}\n')
+  })
+})
+
+test('sessions shows what runs, free of escapes, and the line to come back (threat T24)', async () => {
+  const run = await cli('sessions')
+  expect(run.stdout.toString()).toBe(
+    `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
+      `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
+  )
+  expect(run.stderr).toBe(`sbx-stdio: come back with: npx sbx-stdio ${url} --session ${SESSION}\n`)
+  answers['GET /api/sandboxes/other'] = () => Response.json({ ...SANDBOX, name: 'other' })
+  expect(await cli('sessions', 'other')).toMatchObject({ code: 0, stderr: 'sbx-stdio: no sessions\n' })
+  expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
+})
+
+test('sessions shows the newest first', async () => {
+  const ages = [5, 1, undefined, 3]
+  const many = ages.map((age, at) => ({
+    ...RUNNING,
+    id: `${ID}.${at}123456789abcdefghjkmnpqrs`,
+    cmd: `age ${age}`,
+    createdMs: age === undefined ? null : Date.now() - age * 3_600_000,
+  }))
+  answers['GET /api/account/sessions'] = () => Response.json({ sessions: many })
+  const { stdout } = await cli('sessions')
+  expect(stdout.toString().match(/age \w+/g)).toEqual(['age 1', 'age 3', 'age 5', 'age undefined'])
+})
+
+describe('the beginning of the id of a session', () => {
+  const OTHER = `${ID}.0123999999abcdefghjkmnpqrs`
+  beforeEach(() => {
+    answers['GET /api/account/sessions'] = () =>
+      Response.json({ sessions: [RUNNING, { ...RUNNING, id: OTHER }] })
+    answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
+  })
+
+  test('is enough where only one has it, with the sandbox or without', async () => {
+    answers[`DELETE /api/account/sessions/${OTHER}`] = () => new Response(null, { status: 204 })
+    for (const prefix of [`${ID}.01234`, '012399']) expect((await cli('kill', prefix)).code).toBe(0)
+    expect(asked.map(({ what }) => what).filter((what) => what.startsWith('DELETE'))).toEqual([
+      `DELETE /api/account/sessions/${SESSION}`,
+      `DELETE /api/account/sessions/${OTHER}`,
+    ])
+    answers['POST /api/grants'] = () => refuse(403, 'forbidden', 'no')
+    await cli('share', '--session', `${ID}.01234`)
+    expect(JSON.parse(asked.at(-1)?.body ?? '{}')).toMatchObject({ sandbox: ID, session: SESSION })
+  })
+
+  test('is refused where several have it, or none', async () => {
+    expect(await cli('kill', `${ID}.0123`)).toMatchObject({
+      code: 2,
+      stderr: `sbx-stdio: Several sessions begin with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
+    })
+    expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session begins with "zzzz"\n')
+    expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
+  })
+})
+
+test('sessions of a sandbox that does not exist is an error', async () => {
+  answers['GET /api/sandboxes/nope'] = () => refuse(404, 'sandbox_not_found', 'No sandbox has this name')
+  for (const options of [[], ['--json']])
+    expect(await cli('sessions', 'nope', ...options)).toMatchObject({
+      code: 255,
+      stderr: 'sbx-stdio: No sandbox has this name\nhint: see which there are: npx sbx-stdio list\n',
+    })
+})
+
+test('kill ends a session', async () => {
+  answers[`DELETE /api/account/sessions/${SESSION}`] = () => Response.json(RUNNING, { status: 202 })
+  expect(await cli('kill', SESSION)).toMatchObject({
+    code: 0,
+    stderr: 'sbx-stdio: the session is being ended\n',
+  })
+  expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
+  expect(asked).toHaveLength(1)
+})
+
+test('logs prints lines, or JSON lines as they are', async () => {
+  const lines = ['{"time":"T1","level":"info","event":"started"}']
+  answers['GET /logs/dev?bytes=65536'] = () => new Response(lines.map((line) => `${line}\n`).join(''))
+  expect((await cli('logs', 'dev')).stdout.toString()).toBe('T1 info started\n')
+  expect((await cli('logs', 'dev', '--json')).stdout.toString()).toBe(`${lines[0]}\n`)
+})
+
+describe('the token', () => {
+  test('goes to no other origin than the one it is listed for', async () => {
+    const other = `http://localhost:${server.port}`
+    const run = await cli('list', '--url', other)
+    expect(run.code).toBe(255)
+    expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN, or sign in: ')
+    expect(asked.map(({ authorization }) => authorization)).toEqual([null])
+    await know(url, other)
+    expect(await cli('list', '--url', other)).toMatchObject({ code: 0 })
+  })
+
+  test('does not follow a redirect', async () => {
+    const elsewhere: (string | null)[] = []
+    const thief = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => {
+        elsewhere.push(request.headers.get('authorization'))
+        return Response.json({ sandboxes: [] })
+      },
+    })
+    answers['GET /api/sandboxes'] = () => Response.redirect(`http://127.0.0.1:${thief.port}/api/sandboxes`)
+    expect((await cli('list')).code).not.toBe(0)
+    await thief.stop(true)
+    expect(elsewhere).toEqual([])
+  })
+
+  test('is not taken from a file that others can write to', async () => {
+    await chmod(join(folder, 'local-token'), 0o666)
+    const run = await cli('list')
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('others can write to it')
+    expect(asked).toEqual([])
+  })
+
+  test('can be given, and is then the only one', async () => {
+    env = { ...env, SBX_TOKEN: 'other' }
+    expect((await cli('list')).stderr).toContain('hint: the token is not accepted here')
+    expect(asked[0]?.authorization).toBe('Bearer other')
+    await writeFile(join(folder, 'mine'), TOKEN)
+    expect(await cli('list', '--token-file', join(folder, 'mine'))).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a list without sandboxes', () => {
+  const listFor = async (who: object, hasSandboxes: boolean): Promise<string> => {
+    answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [] })
+    answers['GET /api/whoami'] = () => Response.json({ name: 'n', account: 'a', ...who })
+    answers['GET /api/capabilities'] = () => Response.json({ features: { sandbox: hasSandboxes } })
+    const run = await cli('list')
+    expect(run).toMatchObject({ code: 0, stdout: Buffer.alloc(0) })
+    return run.stderr
+  }
+  const OWNER = { scopes: ['connect', 'exec', 'admin'], guest: false }
+
+  test('says how to make one to whoever may', async () => {
+    expect(await listFor(OWNER, true)).toBe(
+      'sbx-stdio: no sandboxes yet; make one: npx sbx-stdio create NAME\n',
+    )
+  })
+
+  test('says to everybody else what they can do', async () => {
+    expect(await listFor({ ...OWNER, guest: true }, true)).toBe(
+      'sbx-stdio: no sandboxes; see what is shared with you: npx sbx-stdio grants\n',
+    )
+    expect(await listFor({ ...OWNER, scopes: ['connect'] }, true)).toBe('sbx-stdio: no sandboxes\n')
+    expect(await listFor(OWNER, false)).toBe(
+      `sbx-stdio: no sandboxes yet; this server has one, which is made when something runs in it: npx sbx-stdio ${url}\n`,
+    )
+    answers['GET /api/whoami'] = () => refuse(404, 'not_found', 'No such route')
+    expect((await cli('list')).stderr).toBe('sbx-stdio: no sandboxes\n')
+  })
+})
+
+describe('what goes wrong', () => {
+  test.each([
+    [
+      'create --memory 1K',
+      'limits.memoryBytes',
+      'expected a whole number from 16777216 to 1099511627776',
+      '--memory": expected a size from 16M to 1T',
+    ],
+    [
+      'create --cpus 999',
+      'limits.milliCpus',
+      'expected a whole number from 10 to 1000000',
+      '--cpus": expected a number from 0.01 to 1000',
+    ],
+    [
+      'create --pids 1',
+      'limits.pids',
+      'expected a whole number from 8 to 100000',
+      '--pids": expected a whole number from 8 to 100000',
+    ],
+    ['create --allow -', 'network.allow.0', 'expected a host', '--allow": expected a host'],
+    [
+      'create --sleep-after 90d',
+      'sleepAfterSeconds',
+      'expected a whole number from 1 to 2592000',
+      '--sleep-after": expected a time from 1s to 30d',
+    ],
+    ['create x', 'name', 'expected lower-case letters', 'NAME": expected lower-case letters'],
+    [
+      'share dev --expires 9999d',
+      'expiresSeconds',
+      'expected a whole number from 1 to 2592000',
+      '--expires": expected a time from 1s to 30d',
+    ],
+    ['share dev --label x', 'label', 'expected one line', '--label": expected one line'],
+  ])('is told in the words of the command line: %s', async (words, field, why, told) => {
+    const answer = (): Response => refuse(400, 'bad_request', `Cannot use "${field}": ${why}`)
+    answers = { 'POST /api/sandboxes': answer, 'POST /api/grants': answer }
+    expect(await cli(...words.split(' '))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`sbx-stdio: Cannot use "${told}\n`),
+    })
+  })
+
+  test('has a hint, and the exit code of its row', async () => {
+    answers['POST /api/sandboxes/dev/start'] = () =>
+      refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
+    expect(await cli('start', 'dev')).toMatchObject({
+      code: 255,
+      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: npx sbx-stdio list\n',
+    })
+    answers['POST /api/sandboxes'] = () => refuse(400, 'bad_request', 'Cannot use "*"')
+    expect(await cli('create')).toMatchObject({ code: 2 })
+    answers['GET /api/sandboxes'] = () => new Response('<html>')
+    expect((await cli('list')).stderr).toStartWith('sbx-stdio: Cannot understand the answer of the server\n')
+  })
+
+  test('a server that is not there is told with its address', async () => {
+    await server.stop(true)
+    const run = await cli('list')
+    expect(run.code).toBe(255)
+    expect(run.stderr).toBe(
+      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, or start it with npm start; its address: ${url}\n`,
+    )
+  })
+
+  test('no server, several servers and wrong words end before anything is asked', async () => {
+    expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: npx sbx-stdio list\n')
+    expect(await cli('list', '--bogus')).toMatchObject({
+      code: 2,
+      stderr: 'sbx-stdio: Unknown option "--bogus"\nhint: npx sbx-stdio list --help\n',
+    })
+    await rm(join(folder, 'sandwire/servers.json'))
+    expect((await cli('list')).stderr).toContain('npm start')
+    expect(asked).toEqual([])
+  })
+})
+
+test('every command has help', async () => {
+  for (const name of ['list', 'create', 'start', 'stop', 'rm', 'sessions', 'kill', 'logs']) {
+    const run = await cli(name, '--help')
+    expect(run).toMatchObject({ code: 0, stderr: '' })
+    expect(run.stdout.toString()).toStartWith(`Usage: sbx-stdio ${name} `)
+  }
+})
