@@ -1,5 +1,5 @@
 import { readShell } from '../../test/e2e/support/attached.ts'
-import { MANY, NEEDLE, packManyFiles } from '../../test/e2e/support/many-files.ts'
+import { describeManyFiles, packManyFiles } from '../../test/e2e/support/many-files.ts'
 import {
   type ControlledPlace,
   expectGood,
@@ -7,6 +7,8 @@ import {
   openControlledFiles,
 } from '../peers/workspace.ts'
 import type { Row } from '../row.ts'
+
+const MANY = describeManyFiles(38)
 
 const OURS = 'sandwire through control'
 const RIPGREP = 'rg in the sandbox'
@@ -32,7 +34,7 @@ async function measureSearch(place: ControlledPlace): Promise<number> {
   const startMs = performance.now()
   const text = await (await expectGood(place.fetch('search?q=needle'))).text()
   const ms = performance.now() - startMs
-  if (!text.includes(NEEDLE.path)) throw new Error('The needle was not found')
+  if (!text.includes(MANY.needle.path)) throw new Error('The needle was not found')
   return ms
 }
 
@@ -54,7 +56,7 @@ export const search: Row = {
     const obstacle = findIsolationObstacle()
     if (obstacle !== undefined) return [{ name: OURS, absent: obstacle }]
     const place = await openControlledFiles()
-    await expectGood(place.fetch('archive?path=.', { method: 'PUT', body: packManyFiles() }))
+    await expectGood(place.fetch('archive?path=.', { method: 'PUT', body: packManyFiles(MANY) }))
     return [
       {
         name: RIPGREP,

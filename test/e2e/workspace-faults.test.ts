@@ -8,7 +8,7 @@ import { openDownload, openUpload } from './support/raw-transfer.ts'
 const MIB = 1024 ** 2
 const WAIT = { timeoutMs: 20_000 }
 /** More than all buffers on the way hold. */
-const LARGE_BYTES = 200 * MIB
+const LARGE_BYTES = 64 * MIB
 /** Room for a few megabytes beside what a file system needs for itself. */
 const SMALL_DISK_BYTES = 24 * MIB
 setDefaultTimeout(120_000)
@@ -56,27 +56,28 @@ async function beginUpload(sandbox: string, id: string, path: string) {
   return upload
 }
 
-describe('a file that is on its way', () => {
+describe('a file in transfer', () => {
+  const FILE = '/api/workspaces/changed/file?path=large'
+  beforeAll(async () => {
+    await makeBox('changed')
+  })
+
   test.each([
     ['shrinks', 'truncate -s 1000 large'],
     ['grows', 'printf x >> large'],
-    ['is changed in its place', 'printf x | dd of=large conv=notrunc status=none'],
-  ])('breaks off when it %s: two contents are never one file', async (how, script) => {
-    const name = `file-${how.split(' ')[0]}`
-    await makeBox(name)
-    const download = await openDownload(door.host, `/api/workspaces/${name}/file?path=large`)
+    ['is overwritten in place', 'printf x | dd of=large conv=notrunc status=none'],
+  ])('breaks off when it %s: two contents are never one file', async (_, script) => {
+    const download = await openDownload(door.host, FILE)
     expect([download.status, download.length]).toEqual([200, LARGE_BYTES])
-    await run(name, script)
+    await run('changed', script)
     expect(await download.rest()).toBeLessThan(LARGE_BYTES)
-    await door.destroy(name)
+    await run('changed', `rm large; truncate -s ${LARGE_BYTES} large`)
   })
 
-  test('comes whole when another one took its place', async () => {
-    await makeBox('replaced')
-    const download = await openDownload(door.host, '/api/workspaces/replaced/file?path=large')
-    await run('replaced', 'echo other > other; mv other large')
+  test('arrives whole when another file replaces it', async () => {
+    const download = await openDownload(door.host, FILE)
+    await run('changed', 'echo other > other; mv other large')
     expect(await download.rest()).toBe(LARGE_BYTES)
-    await door.destroy('replaced')
   })
 
   test.if(isRoot).each([

@@ -3,10 +3,11 @@ import { encodePath, textOfPath } from '@sandwire/protocol'
 import { TarReader } from '@sandwire/tar'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
-import { MANY, NEEDLE, packManyFiles } from './support/many-files.ts'
+import { describeManyFiles, packManyFiles } from './support/many-files.ts'
 
 setDefaultTimeout(120_000)
 const W = '/api/workspaces/large'
+const MANY = describeManyFiles(8)
 const REFS = 5_000
 const GIT =
   'GIT_CONFIG_GLOBAL=/dev/null git -c user.name=n -c user.email=e@x -c core.compression=0 -c gc.auto=0'
@@ -20,7 +21,7 @@ let door: FrontDoor
 beforeAll(async () => {
   door = await FrontDoor.open()
   await door.create('large')
-  const put = await ask(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles() })
+  const put = await ask(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles(MANY) })
   expect([put.status, await put.json()]).toMatchObject([200, { entries: MANY.files, refused: [] }])
   const script = [
     `export HOME=/nonexistent; git init -q -b main; ${GIT} add -A; ${GIT} commit -q -m first`,
@@ -103,7 +104,7 @@ describe(`a tree of ${MANY.files} files`, () => {
   test('is searched by content and by name, and says when that is not all', async () => {
     const found = await linesOf(`${W}/search?q=needle`)
     expect(found).toMatchObject([
-      { type: 'match', path: NEEDLE.path, line: 1, text: NEEDLE.text },
+      { type: 'match', path: MANY.needle.path, line: 1, text: MANY.needle.text },
       { type: 'end', matches: 1, files: 1, truncated: false },
     ])
     const many = await linesOf(`${W}/search?q=second&limit=500`)
@@ -121,23 +122,23 @@ describe(`a tree of ${MANY.files} files`, () => {
       files: [],
       truncated: false,
     })
-    await ask(`${W}/file?path=d17/f0500.txt`, { method: 'PUT', body: 'changed\n' })
-    await ask(`${W}/file?path=d18&recursive=1`, { method: 'DELETE' })
+    await ask(`${W}/file?path=d04/f0500.txt`, { method: 'PUT', body: 'changed\n' })
+    await ask(`${W}/file?path=d05&recursive=1`, { method: 'DELETE' })
     const files = list(await get(`${W}/git/status`), 'files')
     expect(files).toHaveLength(1_001)
     const contract = await get('/api/git/status?sandbox=large')
     expect(Object.entries(Object(contract['files'])).slice(0, 2)).toEqual([
-      ['d17/f0500.txt', 'M'],
-      ['d18/f0000.txt', 'D'],
+      ['d04/f0500.txt', 'M'],
+      ['d05/f0000.txt', 'D'],
     ])
-    const diff = await get(`/api/git/diff?path=d17/f0500.txt&sandbox=large`)
-    expect(diff['diff']).toContain(`-${NEEDLE.text}\n-second line\n+changed\n`)
-    await post(`${W}/git/discard`, { paths: ['d18'] })
-    await post(`${W}/git/stage`, { paths: ['d17/f0500.txt'] })
+    const diff = await get(`/api/git/diff?path=d04/f0500.txt&sandbox=large`)
+    expect(diff['diff']).toContain(`-${MANY.needle.text}\n-second line\n+changed\n`)
+    await post(`${W}/git/discard`, { paths: ['d05'] })
+    await post(`${W}/git/stage`, { paths: ['d04/f0500.txt'] })
     await post(`${W}/git/commit`, { message: 'second', author: { name: 'n', email: 'e@x' } })
-    const commits = list(await get(`${W}/git/log?path=d17/f0500.txt`), 'commits')
+    const commits = list(await get(`${W}/git/log?path=d04/f0500.txt`), 'commits')
     expect(commits.map(({ message }) => String(message).trim())).toEqual(['second', 'first'])
-    expect(await get('/api/git/show?path=d17/f0500.txt&sandbox=large')).toMatchObject({
+    expect(await get('/api/git/show?path=d04/f0500.txt&sandbox=large')).toMatchObject({
       content: 'changed\n',
     })
   })

@@ -1,4 +1,4 @@
-/** Paths that leave by their text, or look as if they did, as they stand in a query. */
+/** Percent-encoded paths that traverse out of the workspace, or look like it. */
 export const QUERY_PATHS: readonly string[] = [
   '../outside/secret',
   '..%2foutside%2fsecret',
@@ -23,12 +23,12 @@ export const QUERY_PATHS: readonly string[] = [
   'x'.repeat(256),
   '%ED%A0%80',
   '%zz',
-  // Names that a terminal would obey or turn around.
+  // Names with terminal escape sequences and bidirectional controls.
   '%1B%5D0%3Bx%07',
   'a%E2%80%AEb%0A%1B%5B2J',
 ]
 
-/** The same as texts of JSON. */
+/** The same paths as JSON strings. */
 export const JSON_PATHS: readonly string[] = [
   '../outside/secret',
   'a/./../../outside/secret',
@@ -45,8 +45,11 @@ export const JSON_PATHS: readonly string[] = [
   'a\u202eb\n\u001b[2J',
 ]
 
-/** What is taken for an option, a range, a pattern or another file, if it is not taken for a name. `mark` is what a program that is started makes. */
-export function words(mark: string): readonly string[] {
+/**
+ * Arguments that git or ripgrep would take for an option, a range, a pattern or another file. A program that one of them starts
+ * creates the file `mark`.
+ */
+export function hostileArguments(mark: string): readonly string[] {
   return [
     `--upload-pack=touch ${mark}`,
     `--output=${mark}`,

@@ -12,17 +12,17 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** Stands in every file that nobody may read. */
+/** Content of every file outside the workspace. No response may contain it. */
 export const SECRET = 'SECRET-4be1'
 
-/** A workspace full of traps, and beside it what nobody may read or change. */
-export class HostileScene implements Disposable {
+/** A workspace full of traps, and beside it folders that no request may read or change. */
+export class HostileWorkspace implements Disposable {
   readonly base = mkdtempSync('/tmp/hostile-')
   readonly root = join(this.base, 'workspace')
   readonly outside = join(this.base, 'outside')
-  /** Where a program that must not run leaves its mark: outside. */
+  /** Created, outside the workspace, by a program that must not run. */
   readonly mark = join(this.outside, 'mark')
-  /** Names in the workspace that lead out, to nowhere, or to no file. */
+  /** Paths in the workspace that lead outside, nowhere, or to something that is no regular file. */
   readonly traps: readonly string[]
   readonly #links: Readonly<Record<string, string>>
 
@@ -64,23 +64,23 @@ export class HostileScene implements Disposable {
       'sparse',
     ]
     this.#repository()
-    this.replant()
+    this.restore()
   }
 
-  /** Puts everything back that a request may take away: a link may be removed, what it leads to may not. */
-  replant(): void {
+  /** Recreates what a request may legitimately remove: a symbolic link, never its target. */
+  restore(): void {
     mkdirSync(join(this.root, 'plain'), { recursive: true })
     writeFileSync(join(this.root, 'plain/f'), 'plain needle\n')
     for (const [name, target] of Object.entries(this.#links))
-      if (!isThere(join(this.root, name))) symlinkSync(target, join(this.root, name))
+      if (!exists(join(this.root, name))) symlinkSync(target, join(this.root, name))
     if (!existsSync(join(this.root, 'pipe'))) Bun.spawnSync(['mkfifo', join(this.root, 'pipe')])
     if (!existsSync(join(this.root, 'sealed'))) writeFileSync(join(this.root, 'sealed'), 'x', { mode: 0 })
     if (!existsSync(join(this.root, 'sparse')))
       Bun.spawnSync(['truncate', '-s', '8T', join(this.root, 'sparse')])
   }
 
-  /** Everything outside, to be compared. */
-  lookOutside(): string {
+  /** Names and contents outside the workspace, for comparison. */
+  readOutside(): string {
     return ['outside', 'workspace-evil', '']
       .map((folder) => {
         const names = readdirSync(join(this.base, folder)).toSorted()
@@ -92,13 +92,13 @@ export class HostileScene implements Disposable {
       .join('\n')
   }
 
-  /** Files of the workspace in which something from outside is. */
+  /** Files of the workspace that contain a text from outside. */
   findLeaks(): string[] {
     const found = Bun.spawnSync(['grep', '-rlsI', '--exclude=sparse', '--devices=skip', SECRET, this.root])
     return found.stdout.toString().split('\n').filter(Boolean)
   }
 
-  /** A repository whose configuration runs programs wherever git lets it. */
+  /** Creates a repository whose configuration runs a program wherever git allows one. */
   #repository(): void {
     const git = (...args: string[]): void => {
       const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', HOME: '/nonexistent' }
@@ -149,6 +149,6 @@ export class HostileScene implements Disposable {
   }
 }
 
-function isThere(path: string): boolean {
+function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }

@@ -1,5 +1,5 @@
-/** A request that carries something hostile. */
-export interface Ask {
+/** A request that carries a hostile input. */
+export interface HostileRequest {
   readonly method: string
   readonly path: string
   readonly body?: string | Uint8Array<ArrayBuffer>
@@ -8,24 +8,24 @@ export interface Ask {
 const W = '/api/workspaces/local'
 const ID = 'ab'.repeat(16)
 
-/** One way to put an input into a request. */
-export interface Verb {
-  /** As the OpenAPI document calls it. */
+/** A route and the parameter of it that carries the input. */
+export interface InputRoute {
+  /** Method and path as in the OpenAPI document. */
   readonly route: string
-  /** A path, or a word that means something to git or ripgrep. */
-  readonly takes: 'path' | 'word' | 'nothing'
+  /** A path, or a text that is passed on to git or ripgrep. */
+  readonly takes: 'path' | 'argument' | 'nothing'
   /** Percent-encoded. */
-  readonly query?: (encoded: string) => Ask
-  readonly json?: (text: string) => Ask
+  readonly query?: (encoded: string) => HostileRequest
+  readonly json?: (text: string) => HostileRequest
 }
 
-const NEWER = '/api/workspaces/{sandbox}'
+const OPENAPI_PREFIX = '/api/workspaces/{sandbox}'
 
-function inQuery(method: string, tail: string, name: string, more = '', body?: string): Verb {
-  const takes = ['path', 'after', 'old', 'repo'].includes(name) ? 'path' : 'word'
+function inQuery(method: string, tail: string, name: string, more = '', body?: string): InputRoute {
+  const takes = ['path', 'after', 'old', 'repo'].includes(name) ? 'path' : 'argument'
   const base = tail.startsWith('/') ? tail : `${W}/${tail}`
   return {
-    route: `${method} ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
+    route: `${method} ${tail.startsWith('/') ? tail : `${OPENAPI_PREFIX}/${tail.replace(ID, '{id}')}`}`,
     takes,
     query: (encoded) => ({
       method,
@@ -35,20 +35,20 @@ function inQuery(method: string, tail: string, name: string, more = '', body?: s
   }
 }
 
-function inJson(tail: string, takes: Verb['takes'], toBody: (text: string) => object): Verb {
+function inJson(tail: string, takes: InputRoute['takes'], toBody: (text: string) => object): InputRoute {
   const path = tail.startsWith('/') ? tail : `${W}/${tail}`
   return {
-    route: `POST ${tail.startsWith('/') ? tail : `${NEWER}/${tail.replace(ID, '{id}')}`}`,
+    route: `POST ${tail.startsWith('/') ? tail : `${OPENAPI_PREFIX}/${tail.replace(ID, '{id}')}`}`,
     takes,
     json: (text) => ({ method: 'POST', path, body: JSON.stringify(toBody(text)) }),
   }
 }
 
 let made = 0
-/** A name that nothing has yet. */
+/** A name that no file has yet. */
 const fresh = (): string => `made-${(made += 1)}`
 
-const FILES: readonly Verb[] = [
+const FILES: readonly InputRoute[] = [
   ...['tree', 'stat', 'file', 'archive', 'watch'].map((tail) => inQuery('GET', tail, 'path')),
   inQuery('GET', 'tree', 'after'),
   inQuery('GET', 'archive', 'after', 'path=plain&'),
@@ -68,7 +68,7 @@ const FILES: readonly Verb[] = [
   inQuery('PUT', 'archive', 'path', '', ''),
 ]
 
-const SEARCHES: readonly Verb[] = [
+const SEARCHES: readonly InputRoute[] = [
   inQuery('GET', 'find', 'path', 'q=secret&'),
   inQuery('GET', 'find', 'q'),
   inQuery('GET', 'search', 'path', 'q=needle&hidden=1&ignored=1&'),
@@ -77,10 +77,10 @@ const SEARCHES: readonly Verb[] = [
   inQuery('GET', 'search', 'glob', 'q=needle&'),
 ]
 
-const GIT: readonly Verb[] = [
-  // It takes nothing; what lies in the workspace is hostile enough.
+const GIT: readonly InputRoute[] = [
+  // Takes no input; the repository itself is hostile.
   {
-    route: `GET ${NEWER}/git/repositories`,
+    route: `GET ${OPENAPI_PREFIX}/git/repositories`,
     takes: 'nothing',
     query: () => ({ method: 'GET', path: `${W}/git/repositories` }),
   },
@@ -93,15 +93,15 @@ const GIT: readonly Verb[] = [
   inQuery('GET', 'git/log', 'ref'),
   ...['stage', 'unstage', 'discard'].flatMap((tail) => [
     inJson(`git/${tail}`, 'path', (path) => ({ paths: [path] })),
-    inJson(`git/${tail}`, 'word', (word) => ({ paths: [word] })),
+    inJson(`git/${tail}`, 'argument', (argument) => ({ paths: [argument] })),
     inJson(`git/${tail}`, 'path', (repo) => ({ repo, paths: ['plain/f'] })),
   ]),
-  inJson('git/commit', 'word', (message) => ({ message, amend: true })),
-  inJson('git/commit', 'word', (name) => ({ message: 'm', author: { name, email: name }, amend: true })),
+  inJson('git/commit', 'argument', (message) => ({ message, amend: true })),
+  inJson('git/commit', 'argument', (name) => ({ message: 'm', author: { name, email: name }, amend: true })),
 ]
 
-const CONTRACT: readonly Verb[] = [
-  // What is planted in the repository is hostile enough.
+const COMPAT: readonly InputRoute[] = [
+  // Takes no input; the repository itself is hostile.
   {
     route: 'GET /api/git/status',
     takes: 'nothing',
@@ -120,5 +120,5 @@ const CONTRACT: readonly Verb[] = [
   inJson('/api/file/move', 'path', (dest_dir) => ({ src_path: 'plain/f', dest_dir })),
 ]
 
-/** Every way into a workspace that takes something. */
-export const VERBS: readonly Verb[] = [...FILES, ...SEARCHES, ...GIT, ...CONTRACT]
+/** Every workspace route, once for each parameter that takes a path or an argument. */
+export const INPUT_ROUTES: readonly InputRoute[] = [...FILES, ...SEARCHES, ...GIT, ...COMPAT]
