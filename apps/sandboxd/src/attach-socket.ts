@@ -1,54 +1,69 @@
 import type { ServerWebSocket } from 'bun'
 import {
   encode,
-  encodePty,
-  envelopeEndOf,
   ERRORS,
   FramePacker,
-  knowsNoWindow,
+  type LinkId,
   type LinkRights,
   messageWithWait,
   type SandwireError,
   type StartParameters,
 } from '@sandwire/protocol'
-import type { Envelope } from './envelopes/envelope.ts'
 import type { Log } from './log.ts'
+import { sendFrame, type SessionConnection } from './sessions/connections.ts'
 import type { SessionHost } from './sessions/session-host.ts'
-import type { HostLink } from './sessions/session-links.ts'
-import { sendFrame } from './sessions/socket-link.ts'
+
+/** Translates between a session and a client that speaks another protocol. */
+export interface ConnectionAdapter {
+  /** The connection as the session sees it, over the client's own. */
+  wrap(client: SessionConnection): SessionConnection
+  /** The session has the connection. */
+  opened(): void
+  received(message: string | Uint8Array): void
+  /** The client's connection is closed. */
+  closed(): void
+}
+
+/** The last message to a client that is refused, and the close frame behind it. */
+export type RefuseSocket = (error: SandwireError) => {
+  readonly message: string
+  readonly code: number
+  readonly reason: string
+}
 
 /** What an accepted upgrade carries until its socket opens. */
 export type SocketData =
   /** A connection to a session. */
   | {
       readonly kind: 'attach'
-      readonly link: number
+      readonly connection: LinkId
       readonly host: SessionHost
       readonly rights: LinkRights
       readonly start: StartParameters
-      /** Translates for a client that speaks something else. */
-      readonly envelope?: Envelope
+      readonly adapter: ConnectionAdapter | undefined
+      /** The client acknowledges output, waits for input credit and sends heartbeats; any other is paced by TCP and pinged. */
+      readonly hasWindow: boolean
       /** The request that became this connection, for the log. */
       readonly requestId: string
-      /** Sockets without heartbeat only: when anything was last heard, and the timer that looks at it. */
-      liveness: { heardMs: number; timer: ReturnType<typeof setInterval> | undefined }
+      /** Only without `hasWindow`: when anything was last received, and the timer that pings. */
+      liveness: { receivedMs: number; timer: ReturnType<typeof setInterval> | undefined }
     }
-  /** A refusal that the client can read: browsers cannot see a refused upgrade. */
-  | { readonly kind: 'refuse'; readonly error: SandwireError; readonly isEnvelope?: boolean }
+  /** A refusal that the client can read: browsers cannot see the response to a refused upgrade. */
+  | { readonly kind: 'refuse'; readonly error: SandwireError; readonly refuse: RefuseSocket | undefined }
 
-/** How often a plain client is asked whether it is there. */
-const PLAIN_PING_MS = 30_000
-/** How often one that is held back is pinged, since its goodbye cannot be read: the kernel of one that is gone answers with a reset. */
-const HELD_PING_MS = 1_000
-/** A plain client that owes no reading and answers no ping for this long is gone. */
-const PLAIN_SILENCE_MS = 120_000
+/** Interval of pings to a client without heartbeat. */
+const PING_MS = 30_000
+/** Interval while input is paused, when a close frame cannot be read: the kernel of a closed peer answers with a reset. */
+const PAUSED_PING_MS = 1_000
+/** A client that has no output waiting and answers no ping for this long is gone. */
+const SILENCE_MS = 120_000
 
-/** Input a process has not taken at which a plain client, who knows no credit, is held back by TCP. */
-const PLAIN_INPUT_HIGH_BYTES = 1024 * 1024
-/** Input left at which it may go on. */
-const PLAIN_INPUT_LOW_BYTES = 256 * 1024
+/** Input not yet taken by the process at which a client without input credit is paused through TCP. */
+const INPUT_HIGH_BYTES = 1024 * 1024
+/** Input left at which it is resumed. */
+const INPUT_LOW_BYTES = 256 * 1024
 
-/** Handlers of the attach route. */
+/** WebSocket handlers of the attach endpoints. */
 export function createSocketHandlers(
   now: () => number,
   log: Log,
@@ -60,101 +75,98 @@ export function createSocketHandlers(
   close(socket: ServerWebSocket<SocketData>): void
 } {
   const frames = new FramePacker()
-  const heard = (data: SocketData): void => {
-    if (data.kind === 'attach') data.liveness.heardMs = now()
+  const touch = (data: SocketData): void => {
+    if (data.kind === 'attach') data.liveness.receivedMs = now()
   }
   return {
     open(socket) {
       const { data } = socket
       if (data.kind === 'refuse') {
-        refuse(socket, data)
+        const { message, code, reason } = (data.refuse ?? refuse)(data.error)
+        socket.sendText(message)
+        socket.close(code, reason)
         return
       }
-      heard(data)
-      log.info('connected', nameOf(data))
-      if (knowsNoWindow(data.rights)) data.liveness.timer = watchPlain(socket, data, now)
-      const link: HostLink = {
+      touch(data)
+      log.info('connected', logFieldsOf(data))
+      if (!data.hasWindow) data.liveness.timer = startPings(socket, data, now)
+      const connection: SessionConnection = {
         requestId: data.requestId,
         send: (frame) => sendFrame(socket, frame),
         sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
         close: (code, reason) => {
-          // The answer to a close frame is behind what the client has sent before.
+          // The client's close frame is behind what it has sent before.
           socket.resume()
           socket.close(code, reason)
         },
         terminate: () => socket.terminate(),
         inputSettled: () => {
-          if (!socket.isPaused || data.host.unsettledInput(data.link) > PLAIN_INPUT_LOW_BYTES) return
+          if (!socket.isPaused || data.host.unsettledInput(data.connection) > INPUT_LOW_BYTES) return
           clearInterval(data.liveness.timer)
-          data.liveness.timer = watchPlain(socket, data, now)
-          heard(data)
+          data.liveness.timer = startPings(socket, data, now)
+          touch(data)
           socket.resume()
         },
       }
-      data.host.connected(data.link, data.envelope?.over(link) ?? link, data.rights, data.start)
-      data.envelope?.opened()
+      data.host.connected(
+        data.connection,
+        data.adapter?.wrap(connection) ?? connection,
+        data.rights,
+        data.start,
+      )
+      data.adapter?.opened()
     },
     message(socket, message) {
-      heard(socket.data)
+      touch(socket.data)
       if (socket.data.kind !== 'attach') return
-      const { host, link, rights, liveness, envelope } = socket.data
-      if (envelope === undefined) host.received(link, message)
-      else envelope.heard(message)
-      if (!knowsNoWindow(rights) || socket.isPaused) return
-      if (host.unsettledInput(link) <= PLAIN_INPUT_HIGH_BYTES) return
+      const { host, connection, hasWindow, liveness, adapter } = socket.data
+      if (adapter === undefined) host.received(connection, message)
+      else adapter.received(message)
+      if (hasWindow || socket.isPaused) return
+      if (host.unsettledInput(connection) <= INPUT_HIGH_BYTES) return
       socket.pause()
       clearInterval(liveness.timer)
-      liveness.timer = setInterval(() => socket.ping(), HELD_PING_MS)
+      liveness.timer = setInterval(() => socket.ping(), PAUSED_PING_MS)
     },
     drain(socket) {
-      heard(socket.data)
-      if (socket.data.kind === 'attach') socket.data.host.drained(socket.data.link)
+      touch(socket.data)
+      if (socket.data.kind === 'attach') socket.data.host.drained(socket.data.connection)
     },
     pong(socket) {
-      heard(socket.data)
+      touch(socket.data)
     },
     close(socket) {
       if (socket.data.kind !== 'attach') return
-      log.info('disconnected', nameOf(socket.data))
+      log.info('disconnected', logFieldsOf(socket.data))
       clearInterval(socket.data.liveness.timer)
-      socket.data.envelope?.left()
-      socket.data.host.disconnected(socket.data.link)
+      socket.data.adapter?.closed()
+      socket.data.host.disconnected(socket.data.connection)
     },
   }
 }
 
-/** Says why, and closes. */
-function refuse(
-  socket: ServerWebSocket<SocketData>,
-  { error, isEnvelope = false }: Extract<SocketData, { kind: 'refuse' }>,
-): void {
-  if (isEnvelope) {
-    const { told, code, reason } = envelopeEndOf(error)
-    socket.sendText(encodePty(told))
-    socket.close(code, reason)
-    return
-  }
+function refuse(error: SandwireError): ReturnType<RefuseSocket> {
   const { code } = error
-  socket.sendText(encode({ type: 'error', code, message: messageWithWait(error), fatal: true }))
-  socket.close(ERRORS[code].close, code)
+  const message = encode({ type: 'error', code, message: messageWithWait(error), fatal: true })
+  return { message, code: ERRORS[code].close, reason: code }
 }
 
-function nameOf(data: Extract<SocketData, { kind: 'attach' }>): { session: string; request_id: string } {
+function logFieldsOf(data: Extract<SocketData, { kind: 'attach' }>): { session: string; request_id: string } {
   return { session: data.host.session.id, request_id: data.requestId }
 }
 
 /**
- * Plain clients send no heartbeat, so they are pinged. One that has output waiting is slow, not dead, and is left to
- * TCP; one that has none and stays silent is gone.
+ * Pings a client that sends no heartbeat. One that has output waiting is slow, not dead, and is left to TCP; one that has
+ * none and stays silent is disconnected.
  */
-function watchPlain(
+function startPings(
   socket: ServerWebSocket<SocketData>,
   data: Extract<SocketData, { kind: 'attach' }>,
   now: () => number,
 ): ReturnType<typeof setInterval> {
   return setInterval(() => {
-    if (socket.getBufferedAmount() > 0) data.liveness.heardMs = now()
-    else if (now() > data.liveness.heardMs + PLAIN_SILENCE_MS) socket.terminate()
+    if (socket.getBufferedAmount() > 0) data.liveness.receivedMs = now()
+    else if (now() > data.liveness.receivedMs + SILENCE_MS) socket.terminate()
     else socket.ping()
-  }, PLAIN_PING_MS)
+  }, PING_MS)
 }

@@ -2,7 +2,7 @@ import type { AUTHORITIES } from '@sandwire/internal-api'
 import type { Role } from '@sandwire/protocol'
 
 /** On whose behalf a request is made: whoever has the secret, control itself, or a person in a role. */
-export type Standing = 'bearer' | (typeof AUTHORITIES)[number]
+export type CallerAuthority = 'bearer' | (typeof AUTHORITIES)[number]
 
 /** Who makes a request, as its credential says. */
 export interface Caller {
@@ -10,7 +10,7 @@ export interface Caller {
   readonly identity: string
   /** What other attachments see of it, instead of what it calls itself. */
   readonly name: string | undefined
-  readonly standing: Standing
+  readonly authority: CallerAuthority
   /** What it is in a session that is new to it, unless it says. */
   readonly usualRole?: Role
   /** The most it may be where a template of the operator runs, when that is more. */
@@ -38,15 +38,15 @@ export interface Caller {
 export const BEARER: Caller = {
   identity: 'bearer',
   name: undefined,
-  standing: 'bearer',
+  authority: 'bearer',
   exec: true,
   session: undefined,
   requestId: undefined,
 }
 
 /** The most a caller may be in a session; undefined for control, which never attaches. */
-export function roleOf({ standing, templateRole }: Caller, isTemplate: boolean): Role | undefined {
-  if (standing === 'bearer') return 'driver'
-  if (standing === 'control') return undefined
-  return isTemplate ? (templateRole ?? standing) : standing
+export function roleOf({ authority, templateRole }: Caller, isTemplate: boolean): Role | undefined {
+  if (authority === 'bearer') return 'driver'
+  if (authority === 'control') return undefined
+  return isTemplate ? (templateRole ?? authority) : authority
 }

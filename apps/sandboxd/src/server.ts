@@ -1,7 +1,8 @@
 import type { Server } from 'bun'
 import { type ErrorCode, SandwireError, type StopReason, TokenBucket } from '@sandwire/protocol'
-import { AttachDesk, isAttachPath } from './attach-desk.ts'
+import { AttachHandler } from './attach-handler.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
+import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
 import type { Caller } from './caller.ts'
 import { drainBody } from './http/drain-body.ts'
@@ -10,7 +11,7 @@ import { respondDetail, respondError, respondJson } from './http/respond.ts'
 import type { Log } from './log.ts'
 import { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
-import { MAX_BUFFERED_BYTES } from './sessions/socket-link.ts'
+import { MAX_BUFFERED_BYTES } from './sessions/connections.ts'
 import type { Settings } from './settings.ts'
 import { CONTRACT_PREFIX } from './workspace/routes/index.ts'
 import type { Workspace } from './workspace/routes/route.ts'
@@ -100,7 +101,7 @@ class App {
   readonly #strangers: TokenBucket
   readonly #refusals = new Map<string, number>()
   readonly #api: Api
-  readonly #desk: AttachDesk
+  readonly #attach: AttachHandler
   #gatekeeper: Gatekeeper | undefined
 
   constructor(deps: ServerDependencies) {
@@ -112,13 +113,13 @@ class App {
     const { version } = settings
     this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals, setStopReason })
     const { now, wallClock, mintIdentity } = deps
-    this.#desk = new AttachDesk({
+    this.#attach = new AttachHandler({
       registry,
+      compat: { [PTY_PATH]: new PtyEndpoint({ mintIdentity, now }) },
       now,
       wallClock,
-      mintIdentity,
       shares: new BandwidthShares(settings.session, now),
-      noteRefusal: (error, requestId) => this.#noteRefusal(error, requestId),
+      recordRefusal: (error, requestId) => this.#recordRefusal(error, requestId),
     })
   }
 
@@ -143,11 +144,11 @@ class App {
   }
 
   #refuse(error: SandwireError, requestId: string, respond = respondError): Response {
-    this.#noteRefusal(error, requestId)
+    this.#recordRefusal(error, requestId)
     return respond(error, requestId)
   }
 
-  #noteRefusal(error: SandwireError, requestId: string): void {
+  #recordRefusal(error: SandwireError, requestId: string): void {
     this.#count(error.code)
     if (error.code === 'internal')
       this.#deps.log.error('request_failed', { request_id: requestId, message: String(error.cause) })
@@ -184,7 +185,7 @@ class App {
   async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
     const { pathname } = call.url
     try {
-      if (isAttachPath(pathname)) return this.#desk.attach(call, caller)
+      if (this.#attach.handles(pathname)) return this.#attach.attach(call, caller)
       if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
       const { request, url, requestId } = call
       const response = await this.#api.handle({ request, url, caller, requestId })

@@ -8,7 +8,7 @@ test('(threat T11) a driver that may not run commands changes no file', async ()
   const call = {
     request: new Request('http://localhost/workspace/file?path=f', { method: 'PUT', body: 'x' }),
     url: new URL('http://localhost/workspace/file?path=f'),
-    caller: { ...BEARER, standing: 'driver', exec: false } as const,
+    caller: { ...BEARER, authority: 'driver', exec: false } as const,
     requestId: 'r',
   }
   expect(await rejectionOf(new Api(deps).handle(call))).toMatchObject({ code: 'forbidden' })
@@ -27,10 +27,10 @@ test('[X13] stores the reason that control gives for a stop, and refuses one tha
       caller,
       requestId: 'r',
     })
-  const control = { ...BEARER, standing: 'control' } as const
+  const control = { ...BEARER, authority: 'control' } as const
   expect((await put({ reason: 'idle' }, control)).status).toBe(200)
   expect(await rejectionOf(put({ reason: 'bored' }, control))).toMatchObject({ code: 'bad_request' })
-  expect(await rejectionOf(put({ reason: 'idle' }, { ...control, standing: 'driver' }))).toMatchObject({
+  expect(await rejectionOf(put({ reason: 'idle' }, { ...control, authority: 'driver' }))).toMatchObject({
     code: 'forbidden',
   })
   expect(reasons).toEqual(['idle'])

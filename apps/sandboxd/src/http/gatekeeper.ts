@@ -60,7 +60,7 @@ function checkToken(publicKey: CryptoKey, sandbox: string, wallClock: () => numb
     return {
       identity,
       name,
-      standing: authority,
+      authority,
       exec,
       session,
       requestId,

@@ -11,7 +11,7 @@ const WITHIN: Readonly<Record<Role, readonly Role[]>> = {
 /** The most that a connection may be: what its caller may be, or less when the URL asks for less. */
 export function narrowRole(caller: Caller, asked: Role | undefined, isTemplate = false): Role {
   const own = roleOf(caller, isTemplate)
-  if (own === undefined) throw new SandwireError('forbidden', `Cannot attach as ${caller.standing}`)
+  if (own === undefined) throw new SandwireError('forbidden', `Cannot attach as ${caller.authority}`)
   if (asked === undefined || WITHIN[own].includes(asked)) return asked ?? own
   throw new SandwireError('forbidden', `Cannot become ${asked}: this connection may be ${own}`)
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { AUTHORITIES } from '@sandwire/internal-api'
-import { ATTACH_ROUTES } from '../attach-desk.ts'
 import { listRoutes } from './api.ts'
 import { BEARER, type Caller } from '../caller.ts'
 import { narrowRole } from './narrow-role.ts'
@@ -11,7 +10,9 @@ const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'lo
 
 describe('the table of rights', () => {
   test('(threat T11) has a row for every route, and none for routes there are not', () => {
-    expect(Object.keys(ROUTE_RIGHTS).toSorted()).toEqual([...listRoutes(), ...ATTACH_ROUTES].toSorted())
+    expect(Object.keys(ROUTE_RIGHTS).toSorted()).toEqual(
+      [...listRoutes(), 'GET /attach', 'GET /envelopes/pty'].toSorted(),
+    )
   })
 
   test('lets control manage and not attach, start or read', () => {
@@ -37,10 +38,10 @@ describe('the table of rights', () => {
   })
 
   test('refuses everybody a route without a row, but whoever has the secret', () => {
-    for (const standing of AUTHORITIES)
-      expect(() => checkRoute(caller({ standing }), 'GET /new')).toThrow(/Cannot use this route/)
+    for (const authority of AUTHORITIES)
+      expect(() => checkRoute(caller({ authority }), 'GET /new')).toThrow(/Cannot use this route/)
     expect(() => checkRoute(BEARER, 'GET /new')).not.toThrow()
-    expect(() => checkRoute(caller({ standing: 'control' }), '__proto__')).toThrow(/Cannot use this route/)
+    expect(() => checkRoute(caller({ authority: 'control' }), '__proto__')).toThrow(/Cannot use this route/)
   })
 })
 
@@ -56,44 +57,46 @@ describe('the routes of a workspace', () => {
   test('(threat T11) need the right to run commands for every method that changes something', () => {
     for (const { name, method, right } of routes)
       if (method !== 'GET' && method !== 'HEAD') expect([name, right]).toEqual([name, 'change'])
-    expect(() => checkChange(caller({ standing: 'driver', exec: true }))).not.toThrow()
-    expect(() => checkChange(caller({ standing: 'driver', exec: false }))).toThrow(/may not run commands/)
+    expect(() => checkChange(caller({ authority: 'driver', exec: true }))).not.toThrow()
+    expect(() => checkChange(caller({ authority: 'driver', exec: false }))).toThrow(/may not run commands/)
   })
 })
 
 test('checkStart lets a driver without exec start what control made of a template, and nobody else', () => {
-  for (const standing of AUTHORITIES) {
-    const start = (): void => checkStart(caller({ standing, exec: false, starts: true }))
-    if (standing === 'driver') expect(start).not.toThrow()
+  for (const authority of AUTHORITIES) {
+    const start = (): void => checkStart(caller({ authority, exec: false, starts: true }))
+    if (authority === 'driver') expect(start).not.toThrow()
     else expect(start).toThrow(/may not run commands/)
-    expect(() => checkStart(caller({ standing, exec: false, starts: false }))).toThrow(/may not run commands/)
+    expect(() => checkStart(caller({ authority, exec: false, starts: false }))).toThrow(
+      /may not run commands/,
+    )
   }
 })
 
 test('checkStart wants a driver with exec', () => {
   expect(() => checkStart(BEARER)).not.toThrow()
-  expect(() => checkStart(caller({ standing: 'driver', exec: true }))).not.toThrow()
-  for (const standing of AUTHORITIES) {
-    expect(() => checkStart(caller({ standing, exec: false }))).toThrow(/may not run commands/)
-    if (standing !== 'driver')
-      expect(() => checkStart(caller({ standing, exec: true }))).toThrow(/may not run commands/)
+  expect(() => checkStart(caller({ authority: 'driver', exec: true }))).not.toThrow()
+  for (const authority of AUTHORITIES) {
+    expect(() => checkStart(caller({ authority, exec: false }))).toThrow(/may not run commands/)
+    if (authority !== 'driver')
+      expect(() => checkStart(caller({ authority, exec: true }))).toThrow(/may not run commands/)
   }
 })
 
 test('narrowRole takes a role within the credential, and never one above it', () => {
-  expect(narrowRole(caller({ standing: 'collaborator' }), undefined)).toBe('collaborator')
-  expect(narrowRole(caller({ standing: 'driver' }), 'viewer')).toBe('viewer')
+  expect(narrowRole(caller({ authority: 'collaborator' }), undefined)).toBe('collaborator')
+  expect(narrowRole(caller({ authority: 'driver' }), 'viewer')).toBe('viewer')
   expect(narrowRole(BEARER, undefined)).toBe('driver')
-  const watcher = caller({ standing: 'viewer', templateRole: 'driver' })
+  const watcher = caller({ authority: 'viewer', templateRole: 'driver' })
   expect(narrowRole(watcher, undefined)).toBe('viewer')
   expect(narrowRole(watcher, 'driver', true)).toBe('driver')
   expect(() => narrowRole(watcher, 'driver', false)).toThrow(/Cannot become driver/)
-  for (const [standing, role] of [
+  for (const [authority, role] of [
     ['viewer', 'driver'],
     ['viewer', 'collaborator'],
     ['collaborator', 'driver'],
     ['control', 'viewer'],
     ['control', undefined],
   ] as const)
-    expect(() => narrowRole(caller({ standing }), role)).toThrow(/Cannot/)
+    expect(() => narrowRole(caller({ authority }), role)).toThrow(/Cannot/)
 })

@@ -1,8 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
-import type { Caller, Standing } from '../caller.ts'
+import type { Caller, CallerAuthority } from '../caller.ts'
 
-type Row = readonly Exclude<Standing, 'bearer'>[]
+type Row = readonly Exclude<CallerAuthority, 'bearer'>[]
 
 const CONTROL: Row = ['control']
 const DRIVER: Row = ['driver']
@@ -39,11 +39,11 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Row>> = {
 }
 
 /** Throws `forbidden` unless the caller may use the route, named as in the table. */
-export function checkRoute({ standing }: Caller, route: string): void {
-  if (standing === 'bearer') return
+export function checkRoute({ authority }: Caller, route: string): void {
+  if (authority === 'bearer') return
   const row = Object.hasOwn(ROUTE_RIGHTS, route) ? ROUTE_RIGHTS[route] : undefined
-  if (row?.includes(standing) === true) return
-  throw new SandwireError('forbidden', `Cannot use this route as ${standing}`)
+  if (row?.includes(authority) === true) return
+  throw new SandwireError('forbidden', `Cannot use this route as ${authority}`)
 }
 
 /** Throws `forbidden` unless the caller may change files: whoever can do that decides what runs later. */
@@ -52,7 +52,7 @@ export function checkChange({ exec }: Caller): void {
 }
 
 /** Throws `forbidden` unless the caller may start processes. */
-export function checkStart({ standing, exec, starts }: Caller): void {
-  if ((exec || starts === true) && (standing === 'bearer' || standing === 'driver')) return
+export function checkStart({ authority, exec, starts }: Caller): void {
+  if ((exec || starts === true) && (authority === 'bearer' || authority === 'driver')) return
   throw new SandwireError('forbidden', 'Cannot start a process: this connection may not run commands')
 }

@@ -13,8 +13,7 @@ import {
 import { createLog } from '../log.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
 import { SessionHost } from './session-host.ts'
-import type { HostLink } from './session-links.ts'
-import type { SendOutcome } from './socket-link.ts'
+import type { SendOutcome, SessionConnection } from './connections.ts'
 
 /** A process in the test's hand. */
 class HandProcess implements RunningProcess {
@@ -56,7 +55,7 @@ class HandProcess implements RunningProcess {
 }
 
 /** A connection that remembers what it was given. */
-class HandLink implements HostLink {
+class FakeConnection implements SessionConnection {
   readonly requestId = 'attach-1'
   readonly received: FromServer<ServerMessage>[] = []
   outcome: SendOutcome = 'sent'
@@ -143,7 +142,7 @@ function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
       countInput: () => {},
     },
   )
-  const link = new HandLink()
+  const link = new FakeConnection()
   host.connected(1, link, rights, START)
   if (rights.dialect === 'v1') host.received(1, HELLO)
   const process = processes[0]
@@ -159,7 +158,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 describe('SessionHost', () => {
   test('tells which request a connection came by that is refused, and nothing of one that was let in', () => {
     const { host, refused } = setUp()
-    const link = new HandLink()
+    const link = new FakeConnection()
     host.connected(2, link, { ...RIGHTS, authority: 'viewer' }, START)
     host.received(2, encode({ ...HELLO_MESSAGE, identity: 'b'.repeat(32), role: 'driver' }))
     expect(link.closed).toBe(ERRORS.forbidden.close)
@@ -214,7 +213,7 @@ describe('SessionHost', () => {
     process.events.output('stdout', bytes('two'))
     await nextTurn()
     expect(link.text).toBe('')
-    const again = new HandLink()
+    const again = new FakeConnection()
     host.connected(2, again, RIGHTS, START)
     host.received(
       2,

@@ -21,9 +21,8 @@ import type { ShutdownPlan } from '../shutdown.ts'
 import { type HostedCommand, specify } from './hosted-command.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from '../screen/screen-model.ts'
-import { type HostLink, SessionLinks } from './session-links.ts'
+import { type SendOutcome, type SessionConnection, SessionConnections } from './connections.ts'
 import { SessionTimer } from './session-timer.ts'
-import type { SendOutcome } from './socket-link.ts'
 
 export interface HostDependencies {
   readonly startProcess: StartProcess
@@ -53,10 +52,8 @@ function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFail
 export class SessionHost {
   readonly session: ServerSession
   readonly command: HostedCommand
-  /** Somebody behind an envelope was told how the process ended. */
-  isEndTold = false
   readonly #deps: HostDependencies
-  readonly #links = new SessionLinks()
+  readonly #connections = new SessionConnections()
   readonly #screen: ScreenModel | undefined
   #process: RunningProcess | undefined
   #hasEnded = false
@@ -94,8 +91,8 @@ export class SessionHost {
     this.#run(this.session.start(start, this.#deps.now()))
   }
 
-  connected(id: LinkId, link: HostLink, rights: LinkRights, start: StartParameters): void {
-    this.#links.add(id, link)
+  connected(id: LinkId, link: SessionConnection, rights: LinkRights, start: StartParameters): void {
+    this.#connections.add(id, link)
     this.#runFor(id, this.session.connected(id, rights, start, this.#deps.now()))
   }
 
@@ -115,7 +112,7 @@ export class SessionHost {
   }
 
   disconnected(id: LinkId): void {
-    this.#links.remove(id)
+    this.#connections.remove(id)
     this.#run(this.session.disconnected(id, this.#deps.now()))
   }
 
@@ -137,7 +134,7 @@ export class SessionHost {
     this.#run(this.session.forewarn({ code: 'shutting_down', ...notice }, this.#deps.now()))
     // A process that nobody has greeted yet is not started any more.
     if (this.#process === undefined) this.end()
-    await Promise.all([this.#process?.terminate(timeouts), this.#links.whenVacant(totalMs)])
+    await Promise.all([this.#process?.terminate(timeouts), this.#connections.whenEmpty(totalMs)])
     this.#run(
       this.session.closeAll(
         { ...notice, code: 'shutting_down', message: 'The sandbox is stopping' },
@@ -155,14 +152,15 @@ export class SessionHost {
 
   /** Performs what a connection's own event led to, which may be that it is let in. */
   #runFor(id: LinkId, effects: readonly ServerEffect[]): void {
-    if (!this.#links.isAdmitted(id) && this.session.roster.ofLink(id) !== undefined) this.#links.admit(id)
+    if (!this.#connections.isAdmitted(id) && this.session.roster.ofLink(id) !== undefined)
+      this.#connections.admit(id)
     this.#run(effects)
   }
 
   #close(id: LinkId, code: number, reason: string): void {
-    const link = this.#links.find(id)
+    const link = this.#connections.find(id)
     if (link === undefined) return
-    if (reason !== '' && !this.#links.isAdmitted(id)) this.#deps.onRefused(link.requestId, reason)
+    if (reason !== '' && !this.#connections.isAdmitted(id)) this.#deps.onRefused(link.requestId, reason)
     link.close(code, reason)
   }
 
@@ -244,7 +242,7 @@ export class SessionHost {
       output: (stream, chunk) => this.#output.add(stream, chunk),
       inputSettled: (bytes) => {
         this.#run(this.session.inputSettled(bytes, now()))
-        this.#links.inputSettled()
+        this.#connections.inputSettled()
       },
       inputRefused: (code) => {
         const message = 'Cannot type this line: it is longer than 4,095 bytes in canonical mode'
@@ -274,8 +272,8 @@ export class SessionHost {
     this.#run(this.session.ended(end, this.#deps.now()))
   }
 
-  #send(id: LinkId, send: (link: HostLink) => SendOutcome): void {
-    const link = this.#links.find(id)
+  #send(id: LinkId, send: (link: SessionConnection) => SendOutcome): void {
+    const link = this.#connections.find(id)
     if (link === undefined) return
     switch (send(link)) {
       case 'sent':
@@ -286,7 +284,7 @@ export class SessionHost {
       case 'lost':
         // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
         link.terminate()
-        this.#links.remove(id)
+        this.#connections.remove(id)
         this.#run(this.session.disconnected(id, this.#deps.now()))
         return
     }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { OutputLog } from '@sandwire/protocol'
-import { HISTORY_BYTES, historyBefore } from './history.ts'
+import { HISTORY_BYTES, historyBefore } from './pty-endpoint.ts'
 
 const text = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 

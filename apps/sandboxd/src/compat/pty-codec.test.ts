@@ -8,7 +8,7 @@ const nothing = new Uint8Array(0)
 /** What goes to the client as it reads it, and what goes to the session as it is. */
 function seen(effects: readonly PtyEffect[]): unknown[] {
   return effects.map((effect) => {
-    if (effect.do === 'tell') return JSON.parse(effect.text) as unknown
+    if (effect.do === 'toClient') return JSON.parse(effect.text) as unknown
     const { frame } = effect
     return {
       pass: typeof frame === 'string' ? (JSON.parse(frame) as unknown) : new TextDecoder().decode(frame),
@@ -77,7 +77,9 @@ describe('what a client is told', () => {
 
   test('is the very text that front ends were written for', () => {
     const told = admitted().codec.output(bytes('"\u001b'))
-    expect(told).toEqual([{ do: 'tell', text: '{"type":"output","data":"\\"\\u001b","session_id":"token"}' }])
+    expect(told).toEqual([
+      { do: 'toClient', text: '{"type":"output","data":"\\"\\u001b","session_id":"token"}' },
+    ])
   })
 
   test('says nothing of before when nothing was', () => {
@@ -198,7 +200,7 @@ describe('what a client says', () => {
   test('a viewer types nothing, and is told so', () => {
     const talk = admitted('viewer')
     expect(talk.client('rm -rf .')).toEqual([
-      { type: 'error', data: 'Cannot take input: this connection only watches' },
+      { type: 'error', data: 'Cannot take input: this connection is read-only' },
     ])
     expect(talk.client({ type: 'resize', cols: 1, rows: 1 }, true)).toEqual([])
   })

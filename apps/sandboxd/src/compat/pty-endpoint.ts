@@ -1,0 +1,209 @@
+import {
+  decodeServer,
+  encodePty,
+  envelopeEndOf,
+  limits,
+  type OutputLog,
+  SandwireError,
+  TokenBucket,
+} from '@sandwire/protocol'
+import type { AdaptedSession, CompatEndpoint } from '../attach-handler.ts'
+import type { ConnectionAdapter, RefuseSocket } from '../attach-socket.ts'
+import { parseAttach } from '../http/attach-parameters.ts'
+import type { SendOutcome, SessionConnection } from '../sessions/connections.ts'
+import type { SessionHost } from '../sessions/session-host.ts'
+import { PtyCodec, type PtyEffect } from './pty-codec.ts'
+
+/** Output that a client gets of the time before it joined. */
+export const HISTORY_BYTES = 200_000
+/** How far into the history the end of a line is searched for. */
+const LINE_BYTES = 4 * 1024
+/** Continuation bytes of a UTF-8 character, at most. */
+const MAX_UTF8_TAIL = 3
+const NEWLINE = 0x0a
+
+export interface PtyEndpointDependencies {
+  /** A secret for a client that has none: 32 hex digits. */
+  readonly mintIdentity: () => string
+  readonly now: () => number
+}
+
+/** Control forwards `/ws/pty` to this path. */
+export const PTY_PATH = '/envelopes/pty'
+
+/** Terminals for front ends that speak the JSON messages of `/ws/pty`. */
+export class PtyEndpoint implements CompatEndpoint {
+  readonly #deps: PtyEndpointDependencies
+  /** Attachments made by this endpoint, by session. Their clients know no roles and so share the lease. */
+  readonly #attachments = new WeakMap<SessionHost, Set<string>>()
+  /** Sessions whose exit was sent to a client of this endpoint. */
+  readonly #exitSent = new WeakSet<SessionHost>()
+
+  constructor(deps: PtyEndpointDependencies) {
+    this.#deps = deps
+  }
+
+  /** The query of a `sandwire.v1` attach, always of a terminal, with `ended=0` to refuse a session whose exit was sent before. */
+  parse(query: URLSearchParams): ReturnType<CompatEndpoint['parse']> {
+    const rest = new URLSearchParams(query)
+    const [ended = '1', ...more] = rest.getAll('ended')
+    rest.delete('ended')
+    if (more.length > 0 || (ended !== '0' && ended !== '1'))
+      throw new SandwireError('bad_request', 'Cannot use parameter "ended": expected 0 or 1')
+    if (!rest.has('session')) rest.append('mode', 'pty')
+    return {
+      parameters: parseAttach(rest, 'v1'),
+      adapt: (session) => this.#adapt(session, ended === '1'),
+    }
+  }
+
+  readonly refuse: RefuseSocket = (error) => {
+    const { told, code, reason } = envelopeEndOf(error)
+    return { message: encodePty(told), code, reason }
+  }
+
+  #adapt(adapted: AdaptedSession, acceptsEnded: boolean): ConnectionAdapter {
+    const { host } = adapted
+    if (host.session.options.mode !== 'pty')
+      throw new SandwireError('session_not_found', 'No terminal has this id')
+    if (host.session.state.is === 'exited' && this.#exitSent.has(host) && !acceptsEnded)
+      throw new SandwireError('session_gone', 'The session has ended')
+    const attachments = this.#attachments.get(host) ?? new Set()
+    this.#attachments.set(host, attachments)
+    return new PtyConnection(adapted, this.#deps, {
+      attachments,
+      exitSent: () => this.#exitSent.add(host),
+    })
+  }
+}
+
+interface EndpointState {
+  /** Ids of this session's attachments that the endpoint made. */
+  readonly attachments: Set<string>
+  readonly exitSent: () => void
+}
+
+/** One connection of the endpoint: carries what the codec produces to the client and to the session. */
+class PtyConnection implements ConnectionAdapter {
+  readonly #session: AdaptedSession
+  readonly #deps: PtyEndpointDependencies
+  readonly #endpoint: EndpointState
+  readonly #codec: PtyCodec
+  /** Messages of the client, including those that are not passed to the session. */
+  readonly #messages: TokenBucket
+  #client: SessionConnection | undefined
+  #isClosed = false
+
+  constructor(session: AdaptedSession, deps: PtyEndpointDependencies, endpoint: EndpointState) {
+    this.#session = session
+    this.#deps = deps
+    this.#endpoint = endpoint
+    const { log } = session.host.session
+    this.#codec = new PtyCodec({ name: session.name, historyBefore: (end) => historyBefore(log, end) })
+    this.#messages = new TokenBucket(limits.MESSAGES_PER_SECOND, limits.MESSAGES_PER_SECOND * 2, deps.now())
+  }
+
+  wrap(client: SessionConnection): SessionConnection {
+    this.#client = client
+    return {
+      requestId: client.requestId,
+      send: (data) => {
+        const frame = decodeServer(data)
+        if (frame === undefined) return 'lost'
+        if (frame.kind === 'control' && frame.message.type === 'welcome')
+          this.#remember(frame.message.attachment)
+        const outcome = this.#perform(this.#codec.fromSession(frame, this.#canTake))
+        if (this.#codec.hasEnded) this.#endpoint.exitSent()
+        return outcome
+      },
+      sendOutput: (_, bytes) => this.#perform(this.#codec.output(bytes)),
+      close: () => {
+        const end = this.#codec.closing()
+        if (end !== undefined) this.#close(end)
+      },
+      terminate: () => client.terminate(),
+      inputSettled: () => client.inputSettled(),
+    }
+  }
+
+  opened(): void {
+    const { host, connection } = this.#session
+    host.received(connection, this.#codec.hello(this.#deps.mintIdentity(), host.session.resizes.current))
+  }
+
+  received(message: string | Uint8Array): void {
+    if (this.#isClosed) return
+    if (this.#messages.take(1, this.#deps.now())) {
+      const outcome = this.#perform(this.#codec.fromClient(message, this.#canTake))
+      if (outcome === 'lost') this.#client?.terminate()
+      return
+    }
+    const { told, ...end } = envelopeEndOf(new SandwireError('rate_limited', 'Cannot take more messages now'))
+    this.#client?.send(encodePty(told))
+    this.#close(end)
+  }
+
+  closed(): void {
+    const { host, connection } = this.#session
+    host.received(connection, '{"type":"detach"}')
+  }
+
+  #close({ code, reason }: { readonly code: number; readonly reason: string }): void {
+    this.#isClosed = true
+    this.#client?.close(code, reason)
+  }
+
+  #remember(attachment: string): void {
+    const { roster } = this.#session.host.session
+    const { attachments } = this.#endpoint
+    for (const id of attachments) if (roster.ofId(id) === undefined) attachments.delete(id)
+    attachments.add(attachment)
+  }
+
+  /** Whether the lease is free, or held by another connection of this endpoint. */
+  get #canTake(): boolean {
+    const { roster } = this.#session.host.session
+    const { holder } = roster.lease
+    const isShared = holder !== null && this.#endpoint.attachments.has(holder)
+    return isShared || roster.lease.isClaimable(this.#deps.now())
+  }
+
+  /** Returns the outcome of the last message to the client. */
+  #perform(effects: readonly PtyEffect[]): SendOutcome {
+    const { host, connection } = this.#session
+    let outcome: SendOutcome = 'sent'
+    for (const effect of effects) {
+      if (effect.do === 'toSession') host.received(connection, effect.frame)
+      else outcome = this.#client?.send(effect.text) ?? 'lost'
+      if (outcome === 'lost') break
+    }
+    return outcome
+  }
+}
+
+/** The output up to `end`, as much of it as the log holds and a client gets. */
+export function historyBefore(log: Pick<OutputLog, 'start' | 'read'>, end: number): Uint8Array {
+  const from = Math.max(log.start, end - HISTORY_BYTES)
+  const bytes = new Uint8Array(Math.max(0, end - from))
+  let at = from
+  while (at < end) {
+    const slice = log.read(at, end - at)
+    if (slice === undefined) break
+    bytes.set(slice.bytes, at - from)
+    at = slice.end
+  }
+  return from === 0 ? bytes : bytes.subarray(findTextStart(bytes))
+}
+
+/** Where truncated output can be shown from: after a newline, where no escape sequence continues, or, in a long line, at the next character. */
+function findTextStart(bytes: Uint8Array): number {
+  const newline = bytes.subarray(0, LINE_BYTES).indexOf(NEWLINE)
+  if (newline >= 0) return newline + 1
+  let at = 0
+  while (at < MAX_UTF8_TAIL && isContinuation(bytes[at])) at += 1
+  return at
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && byte >> 6 === 0b10
+}
