@@ -7,6 +7,7 @@ const PACKAGES = path.join(ROOT, 'packages')
 const MANIFEST = path.join(PACKAGES, 'react', 'package.json')
 /** What goes along inside the package, by the name that sources import it by; everything else is a dependency. */
 const INSIDE: Readonly<Record<string, string>> = {
+  '@sandwire/bytes': 'bytes/src/index.ts',
   '@sandwire/client': 'client/src/index.ts',
   '@sandwire/protocol': 'protocol/src/index.ts',
   '@sandwire/screen': 'screen/src/index.ts',

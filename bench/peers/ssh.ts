@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { shellQuote } from '@sandwire/shell-quote'
 import { openProgramStream } from './program-stream.ts'
 import { findFreePort, spawnServer } from './spawned.ts'
 import type { Peer, Service } from './stream.ts'
@@ -46,10 +47,6 @@ async function startSshd(directory: string, port: number) {
 /** Bun's `userInfo` reads `$USER`, which is not set everywhere. */
 function findUserName(): string {
   return Bun.spawnSync(['id', '-un']).stdout.toString().trim()
-}
-
-function quote(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /** A private sshd, and the command that logs in there. */
@@ -107,7 +104,12 @@ export const ssh: Peer = {
     const server = await openSshServer()
     const connectVia = async (through: number) => {
       const [program = 'ssh', ...args] = server.argv(through)
-      return openProgramStream([program, mode === 'pty' ? '-tt' : '-T', ...args, argv.map(quote).join(' ')])
+      return openProgramStream([
+        program,
+        mode === 'pty' ? '-tt' : '-T',
+        ...args,
+        argv.map(shellQuote).join(' '),
+      ])
     }
     return {
       pid: server.pid,

@@ -1,3 +1,4 @@
+import { withTimeout } from '@sandwire/async'
 import { attach, openWebSocket, type OpenSocket } from '@sandwire/client'
 import { SandwireError } from '@sandwire/protocol'
 
@@ -18,11 +19,9 @@ const ALL_BYTES = Uint8Array.from({ length: 256 * 64 }, (_, index) => (index * 7
 /** Closing code of a cut that the smoke test makes itself. */
 const CUT_CODE = 4000
 
-/** Ends a promise that takes too long. */
-function within<T>(promise: Promise<T>, ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer in ${ms / 1000} s`)), ms)
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+/** Rejects when a promise takes too long. */
+function withinAnswerTime<T>(promise: Promise<T>): Promise<T> {
+  return withTimeout(promise, ANSWER_MS, () => new Error(`no answer in ${ANSWER_MS / 1000} s`))
 }
 
 /** Asks the API; throws with what it says when the answer is an error. */
@@ -95,7 +94,7 @@ async function received({ handle, received: bytes }: Echo, count: number): Promi
       await Bun.sleep(20)
     }
   }
-  await within(isThere(), ANSWER_MS)
+  await withinAnswerTime(isThere())
 }
 
 /** Bytes through a WebSocket and back, across a cut: none is lost, doubled or changed. */
@@ -103,13 +102,13 @@ async function tryEcho(options: SmokeOptions, sandbox: string): Promise<string> 
   const echo = openEcho(options, sandbox)
   try {
     const half = ALL_BYTES.byteLength / 2
-    await within(echo.handle.write(ALL_BYTES.subarray(0, half)), ANSWER_MS)
+    await withinAnswerTime(echo.handle.write(ALL_BYTES.subarray(0, half)))
     await received(echo, half)
     echo.cut()
-    await within(echo.handle.write(ALL_BYTES.subarray(half)), ANSWER_MS)
+    await withinAnswerTime(echo.handle.write(ALL_BYTES.subarray(half)))
     await received(echo, ALL_BYTES.byteLength)
     echo.handle.eof()
-    const exit = await within(echo.handle.exit, ANSWER_MS)
+    const exit = await withinAnswerTime(echo.handle.exit)
     expectFields(exit, { code: 0 })
     if (!Bun.deepEquals(new Uint8Array(echo.received()), ALL_BYTES)) throw new Error('other bytes came back')
     if (echo.reconnections() === 0) throw new Error('the connection was not cut')

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { shellQuote } from '@sandwire/shell-quote'
 import type { FaultProxy } from '@sandwire/testing'
 import { openFaultProxy } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
@@ -108,14 +109,9 @@ export async function runCli(
   return done
 }
 
-/** A word as a shell reads it back. */
-function quote(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`
-}
-
 /** Runs a line of bash in which `$CLI` stands for the CLI and its address. */
 export async function runShell(argv: readonly string[], script: string): Promise<CliRun> {
-  const child = startCli(['bash', '-c', `cli() { ${argv.map(quote).join(' ')} "$@"; }\n${script}`])
+  const child = startCli(['bash', '-c', `cli() { ${argv.map(shellQuote).join(' ')} "$@"; }\n${script}`])
   await child.stdin.end()
   return finish(child)
 }

@@ -1,5 +1,6 @@
+import { shellQuote } from '@sandwire/shell-quote'
 import type { RunOptions } from './options/arguments.ts'
-import { programName, quote, spellHint } from './attach/come-back.ts'
+import { programName, spellHint } from './attach/come-back.ts'
 import { EXIT_USAGE } from './errors/exit-code.ts'
 import { findSessions, isSessionBeginning, isWholeSession, onlySession } from './commands/session-id.ts'
 import { createApi } from './server/api.ts'
@@ -21,7 +22,7 @@ async function completeSession(options: RunOptions, access: Access): Promise<str
   const api = createApi({ origin: originOf(url), address: typedUrl, ...access })
   // Without a list, the server says what is wrong with the id.
   const found = await findSessions(api, session).catch(() => undefined)
-  return found === undefined ? session : onlySession(found, session, ` --url ${quote(typedUrl)}`)
+  return found === undefined ? session : onlySession(found, session, ` --url ${shellQuote(typedUrl)}`)
 }
 
 async function attachTo(typed: RunOptions, env: Environment): Promise<number> {

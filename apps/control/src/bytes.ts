@@ -1,4 +1,4 @@
-import { toBase64Url } from '@sandwire/bytes'
+import { toBase64Url, toHex } from '@sandwire/bytes'
 
 /** Decodes base64 that a trusted side wrote; throws on anything else. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
@@ -8,7 +8,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 /** SHA-256 of a text, in lower-case hex. */
 export async function sha256Hex(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return toHex(new Uint8Array(digest))
 }
 
 /** Compares in a time that depends on the lengths only. */

@@ -1,1 +1,3 @@
-export * from './base64url.ts'
+export { concatBytes } from './concat.ts'
+export { fromBase64Url, toBase64Url } from './base64url.ts'
+export { toHex } from './hex.ts'

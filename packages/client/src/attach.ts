@@ -1,3 +1,4 @@
+import { toHex } from '@sandwire/bytes'
 import {
   type ClientEffect,
   ClientSession,
@@ -21,9 +22,7 @@ const DEFAULT_CONNECT_FOR_MS = 10_000
 const DEFAULT_RETRY_FOR_MS = 10 * 60_000
 
 function randomHex(bytes: number): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('')
+  return toHex(crypto.getRandomValues(new Uint8Array(bytes)))
 }
 
 /** Attaches to a process: starts or joins it, and stays attached across cuts until it ends. */

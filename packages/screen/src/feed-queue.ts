@@ -1,3 +1,4 @@
+import { concatBytes } from '@sandwire/bytes'
 import { countTextLines } from './scrolled-out.ts'
 
 /** Bytes that wait for a terminal. */
@@ -74,8 +75,12 @@ export class FeedQueue {
     const end = this.#items.findIndex(({ kind }) => kind === 'run')
     const taken = this.#items.splice(0, end < 0 ? this.#items.length : end)
     const pieces = taken.flatMap((item) => (item.kind === 'bytes' ? [item] : []))
+    const [first] = pieces
     return {
-      bytes: join(pieces.map((piece) => piece.bytes)),
+      bytes:
+        first !== undefined && pieces.length === 1
+          ? first.bytes
+          : concatBytes(pieces.map(({ bytes }) => bytes)),
       isText: pieces.every(({ lines }) => lines !== undefined),
       tell: teller(pieces),
     }
@@ -101,16 +106,4 @@ function teller(pieces: readonly Piece[]): (bytes: number) => void {
       piece.done()
     }
   }
-}
-
-function join(pieces: readonly Uint8Array[]): Uint8Array {
-  const [first] = pieces
-  if (pieces.length === 1 && first !== undefined) return first
-  const joined = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const piece of pieces) {
-    joined.set(piece, at)
-    at += piece.byteLength
-  }
-  return joined
 }

@@ -1,3 +1,4 @@
+import { concatBytes } from '@sandwire/bytes'
 import { bytesOfPath } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 import { fitsName, fitsTarget, type HeaderBlock, MAX_OCTAL, writeHeader } from './header-block.ts'
@@ -22,16 +23,9 @@ const FIRST_BYTES = 64 * 1024
 /** An entry that an archive can hold. */
 export type WritableEntry = TarEntry & { readonly kind: Exclude<TarKind, 'special'> }
 
-function join(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(a.length + b.length)
-  whole.set(a)
-  whole.set(b, a.length)
-  return whole
-}
-
 function nameOf({ path, kind }: TarEntry): Uint8Array {
   const bytes = bytesOfPath(path) ?? NOTHING
-  return kind === 'folder' && bytes.at(-1) !== SLASH ? join(bytes, Uint8Array.of(SLASH)) : bytes
+  return kind === 'folder' && bytes.at(-1) !== SLASH ? concatBytes([bytes, Uint8Array.of(SLASH)]) : bytes
 }
 
 /** What a header alone cannot hold. */
@@ -83,7 +77,7 @@ export class TarBuffer {
   /** A comment about the archive, which other programs pass over. */
   note({ code, path }: TarNote): void {
     const mark = new TextEncoder().encode(`${NOTE_MARK}${code} `)
-    this.#extended('g', [['comment', join(mark, bytesOfPath(path) ?? NOTHING)]])
+    this.#extended('g', [['comment', concatBytes([mark, bytesOfPath(path) ?? NOTHING])]])
   }
 
   /** What ends an archive. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { comeBackLine, programName, quote, spellHint, spellSeconds } from './come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
+import { comeBackLine, programName, spellHint, spellSeconds } from './come-back.ts'
 
 test('comeBackLine names everything that is needed, quoted for a shell', () => {
   const options = {
@@ -17,7 +18,9 @@ test('comeBackLine names everything that is needed, quoted for a shell', () => {
 
 test('quote is what sh reads back', async () => {
   for (const word of ['plain', 'a b', "'", '$HOME', '`x`', '', 'a\nb', '*'])
-    expect(await new Response(Bun.spawn(['sh', '-c', `printf %s ${quote(word)}`]).stdout).text()).toBe(word)
+    expect(await new Response(Bun.spawn(['sh', '-c', `printf %s ${shellQuote(word)}`]).stdout).text()).toBe(
+      word,
+    )
 })
 
 test.each([

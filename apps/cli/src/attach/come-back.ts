@@ -1,9 +1,5 @@
+import { shellQuote } from '@sandwire/shell-quote'
 import type { RunOptions } from '../options/arguments.ts'
-
-/** A word as a POSIX shell reads it back. */
-export function quote(word: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
 
 /**
  * The command line that attaches to the same session again. The session's id says which sandbox it is in; a token given
@@ -17,7 +13,7 @@ export function comeBackLine(
   const words = [typedUrl, '--session', session]
   if (role !== undefined) words.push('--role', role)
   if (tokenFile !== undefined) words.push('--token-file', tokenFile)
-  return `${program} ${words.map(quote).join(' ')}`
+  return `${program} ${words.map(shellQuote).join(' ')}`
 }
 
 /** A span as people say it. */

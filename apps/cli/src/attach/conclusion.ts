@@ -1,8 +1,9 @@
 import type { SessionDetails } from '@sandwire/client'
 import type { Exit, SandwireError, StopReason } from '@sandwire/protocol'
+import { shellQuote } from '@sandwire/shell-quote'
 import { AdvisedError } from '../errors/advised-error.ts'
 import type { RunOptions } from '../options/arguments.ts'
-import { comeBackLine, quote, spellSeconds } from './come-back.ts'
+import { comeBackLine, spellSeconds } from './come-back.ts'
 import {
   EXIT_DETACHED,
   EXIT_FAILURE,
@@ -83,7 +84,7 @@ function sayFailure(error: SandwireError, context: ConclusionContext): string[] 
     program,
     comeBack: comeBack(context),
     sandbox: sandboxOf(context),
-    urlOption: ` --url ${quote(options.typedUrl)}`,
+    urlOption: ` --url ${shellQuote(options.typedUrl)}`,
   })
   const hint = error instanceof AdvisedError ? error.hint : advice
   const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
@@ -111,7 +112,7 @@ function formatStopNotice({ message, reason }: StopNotice, context: ConclusionCo
   const again =
     sandbox === undefined
       ? 'start it again, then run this again'
-      : `start it again: ${program} start ${quote(sandbox)} --url ${quote(options.typedUrl)}`
+      : `start it again: ${program} start ${shellQuote(sandbox)} --url ${shellQuote(options.typedUrl)}`
   const awake =
     reason === 'idle'
       ? '; what runs with --pin keeps it awake, and so does create NAME --sleep-after never'

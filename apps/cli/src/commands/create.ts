@@ -1,5 +1,5 @@
+import { shellQuote } from '@sandwire/shell-quote'
 import { printable } from '../text/printable.ts'
-import { quote } from '../attach/come-back.ts'
 import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { CREATE_FIELDS, readCreateBody } from './create-body.ts'
@@ -48,7 +48,7 @@ Makes a sandbox, starts it, and prints its name. Without NAME the server makes o
         }
         const made = printable(decodeSandbox(answer).name)
         io.print(`${made}\n`)
-        io.say(`run something in it: ${program} ${quote(server)} --sandbox ${quote(made)}`)
+        io.say(`run something in it: ${program} ${shellQuote(server)} --sandbox ${shellQuote(made)}`)
       },
     }
   },

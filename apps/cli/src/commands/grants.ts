@@ -1,4 +1,4 @@
-import { quote } from '../attach/come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
 import { spellJson, spellLeft, spellTable } from '../text/table.ts'
 import type { Command, CommandContext } from './command.ts'
 import { readOptionalSandbox } from './positionals.ts'
@@ -48,7 +48,9 @@ function showHeld(
   ])
   io.print(spellTable(HELD_HEADER, rows, io.columns))
   const way =
-    grants.length === 1 ? wayThere(program, server, first) : `${program} ${quote(server)} --session SESSION`
+    grants.length === 1
+      ? wayThere(program, server, first)
+      : `${program} ${shellQuote(server)} --session SESSION`
   io.say(`come back with: ${way}`)
   io.say(`leave one with: ${program} leave GRANT${urlOption}`)
 }

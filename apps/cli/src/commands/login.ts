@@ -1,8 +1,8 @@
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { shellQuote } from '@sandwire/shell-quote'
 import { AdvisedError } from '../errors/advised-error.ts'
 import { createApi } from '../server/api.ts'
 import { atLeast, decodeAnswer } from '../server/at-least.ts'
-import { quote } from '../attach/come-back.ts'
 import { exitCodeOfSignal } from '../errors/exit-code.ts'
 import { printable } from '../text/printable.ts'
 import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
@@ -96,7 +96,7 @@ async function checkOthers(info: SignInIssuer, isTrusted: boolean, context: Comm
   const { host } = new URL(origin)
   io.say(`${host} signs in like ${other}: what it gets would be good there too`)
   if (await io.confirm?.(`Do you trust ${host} with that?`)) return
-  throw new Wrong(`Not signed in to ${host}`, `sbx-stdio login ${quote(server)} --trust`)
+  throw new Wrong(`Not signed in to ${host}`, `sbx-stdio login ${shellQuote(server)} --trust`)
 }
 
 function isSameClient(credential: Credential | undefined, { issuer, clientId }: SignInIssuer): boolean {
@@ -130,7 +130,7 @@ is renewed by itself until you sign out. An earlier sign-in at this server ends.
           throw new Wrong(`Cannot sign in to ${origin}: whoever is on the way could read it`, 'use https://')
         const { host } = new URL(origin)
         const info = chooseIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
-        const trustHint = `if that is meant: ${program} login ${quote(server)} --trust`
+        const trustHint = `if that is meant: ${program} login ${shellQuote(server)} --trust`
         const trust = { isTrusted, trustHint }
         checkEndpoints(Object.values({ issuer: info.issuer, ...info.endpoints }), {
           is: 'server',

@@ -1,7 +1,7 @@
 import type { Credential } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import { endSignIn } from '../sign-in/end-sign-in.ts'
-import { openLock } from '../sign-in/lock-file.ts'
+import { openSignInLock } from '../sign-in/sign-in-lock.ts'
 import { storedBearer } from '../sign-in/stored-bearer.ts'
 import { spellJson } from '../text/table.ts'
 import type { Command } from './command.ts'
@@ -10,7 +10,7 @@ import { readOptionalUrl } from './positionals.ts'
 /** Takes the sign-in out of the store; nobody else renews it meanwhile. */
 async function takeOut(store: CredentialStore, origin: string): Promise<Credential | undefined> {
   store.prepare()
-  using _lock = await openLock(`${store.fileOf(origin)}.lock`)
+  using _lock = await openSignInLock(store, origin)
   try {
     return store.read(origin)
   } catch {

@@ -1,5 +1,5 @@
 import { shape } from '@sandwire/protocol'
-import { quote } from '../attach/come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
 import { atLeast } from '../server/at-least.ts'
 import type { CommandContext } from './command.ts'
 
@@ -30,5 +30,5 @@ export async function adviseOnNone(context: CommandContext): Promise<string> {
   if (who?.guest === true) return `no sandboxes; see what is shared with you: ${program} grants${urlOption}`
   if (who?.scopes.includes('admin') !== true || capabilities === undefined) return 'no sandboxes'
   if (capabilities.features.sandbox) return `no sandboxes yet; make one: ${program} create NAME${urlOption}`
-  return `no sandboxes yet; this server has one, which is made when something runs in it: ${program} ${quote(server)}`
+  return `no sandboxes yet; this server has one, which is made when something runs in it: ${program} ${shellQuote(server)}`
 }

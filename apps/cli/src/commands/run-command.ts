@@ -1,7 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
+import { shellQuote } from '@sandwire/shell-quote'
 import { AdvisedError } from '../errors/advised-error.ts'
 import { createApi } from '../server/api.ts'
-import { programName, quote, spellHint } from '../attach/come-back.ts'
+import { programName, spellHint } from '../attach/come-back.ts'
 import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
 import { findServer, type FoundServer } from '../server/find-server.ts'
 import { fitHelp } from '../options/fit-help.ts'
@@ -87,7 +88,7 @@ export async function runCommand(
     }
     understood = await understand(command, words, { env, io })
     const { task, found, isJson } = understood
-    const urlOption = found.isDefault ? '' : ` --url ${quote(found.address)}`
+    const urlOption = found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
     const { origin, credential, address: server } = found
     const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
     return (await task.run({ ...common, api: createApi(found) })) ?? 0
@@ -112,7 +113,7 @@ function hintOf(
 ): string {
   if (error instanceof AdvisedError) return error.hint
   const { found, task } = understood ?? {}
-  const urlOption = found === undefined || found.isDefault ? '' : ` --url ${quote(found.address)}`
+  const urlOption = found === undefined || found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
   if (error.code === 'not_found' && task?.whichThereAre !== undefined)
     return `see which there are: ${program} ${task.whichThereAre}${urlOption}`
   return hintFor(error.code, {

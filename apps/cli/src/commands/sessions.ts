@@ -1,4 +1,4 @@
-import { quote } from '../attach/come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
 import { printable } from '../text/printable.ts'
 import { spellAge, spellJson, spellTable } from '../text/table.ts'
 import type { Command, CommandContext } from './command.ts'
@@ -38,7 +38,7 @@ function show(sessions: readonly Session[], { io, nowMs, program, server }: Comm
   ])
   io.print(spellTable(HEADER, rows, io.columns))
   const id = sessions.length === 1 ? printable(first.id) : 'SESSION'
-  io.say(`come back with: ${program} ${quote(server)} --session ${id}`)
+  io.say(`come back with: ${program} ${shellQuote(server)} --session ${id}`)
 }
 
 /** Shows the sessions of all sandboxes, or of one. */

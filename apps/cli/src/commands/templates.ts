@@ -1,6 +1,6 @@
 import { shape } from '@sandwire/protocol'
+import { shellQuote } from '@sandwire/shell-quote'
 import { atLeast, decodeAnswer } from '../server/at-least.ts'
-import { quote } from '../attach/come-back.ts'
 import { spellJson, spellTable } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readNothing } from './positionals.ts'
@@ -51,7 +51,7 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
           title,
         ])
         io.print(spellTable(HEADER, rows, io.columns))
-        io.say(`run one with: ${program} ${quote(server)} --template ID --param NAME=VALUE`)
+        io.say(`run one with: ${program} ${shellQuote(server)} --template ID --param NAME=VALUE`)
       },
     }
   },

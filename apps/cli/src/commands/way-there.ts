@@ -1,4 +1,4 @@
-import { quote } from '../attach/come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
 import { printable } from '../text/printable.ts'
 import type { HeldGrant } from './sharing-views.ts'
 
@@ -17,5 +17,5 @@ export function attachWords(
 /** The command line that goes to what was shared, or shows what could be gone to. */
 export function wayThere(program: string, server: string, shared: Shared): string {
   const words = attachWords(server, shared) ?? ['sessions', shared.sandbox, '--url', server]
-  return `${program} ${words.map((word) => quote(printable(word))).join(' ')}`
+  return `${program} ${words.map((word) => shellQuote(printable(word))).join(' ')}`
 }

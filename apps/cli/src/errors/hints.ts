@@ -1,5 +1,6 @@
 import type { ErrorCode, SandwireError } from '@sandwire/protocol'
-import { quote, spellHint } from '../attach/come-back.ts'
+import { shellQuote } from '@sandwire/shell-quote'
+import { spellHint } from '../attach/come-back.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import { type Doing, hintForRefusal, hintForRole } from './refusal-hints.ts'
 import { SIGNED_OUT } from '../sign-in/stored-bearer.ts'
@@ -116,7 +117,7 @@ const LET_IN: Readonly<Record<CredentialKind, string>> = {
 
 function wayIn({ url, credential, program }: HintContext): string {
   if (credential === 'given') return ''
-  return credential === 'guest' ? `${program} join` : `${program} login ${quote(url)}`
+  return credential === 'guest' ? `${program} join` : `${program} login ${shellQuote(url)}`
 }
 
 const REFUSED: Partial<Readonly<Record<CredentialKind, string>>> = {

@@ -1,13 +1,13 @@
 import { type Credential, isSameSignIn } from './credential.ts'
 import type { CredentialStore } from './credential-store.ts'
 import { endSignIn } from './end-sign-in.ts'
-import { openLock } from './lock-file.ts'
+import { openSignInLock } from './sign-in-lock.ts'
 import { storedBearer } from './stored-bearer.ts'
 
 /** Puts a sign-in where another may be, which is returned; nobody else renews that one meanwhile. */
 async function exchange(store: CredentialStore, credential: Credential): Promise<Credential | undefined> {
   store.prepare()
-  using _lock = await openLock(`${store.fileOf(credential.origin)}.lock`)
+  using _lock = await openSignInLock(store, credential.origin)
   let old: Credential | undefined
   try {
     old = store.read(credential.origin)

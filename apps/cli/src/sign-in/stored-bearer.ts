@@ -1,7 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { type Credential, endpointsOf, renewCredential } from './credential.ts'
 import type { CredentialStore } from './credential-store.ts'
-import { openLock } from './lock-file.ts'
+import { openSignInLock } from './sign-in-lock.ts'
 
 /** So long before its end a bearer is renewed: a request on its way must not arrive too late. */
 const RENEW_BEFORE_MS = 30_000
@@ -64,7 +64,7 @@ export async function requireStoredBearer(store: CredentialStore, origin: string
 export async function storedBearer(store: CredentialStore, origin: string): Promise<string | undefined> {
   const found = store.read(origin)
   if (found === undefined || isFresh(found, Date.now())) return found?.bearer
-  using _lock = await openLock(`${store.fileOf(origin)}.lock`)
+  using _lock = await openSignInLock(store, origin)
   const current = store.read(origin)
   if (current === undefined) throw signedOut('somebody ran logout')
   if (isFresh(current, Date.now())) return current.bearer
@@ -89,7 +89,7 @@ export async function renewRefused(
   refused: string,
 ): Promise<boolean> {
   if (store.read(origin)?.renewal?.refreshToken === undefined) return false
-  using _lock = await openLock(`${store.fileOf(origin)}.lock`)
+  using _lock = await openSignInLock(store, origin)
   const current = store.read(origin)
   if (current === undefined) throw signedOut('somebody ran logout')
   if (current.bearer === refused) await renew(store, current)

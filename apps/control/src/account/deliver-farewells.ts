@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { within } from '../http/within.ts'
 import type { Log } from '../log.ts'
 import type { Farewell, Farewells, Word } from './farewells.ts'
 
@@ -45,7 +45,7 @@ function late(): SandwireError {
 async function evict({ sandbox, word }: Farewell, deps: DeliveryDependencies): Promise<void> {
   if (word.is !== 'destroy') return
   try {
-    await within(deps.evict(sandbox, word.account), ANSWER_MS, late)
+    await withTimeout(deps.evict(sandbox, word.account), ANSWER_MS, late)
   } catch (caught) {
     // Its destruction is still to be told, and then it is tried again.
     deps.log.warn('eviction_delayed', { sandbox, code: SandwireError.from(caught).code })
@@ -58,7 +58,7 @@ async function deliver(
 ): Promise<void> {
   const { sandbox, word, tries } = farewell
   try {
-    await within(tell(sandbox, word), word.is === 'destroy' ? DESTROY_MS : ANSWER_MS, late)
+    await withTimeout(tell(sandbox, word), word.is === 'destroy' ? DESTROY_MS : ANSWER_MS, late)
     farewells.heard(farewell)
   } catch (caught) {
     farewells.failed(farewell, nowMs())

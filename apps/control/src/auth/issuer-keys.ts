@@ -1,7 +1,7 @@
+import { withTimeout } from '@sandwire/async'
 import type { IssuerConfig } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { createRemoteJWKSet, customFetch, type CryptoKey, errors, type JWSHeaderParameters } from 'jose'
-import { within } from '../http/within.ts'
 import { notAccepted } from './authenticator.ts'
 import { discover, endpointOf } from './discovery.ts'
 import { ASK_TIMEOUT_MS, askIssuer, AWAY_MS, type Fetch, issuerAway } from './issuer-fetch.ts'
@@ -60,7 +60,7 @@ export class IssuerKeys {
     const sinceMs = this.#nowMs()
     try {
       const late = (): Error => issuerAway(this.#config.name, 'does not answer')
-      return await within(this.#find(header), FIND_MS, late)
+      return await withTimeout(this.#find(header), FIND_MS, late)
     } catch (caught) {
       const isUnknown = caught instanceof errors.JWKSNoMatchingKey
       const askedMs = this.#answer?.atMs ?? sinceMs

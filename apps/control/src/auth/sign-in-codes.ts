@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { within } from '../http/within.ts'
 
 const TIMEOUT_MS = 5_000
 
@@ -14,7 +14,7 @@ export function redeemAtHost(askHost: (url: string, init: RequestInit) => Promis
     const init = { method: 'POST', headers, body: JSON.stringify({ code }), redirect: 'manual' } as const
     try {
       // Never tried again: a code that was redeemed by the first attempt is burnt.
-      const response = await within(askHost('http://host/signin/redeem', init), TIMEOUT_MS, away)
+      const response = await withTimeout(askHost('http://host/signin/redeem', init), TIMEOUT_MS, away)
       await response.body?.cancel()
       return response.status === 204
     } catch {

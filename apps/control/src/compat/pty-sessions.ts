@@ -1,3 +1,4 @@
+import { KeyedSerializer } from '@sandwire/async'
 import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import type { AttachCall } from '../sandbox/call.ts'
@@ -36,8 +37,8 @@ function isMissing(caught: unknown): boolean {
 /** Finds the session that a `/ws/pty` client names by id, token or alias, or starts one. */
 export class PtySessions {
   readonly #deps: PtySessionsDependencies
-  /** The last attach in progress by account and alias, so that concurrent attaches with one alias do not start two sessions. */
-  readonly #inProgress = new Map<string, Promise<unknown>>()
+  /** By account and alias: concurrent attaches with one alias must not start two sessions. */
+  readonly #serializer = new KeyedSerializer()
 
   constructor(deps: PtySessionsDependencies) {
     this.#deps = deps
@@ -48,7 +49,7 @@ export class PtySessions {
     const { alias, select } = selection
     if (joins !== undefined) return this.#join(call, joins, attach)
     if (alias === undefined) return this.#start(call, selection, attach)
-    return this.#serialize(`${identity} ${alias}`, async () => {
+    return this.#serializer.run(`${identity} ${alias}`, async () => {
       const known = select === 'new' ? undefined : this.#deps.aliases.find(identity, alias)
       const joined = known === undefined ? undefined : await this.#tryJoin(call, known, attach)
       if (joined !== undefined) return joined
@@ -94,16 +95,5 @@ export class PtySessions {
     const minted = mintAlias()
     aliases.put(identity, minted, session)
     return minted
-  }
-
-  async #serialize<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const previous = this.#inProgress.get(key) ?? Promise.resolve()
-    const current = previous.then(work, work)
-    this.#inProgress.set(key, current)
-    try {
-      return await current
-    } finally {
-      if (this.#inProgress.get(key) === current) this.#inProgress.delete(key)
-    }
   }
 }

@@ -1,4 +1,4 @@
-import { within } from './within.ts'
+import { withTimeout } from '@sandwire/async'
 
 /** How long something may take, and what is thrown when that is over. */
 export interface Deadline {
@@ -15,7 +15,7 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController()
-  return within(work(ending.signal), ms, () => {
+  return withTimeout(work(ending.signal), ms, () => {
     const reason = late()
     ending.abort(reason)
     return reason

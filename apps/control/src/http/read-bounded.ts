@@ -1,3 +1,5 @@
+import { concatBytes } from '@sandwire/bytes'
+
 /** What came of reading a body to its end. */
 export type Read =
   | { readonly is: 'whole'; readonly bytes: ArrayBuffer }
@@ -45,13 +47,7 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes
     // The other side went away in the middle, or said what is no body.
     return { is: 'broken' }
   }
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return { is: 'whole', bytes: bytes.buffer }
+  return { is: 'whole', bytes: concatBytes(chunks).buffer }
 }
 
 /** The bytes of an answer, or undefined when there are more than `maxBytes` or it breaks off. */

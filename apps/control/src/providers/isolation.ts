@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import type { HostHealth } from '@sandwire/internal-api'
-import { within } from '../http/within.ts'
 import type { Provider } from './provider.ts'
 
 /** How long an answer about sandboxes waits for it; without, it says that it is not known. */
@@ -15,7 +15,7 @@ export function rememberIsolation(provider: Pick<Provider, 'health'>): Isolation
     if (known !== undefined) return known
     try {
       const late = (): Error => new Error('It does not answer')
-      const { isolation } = await within(provider.health(requestId), ASK_MS, late)
+      const { isolation } = await withTimeout(provider.health(requestId), ASK_MS, late)
       known = isolation
       return isolation
     } catch {

@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { within } from '../http/within.ts'
 import type { UpstreamRequest } from './provider.ts'
 
 /** Until sandboxd begins its answer, unless whoever asks bounds that. */
@@ -19,7 +19,7 @@ export async function sendUpstream(
   if (signal !== undefined) init.signal = signal
   try {
     const sent = send(path, init)
-    return await (signal === undefined ? within(sent, ANSWER_MS, unreachable) : sent)
+    return await (signal === undefined ? withTimeout(sent, ANSWER_MS, unreachable) : sent)
   } catch (cause) {
     if (signal?.aborted === true) throw SandwireError.from(signal.reason)
     throw cause instanceof SandwireError ? cause : unreachable(cause)

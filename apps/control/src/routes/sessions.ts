@@ -1,9 +1,9 @@
 import type { z } from '@hono/zod-openapi'
+import { withTimeout } from '@sandwire/async'
 import { sandboxOfSession } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
-import { within } from '../http/within.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
@@ -106,7 +106,7 @@ export function addSessionRoutes(
       await directory.sandbox(id).refreshSessions(call)
     }
     await Promise.allSettled(
-      running.map(({ id }) => within(ask(id), REFRESH_MS, () => new Error('It does not answer'))),
+      running.map(({ id }) => withTimeout(ask(id), REFRESH_MS, () => new Error('It does not answer'))),
     )
   }
 

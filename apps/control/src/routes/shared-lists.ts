@@ -1,4 +1,4 @@
-import { within } from '../http/within.ts'
+import { withTimeout } from '@sandwire/async'
 import { unwrap } from '../outcome.ts'
 import type { Standing } from '../sandbox/access.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
@@ -20,7 +20,7 @@ export type SharedSession = SessionFacts & {
 
 /** What answered in time; the rest is left out, as if it were stopped. */
 async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
-  const timed = asked.map((one) => within(one, ANSWER_MS, () => new Error('It does not answer')))
+  const timed = asked.map((one) => withTimeout(one, ANSWER_MS, () => new Error('It does not answer')))
   const settled = await Promise.allSettled(timed)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }

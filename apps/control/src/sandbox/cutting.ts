@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import { SandwireError, shape } from '@sandwire/protocol'
-import { within } from '../http/within.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Access } from './access.ts'
@@ -227,7 +227,7 @@ export class Cutting {
     const newest = store.cuts.all().at(-1)?.number ?? 0
     const late = (): SandwireError => new SandwireError('provider_unavailable', 'Cannot sever: no answer')
     try {
-      await within(provider.sever(sandbox, requestId), SEVER_MS, late)
+      await withTimeout(provider.sever(sandbox, requestId), SEVER_MS, late)
       store.cuts.noteSevered(newest)
       log.warn('severed', { request_id: requestId, sandbox })
     } catch (caught) {

@@ -1,5 +1,5 @@
+import { withTimeout } from '@sandwire/async'
 import type { Env } from '../env.ts'
-import { within } from '../http/within.ts'
 import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
@@ -72,7 +72,7 @@ export async function openParts(
   const { signer, sessionTokens } = await keys()
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
   const inTime = <T>(ask: () => Promise<T>): Promise<T> =>
-    within(ask(), DELIVERY_MS, () => new Error('The account does not answer'))
+    withTimeout(ask(), DELIVERY_MS, () => new Error('The account does not answer'))
   const sandboxd = (sandbox: string): SandboxdClient =>
     new SandboxdClient({ sandbox, provider, signer, nowMs })
   const wakeUp = new WakeUp(ctx.storage)

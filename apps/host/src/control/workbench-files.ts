@@ -14,6 +14,7 @@ const SOURCES = [
   'packages/client/src',
   'packages/protocol/src',
   'packages/screen/src',
+  'packages/bytes/src',
   'package-lock.json',
   'apps/host/src/control/compress-files.ts',
 ]

@@ -1,20 +1,7 @@
-import { dlopen } from 'bun:ffi'
-import {
-  closeSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
+import { LockFile } from '@sandwire/lock-file'
 import { shape } from '@sandwire/protocol'
 import { identifyProcess, isRunning } from './process-identity.ts'
-
-const LOCK_EX_NB = 2 | 4
-/** A lock can be removed between opening and taking it; more often than this somebody plays with the file. */
-const MAX_TRIES = 5
 
 const holderShape = shape.record({
   pid: shape.whole(1, 2 ** 31),
@@ -42,52 +29,33 @@ export function readHolder(file: string): LockHolder | undefined {
   }
 }
 
-function flock(fd: number): boolean {
-  const libc = dlopen('libc.so.6', { flock: { args: ['i32', 'i32'], returns: 'i32' } })
-  return libc.symbols.flock(fd, LOCK_EX_NB) === 0
-}
-
-/** Whether the descriptor is the file that the path names now, not one that was removed. */
-function isSame(fd: number, file: string): boolean {
-  const named = statSync(file, { throwIfNoEntry: false })
-  return named !== undefined && named.ino === fstatSync(fd).ino
-}
-
-/**
- * The right to use a data folder, for one host at a time. The kernel holds it (`flock`) and lets go when the host dies however
- * it dies; the text in the file says who it is.
- */
+/** Locks a data folder for one host at a time. The content of the lock file identifies the holder. */
 export class DataLock {
-  readonly #file: string
-  readonly #fd: number
+  readonly #lock: LockFile
 
-  private constructor(file: string, fd: number) {
-    this.#file = file
-    this.#fd = fd
+  private constructor(lock: LockFile) {
+    this.#lock = lock
   }
 
   /** Takes the lock; a dead host's is taken over. */
   static take(file: string): LockOutcome {
-    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const fd = openSync(file, 'a+', 0o600)
-      const holder = readHolder(file)
-      const isHeld = !flock(fd) || (holder !== undefined && holder.pid !== process.pid && isRunning(holder))
-      if (!isHeld && isSame(fd, file)) {
-        const lock = new DataLock(file, fd)
-        lock.#describeSelf()
-        return { kind: 'taken', lock }
-      }
-      closeSync(fd)
-      if (isHeld) return { kind: 'held', holder }
+    const opened = LockFile.tryOpen(file)
+    const holder = readHolder(file)
+    if (opened === undefined) return { kind: 'held', holder }
+    if (holder !== undefined && holder.pid !== process.pid && isRunning(holder)) {
+      opened.close()
+      return { kind: 'held', holder }
     }
-    return { kind: 'held', holder: undefined }
+    const lock = new DataLock(opened)
+    lock.#describeSelf()
+    return { kind: 'taken', lock }
   }
 
   /** Says where the holder can be reached. */
   describe(where: { readonly url?: string; readonly socket?: string }): void {
     const self = identifyProcess(process.pid)
-    ftruncateSync(this.#fd)
-    writeSync(this.#fd, `${JSON.stringify({ ...self, ...where })}\n`)
+    ftruncateSync(this.#lock.fd)
+    writeSync(this.#lock.fd, `${JSON.stringify({ ...self, ...where })}\n`)
   }
 
   /** Without room for it the lock holds all the same; only who has it is not told. */
@@ -100,7 +68,6 @@ export class DataLock {
   }
 
   release(): void {
-    rmSync(this.#file, { force: true })
-    closeSync(this.#fd)
+    this.#lock[Symbol.dispose]()
   }
 }

@@ -18,12 +18,12 @@ test('the launch script joins its group before anything else and becomes bubblew
   expect(script.split('\n')).toEqual([
     'set -e',
     '[ "$PPID" = "$0" ]',
-    "echo $$ > '/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'",
+    'echo $$ > /sys/fs/cgroup/pids/sandwire/ID/cgroup.procs',
     'echo 200 2>/dev/null > /proc/self/oom_score_adj || :',
-    "mount --bind '/srv/it'\\''s/bun' '/run/sandwire/ID/stage/executable'",
-    "mount -t ext4 -o loop,discard,nosuid,nodev,noatime '/data/ID.ext4' '/run/sandwire/ID/stage/disk'",
-    "chmod 755 '/run/sandwire/ID/stage/disk/workspace' '/run/sandwire/ID/stage/disk/home'",
-    "mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=64 devpts '/run/sandwire/ID/stage/terminals'",
+    "mount --bind '/srv/it'\\''s/bun' /run/sandwire/ID/stage/executable",
+    'mount -t ext4 -o loop,discard,nosuid,nodev,noatime /data/ID.ext4 /run/sandwire/ID/stage/disk',
+    'chmod 755 /run/sandwire/ID/stage/disk/workspace /run/sandwire/ID/stage/disk/home',
+    'mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=64 devpts /run/sandwire/ID/stage/terminals',
     'exec prlimit --core=0:0 setpriv --pdeathsig KILL --reuid 1879048192 --regid 1879048192 --clear-groups -- "$@"',
   ])
 })

@@ -1,3 +1,4 @@
+import { shellQuote } from '@sandwire/shell-quote'
 /** Steps between the supervisor and bubblewrap, done by one shell that becomes bubblewrap. */
 export interface LaunchSteps {
   /** Files to write the own pid into, to be in the sandbox's group before anything of it runs. */
@@ -20,24 +21,20 @@ export type Mount =
   | { readonly kind: 'image'; readonly from: string; readonly to: string }
   | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
 
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
 function mountCommands(mount: Mount): string[] {
   switch (mount.kind) {
     case 'bind':
-      return [`mount --bind ${quote(mount.from)} ${quote(mount.to)}`]
+      return [`mount --bind ${shellQuote(mount.from)} ${shellQuote(mount.to)}`]
     case 'image':
       return [
         // Freed blocks become holes in the image again.
-        `mount -t ext4 -o loop,discard,nosuid,nodev,noatime ${quote(mount.from)} ${quote(mount.to)}`,
+        `mount -t ext4 -o loop,discard,nosuid,nodev,noatime ${shellQuote(mount.from)} ${shellQuote(mount.to)}`,
         // The user may have closed them to sandboxd. Their parent is root's, so they are what they are called.
-        `chmod 755 ${quote(`${mount.to}/workspace`)} ${quote(`${mount.to}/home`)}`,
+        `chmod 755 ${shellQuote(`${mount.to}/workspace`)} ${shellQuote(`${mount.to}/home`)}`,
       ]
     case 'terminals':
       return [
-        `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=${mount.max} devpts ${quote(mount.to)}`,
+        `mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=${mount.max} devpts ${shellQuote(mount.to)}`,
       ]
   }
 }
@@ -52,7 +49,7 @@ export function createLaunchScript(steps: LaunchSteps): string {
     'set -e',
     // The parent died before it could be told to take this process along.
     '[ "$PPID" = "$0" ]',
-    ...steps.joinFiles.map((file) => `echo $$ > ${quote(file)}`),
+    ...steps.joinFiles.map((file) => `echo $$ > ${shellQuote(file)}`),
     ...(steps.oomScore === undefined
       ? []
       : [`echo ${steps.oomScore} 2>/dev/null > /proc/self/oom_score_adj || :`]),

@@ -1,3 +1,4 @@
+import { KeyedSerializer, raceTimeout } from '@sandwire/async'
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { isDiskFull } from '../data/disk-full.ts'
@@ -24,8 +25,7 @@ import { SandboxStore } from './sandbox-store.ts'
 import { failed } from './start-failure.ts'
 import { spawnSupervisor } from './spawn-supervisor.ts'
 import { askSupervisor, type Order } from './supervisor-client.ts'
-import { Turns } from './turns.ts'
-import { LATE, waitUntil, within } from './wait-until.ts'
+import { waitUntil } from './wait-until.ts'
 
 /** Beyond what a supervisor gives sandboxd: its own start, and preparing a disk. */
 const START_MARGIN_MS = 15_000
@@ -70,7 +70,7 @@ class Keeper implements SandboxKeeper {
   readonly #options: KeeperOptions
   readonly #store: SandboxStore
   readonly #slots: Slots
-  readonly #turns = new Turns<SandboxStatus>()
+  readonly #serializer = new KeyedSerializer<SandboxStatus>()
 
   constructor(options: KeeperOptions) {
     this.#options = options
@@ -80,13 +80,13 @@ class Keeper implements SandboxKeeper {
   }
 
   start(spec: StartSpec): Promise<SandboxStatus> {
-    return this.#turns.share(spec.id, () => this.#start(spec))
+    return this.#serializer.runShared(spec.id, () => this.#start(spec))
   }
 
   async status(id: string): Promise<SandboxStatus> {
     const status = await this.#look(id)
     if (!this.#isLost(id)) return status
-    await this.#turns.take(id, () => this.#sweep(id))
+    await this.#serializer.run(id, () => this.#sweep(id))
     return this.#look(id)
   }
 
@@ -95,14 +95,14 @@ class Keeper implements SandboxKeeper {
   }
 
   stop(id: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
-    return this.#turns.take(id, async () => {
+    return this.#serializer.run(id, async () => {
       if (this.#store.has(id)) await this.#end(id, reason)
       return this.#look(id)
     })
   }
 
   destroy(id: string): Promise<void> {
-    return this.#turns.take(id, async () => {
+    return this.#serializer.run(id, async () => {
       if (this.#store.has(id)) await this.#end(id, 'removed')
       await this.#options.isolation.remove(id)
       this.#slots.release(id)
@@ -175,8 +175,8 @@ class Keeper implements SandboxKeeper {
   async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
     replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
     const spawned = spawnSupervisor(this.#options.supervisor, files)
-    const said = await within(deadlineMs - performance.now(), spawned.announcement)
-    if (said === LATE) {
+    const said = await raceTimeout(spawned.announcement, deadlineMs - performance.now(), 'late')
+    if (said === 'late') {
       await this.#end(spec.id)
       spawned.kill()
       throw failed(spec.name, 'late')

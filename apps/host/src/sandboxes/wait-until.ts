@@ -10,17 +10,3 @@ export async function waitUntil(holds: () => boolean, timeoutMs: number): Promis
   }
   return true
 }
-
-/** Stands for a value that did not come in time. */
-export const LATE: unique symbol = Symbol('late')
-
-/** The value of a promise, or `LATE`. */
-export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | typeof LATE> {
-  const { promise, resolve } = Promise.withResolvers<typeof LATE>()
-  const timer = setTimeout(() => resolve(LATE), timeoutMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -1,3 +1,4 @@
+import { raceTimeout } from '@sandwire/async'
 import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
 
 /** A screen that takes longer than this is given up, so that nobody waits for ever. */
@@ -34,11 +35,8 @@ export class RemoteScreen {
 
   /** The screen as bytes that draw it, or undefined when it could not be rendered. */
   async render(): Promise<Uint8Array | undefined> {
-    const timeout = Promise.withResolvers<undefined>()
-    const timer = setTimeout(() => timeout.resolve(undefined), RENDER_MS)
     const asked = this.#ask((id) => ({ kind: 'render', screen: this.#key, id }))
-    const reply = await Promise.race([asked, timeout.promise])
-    clearTimeout(timer)
+    const reply = await raceTimeout(asked, RENDER_MS, undefined)
     return reply?.data
   }
 

@@ -1,3 +1,4 @@
+import { concatBytes } from '@sandwire/bytes'
 import type { OutputStream } from '@sandwire/protocol'
 
 /** A batch this large goes out at once; it is a whole frame. */
@@ -41,25 +42,16 @@ export class OutputBatch {
 
   /** Delivers what waits. Nothing may follow a process's last byte, so its owner calls this before telling the end. */
   flush(): void {
-    const [first, ...rest] = this.#chunks
+    const [first] = this.#chunks
     if (first === undefined) return
+    const bytes = this.#chunks.length === 1 ? first : concatBytes(this.#chunks)
     this.#chunks.length = 0
     this.#bytes = 0
-    this.#deliver(this.#stream, rest.length === 0 ? first : join([first, ...rest]))
+    this.#deliver(this.#stream, bytes)
   }
 
   readonly #turnEnded = (): void => {
     this.#endOfTurn = this.#bytes > 0 ? setImmediate(this.#turnEnded) : undefined
     this.flush()
   }
-}
-
-function join(chunks: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    joined.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return joined
 }

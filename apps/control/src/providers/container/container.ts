@@ -1,6 +1,6 @@
+import { withTimeout } from '@sandwire/async'
 import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
-import { within } from '../../http/within.ts'
 import type { Provider, UpstreamRequest } from '../provider.ts'
 import { sendUpstream, unreachable } from '../upstream.ts'
 import type { ContainerRun, ContainerStore } from './container-store.ts'
@@ -69,7 +69,8 @@ export class ContainerProvider implements Provider {
     const run = store.read()
     const isWatched = run !== undefined && run.end === undefined && run.epoch === this.#watched
     // How it ended is about to be told.
-    if (isWatched && !engine.running) await within(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
+    if (isWatched && !engine.running)
+      await withTimeout(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
     return this.#read(id)
   }
 
@@ -80,7 +81,7 @@ export class ContainerProvider implements Provider {
       this.#watch(run)
       store.end(run.epoch, '')
       engine.signal(SIGTERM)
-      await within(this.#ended, STOP_TIMEOUT_MS, late).catch(() => undefined)
+      await withTimeout(this.#ended, STOP_TIMEOUT_MS, late).catch(() => undefined)
       this.#note('stopped')
     }
     await this.#remove()
@@ -164,7 +165,7 @@ export class ContainerProvider implements Provider {
     for (let waitMs = MIN_LOOK_MS; nowMs() < deadlineMs; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
       if (!engine.running) throw await this.#endedEarly()
       try {
-        const response = await within(this.#ask('/healthz', {}), MAX_LOOK_MS, unreachable)
+        const response = await withTimeout(this.#ask('/healthz', {}), MAX_LOOK_MS, unreachable)
         await response.body?.cancel()
         return
       } catch {
@@ -178,7 +179,7 @@ export class ContainerProvider implements Provider {
 
   /** What there is to say of a container that never got as far as sandboxd. */
   async #endedEarly(): Promise<SandwireError> {
-    await within(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
+    await withTimeout(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
     const { store, onStuck } = this.#deps
     const how = store.read()?.end ?? ''
     if (how === 'lost') onStuck()

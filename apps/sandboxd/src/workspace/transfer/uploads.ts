@@ -1,5 +1,6 @@
 import { close, fsync } from 'node:fs'
 import { promisify } from 'node:util'
+import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import { writeBytes } from '../bytes/write-bytes.ts'
 import type { FileStat } from '../files.ts'
@@ -34,8 +35,8 @@ export interface UploadName {
  */
 export class Uploads {
   readonly #transfer: TransferFiles
-  /** The last one who works on an upload; others wait. */
-  readonly #turns = new Map<string, Promise<unknown>>()
+  /** A request whose connection was lost may still be running when the next one arrives. */
+  readonly #serializer = new KeyedSerializer()
   readonly #finished = new Map<string, { readonly path: string; readonly stat: FileStat }>()
 
   constructor(transfer: TransferFiles) {
@@ -51,7 +52,7 @@ export class Uploads {
 
   /** Appends bytes that begin at `offset`; returns how many there are then. Throws `WrongOffset`. */
   append(name: UploadName, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<number> {
-    return this.#inTurn(name, async () => {
+    return this.#serializer.run(name.id, async () => {
       const file = await this.#transfer.openUpload(name.path, name.id, true)
       if (file === undefined) throw new SandwireError('internal', 'Cannot begin the upload')
       try {
@@ -65,7 +66,7 @@ export class Uploads {
 
   /** Puts it into its place; asked again, it says the same. */
   finish(name: UploadName, finished: FinishedUpload): Promise<FileStat> {
-    return this.#inTurn(name, async () => {
+    return this.#serializer.run(name.id, async () => {
       const { id, path } = name
       const done = this.#finished.get(id)
       const isDone = done?.path === path && done.stat.sizeBytes === finished.sizeBytes
@@ -81,28 +82,13 @@ export class Uploads {
   }
 
   drop(name: UploadName): Promise<boolean> {
-    return this.#inTurn(name, () => this.#transfer.dropUpload(name.path, name.id))
+    return this.#serializer.run(name.id, () => this.#transfer.dropUpload(name.path, name.id))
   }
 
   #remember({ id, path }: UploadName, stat: FileStat): void {
     this.#finished.set(id, { path, stat })
     const [oldest] = this.#finished.keys()
     if (this.#finished.size > MAX_REMEMBERED && oldest !== undefined) this.#finished.delete(oldest)
-  }
-
-  /** A request whose connection was cut may still be at work when the next one comes. */
-  async #inTurn<T>({ id }: UploadName, action: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(id)
-    const turn = (async () => {
-      await before?.catch(() => undefined)
-      return await action()
-    })()
-    this.#turns.set(id, turn)
-    try {
-      return await turn
-    } finally {
-      if (this.#turns.get(id) === turn) this.#turns.delete(id)
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { raceTimeout } from '@sandwire/async'
 import type { Notice } from './notices.ts'
 import type { Watching } from './watch-service.ts'
 
@@ -21,7 +22,7 @@ export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): R
           return
         }
         waiting ??= watching.next()
-        const notice = await orNothing(waiting, heartbeatMs)
+        const notice = await raceTimeout(waiting, heartbeatMs, 'nothing')
         if (notice !== 'nothing') waiting = undefined
         if (notice === undefined) {
           watching.close()
@@ -32,17 +33,6 @@ export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): R
     },
     { highWaterMark: 0 },
   )
-}
-
-/** What comes, or that nothing came for a while. */
-async function orNothing<T>(waiting: Promise<T>, ms: number): Promise<T | 'nothing'> {
-  const { promise, resolve } = Promise.withResolvers<'nothing'>()
-  const timer = setTimeout(() => resolve('nothing'), ms)
-  try {
-    return await Promise.race([waiting, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** JSON has no line ends, so that one line of data holds it. */

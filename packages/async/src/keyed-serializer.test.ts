@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { Turns } from './turns.ts'
+import { KeyedSerializer } from './keyed-serializer.ts'
 
-/** Work that ends when it is told to. */
+/** Work that ends when `settle` lets it. */
 function createWork(order: string[]) {
   const gates: (() => void)[] = []
   const work = (name: string) => async (): Promise<string> => {
@@ -20,16 +20,16 @@ function createWork(order: string[]) {
   return { work, settle }
 }
 
-test('work for one id happens one after the other, in the order asked', async () => {
+test('runs work for one key in order, and different keys concurrently', async () => {
   const order: string[] = []
   const { work, settle } = createWork(order)
-  const turns = new Turns<string>()
+  const serializer = new KeyedSerializer<string>()
   const all = [
-    turns.share('a', work('start')),
-    turns.take('a', work('stop')),
-    turns.share('a', work('again')),
+    serializer.runShared('a', work('start')),
+    serializer.run('a', work('stop')),
+    serializer.runShared('a', work('again')),
   ]
-  const other = turns.take('b', work('other'))
+  const other = serializer.run('b', work('other'))
   for (let round = 0; round < 5; round += 1) await settle()
   expect(await Promise.all([...all, other])).toEqual(['start', 'stop', 'again', 'other'])
   expect(order.filter((line) => !line.startsWith('other'))).toEqual([
@@ -43,21 +43,27 @@ test('work for one id happens one after the other, in the order asked', async ()
   expect(order.indexOf('other begins')).toBeLessThan(order.indexOf('start ends'))
 })
 
-test('a start is shared until it ends or something else is asked for', async () => {
-  const turns = new Turns<number>()
+test('shares work until it ends or other work is queued', async () => {
+  const serializer = new KeyedSerializer<number>()
   let starts = 0
   const start = async (): Promise<number> => (starts += 1)
-  expect(await Promise.all([turns.share('a', start), turns.share('a', start)])).toEqual([1, 1])
-  expect(await turns.share('a', start)).toBe(2)
-  const both = [turns.share('a', start), turns.take('a', async () => 0), turns.share('a', start)]
+  expect(await Promise.all([serializer.runShared('a', start), serializer.runShared('a', start)])).toEqual([
+    1, 1,
+  ])
+  expect(await serializer.runShared('a', start)).toBe(2)
+  const both = [
+    serializer.runShared('a', start),
+    serializer.run('a', async () => 0),
+    serializer.runShared('a', start),
+  ]
   expect(await Promise.all(both)).toEqual([3, 0, 4])
 })
 
-test('work that fails is told to those who asked, and the next goes on', async () => {
-  const turns = new Turns<string>()
-  const failing = turns.share('a', () => Promise.reject(new Error('no')))
-  const next = turns.take('a', async () => 'next')
+test('rejects for failed work only, and continues with the next', async () => {
+  const serializer = new KeyedSerializer<string>()
+  const failing = serializer.runShared('a', () => Promise.reject(new Error('no')))
+  const next = serializer.run('a', async () => 'next')
   expect(String(await rejectionOf(failing))).toContain('no')
   expect(await next).toBe('next')
-  expect(await turns.share('a', async () => 'later')).toBe('later')
+  expect(await serializer.runShared('a', async () => 'later')).toBe('later')
 })

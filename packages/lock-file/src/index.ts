@@ -1,0 +1,1 @@
+export { LockFile, openLockFile } from './lock-file.ts'
