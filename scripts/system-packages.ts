@@ -40,9 +40,13 @@ export function planInstall(missing: readonly string[], system: { isRoot: boolea
   return { kind: 'install', names: missing }
 }
 
-/** Installs what is missing where that is possible; otherwise says which tests will be skipped. Never fails. */
-export function ensureSystemPackages(say: (line: string) => void): void {
-  const missing = systemPackages.filter((each) => !succeeds(each.probe))
+/**
+ * Installs the missing ones of `names` (all unless given) where that is possible; otherwise says which tests will be skipped.
+ * Never fails.
+ */
+export function ensureSystemPackages(say: (line: string) => void, names?: readonly string[]): void {
+  const wanted = systemPackages.filter(({ name }) => names?.includes(name) ?? true)
+  const missing = wanted.filter((each) => !succeeds(each.probe))
   const plan = planInstall(
     missing.map((each) => each.name),
     { isRoot: process.getuid?.() === 0, hasApt: Bun.which('apt-get') !== null },

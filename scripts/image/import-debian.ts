@@ -1,18 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { findMirror } from '../fresh/debian.ts'
 import { run } from './engine.ts'
 
 const NAME = 'sandwire-debian:bookworm'
 const PACKAGES = 'ca-certificates,git,openssh-client,procps,tmux'
-
-/** The mirror that this machine's apt uses. */
-function findMirror(): string {
-  const policy = run('Find the mirror of apt', ['apt-cache', 'policy', 'base-files'])
-  const mirror = /\d+ (https?:\/\/\S+) /.exec(policy)?.[1]
-  if (mirror === undefined) throw new Error('Cannot find the mirror of apt: run apt-get update')
-  return mirror
-}
 
 /** Makes a Debian with the tools of a sandbox out of packages alone, and hands it to the engine; made once. */
 export function importDebian(engine: string): string {
