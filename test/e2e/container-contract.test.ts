@@ -8,7 +8,7 @@ import {
   providerContract,
   type ProviderUnderTest,
 } from '../../apps/control/test/support/provider-contract.ts'
-import { findWorkerd } from '../../apps/host/src/control/workerd-program.ts'
+import { findWorkerd } from '../../apps/host/src/control/workerd.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
 import { obstacle } from './support/container/engine.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../apps/control/test/support/control.ts'
 import { upgrade } from '../../apps/control/test/support/handshake.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findWorkerd } from '../../apps/host/src/control/workerd-program.ts'
+import { findWorkerd } from '../../apps/host/src/control/workerd.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
 import { obstacle } from './support/container/engine.ts'
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
-import { PROBES } from '../../apps/host/src/doctor/battery.ts'
-import type { ProbeReport } from '../../apps/host/src/doctor/probe-report.ts'
+import { PROBES } from '../../apps/host/src/doctor/run-probes.ts'
+import type { ProbeReport } from '../../apps/host/src/doctor/probe-protocol.ts'
 import {
   asStarter,
   createDataFolder,

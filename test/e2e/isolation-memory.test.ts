@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { readShell, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbor } from './support/neighbor.ts'

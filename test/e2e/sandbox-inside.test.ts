@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 
 const obstacle = await findObstacle()

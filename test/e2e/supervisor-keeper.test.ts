@@ -1,4 +1,4 @@
-import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { describeKeeper } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'bun:test'
 import { eventually, readProcessCounts } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 import { findMachineTraces } from './support/machine-traces.ts'
 import { findProcesses } from './support/process-list.ts'

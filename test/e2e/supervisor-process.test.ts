@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { expectRunning } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 

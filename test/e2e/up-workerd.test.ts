@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { bootControl, prepareControl } from '../../apps/host/src/control/boot.ts'
-import { chooseAddresses } from '../../apps/host/src/control/ports.ts'
+import { chooseAddresses } from '../../apps/host/src/control/addresses.ts'
 import type { Workerd } from '../../apps/host/src/control/workerd.ts'
 import { openDataFolder } from '../../apps/host/src/data/data-folder.ts'
 import { openKeys } from '../../apps/host/src/data/keys.ts'
 import { createLog } from '../../apps/host/src/log.ts'
-import { cutConnections } from '../../apps/host/src/slots/cut-connections.ts'
+import { cutConnections } from '../../apps/host/src/slots/close-connections.ts'
 
 const ENTRY = join(import.meta.dir, 'support/stand-in.worker.mjs')
 

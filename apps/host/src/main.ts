@@ -2,24 +2,22 @@ import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { type ErrorCode, SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
-import { parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
-import {
-  type Configuration,
-  type Judged,
-  judgeConfiguration,
-  judgePlace,
-  type Surroundings,
-} from './configuration.ts'
+import { HELP, parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
 import { examine } from './commands/doctor.ts'
 import { askSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
-import { HELP } from './help.ts'
+import {
+  type Configuration,
+  judgeConfiguration,
+  type Judged,
+  judgePlace,
+  type Surroundings,
+} from './configuration.ts'
+import { findFile, findFolderObstacle } from './data/folder-problem.ts'
 import { describeCause } from './log.ts'
-import { findOwnPlaces } from './own-places.ts'
-import { findFile } from './data/find-file.ts'
-import { findFolderObstacle } from './data/folder-obstacle.ts'
+import { findOwnPlaces } from './own-paths.ts'
+import { readOperatorFile, readSecretFile } from './settings/input.ts'
 import { forgetSecrets } from './settings/secrets.ts'
-import { readOperatorFile, readSecretFile } from './settings/operator-file.ts'
 
 /** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
 const WRONG_USAGE = 2

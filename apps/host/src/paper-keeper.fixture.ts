@@ -1,6 +1,6 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
-import type { SandboxKeeper } from './sandboxes/keeper.ts'
+import type { SandboxKeeper } from './sandboxes/sandbox-manager.ts'
 
 /** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */
 export class PaperKeeper implements SandboxKeeper {

@@ -1,7 +1,7 @@
 import type { StartSpec } from '@sandwire/internal-api'
 import type { Birthplace } from '../../../apps/control/test/support/stand-in-host.ts'
-import type { DaemonProgram } from '../../../apps/host/src/isolation/settings.ts'
-import { findObstacle } from '../../../apps/host/src/isolation/choose.ts'
+import type { DaemonProgram } from '../../../apps/host/src/isolation/isolation.ts'
+import { findObstacle } from '../../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './kept-sandboxes.ts'
 
 /** Sandboxes for a control of its own, with real supervisors and isolation, and whatever program in them. */

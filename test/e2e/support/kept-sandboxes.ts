@@ -5,19 +5,25 @@ import {
   exportPublicKey,
   ID_ALPHABET,
   type InternalClaims,
-  slotOfAddress,
   signInternalToken,
+  slotOfAddress,
   type StartSpec,
 } from '@sandwire/internal-api'
 import { connectPlain, type PlainClient, Random } from '@sandwire/testing'
-import { createIsolation } from '../../../apps/host/src/isolation/choose.ts'
-import { bundleDaemon, BUNDLE_ENTRY } from '../../../apps/host/src/isolation/daemon-bundle.ts'
-import type { Isolation } from '../../../apps/host/src/isolation/isolation.ts'
-import type { DaemonProgram, IsolationSettings } from '../../../apps/host/src/isolation/settings.ts'
-import { createKeeper, type KeeperOptions } from '../../../apps/host/src/sandboxes/create-keeper.ts'
-import { cutConnections } from '../../../apps/host/src/slots/cut-connections.ts'
+import { createIsolation } from '../../../apps/host/src/isolation/choose-isolation.ts'
+import { BUNDLE_ENTRY, bundleDaemon } from '../../../apps/host/src/isolation/daemon-bundle.ts'
+import type {
+  DaemonProgram,
+  Isolation,
+  IsolationSettings,
+} from '../../../apps/host/src/isolation/isolation.ts'
+import {
+  createKeeper,
+  type KeeperOptions,
+  type SandboxKeeper,
+} from '../../../apps/host/src/sandboxes/sandbox-manager.ts'
+import { cutConnections } from '../../../apps/host/src/slots/close-connections.ts'
 import { planSlots, type SlotPlan, socketsOf } from '../../../apps/host/src/slots/slots.ts'
-import type { SandboxKeeper } from '../../../apps/host/src/sandboxes/keeper.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../../..')
 const SUPERVISOR = path.join(ROOT, 'apps/host/src/supervisor/main.ts')

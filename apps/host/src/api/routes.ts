@@ -1,6 +1,6 @@
 import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
 import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
-import type { SandboxKeeper } from '../sandboxes/keeper.ts'
+import type { SandboxKeeper } from '../sandboxes/sandbox-manager.ts'
 import { readJson, refuse } from './respond.ts'
 import type { SignInCodes } from './sign-in-codes.ts'
 

@@ -1,6 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { nameFault } from '../data/disk-full.ts'
+import { nameFault } from '../data/folder-problem.ts'
 import { describeCause, type Log } from '../log.ts'
 import { MAX_BODY_BYTES, respondError } from './respond.ts'
 import { type ApiDependencies, route } from './routes.ts'

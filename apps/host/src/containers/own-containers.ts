@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { OBJECT_FILE } from '../control/empty-objects.ts'
+import { OBJECT_FILE } from '../control/object-databases.ts'
 import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import type { Docker, FoundContainer } from './docker.ts'
 

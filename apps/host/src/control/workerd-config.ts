@@ -3,7 +3,7 @@ import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
 import type { Containers } from '../settings/containers.ts'
-import type { Reach } from '../settings/reach.ts'
+import type { Reach } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
 import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
 

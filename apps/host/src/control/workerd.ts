@@ -1,10 +1,11 @@
 import { closeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
 import type { Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
-import { cutConnections } from '../slots/cut-connections.ts'
-import { replaceDelayMs, retryDelayMs } from './restart-delay.ts'
+import { cutConnections } from '../slots/close-connections.ts'
 
 /** A cold start on a loaded machine takes seconds; longer than this it hangs. */
 const READY_TIMEOUT_MS = 30_000
@@ -197,4 +198,32 @@ async function countListening(fd: number, wanted: number): Promise<boolean> {
     if (count >= wanted) return true
   }
   return false
+}
+
+/** One that served this long was sound: its death is answered at once. */
+const SOUND_MS = 1_000
+/** Wait after the death of one that served for a moment, so that a fault at every start does not use up a processor. */
+const SHORT_LIFE_MS = 100
+const FIRST_MS = 50
+const LONGEST_MS = 5_000
+
+/** How long to wait before replacing one that served for `servedMs`. Clients are waiting, so it is never long. */
+export function replaceDelayMs(servedMs: number): number {
+  return servedMs >= SOUND_MS ? 0 : SHORT_LIFE_MS
+}
+
+/** How long to wait after a start that failed, the more in a row the longer. */
+export function retryDelayMs(failures: number): number {
+  return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 16))
+}
+
+/**
+ * The executable of the workerd that this package names: a newer one than miniflare's, which keeps every connection to a container
+ * open after it was closed.
+ */
+export function findWorkerd(): string {
+  const found: unknown = createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('workerd')))
+  if (typeof found === 'object' && found !== null && 'default' in found && typeof found.default === 'string')
+    return found.default
+  throw new SandwireError('internal', 'Cannot find workerd: run npm install')
 }

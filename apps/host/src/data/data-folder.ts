@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import { nameFolderFault } from './folder-fault.ts'
-import { makePrivateFolder } from './private-file.ts'
+import { nameFolderFault } from './folder-problem.ts'
+import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 
 /** The parts of a data folder. Only this user can enter it. */
 export interface DataFolder {
@@ -70,4 +70,24 @@ export function openDataFolder(root: string): DataFolder {
     if (!(error instanceof SandwireError)) throw nameFolderFault(error, root)
     throw new SandwireError('forbidden', `${error.message}\nhint: choose another folder with --data`)
   }
+}
+
+/** Rises with what an older Sandwire would misread or lose; what it can leave alone does not raise it. */
+const DATA_FORMAT = 1
+
+/** Marks the folder with the format of what is in it. Throws where a newer Sandwire has been: it may have kept what this one would spoil. */
+export function claimFormat(
+  { root, format }: Pick<DataFolder, 'root' | 'format'>,
+  known = DATA_FORMAT,
+): void {
+  const text = readPrivateFile(format)?.trim()
+  if (text === String(known)) return
+  // None, or cut short by a full disk: from before there was one.
+  const found = text === undefined || text === '' ? 0 : Number(text)
+  if (!(found <= known))
+    throw new SandwireError(
+      'bad_request',
+      `Cannot use the data folder "${root}": its format "${text}" is not known to this Sandwire, which knows ${known}\nhint: use the newer version that has used it, or choose another folder with --data`,
+    )
+  writePrivateFile(format, `${known}\n`)
 }

@@ -5,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -12,7 +13,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import { unfinishedName } from './unfinished.ts'
+import { identifyProcess } from './process-identity.ts'
 
 const OTHERS = 0o077
 
@@ -62,4 +63,20 @@ export function readOrMake(file: string, make: () => string): string {
   makePrivateFolder(path.dirname(file))
   writePrivateFile(file, text)
   return text
+}
+
+const UNFINISHED = /\.([0-9]{1,10})\.new$/
+
+/** Where something is written until it is whole and takes its place. It names the process, so that what a dead one left is known. */
+export function unfinishedName(place: string): string {
+  return `${place}.${process.pid}.new`
+}
+
+/** Removes what processes that are gone have not finished. For the start, when this one has not begun anything. */
+export function removeUnfinished(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = Number(UNFINISHED.exec(name)?.[1])
+    const isLeft = pid === process.pid || (pid > 0 && identifyProcess(pid) === undefined)
+    if (isLeft) rmSync(path.join(folder, name), { recursive: true, force: true })
+  }
 }

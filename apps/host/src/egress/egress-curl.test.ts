@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EgressProxy, openEgressProxy } from './egress-proxy.ts'
-import { dialAddress } from './reach.ts'
+import { dialAddress } from './connect-target.ts'
 
 /** A client nobody here wrote, with real TLS, through the proxy to a real server. */
 const hasTools = Bun.which('curl') !== null && Bun.which('openssl') !== null

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import { eventually } from '@sandwire/testing'
 import { type EgressProxy, type EgressProxyOptions, openEgressProxy } from './egress-proxy.ts'
-import { dialAddress, type Endpoint } from './reach.ts'
+import { dialAddress, type Endpoint } from './connect-target.ts'
 
 const PUBLIC = '93.184.216.34'
 const OPEN: NetworkSpec = { policy: 'open', allow: [] }

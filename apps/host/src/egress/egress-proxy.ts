@@ -3,10 +3,17 @@ import { type NetworkSpec } from '@sandwire/internal-api'
 import { spellHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
-import { type BlockedHost, BlockedLedger } from './blocked-ledger.ts'
+import { type BlockedHost, BlockedLedger } from './blocked-hosts.ts'
 import { createPolicy, type Refusal } from './policy.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
-import { type Dial, dialAddress, listOwnAddresses, reach, type Resolve, resolveName } from './reach.ts'
+import {
+  type Dial,
+  dialAddress,
+  listOwnAddresses,
+  reach,
+  type Resolve,
+  resolveName,
+} from './connect-target.ts'
 
 /** Connections of one sandbox at a time. */
 const MAX_CONNECTIONS = 256

@@ -1,9 +1,9 @@
 import { spellHost, type Target } from '@sandwire/network-policy'
 import { findHeadEnd } from './message-head.ts'
-import { Outlet, type Wire } from './outlet.ts'
+import { Outlet, type Wire } from './socket-writer.ts'
 import { explainRefusal, type Refusal } from './policy.ts'
 import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
-import type { Reached } from './reach.ts'
+import type { Reached } from './connect-target.ts'
 import { ResponseHead } from './response-head.ts'
 
 const MAX_HEAD_BYTES = 16 * 1024

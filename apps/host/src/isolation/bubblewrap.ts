@@ -1,20 +1,18 @@
-import { detectCgroups, cgroupOf, type CgroupKind } from './cgroups.ts'
-import { ensureDiskImage } from './disk-image.ts'
-import type { Isolation, LaunchPlan, OutsidePaths } from './isolation.ts'
+import { pollUntil } from '../poll.ts'
+import { type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
+import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
+import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths } from './isolation.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
-import { hasLoopDevices } from './loop-devices.ts'
-import { outsidePaths } from './outside-paths.ts'
-import { pollUntil } from './poll.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
+import { removeTree } from './remove-tree.ts'
 import {
   ensureFolder,
   ensureOwnFolder,
   foldersOf,
+  outsidePaths,
   type SandboxFolders,
   type SandboxIds,
 } from './sandbox-folders.ts'
-import { removeTree } from './remove-tree.ts'
-import type { IsolationSettings } from './settings.ts'
 import { UidClaims } from './uid-claims.ts'
 
 /** How long processes that were killed may take to be gone. */

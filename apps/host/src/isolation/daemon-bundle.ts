@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
-import { unfinishedName } from '../data/unfinished.ts'
+import { unfinishedName } from '../data/private-file.ts'
 
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'

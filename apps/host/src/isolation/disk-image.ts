@@ -1,7 +1,16 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
 import path from 'node:path'
 import type { SandboxIds } from './sandbox-folders.ts'
-import { runTool } from './system-env.ts'
+import { runTool, SYSTEM_ENV } from './system-tools.ts'
 
 /** Bytes of a disk per file it can hold, and the least and most files: small disks hold sources, large ones data. */
 const BYTES_PER_INODE = 10_240
@@ -45,4 +54,45 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
   } finally {
     rmSync(made, { recursive: true, force: true })
   }
+}
+
+/** Whether a file is the content of a loop device now: mounted, or just about not to be any more. */
+export function isAttached(file: string): boolean {
+  return findDevice(file) !== undefined
+}
+
+function findDevice(file: string): string | undefined {
+  return readdirSync('/sys/block')
+    .filter((name) => name.startsWith('loop'))
+    .find((name) => backingFileOf(name) === file)
+}
+
+function backingFileOf(device: string): string | undefined {
+  try {
+    return readFileSync(`/sys/block/${device}/loop/backing_file`, 'utf8').trimEnd()
+  } catch {
+    // Devices without a file have no such entry.
+    return undefined
+  }
+}
+
+/**
+ * Lets what is written to the file system in a file go around the machine's cache, since there is one above it already: each
+ * byte is copied once less and held once. Not every file system can; then all stays as it is.
+ */
+export async function bypassCache(file: string): Promise<void> {
+  const device = findDevice(file)
+  if (device === undefined) return
+  const argv = ['losetup', '--direct-io=on', `/dev/${device}`]
+  await Bun.spawn(argv, { env: SYSTEM_ENV, stdio: ['ignore', 'ignore', 'ignore'] }).exited
+}
+
+/** Whether this machine can make file systems of files. Only root may. */
+export function hasLoopDevices(isRoot: boolean): boolean {
+  return (
+    isRoot &&
+    existsSync('/dev/loop-control') &&
+    existsSync('/sys/block') &&
+    Bun.which('mkfs.ext4', { PATH: '/usr/sbin:/sbin:/usr/bin' }) !== null
+  )
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 
 /** A process as `/proc` tells of it, readable by everybody. */
 export interface ProcessEntry {
@@ -68,4 +68,94 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
     // Gone, which is what a signal is mostly for.
     return false
   }
+}
+
+/** Pids inside: bubblewrap's init, and sandboxd, which it started first. */
+const INIT = 1
+const DAEMON = 2
+
+/** Reads which process is the init of a sandbox from what bubblewrap wrote. */
+export function parseInfo(text: string): number | undefined {
+  const pid = /"child-pid":\s*([0-9]+)/.exec(text)?.[1]
+  return pid === undefined ? undefined : Number(pid)
+}
+
+/** The sandbox's init, for as long as anything in the sandbox lives: it ends last. */
+export function findInit(infoFile: string): number | undefined {
+  const pid = parseInfo(readInfo(infoFile))
+  const entry = pid === undefined ? undefined : findProcess(pid)
+  return entry?.innerPid === INIT && !entry.isZombie ? entry.pid : undefined
+}
+
+export function findDaemon(infoFile: string): number | undefined {
+  const init = findInit(infoFile)
+  if (init === undefined) return undefined
+  return descendantsOf(init, listProcesses()).find(({ innerPid }) => innerPid === DAEMON)?.pid
+}
+
+function readInfo(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // Never started.
+    return ''
+  }
+}
+
+/** A file that a process holds open. */
+export interface OpenFile {
+  /** The same for everybody who holds it. */
+  readonly key: string
+  readonly device: number
+  /** What it takes on disk or in memory. */
+  readonly bytes: number
+  /** Whether it has a name in any folder. */
+  readonly isNamed: boolean
+  /** Whether it is memory that `memfd_create` gave. */
+  readonly isMemory: boolean
+}
+
+/** Which of them a look is for. */
+export type OpenFileKind = 'memory' | 'all'
+
+const BLOCK_BYTES = 512
+const MEMORY_LINK = '/memfd:'
+
+/** Files that a process holds open. One that hides, or is gone, has none. */
+export function listOpenFiles(pid: number, kind: OpenFileKind): OpenFile[] {
+  const folder = `/proc/${pid}/fd`
+  try {
+    return readdirSync(folder)
+      .map((fd) => inspectOpenFile(`${folder}/${fd}`, kind))
+      .filter((file) => file !== undefined)
+  } catch {
+    // It hides its descriptors, or it ended.
+    return []
+  }
+}
+
+function inspectOpenFile(link: string, kind: OpenFileKind): OpenFile | undefined {
+  try {
+    const isMemory = readlinkSync(link).startsWith(MEMORY_LINK)
+    if (kind === 'memory' && !isMemory) return undefined
+    const { dev, ino, blocks, nlink } = statSync(link)
+    return {
+      key: `${dev}:${ino}`,
+      device: dev,
+      bytes: blocks * BLOCK_BYTES,
+      isNamed: nlink > 0,
+      isMemory,
+    }
+  } catch {
+    // Closed by now.
+    return undefined
+  }
+}
+
+/** What files take together, each counted once however many hold it. */
+export function sumOnce(files: readonly OpenFile[]): number {
+  return [...new Map(files.map(({ key, bytes }) => [key, bytes])).values()].reduce(
+    (sum, each) => sum + each,
+    0,
+  )
 }

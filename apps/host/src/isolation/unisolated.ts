@@ -2,21 +2,26 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { shape } from '@sandwire/protocol'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
+import { pollUntil } from '../poll.ts'
 import {
   INSIDE,
   type Isolation,
+  type IsolationSettings,
   type LaunchedSandbox,
   type LaunchPlan,
   type OutsidePaths,
 } from './isolation.ts'
-import { Launched } from './launched.ts'
-import { outsidePaths } from './outside-paths.ts'
-import { pollUntil } from './poll.ts'
+import { Launched } from './launched-sandbox.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
-import { ensureFolder, ensureOwnFolder, foldersOf, type SandboxFolders } from './sandbox-folders.ts'
 import { removeTree } from './remove-tree.ts'
-import type { IsolationSettings } from './settings.ts'
-import { DAEMON_MEMORY, findTool } from './system-env.ts'
+import {
+  ensureFolder,
+  ensureOwnFolder,
+  foldersOf,
+  outsidePaths,
+  type SandboxFolders,
+} from './sandbox-folders.ts'
+import { DAEMON_MEMORY, findTool } from './system-tools.ts'
 
 /** Longer than sandboxd takes to end processes that do not want to. */
 const SWEEP_MS = 6_000

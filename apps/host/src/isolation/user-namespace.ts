@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import type { SandboxIds } from './sandbox-folders.ts'
-import { SYSTEM_ENV } from './system-env.ts'
+import { SYSTEM_ENV } from './system-tools.ts'
 
 /** A user namespace that lives for as long as its descriptor or a process in it. */
 export interface UserNamespace extends Disposable {

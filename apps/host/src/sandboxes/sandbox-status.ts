@@ -1,6 +1,6 @@
 import { addressOfSlot, type SandboxStatus } from '@sandwire/internal-api'
 import { isRunning } from '../data/process-identity.ts'
-import type { AliveState, SupervisorState } from '../supervisor/state-file.ts'
+import type { AliveState, SupervisorState } from '../supervisor/sandbox-files.ts'
 
 /** Whether the supervisor that said this is there. */
 export function isAlive(state: SupervisorState | undefined): state is AliveState {

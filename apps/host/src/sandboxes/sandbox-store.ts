@@ -1,9 +1,9 @@
-import { lstatSync, readdirSync, rmSync } from 'node:fs'
+import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { isSandboxId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { makePrivateFolder } from '../data/private-file.ts'
-import { filesIn, type SandboxFiles } from '../supervisor/files.ts'
+import { filesIn, type SandboxFiles } from '../supervisor/sandbox-files.ts'
 
 /** The folders of the sandboxes of this machine. */
 export class SandboxStore {
@@ -52,4 +52,33 @@ export class SandboxStore {
     this.removeSocket(id)
     rmSync(this.filesOf(id).folder, { recursive: true, force: true })
   }
+}
+
+/** The last bytes of a file; empty when there is none. */
+function readEnd(file: string, maxBytes: number): Buffer {
+  let fd: number
+  try {
+    fd = openSync(file, 'r')
+  } catch {
+    // Nothing was logged yet, or the log was not full before.
+    return Buffer.alloc(0)
+  }
+  try {
+    const { size } = fstatSync(fd)
+    const bytes = Buffer.alloc(Math.min(size, maxBytes))
+    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, size - bytes.length))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The last whole lines of a log and the one before it, at most so many bytes of them. */
+export function readTail(file: string, maxBytes: number): string {
+  // One byte more tells whether the first line is whole.
+  const wanted = maxBytes + 1
+  const newer = readEnd(file, wanted)
+  const older = newer.length < wanted ? readEnd(`${file}.1`, wanted - newer.length) : Buffer.alloc(0)
+  const bytes = Buffer.concat([older, newer])
+  if (bytes.length <= maxBytes) return bytes.toString('utf8')
+  return bytes.subarray(bytes.indexOf('\n') + 1).toString('utf8')
 }

@@ -1,5 +1,5 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
-import { type Environment, read } from './environment.ts'
+import { type Environment, read } from './input.ts'
 
 /** The Docker engine that workerd makes sandboxes with, and what of. */
 export interface Containers {

@@ -1,5 +1,5 @@
 import { decodeSessionKeys } from '@sandwire/internal-api'
-import { type Environment, read } from './environment.ts'
+import { type Environment, read } from './input.ts'
 
 /** What only this machine and those who are told know. */
 export interface Secrets {

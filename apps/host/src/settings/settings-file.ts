@@ -1,6 +1,6 @@
 import { type Field, judgeCommands, judgeRecord } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
-import { type IssuerWish, judgeWish } from './issuer-wish.ts'
+import { type IssuerWish, judgeWish } from './identity.ts'
 
 /** More than anybody signs in through. */
 const MAX_ISSUERS = 16

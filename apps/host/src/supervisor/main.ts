@@ -1,4 +1,4 @@
-import { createIsolation } from '../isolation/choose.ts'
+import { createIsolation } from '../isolation/choose-isolation.ts'
 import { runSupervisor } from './run-supervisor.ts'
 
 /** Runs one sandbox, apart from the host that started it: `supervisor SPEC-FILE`. */

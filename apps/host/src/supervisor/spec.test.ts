@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
-import type { IsolationSettings } from '../isolation/settings.ts'
+import type { IsolationSettings } from '../isolation/isolation.ts'
 import { readSpec, type SupervisorSpec } from './spec.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'spec-'))

@@ -7,13 +7,9 @@ import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isol
 import { describeCause } from '../log.ts'
 import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
-import { createDaemonArguments, ENV_FILE, hasEgress } from './daemon-arguments.ts'
-import type { SandboxFiles } from './files.ts'
-import { STOP_GRACE_MS } from './limits.ts'
-import { watchForReady } from './ready-line.ts'
-import type { SupervisorSpec } from './spec.ts'
-import { reasonInState, type RunningState, writeState } from './state-file.ts'
-import { leaveStopReason } from './stop-reason-file.ts'
+import { createDaemonArguments, ENV_FILE, hasEgress, leaveStopReason, watchForReady } from './daemon.ts'
+import { reasonInState, type RunningState, type SandboxFiles, writeState } from './sandbox-files.ts'
+import { STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** What a supervisor needs of the world. */

@@ -1,5 +1,5 @@
 import { readLines } from '../read-lines.ts'
-import { formatLine, keepLine } from './log-line.ts'
+import { MAX_LOG_LINE_CHARS } from './spec.ts'
 
 /** Fields of the supervisor's own lines. Nothing else is logged, so no secret can be. */
 export interface SupervisorFields {
@@ -45,4 +45,44 @@ export class SupervisorLog {
       formatLine({ time: this.#now().toISOString(), level, event, ...fields, source: 'supervisor' }),
     )
   }
+}
+
+/** What a terminal could take for an order, or what hides text: C1 controls, line separators, direction marks. */
+const UNSEEN = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
+function spell(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** One line of JSON in which nothing but printable characters stands raw. */
+export function formatLine(value: object): string {
+  return `${JSON.stringify(value).replace(UNSEEN, spell)}\n`
+}
+
+function parseObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    // Not JSON, such as the report of a crash: kept as a message.
+    return undefined
+  }
+}
+
+/**
+ * A line that sandboxd wrote, as it is kept. What is no object, or too long to be one, becomes the message of a line of ours;
+ * a line cannot pass for one of ours, because `source` is said last.
+ */
+export function keepLine(text: string, time: Date): string {
+  const fields = text.length <= MAX_LOG_LINE_CHARS ? parseObject(text) : undefined
+  if (fields !== undefined) return formatLine({ ...fields, source: 'sandboxd' })
+  const isCut = text.length > MAX_LOG_LINE_CHARS
+  return formatLine({
+    time: time.toISOString(),
+    level: 'info',
+    event: 'output',
+    message: text.slice(0, MAX_LOG_LINE_CHARS).toWellFormed(),
+    ...(isCut && { cut: true }),
+    source: 'sandboxd',
+  })
 }

@@ -1,7 +1,7 @@
 // Runs the escape battery on an isolation of the given kind, and says its reports in JSON.
 
-import { runBattery } from '../../../../apps/host/src/doctor/battery.ts'
-import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+import { runBattery } from '../../../../apps/host/src/doctor/run-probes.ts'
+import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
 
 const [dataFolder = '', kind = ''] = process.argv.slice(2)
 const uid = process.getuid?.() ?? 0

@@ -1,9 +1,9 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal-api'
-import { findObstacle } from '../../../../apps/host/src/isolation/choose.ts'
+import { findObstacle } from '../../../../apps/host/src/isolation/choose-isolation.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
-import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
 import { AS_NOBODY, NOBODY, nobodyObstacle } from '../nobody.ts'
 
 const KEEPER = new URL('./keeper.ts', import.meta.url).pathname

@@ -2,8 +2,7 @@
 // what happened in JSON lines. Started by `isolated.ts`, as root or as nobody.
 
 import { createBubblewrap } from '../../../../apps/host/src/isolation/bubblewrap.ts'
-import { INSIDE } from '../../../../apps/host/src/isolation/isolation.ts'
-import { defaultRunBase } from '../../../../apps/host/src/isolation/settings.ts'
+import { defaultRunBase, INSIDE } from '../../../../apps/host/src/isolation/isolation.ts'
 
 const [dataFolder = '', codeFolder = '', id = '', limitsText = ''] = process.argv.slice(2)
 const uid = process.getuid?.() ?? 0

@@ -9,8 +9,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import type { Clues } from '../clues.ts'
-import { report, type ProbeReport } from '../probe-report.ts'
+import { type Clues, type ProbeReport, report } from '../probe-protocol.ts'
 
 /** Places that a process may write to; everywhere else it may not. */
 const OWN_PLACES = ['/workspace', '/home/user', '/tmp', '/dev/shm']

@@ -1,6 +1,6 @@
 import { closeSync, mkdtempSync, openSync, rmdirSync } from 'node:fs'
 import { DENIED_CALLS, JUDGED_CALLS } from '../../isolation/seccomp/denied-calls.ts'
-import { report, type ProbeReport } from '../probe-report.ts'
+import { type ProbeReport, report } from '../probe-protocol.ts'
 import { cString, EAFNOSUPPORT, EPERM, systemCall } from './system-call.ts'
 
 const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'x64'
@@ -147,4 +147,30 @@ function judge({ name, what, run, refusal = EPERM }: Attempt): ProbeReport {
 /** Tries what the system call filter forbids. */
 export function probeKernel(): ProbeReport[] {
   return ATTEMPTS.map(judge)
+}
+
+/** Attempts with the system's own tools, as somebody at a prompt would make them. */
+const COMMANDS: readonly {
+  readonly name: string
+  readonly argv: readonly string[]
+  readonly what: string
+}[] = [
+  {
+    name: 'user-namespace',
+    argv: ['unshare', '--user', '--map-root-user', 'true'],
+    what: 'make a user namespace',
+  },
+  {
+    name: 'enter-namespace',
+    argv: ['nsenter', '--uts=/proc/self/ns/uts', 'true'],
+    what: 'enter a namespace',
+  },
+]
+
+/** Runs them; success is the failure. */
+export function probeTools(): ProbeReport[] {
+  return COMMANDS.map(({ name, argv, what }) => {
+    const got = Bun.spawnSync([...argv], { stdio: ['ignore', 'ignore', 'ignore'] }).success
+    return got ? report(name, 'failed', `could ${what}`) : report(name, 'ok', `cannot ${what}`)
+  })
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import type { SandboxLimits } from '@sandwire/internal-api'
 import { inodesFor } from '../../isolation/disk-image.ts'
-import { report, type ProbeReport } from '../probe-report.ts'
+import { report, type ProbeReport } from '../probe-protocol.ts'
 import { fill } from './file-probes.ts'
 import { cString, systemCall } from './system-call.ts'
 

@@ -4,13 +4,11 @@
 import { dlopen, FFIType } from 'bun:ffi'
 import { limitsShape } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
-import { cluesShape } from '../clues.ts'
-import type { ProbeReport } from '../probe-report.ts'
+import { cluesShape, type ProbeReport } from '../probe-protocol.ts'
 import { probeFiles } from './file-probes.ts'
-import { probeKernel } from './kernel-probes.ts'
+import { probeKernel, probeTools } from './kernel-probes.ts'
 import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
 import { probeNeighbors } from './neighbor-probes.ts'
-import { probeTools } from './tool-probes.ts'
 
 const PR_SET_DUMPABLE = 4
 const SELF = [process.execPath, import.meta.path]

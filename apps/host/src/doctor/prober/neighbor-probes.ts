@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import type { Clues } from '../clues.ts'
-import { report, type ProbeReport } from '../probe-report.ts'
+import { type Clues, type ProbeReport, report } from '../probe-protocol.ts'
 
 const CONNECT_MS = 1_000
 

@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test'
+import { composeBattery, composeFindings, type DoctorFacts } from './doctor.ts'
+
+const FACTS: DoctorFacts = {
+  programs: [
+    ['bun', '1.4.4'],
+    ['bubblewrap', null],
+  ],
+  data: { folder: '/data', obstacle: null, freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
+  port: { number: 8787, obstacle: 'taken' },
+  identity: [
+    { line: "this machine's user", isGood: true },
+    { line: 'Auth0: does not answer', isGood: false },
+  ],
+  isolation: 'none',
+  weaknesses: ['no limits'],
+  notice: 'Sandboxes are not isolated',
+  limits: { processes: 'cgroup v2', disk: 'watchdog' },
+}
+
+test('the findings name everything, each weakness in a line', () => {
+  expect(composeFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
+Data folder  /data (3.0 GiB free, used by process 7)
+Port         8787 is taken
+Identity     this machine's user
+             wrong: Auth0: does not answer
+Isolation    none
+             weak: Sandboxes are not isolated
+             weak: no limits
+Limits       processes by cgroup v2, disk by watchdog
+`)
+})
+
+test('a data folder that cannot be used is named with the reason', () => {
+  const data = { ...FACTS.data, obstacle: 'it is read-only' }
+  expect(composeFindings({ ...FACTS, data })).toContain(
+    'Data folder  /data cannot be used: it is read-only\n',
+  )
+})
+
+test('the battery shows every attempt and counts them', () => {
+  const text = composeBattery([
+    { name: 'mount', verdict: 'ok', line: 'refused' },
+    { name: 'disk-limit', verdict: 'weak', line: 'late' },
+    { name: 'bpf', verdict: 'failed', line: 'allowed' },
+  ])
+  expect(text).toBe(`  ok    mount       refused
+  weak  disk-limit  late
+  FAIL  bpf         allowed
+3 attempts to get out: 1 held, 1 held weakly, 1 got through
+`)
+})

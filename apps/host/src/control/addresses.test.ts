@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import { chooseAddresses, nameServer } from './addresses.ts'
+
+test('port 0 becomes one free port for every address', async () => {
+  const { port, listen } = await chooseAddresses(['127.0.0.1', '::1'], 0)
+  expect(port).toBeGreaterThan(0)
+  expect(listen[0]).toBe(`127.0.0.1:${port}`)
+  for (const address of listen) expect(address).toEndWith(`:${port}`)
+})
+
+test('a port that is taken is refused by name', async () => {
+  using server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
+  expect((await rejectionOf(chooseAddresses(['127.0.0.1'], server.port)))?.message).toBe(
+    `Cannot listen on 127.0.0.1:${server.port}: the port is taken\nhint: choose another with --port, or 0 for a free one`,
+  )
+})
+
+test('an address the machine does not have is left out, unless it is the only one', async () => {
+  const { listen } = await chooseAddresses(['203.0.113.7', '127.0.0.1'], 0)
+  expect(listen).toHaveLength(1)
+  expect((await rejectionOf(chooseAddresses(['203.0.113.7'], 0)))?.message).toContain(
+    'no address 203.0.113.7',
+  )
+})
+
+const place = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
+const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
+
+describe('nameServer', () => {
+  test('on one machine, its user signs in under a name that only they know', () => {
+    const names = nameServer({ mode: 'local' }, place)
+    expect(names.url).toBe('http://localhost:8787')
+    expect(names.pageUrl).toBe(`http://${PAGE}`)
+    expect(names.hosts).toEqual(['localhost:8787', '127.0.0.1:8787', '[::1]:8787', PAGE])
+    expect(names.origins[0]).toBe('http://localhost:8787')
+    expect(names.origins).toContain(`http://${PAGE}`)
+  })
+
+  test('a name that the operator gives is the only one', () => {
+    const names = nameServer({ mode: 'local', publicOrigin: 'http://localhost:8787' }, place)
+    expect(names.pageUrl).toBe('http://localhost:8787')
+    expect(names.hosts).not.toContain(PAGE)
+  })
+
+  test('where others come in there is no such name', () => {
+    const names = nameServer({ mode: 'open', publicOrigin: 'https://sandwire.example' }, place)
+    expect(names.pageUrl).toBe('https://sandwire.example')
+    expect(names.origins).toEqual(['https://sandwire.example'])
+    expect(names.hosts).not.toContain(PAGE)
+  })
+})

@@ -1,0 +1,106 @@
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
+
+let folder = ''
+let file = ''
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'databases-'))
+  mkdirSync(path.join(folder, 'account'))
+  file = path.join(folder, 'account', 'a.sqlite')
+  using database = new Database(file)
+  database.run('CREATE TABLE words (word TEXT)')
+  database.run(`INSERT INTO words VALUES ('${'x'.repeat(20_000)}')`)
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const refuse = (): void => refuseBrokenDatabases(folder)
+
+test('whole, new and empty databases are used', () => {
+  expect(refuse).not.toThrow()
+  using database = new Database(path.join(folder, 'account', 'b.sqlite'))
+  database.run('PRAGMA journal_mode = WAL')
+  database.run('CREATE TABLE words (word TEXT)')
+  writeFileSync(path.join(folder, 'account', 'c.sqlite'), '')
+  expect(refuse).not.toThrow()
+})
+
+test.each([1, 100, 3_000, 4_096, 8_192])('one that was cut to %d bytes is named, and stays', (bytes) => {
+  truncateSync(file, bytes)
+  expect(refuse).toThrow(`Cannot use "${file}": it is no whole database`)
+  expect(readFileSync(file)).toHaveLength(bytes)
+})
+
+test('something else in its place is named', () => {
+  writeFileSync(file, 'x'.repeat(8_192))
+  expect(refuse).toThrow(`Cannot use "${file}"`)
+})
+
+test('what is in a log is left to SQLite, but not a log beside nothing or something else', () => {
+  truncateSync(file, 3_000)
+  writeFileSync(`${file}-wal`, 'x')
+  expect(refuse).not.toThrow()
+  writeFileSync(file, 'x'.repeat(4_096))
+  expect(refuse).toThrow(`Cannot use "${file}"`)
+  writeFileSync(file, '')
+  expect(refuse).toThrow(`Cannot use "${file}"`)
+})
+
+const ids = { empty: 'a'.repeat(64), live: 'b'.repeat(64), alarmed: 'c'.repeat(64), broken: 'd'.repeat(64) }
+
+describe('removeEmptyObjects', () => {
+  let folder = ''
+  const run = (name: string, ...statements: string[]): void => {
+    using database = new Database(path.join(folder, `${name}.sqlite`))
+    database.run('PRAGMA journal_mode = WAL')
+    for (const statement of statements) database.run(statement)
+  }
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'objects-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  test('removes databases without tables, with what is beside them, and no others', () => {
+    run(
+      'metadata',
+      'CREATE TABLE _cf_ALARM (actor_id TEXT)',
+      `INSERT INTO _cf_ALARM VALUES ('${ids.alarmed}')`,
+    )
+    run(ids.empty, 'CREATE TABLE sandbox (id)', 'DROP TABLE sandbox')
+    run(ids.live, 'CREATE TABLE sandbox (id)')
+    run(ids.alarmed)
+    writeFileSync(path.join(folder, `${ids.broken}.sqlite`), 'not a database')
+    writeFileSync(path.join(folder, 'other.sqlite'), '')
+    expect(removeEmptyObjects(folder)).toBe(1)
+    const left = readdirSync(folder)
+    expect(left.filter((name) => name.startsWith(ids.empty))).toEqual([])
+    for (const name of [ids.live, ids.alarmed, ids.broken, 'other', 'metadata'])
+      expect(left).toContain(`${name}.sqlite`)
+    expect(removeEmptyObjects(folder)).toBe(0)
+  })
+
+  test('sees what is only in the log beside a database yet', () => {
+    const file = path.join(folder, `${ids.live}.sqlite`)
+    using database = new Database(file)
+    database.run('PRAGMA journal_mode = WAL')
+    database.run('CREATE TABLE sandbox (id)')
+    expect(removeEmptyObjects(folder)).toBe(0)
+    expect(readdirSync(folder)).toContain(`${ids.live}.sqlite-wal`)
+  })
+
+  test('finds nothing where no object ever was', () => {
+    expect(removeEmptyObjects(path.join(folder, 'absent'))).toBe(0)
+    expect(removeEmptyObjects(folder)).toBe(0)
+  })
+})

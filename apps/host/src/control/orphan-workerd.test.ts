@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
+import { endOrphan, recordWorkerd } from './orphan-workerd.ts'
+
+let folder = ''
+let record = ''
+let child: Bun.Subprocess | undefined
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'orphan-'))
+  record = path.join(folder, 'workerd')
+})
+afterEach(async () => {
+  child?.kill('SIGKILL')
+  await child?.exited
+  rmSync(folder, { recursive: true })
+})
+
+/** A process whose program has this name. */
+function run(name: string): ProcessIdentity {
+  const program = path.join(folder, 'bin', name)
+  mkdirSync(path.dirname(program))
+  copyFileSync('/bin/sleep', program)
+  child = Bun.spawn([program, '60'])
+  const identity = identifyProcess(child.pid)
+  if (identity === undefined) throw new Error('it did not start')
+  return identity
+}
+
+test('an orphan is gone before its successor starts', async () => {
+  const orphan = run('workerd')
+  recordWorkerd(record, orphan)
+  expect(await endOrphan(record)).toEqual(orphan)
+  expect(isRunning(orphan)).toBe(false)
+  expect(existsSync(record)).toBe(false)
+})
+
+test('an orphan whose program was replaced by an upgrade is ended too', async () => {
+  const orphan = run('workerd')
+  rmSync(path.join(folder, 'bin/workerd'))
+  recordWorkerd(record, orphan)
+  expect(await endOrphan(record)).toEqual(orphan)
+})
+
+test('another program is left alone', async () => {
+  const other = run('database')
+  recordWorkerd(record, other)
+  expect(await endOrphan(record)).toBeUndefined()
+  expect(isRunning(other)).toBe(true)
+})
+
+test('a later process with the number of the orphan is left alone', async () => {
+  const later = run('workerd')
+  recordWorkerd(record, { ...later, startTicks: later.startTicks - 1 })
+  expect(await endOrphan(record)).toBeUndefined()
+  expect(isRunning(later)).toBe(true)
+})
+
+test.each(['', '{', '{"pid":-1,"startTicks":1}', '{"pid":1,"startTicks":0}'])(
+  'nothing is killed on the word of "%s"',
+  async (text) => {
+    writeFileSync(record, text, { mode: 0o600 })
+    expect(await endOrphan(record)).toBeUndefined()
+  },
+)

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DISK_FULL } from '@sandwire/internal-api'
+import { SandwireError } from '@sandwire/protocol'
+import { findFolderObstacle, isDiskFull, nameFault, nameFolderFault } from './folder-problem.ts'
+
+let folder = ''
+const at = (name: string): string => path.join(folder, name)
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'obstacle-'))
+  mkdirSync(at('there'))
+  writeFileSync(at('file'), '')
+  symlinkSync(at('nowhere/deeper'), at('dangling'))
+  symlinkSync(at('circle'), at('circle'))
+  symlinkSync(at('there'), at('link'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test.each(['there', 'there/new/deeper', 'link', 'link/new', 'new'])('nothing is in the way of %s', (name) => {
+  expect(findFolderObstacle(at(name))).toBeUndefined()
+})
+
+test.each([
+  ['file', 'file', 'is not a folder'],
+  ['file/below/it', 'file', 'is not a folder'],
+  ['dangling', 'dangling', 'is a link that leads nowhere'],
+  ['dangling/below', 'dangling', 'is a link that leads nowhere'],
+  ['circle', 'circle', 'is a link that leads in a circle'],
+])('what is in the way of %s is named', (name, what, why) => {
+  expect(findFolderObstacle(at(name))).toBe(`"${at(what)}" ${why}`)
+})
+
+test('a path that is too long is named by its beginning', () => {
+  for (const name of ['a'.repeat(300), 'a/'.repeat(3_000)]) {
+    const told = findFolderObstacle(at(name)) ?? ''
+    expect(told).toEndWith('…" is too long for a path or a name in it')
+    expect(told.length).toBeLessThan(250)
+  }
+})
+
+const FOLDER = '/srv/data'
+
+function systemError(code: string, path?: string): Error {
+  return Object.assign(new Error(`${code}: raw`), { code, ...(path !== undefined && { path }) })
+}
+
+test.each([
+  ['ENOSPC', 'its disk is full'],
+  ['EDQUOT', 'this user has no more room on its disk'],
+  ['EROFS', 'it is read-only'],
+  ['EACCES', 'this user may not write there'],
+  ['ENOTDIR', 'it is not a folder'],
+])('a start that the system refused with %s names the folder and says why', (code, why) => {
+  for (const caught of [
+    systemError(code),
+    new SandwireError('internal', 'x', { cause: systemError(code) }),
+  ]) {
+    const { message, cause } = nameFolderFault(caught, FOLDER)
+    expect(message).toStartWith(`Cannot use the data folder "${FOLDER}": ${why}\nhint: `)
+    expect(message).toEndWith('--data')
+    expect(cause).toBeUndefined()
+  }
+})
+
+test('what happened elsewhere names that place', () => {
+  const { message } = nameFolderFault(systemError('EROFS', '/run/sandwire/x'), FOLDER)
+  expect(message).toBe('Cannot use "/run/sandwire/x": it is read-only')
+  expect(nameFolderFault(systemError('EROFS', `${FOLDER}/lock`), FOLDER).message).toContain(
+    `folder "${FOLDER}"`,
+  )
+})
+
+test('a part that is something else than it has to be is named itself', () => {
+  const { message } = nameFolderFault(systemError('EISDIR', `${FOLDER}/lock`), FOLDER)
+  expect(message).toBe(
+    `Cannot use "${FOLDER}/lock": it is a folder\nhint: remove it, or choose another data folder with --data`,
+  )
+  expect(nameFolderFault(systemError('EEXIST', FOLDER), FOLDER).message).toContain(`data folder "${FOLDER}"`)
+})
+
+test('what is missing says something about the folder only where it is in it', () => {
+  expect(nameFolderFault(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
+    'no folder can be made there',
+  )
+  for (const place of [undefined, '/usr/bin/tool'])
+    expect(nameFolderFault(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
+})
+
+test('other faults stay what they are', () => {
+  expect(nameFolderFault(new Error('x'), FOLDER).code).toBe('internal')
+  expect(nameFolderFault(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
+  const told = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
+  expect(nameFolderFault(told, FOLDER)).toBe(told)
+})
+
+const noRoom = Object.assign(new Error('x'), { code: 'ENOSPC' })
+
+test.each([
+  noRoom,
+  Object.assign(new Error('x'), { code: 'EDQUOT' }),
+  new SandwireError('internal', 'Internal error', { cause: noRoom }),
+])('a fault for want of room names the disk %#', (caught) => {
+  const { code, message } = nameFault(caught)
+  expect([code, message]).toEqual(['sandbox_failed', `Cannot do this with the sandbox: ${DISK_FULL}`])
+})
+
+test('other faults stay what they are', () => {
+  expect(nameFault(new Error('x')).code).toBe('internal')
+  expect(nameFault(Object.assign(new Error('x'), { code: 'EACCES' })).code).toBe('internal')
+  expect(nameFault(new SandwireError('conflict', 'x')).code).toBe('conflict')
+})
+
+test('a disk with room is not full', () => {
+  expect(isDiskFull(tmpdir())).toBe(false)
+})

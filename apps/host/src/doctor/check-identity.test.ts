@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import { issuerFromPreset } from '@sandwire/operator-settings'
+import type { Configuration } from '../configuration.ts'
+import { examineIdentity, type IdentityProbes } from './check-identity.ts'
+
+const NOW_MS = Date.parse('2026-01-01T00:00:00Z')
+const CONFIGURATION: Configuration = {
+  dataFolder: '/data',
+  port: 8787,
+  addresses: ['0.0.0.0'],
+  mode: 'open',
+  publicOrigin: 'https://sandwire.example',
+  issuers: [issuerFromPreset('auth0', { domain: 'id.example', audience: 'a', clientId: 'c' })],
+  secrets: {},
+  passed: {},
+}
+
+function probes(answer: () => Response, isKnown = true): IdentityProbes & { readonly asked: string[] } {
+  const asked: string[] = []
+  return {
+    asked,
+    fetchUrl: async (url) => {
+      asked.push(url)
+      return answer()
+    },
+    resolveName: async () => {
+      if (!isKnown) throw new Error('no such name')
+      return ['192.0.2.1']
+    },
+    nowMs: () => NOW_MS,
+  }
+}
+
+const at = (offsetMs: number) => (): Response =>
+  new Response('{}', { headers: { date: new Date(NOW_MS + offsetMs).toUTCString() } })
+
+describe('examineIdentity', () => {
+  test('asks an issuer where its metadata are, and names what people use', async () => {
+    const world = probes(at(2_000))
+    expect(await examineIdentity(CONFIGURATION, world)).toEqual([
+      { line: 'Auth0: reached at https://id.example/, clocks differ by 1 s', isGood: true },
+      { line: 'people use https://sandwire.example (192.0.2.1 from here)', isGood: true },
+    ])
+    expect(world.asked).toEqual(['https://id.example/.well-known/openid-configuration'])
+  })
+
+  test('asks for keys where the metadata are known to be of no use', async () => {
+    const world = probes(at(0))
+    const issuers = [issuerFromPreset('oauth-do', { audience: 'a' })]
+    await examineIdentity({ ...CONFIGURATION, issuers }, world)
+    expect(world.asked).toEqual(['https://id.org.ai/.well-known/jwks.json'])
+  })
+
+  test.each<[string, () => Response, string]>([
+    ['a clock that is late', at(-70_000), "set this machine's clock"],
+    ['a clock that is early', at(70_000), "set this machine's clock"],
+    ['an issuer that is not there', () => new Response(null, { status: 404 }), 'answers 404'],
+    ['an issuer that redirects', () => new Response(null, { status: 302 }), 'answers 302'],
+    [
+      'an issuer that does not answer',
+      () => {
+        throw new Error('refused')
+      },
+      'does not answer',
+    ],
+  ])('finds %s', async (_, answer, words) => {
+    const [finding] = await examineIdentity(CONFIGURATION, probes(answer))
+    expect(finding).toMatchObject({ isGood: false, line: expect.stringContaining(words) })
+  })
+
+  test('finds a public name that nobody can find', async () => {
+    const [, finding] = await examineIdentity(CONFIGURATION, probes(at(0), false))
+    expect(finding?.isGood).toBe(false)
+  })
+
+  test('says who else comes in, and never with what', async () => {
+    const { publicOrigin: _, ...local } = CONFIGURATION
+    const secrets = { jwtSecret: 'CNRY', apiToken: 'CNRY' }
+    const found = await examineIdentity({ ...local, mode: 'local', issuers: [], secrets }, probes(at(0)))
+    expect(found).toHaveLength(3)
+    expect(JSON.stringify(found)).not.toContain('CNRY')
+  })
+})

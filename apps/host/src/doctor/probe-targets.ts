@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import path from 'node:path'
+import { INSIDE } from '../isolation/isolation.ts'
+import type { Clues } from './probe-protocol.ts'
+
+/** Things of this machine for a prober to find, if it can. */
+export interface Decoys extends AsyncDisposable {
+  readonly clues: Clues
+}
+
+const VARIABLE = 'SANDWIRE_DECOY'
+
+async function listenOn(
+  server: Server,
+  where: { path: string } | { port: number; host: string },
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(where, resolve)
+  return promise
+}
+
+/** Keeps a connection for as long as the other side does, so that it surely notices having one. */
+function hold(socket: Socket): void {
+  // Cut when the sandbox ends; nothing was to be said.
+  socket.on('error', () => undefined)
+  socket.resume()
+}
+
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address)
+    .slice(0, 15)
+}
+
+/** Puts out a file beside the sandboxes' own, a process, a variable, and sockets that answer. */
+export async function openDecoys(folder: string, token: string): Promise<Decoys> {
+  const place = mkdtempSync(path.join(folder, 'decoy-'))
+  const file = path.join(place, 'secret')
+  writeFileSync(file, token, { mode: 0o644 })
+  const marker = `sandwire-decoy-${token}`
+  // Waits for our end of its input, so that it ends with us, and starts nothing that could outlive it.
+  const sleeper = Bun.spawn(['sh', '-c', 'read -r _; :', marker], { stdio: ['pipe', 'ignore', 'ignore'] })
+  const abstract = createServer(hold)
+  await listenOn(abstract, { path: `\0${token}` })
+  const tcp = createServer(hold)
+  await listenOn(tcp, { port: 0, host: '0.0.0.0' })
+  const address = tcp.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  process.env[VARIABLE] = token
+  return {
+    clues: {
+      processMarkerBackwards: Array.from(marker).toReversed().join(''),
+      abstractSocket: token,
+      addresses: ownAddresses().map((host) => `${host}:${port}`),
+      files: [file, '/etc/shadow', '/etc/machine-id', '/etc/apt/sources.list', '/proc/kcore', '/dev/mem'],
+      variable: VARIABLE,
+      daemonSocket: INSIDE.daemonSocket,
+    },
+    [Symbol.asyncDispose]: async () => {
+      delete process.env[VARIABLE]
+      abstract.close()
+      tcp.close()
+      sleeper.kill('SIGKILL')
+      await sleeper.exited
+      rmSync(place, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test'
+import { WireEvents, type WireListener } from './socket-events.ts'
+
+function record(told: string[]): WireListener {
+  return {
+    data: (bytes) => told.push(bytes.toString()),
+    drained: () => told.push('drained'),
+    ended: () => told.push('ended'),
+    closed: () => told.push('closed'),
+    broke: () => told.push('broke'),
+  }
+}
+
+test('what happens before anybody listens is told in order, from a copy', async () => {
+  const events = new WireEvents()
+  const socket = await Bun.connect({
+    hostname: '127.0.0.1',
+    port: Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } }).port,
+    socket: { data: () => undefined },
+  })
+  const bytes = Buffer.from('early')
+  await events.handlers.data?.(socket, bytes)
+  bytes.fill(0)
+  await events.handlers.end?.(socket)
+  const told: string[] = []
+  events.listen(record(told))
+  await events.handlers.data?.(socket, Buffer.from('late'))
+  await events.handlers.close?.(socket)
+  socket.terminate()
+  expect(told).toEqual(['early', 'ended', 'late', 'closed'])
+})

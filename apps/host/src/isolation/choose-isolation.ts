@@ -1,0 +1,105 @@
+import { createBubblewrap } from './bubblewrap.ts'
+import type { Isolation, IsolationSettings } from './isolation.ts'
+import { runTool, SYSTEM_ENV } from './system-tools.ts'
+import { canLaunchUnisolated, createUnisolated } from './unisolated.ts'
+
+/** What was chosen, and one line for the user when it is less than bubblewrap gives. */
+export interface Choice {
+  readonly isolation: Isolation
+  readonly notice?: string
+}
+
+/** What of this machine decides. */
+export interface Findings {
+  /** `SANDWIRE_ISOLATION`. */
+  readonly wish: string | undefined
+  /** Why bubblewrap does not work here; undefined when it does. */
+  readonly obstacle: string | undefined
+  /** Whether sandboxes could be started without it. */
+  readonly canLaunch: boolean
+}
+
+/** The decision by itself. */
+export function decide({ wish, obstacle, canLaunch }: Findings): {
+  kind: Isolation['kind']
+  notice?: string
+} {
+  const why = wish === 'none' ? 'SANDWIRE_ISOLATION=none' : obstacle
+  if (why === undefined) return { kind: 'bubblewrap' }
+  const fault = canLaunch ? '' : ', and they cannot start: setpriv, of util-linux, is not installed'
+  return { kind: 'none', notice: `Sandboxes are not isolated from this machine: ${why}${fault}` }
+}
+
+/** Whether bubblewrap is installed. */
+export function hasBubblewrap(): boolean {
+  return Bun.which('bwrap', { PATH: SYSTEM_ENV['PATH'] ?? '' }) !== null
+}
+
+/** Namespaces and mounts that every sandbox has. */
+const TRIAL = [
+  'bwrap',
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-net',
+  '--ro-bind',
+  '/usr',
+  '/usr',
+  '--symlink',
+  'usr/bin',
+  '/bin',
+  '--symlink',
+  'usr/lib',
+  '/lib',
+  '--symlink',
+  'usr/lib64',
+  '/lib64',
+  '--proc',
+  '/proc',
+  '--dev',
+  '/dev',
+  '--',
+  '/usr/bin/true',
+]
+/** What root does before: mounts that only the sandbox sees, and another user. */
+const ROOT_TRIAL = [
+  'unshare',
+  '--mount',
+  '--propagation',
+  'private',
+  '--',
+  'setpriv',
+  '--reuid',
+  '65534',
+  '--regid',
+  '65534',
+  '--clear-groups',
+  '--',
+]
+
+/** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */
+export async function findObstacle(isRoot = process.getuid?.() === 0): Promise<string | undefined> {
+  if (!hasBubblewrap()) return 'bubblewrap is not installed'
+  try {
+    await runTool([...(isRoot ? ROOT_TRIAL : []), ...TRIAL])
+    return undefined
+  } catch {
+    return 'the kernel does not let this user make namespaces'
+  }
+}
+
+/** The isolation of a kind that was chosen before, such as by the host for its supervisors. */
+export function createIsolation(kind: Isolation['kind'], settings: IsolationSettings): Isolation {
+  return kind === 'bubblewrap' ? createBubblewrap(settings) : createUnisolated(settings)
+}
+
+/** Picks the best isolation that works here. `SANDWIRE_ISOLATION=none` in `env` turns it off. */
+export async function chooseIsolation(
+  settings: IsolationSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Choice> {
+  const wish = env['SANDWIRE_ISOLATION']
+  const obstacle = wish === 'none' ? undefined : await findObstacle()
+  const { kind, notice } = decide({ wish, obstacle, canLaunch: canLaunchUnisolated() })
+  const isolation = createIsolation(kind, settings)
+  return notice === undefined ? { isolation } : { isolation, notice }
+}

@@ -1,0 +1,146 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { decide } from './choose-isolation.ts'
+import { inodesFor } from './disk-image.ts'
+import { defaultRunBase } from './isolation.ts'
+import { describeEnd } from './launched-sandbox.ts'
+import { parseInfo } from './process-table.ts'
+import { countsPerNamespace, createRlimits } from './resource-limits.ts'
+import { createEtcFiles } from './system-files.ts'
+import { toOutside } from './unisolated.ts'
+import { judgeMemory, parseRollup, pauseAfter, sumOfLines } from './watchdog.ts'
+
+const folder = mkdtempSync('/tmp/run-')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('sockets of sandboxes lie in the runtime folder of the user, unless its path is too long for them', () => {
+  const long = path.join(folder, 'x'.repeat(40))
+  mkdirSync(long)
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: folder }, 7)).toBe(`${folder}/sandwire`)
+  for (const XDG_RUNTIME_DIR of [long, path.join(folder, 'absent'), 'relative', undefined])
+    expect(defaultRunBase({ XDG_RUNTIME_DIR }, 7)).toBe('/tmp/sandwire-7')
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: folder }, 0)).toBe('/run/sandwire')
+})
+
+test('the end of a sandbox is named by exit code or signal', () => {
+  expect(describeEnd(0, null)).toBe('exit_0')
+  expect(describeEnd(2, null)).toBe('exit_2')
+  expect(describeEnd(137, null)).toBe('signal_KILL')
+  expect(describeEnd(143, null)).toBe('signal_TERM')
+  expect(describeEnd(null, 'SIGSEGV')).toBe('signal_SEGV')
+  expect(describeEnd(255, null)).toBe('exit_255')
+})
+
+describe('the memory watchdog (threat T32)', () => {
+  const use = (innerPid: number, bytes: number, sharedBytes = 0, heldBytes = 0) => {
+    return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes }
+  }
+
+  test('leaves a sandbox within its limit alone', () => {
+    expect(judgeMemory([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
+  })
+
+  test('ends the largest process of the user first, not sandboxd', () => {
+    expect(judgeMemory([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
+      kind: 'kill',
+      pid: 1008,
+    })
+  })
+
+  test('ends the sandbox when only its own are left', () => {
+    expect(judgeMemory([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
+  })
+
+  test('counts what is held open and mapped by nobody, and ends who holds it', () => {
+    const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
+    expect(judgeMemory(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
+  })
+
+  test('counts what is held open and mapped once', () => {
+    expect(judgeMemory([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
+  })
+
+  test('reads which part of a process is shared memory', () => {
+    const text = 'Rss:  900 kB\nPss:  100 kB\nPss_Anon:  60 kB\nPss_Shmem:  40 kB\n'
+    expect(parseRollup(text)).toEqual({ bytes: 61_440, sharedBytes: 40_960 })
+    expect(parseRollup('Pss:  100 kB\n')).toEqual({ bytes: 102_400, sharedBytes: 0 })
+    expect(parseRollup('')).toBeUndefined()
+  })
+})
+
+test('bubblewrap is used where it works, and what is used instead is said', () => {
+  const canLaunch = true
+  expect(decide({ wish: undefined, obstacle: undefined, canLaunch })).toEqual({ kind: 'bubblewrap' })
+  expect(decide({ wish: 'none', obstacle: undefined, canLaunch })).toMatchObject({
+    kind: 'none',
+    notice: expect.stringContaining('SANDWIRE_ISOLATION=none'),
+  })
+  expect(decide({ wish: undefined, obstacle: 'bubblewrap is not installed', canLaunch })).toEqual({
+    kind: 'none',
+    notice: 'Sandboxes are not isolated from this machine: bubblewrap is not installed',
+  })
+})
+
+test('sandboxes without isolation that cannot be launched are told of', () => {
+  const found = { wish: 'none', obstacle: undefined, canLaunch: false }
+  expect(decide(found).notice).toEndWith(
+    'SANDWIRE_ISOLATION=none, and they cannot start: setpriv, of util-linux, is not installed',
+  )
+})
+
+test('without isolation, paths of the sandbox become paths of this machine', () => {
+  const outside = {
+    daemonSocket: '/r/io/sandboxd.sock',
+    proxySocket: '/r/egress/proxy.sock',
+    workspace: '/d/w',
+    home: '/d/h',
+  }
+  expect(toOutside('unix:/run/sandwire/sandboxd.sock', outside)).toBe('unix:/r/io/sandboxd.sock')
+  expect(toOutside('/run/sandwire-egress/proxy.sock', outside)).toBe('/r/egress/proxy.sock')
+  expect(toOutside('/workspace', outside)).toBe('/d/w')
+  expect(toOutside('/workspaces', outside)).toBe('/workspaces')
+  expect(toOutside('--listen', outside)).toBe('--listen')
+})
+
+test('resource limits leave room for what Bun reserves, and only where no cgroup counts', () => {
+  const limits = { memoryBytes: 1024 ** 3, pids: 8, milliCpus: 1000, diskBytes: 1024 ** 2 }
+  expect(createRlimits(limits, true)).toEqual(['--core=0:0', '--nofile=4096:4096', '--fsize=1048576:1048576'])
+  expect(createRlimits(limits, false)).toContain('--data=4294967296:4294967296')
+})
+
+test('processes are limited by count where the kernel counts them per sandbox', () => {
+  expect(countsPerNamespace('5.13.0-generic')).toBe(false)
+  expect(countsPerNamespace('5.14.0')).toBe(true)
+  expect(countsPerNamespace('6.1.0-18-amd64')).toBe(true)
+})
+
+test('a look at a large sandbox is followed by a pause in proportion', () => {
+  expect(pauseAfter(1, 2_000)).toBe(2_000)
+  expect(pauseAfter(1_000, 2_000)).toBe(20_000)
+})
+
+test('what tools say is read', () => {
+  expect(sumOfLines('4096\t/a\n12\t/b\n\n')).toBe(4108)
+  expect(parseInfo('{\n    "child-pid": 4711\n}\n')).toBe(4711)
+  expect(parseInfo('')).toBeUndefined()
+})
+
+test('disks hold a number of files in proportion to their size', () => {
+  expect(inodesFor(1024 ** 2)).toBe(512)
+  expect(inodesFor(2 * 1024 ** 3)).toBe(209_715)
+  expect(inodesFor(1024 ** 4)).toBe(2_000_000)
+})
+
+test('a sandbox knows its own name and user, and no name server', () => {
+  const files = createEtcFiles('dev')
+  expect(files['hosts']).toContain('localhost dev')
+  expect(files['passwd']).toContain('user:x:1000:1000:user:/home/user:/bin/bash')
+  expect(files['resolv.conf']).toBe('')
+})
+
+test('sockets are below the runtime folder of the user', () => {
+  expect(defaultRunBase({}, 0)).toBe('/run/sandwire')
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: '/tmp' }, 1000)).toBe('/tmp/sandwire')
+  expect(defaultRunBase({ XDG_RUNTIME_DIR: 'relative' }, 1000)).toBe('/tmp/sandwire-1000')
+})

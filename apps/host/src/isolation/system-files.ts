@@ -1,0 +1,143 @@
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import type { Binding } from './bwrap-argv.ts'
+
+/** Files of `/etc` that a sandbox has of its own, by name. `name` is the host name inside. */
+export function createEtcFiles(name: string): Readonly<Record<string, string>> {
+  return {
+    passwd: [
+      'root:x:0:0:sandboxd:/:/usr/sbin/nologin',
+      'user:x:1000:1000:user:/home/user:/bin/bash',
+      'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+      '',
+    ].join('\n'),
+    group: 'root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n',
+    hosts: `127.0.0.1 localhost ${name}\n::1 localhost\n`,
+    hostname: `${name}\n`,
+    'nsswitch.conf':
+      'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n',
+    'host.conf': 'multi on\n',
+    // No name server is reachable; names are resolved by the egress proxy, where there is one.
+    'resolv.conf': '',
+    shells: '/bin/sh\n/bin/bash\n',
+    profile: PROFILE,
+    'bash.bashrc': BASHRC,
+  }
+}
+
+/** Read by login shells. */
+const PROFILE = `PATH="$HOME/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+export PATH
+if [ -n "$BASH_VERSION" ] && [ -f /etc/bash.bashrc ]; then . /etc/bash.bashrc; fi
+`
+
+/** Read by interactive bash. With each prompt it says its folder (OSC 7), so that paths which programs print can be followed. */
+const BASHRC = `case $- in *i*) ;; *) return ;; esac
+shopt -s checkwinsize
+PS1='\\u@\\h:\\w\\$ '
+__tell_folder() {
+  local folder=\${PWD//%/%25}
+  printf '\\033]7;file://%s%s\\033\\\\' "$HOSTNAME" "\${folder//[[:cntrl:]]/}"
+}
+PROMPT_COMMAND=__tell_folder
+`
+
+/** Links of `/etc`, by name. */
+export const ETC_LINKS: Readonly<Record<string, string>> = {
+  mtab: '/proc/mounts',
+  'os-release': '/usr/lib/os-release',
+}
+
+/**
+ * What programs of a usual system look for in `/etc` and cannot do without: taken from this machine, read-only,
+ * where it exists. Nothing here says who uses the machine or how it is reached.
+ */
+export const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
+  { name: 'alternatives', kind: 'folder' },
+  { name: 'ld.so.cache', kind: 'file' },
+  { name: 'ld.so.conf', kind: 'file' },
+  { name: 'ld.so.conf.d', kind: 'folder' },
+  { name: 'localtime', kind: 'file' },
+  { name: 'mime.types', kind: 'file' },
+  { name: 'protocols', kind: 'file' },
+  { name: 'services', kind: 'file' },
+  { name: 'ssl/certs', kind: 'folder' },
+  { name: 'ssl/openssl.cnf', kind: 'file' },
+  { name: 'terminfo', kind: 'folder' },
+  { name: 'vim', kind: 'folder' },
+]
+
+/** What of `/etc` comes from this machine, as bubblewrap binds it over the sandbox's own. */
+export function hostEtcBindings(): Binding[] {
+  return ETC_FROM_HOST.filter(({ name }) => existsSync(`/etc/${name}`)).map(({ name }) => ({
+    from: `/etc/${name}`,
+    to: `/etc/${name}`,
+  }))
+}
+
+/** Writes the `/etc` of a sandbox anew, with places for what comes from this machine. */
+export function writeEtcFolder(folder: string, hostname: string): void {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  for (const [name, text] of Object.entries(createEtcFiles(hostname)))
+    writeFileSync(path.join(folder, name), text, { mode: 0o644 })
+  for (const [name, target] of Object.entries(ETC_LINKS)) symlinkSync(target, path.join(folder, name))
+  for (const { name, kind } of ETC_FROM_HOST) {
+    if (!existsSync(`/etc/${name}`)) continue
+    const place = path.join(folder, name)
+    mkdirSync(kind === 'folder' ? place : path.dirname(place), { recursive: true, mode: 0o755 })
+    if (kind === 'file') closeSync(openSync(place, 'w', 0o644))
+  }
+}
+
+const SYSTEM_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64']
+
+/** System folders that are links into `/usr` on this machine. */
+export function usrLinks(): string[] {
+  return SYSTEM_FOLDERS.filter((name) => linkTarget(`/${name}`) === `usr/${name}`)
+}
+
+/** System folders that are folders of their own, as on systems from before the merge into `/usr`. */
+export function ownSystemFolders(): Binding[] {
+  return SYSTEM_FOLDERS.map((name) => `/${name}`)
+    .filter((folder) => lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true)
+    .map((folder) => ({ from: folder, to: folder }))
+}
+
+function linkTarget(file: string): string | undefined {
+  try {
+    return readlinkSync(file).replace(/^\//, '')
+  } catch {
+    // Absent, or a folder of its own.
+    return undefined
+  }
+}
+
+const OWNER_MAY_WRITE = 0o200
+
+/**
+ * What of `/proc` is read only in a sandbox whose processes are root's by their number. The kernel lets that number write its switches
+ * without any capability, and bubblewrap (0.8) covers only those folders that can themselves be written.
+ */
+export function procSwitches(root = '/proc'): Binding[] {
+  return readdirSync(root)
+    .filter((name) => !/^[0-9]+$/.test(name) && isSwitch(path.join(root, name)))
+    .map((name) => ({ from: path.join(root, name), to: path.join('/proc', name) }))
+}
+
+function isSwitch(file: string): boolean {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  if (found === undefined || found.isSymbolicLink()) return false
+  return found.isDirectory() || (found.mode & OWNER_MAY_WRITE) !== 0
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
+import { createLog } from '../log.ts'
+import { PaperKeeper } from '../paper-keeper.fixture.ts'
+import { claimAll } from './claim-sandboxes.ts'
+
+function specOf(id: string): StartSpec {
+  const network = { policy: 'none', allow: [] } as const
+  return { id, name: 'n', publicKey: '', network, limits: DEFAULT_SANDBOX_LIMITS, env: {} }
+}
+
+test('every sandbox that runs is claimed, and one that cannot be told is logged', async () => {
+  const keeper = new PaperKeeper()
+  for (const id of ['a', 'b', 'c']) await keeper.start(specOf(id))
+  await keeper.stop('b', 'requested')
+  keeper.failure = new Error('gone')
+  const lines: string[] = []
+  await claimAll(
+    keeper,
+    createLog(
+      (line) => lines.push(line),
+      () => new Date(0),
+    ),
+  )
+  expect(keeper.calls.filter((call) => call.startsWith('claim'))).toEqual(['claim a', 'claim c'])
+  expect(lines.map((line) => JSON.parse(line).sandbox)).toEqual(['a', 'c'])
+})

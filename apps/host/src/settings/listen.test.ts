@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'bun:test'
+import { judgeReach, type Reach } from './listen.ts'
+
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----'
+const KEY = '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----'
+const FILES: Readonly<Record<string, string>> = { '/cert': CERTIFICATE, '/key': KEY, '/junk': 'junk' }
+
+function judge(
+  env: Record<string, string>,
+  hasIdentity = true,
+): { readonly reach: Reach; readonly problems: string[] } {
+  const problems: string[] = []
+  const readFile = (file: string): string => {
+    const text = FILES[file]
+    if (text === undefined) throw new Error('there is no such file')
+    return text
+  }
+  return { reach: judgeReach({ env, readFile, readSecretFile: readFile, hasIdentity }, problems), problems }
+}
+
+const PUBLIC = { SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
+
+describe('judgeReach', () => {
+  test('is for this machine alone unless it is told otherwise', () => {
+    expect(judge({}, false)).toEqual({
+      reach: { addresses: ['127.0.0.1', '::1'], mode: 'local' },
+      problems: [],
+    })
+  })
+
+  test.each(['0.0.0.0', '::', '[::]', '192.168.0.1', '127.0.0.2'])('opens at %s', (bind) => {
+    const { reach, problems } = judge({ SANDWIRE_BIND: bind, ...PUBLIC })
+    expect(problems).toEqual([])
+    expect(reach).toMatchObject({ mode: 'open', publicOrigin: 'https://sandwire.example' })
+    expect(reach.addresses[0]).not.toContain('[')
+  })
+
+  test.each(['0.0.0.0', '::', '192.168.0.1'])('refuses %s while nobody can be told apart', (bind) => {
+    expect(judge({ SANDWIRE_BIND: bind, ...PUBLIC }, false).problems).toEqual([
+      expect.stringContaining('SANDWIRE_ISSUER'),
+      expect.stringContaining('SANDWIRE_ISSUER'),
+    ])
+  })
+
+  test('is open behind a proxy on the same machine too: others come through it', () => {
+    expect(judge(PUBLIC).reach).toMatchObject({ addresses: ['127.0.0.1', '::1'], mode: 'open' })
+    expect(judge(PUBLIC, false).problems).toEqual([expect.stringContaining('SANDWIRE_ISSUER')])
+  })
+
+  test('needs to know what people call it, since requests are checked against that', () => {
+    expect(judge({ SANDWIRE_BIND: '0.0.0.0' }).problems).toEqual([
+      expect.stringContaining('SANDWIRE_PUBLIC_URL is not set'),
+    ])
+  })
+
+  test.each([
+    'http://sandwire.example',
+    'ftp://sandwire.example',
+    'sandwire.example',
+    'https://a.example/path',
+    'https://user:pass@a.example',
+    'https://a.example/?q',
+    'https://a.example/#f',
+    'http://127.0.0.1.example',
+  ])('refuses to be called %s', (url) => {
+    expect(judge({ SANDWIRE_PUBLIC_URL: url }).problems).toHaveLength(1)
+  })
+
+  test.each(['http://localhost:9000', 'http://127.0.0.1:1', 'http://[::1]:1', 'https://localhost'])(
+    'is local when it is called %s',
+    (url) => {
+      expect(judge({ SANDWIRE_PUBLIC_URL: url }, false)).toMatchObject({
+        reach: { mode: 'local', publicOrigin: url },
+        problems: [],
+      })
+    },
+  )
+
+  test('takes the name of a proxy’s header, and nothing else', () => {
+    const name = (header: string) => judge({ SANDWIRE_CLIENT_ADDRESS_HEADER: header })
+    expect(name('X-Forwarded-For').reach.clientAddressHeader).toBe('x-forwarded-for')
+    expect(name('a header').problems).toHaveLength(1)
+  })
+
+  test('takes origins that may hold a terminal, and none unless told', () => {
+    const name = (text: string) => judge({ SANDWIRE_EMBED_ORIGINS: text })
+    expect(name('https://a.example, http://localhost:5199\nhttps://a.example')).toMatchObject({
+      reach: { embedOrigins: ['https://a.example', 'http://localhost:5199'] },
+      problems: [],
+    })
+    expect(judge({}).reach.embedOrigins).toBeUndefined()
+    expect(name('https://a.example https://*.b.example http://c.example').problems).toEqual([
+      'SANDWIRE_EMBED_ORIGINS has "https://*.b.example": expected one origin, without wildcards',
+      'SANDWIRE_EMBED_ORIGINS has "http://c.example": expected https, unless it is loopback',
+    ])
+  })
+
+  test('speaks TLS with a certificate and its key', () => {
+    const env = { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key', ...PUBLIC }
+    expect(judge(env)).toMatchObject({
+      reach: { tls: { certificateChain: CERTIFICATE, privateKey: KEY } },
+      problems: [],
+    })
+  })
+
+  test.each<Record<string, string>>([
+    { SANDWIRE_TLS_CERT: '/cert', ...PUBLIC },
+    { SANDWIRE_TLS_KEY: '/key', ...PUBLIC },
+    { SANDWIRE_TLS_CERT: '/junk', SANDWIRE_TLS_KEY: '/key', ...PUBLIC },
+    { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/cert', ...PUBLIC },
+    { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/nowhere', ...PUBLIC },
+    { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key' },
+  ])('refuses half of TLS: %j', (env) => {
+    expect(judge(env).problems).toHaveLength(1)
+  })
+})

@@ -1,0 +1,46 @@
+import { afterAll, afterEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { cutConnections } from './close-connections.ts'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'cut-'))
+const children: Bun.Subprocess[] = []
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A process that listens, and a connection of this one to it. */
+async function connect(name: string): Promise<{ readonly pid: number; readonly isOpen: () => boolean }> {
+  const socket = path.join(folder, name)
+  const script = `Bun.listen({unix: ${JSON.stringify(socket)}, socket: {data() {}}}); console.log('up')`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  children.push(child)
+  await child.stdout.getReader().read()
+  let isOpen = true
+  await Bun.connect({ unix: socket, socket: { data: () => undefined, close: () => void (isOpen = false) } })
+  return { pid: child.pid, isOpen: () => isOpen }
+}
+
+test('cuts the connections to a process that is stopped, and none to one that is spared', async () => {
+  const [cut, spared] = [await connect('cut'), await connect('spared')]
+  process.kill(cut.pid, 'SIGSTOP')
+  expect(cutConnections(process.pid, new Set([spared.pid]))).toBe(true)
+  await eventually(() => !cut.isOpen(), { what: 'the cut' })
+  expect(spared.isOpen()).toBe(true)
+})
+
+test('leaves ends of socket pairs alone, such as what a program prints to', async () => {
+  const child = Bun.spawn(['cat'], { stdin: 'pipe', stdout: 'pipe' })
+  children.push(child)
+  expect(cutConnections(process.pid, new Set())).toBe(true)
+  await child.stdin.write('still here')
+  await child.stdin.end()
+  expect(await new Response(child.stdout).text()).toBe('still here')
+})
+
+test('says so when it cannot', () => {
+  expect(cutConnections(2 ** 30, new Set())).toBe(false)
+})

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DEFAULT_SANDBOX_LIMITS, type StartSpec, STOP_REASON_FILE } from '@sandwire/internal-api'
+import { createDaemonArguments, leaveStopReason } from './daemon.ts'
+
+const spec: StartSpec = {
+  id: '0123456789abcdefghjkmnpqrstvwxyz',
+  name: 'dev',
+  publicKey: 'key',
+  network: { policy: 'none', allow: [] },
+  limits: DEFAULT_SANDBOX_LIMITS,
+  env: {},
+}
+
+test('sandboxd listens on a unix socket alone, with what it needs and no more', () => {
+  expect(createDaemonArguments(spec)).toEqual([
+    '--listen',
+    'unix:/run/sandwire/sandboxd.sock',
+    '--workspace',
+    '/workspace',
+    '--public-key',
+    '/run/sandwire/public-key',
+    '--sandbox',
+    spec.id,
+  ])
+})
+
+test('(threat T2) the environment of processes travels in a file, never in arguments', () => {
+  const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } })
+  expect(args.join(' ')).not.toContain('canary')
+  expect(args.slice(-2)).toEqual(['--env-file', '/run/sandwire/env.json'])
+})
+
+test('limits that control sets are given to sandboxd', () => {
+  const args = createDaemonArguments({ ...spec, maxSessions: 3, outputBytesPerSecond: 1_000 })
+  expect(args.slice(-4)).toEqual(['--max-sessions', '3', '--output-bytes-per-second', '1000'])
+})
+
+test('a sandbox with a way out is told where it is', () => {
+  for (const policy of ['allowlist', 'open'] as const)
+    expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }).slice(-2)).toEqual([
+      '--proxy-socket',
+      '/run/sandwire-egress/proxy.sock',
+    ])
+})
+
+let folder = ''
+const at = (name: string): string => path.join(folder, name)
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'stop-reason-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const leave = (): void => leaveStopReason({ daemonSocket: at('sandboxd.sock') }, 'idle')
+
+test('the reason is where sandboxd, another user, can read it', () => {
+  leave()
+  expect(readFileSync(at(STOP_REASON_FILE), 'utf8')).toBe('idle')
+  expect(statSync(at(STOP_REASON_FILE)).mode & 0o777).toBe(0o644)
+})
+
+test('nothing that a sandbox put there is followed or replaced', () => {
+  symlinkSync(at('elsewhere'), at(STOP_REASON_FILE))
+  leave()
+  expect(existsSync(at('elsewhere'))).toBe(false)
+  rmSync(at(STOP_REASON_FILE))
+  writeFileSync(at(STOP_REASON_FILE), 'mine')
+  leave()
+  expect(readFileSync(at(STOP_REASON_FILE), 'utf8')).toBe('mine')
+})
