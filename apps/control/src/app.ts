@@ -18,7 +18,7 @@ import { CommandPolicy } from './commands/command-policy.ts'
 import { hasGuests, isTrustedSignIn } from './auth/trusted-sign-in.ts'
 import { whileWelcome } from './auth/while-welcome.ts'
 import { ticket } from './auth/ticket.ts'
-import { isGatewayPath } from './gateway/table.ts'
+import { isProxiedPath } from './workspace-proxy/routes.ts'
 import type { RateLimit } from './http/address-limit.ts'
 import { AttachLimits } from './http/attach-limits.ts'
 import { holdBody } from './http/hold-body.ts'
@@ -160,7 +160,7 @@ export function createApp({
     return (context, next) =>
       admit(context, async () => {
         // What streams into a sandbox is bounded on its way.
-        await (isGatewayPath(context.req.path) ? next() : hold(context, next))
+        await (isProxiedPath(context.req.path) ? next() : hold(context, next))
       })
   }
 

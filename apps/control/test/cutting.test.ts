@@ -10,7 +10,7 @@ import { Cutting } from '../src/sandbox/cutting.ts'
 import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SandboxState } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
-import { Transfers } from '../src/sandbox/transfers.ts'
+import { ProxiedRequests } from '../src/workspace-proxy/requests.ts'
 import type { TicketRecord } from '../src/sandbox/tickets.ts'
 import { WakeUp } from '../src/sandbox/wake-up.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -71,7 +71,7 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
     sleep: (ms) =>
       new Promise((resolve) => void sleeps.push({ atMs: clock.nowMs + ms, wake: () => resolve() })),
     mintRequestId: () => 'r',
-    transfers: new Transfers(),
+    requests: new ProxiedRequests(),
     wakeBy: async (atMs) => void alarms.push(atMs),
     log: createLog(
       () => undefined,

@@ -12,7 +12,10 @@ const WAIT = { timeoutMs: 15_000 }
 const TIMEOUT_MS = 30_000
 
 /** Nobody waits here as long as people do. */
-const hurry = shorten(['WHOLE_ANSWER_MS', 'GREETING_MS', 'REFUSAL_MS', 'TOLD_MS', 'CALL_TIMEOUT_MS'], 500)
+const hurry = shorten(
+  ['WHOLE_ANSWER_MS', 'GREETING_MS', 'REFUSAL_MS', 'ERROR_RESPONSE_MS', 'CALL_TIMEOUT_MS'],
+  500,
+)
 
 describe('what begins its answers and never ends them', () => {
   let drips: Drips

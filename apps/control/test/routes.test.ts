@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { decodeConfig } from '../src/config.ts'
-import { GATEWAY } from '../src/gateway/table.ts'
+import { PROXY_ROUTES } from '../src/workspace-proxy/routes.ts'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
@@ -107,7 +107,7 @@ describe('the routes', () => {
 
   test('say in the document what every JSON body of a workspace holds', async () => {
     const { paths } = await json(await control.fetch('/api/openapi.json'))
-    for (const route of GATEWAY.filter(({ body }) => body.kind === 'json' || body.kind === 'content')) {
+    for (const route of PROXY_ROUTES.filter(({ body }) => body.kind === 'json' || body.kind === 'content')) {
       const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
       const { requestBody } = Object(paths)[path][route.method.toLowerCase()]
       const { schema } = requestBody.content['application/json']

@@ -1,4 +1,4 @@
-import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
+import { PROXY_ROUTES, nameOfRoute } from '../workspace-proxy/routes.ts'
 
 /** Everything that can be in an audit row's `action`. Names are stable: people filter by them. */
 export const ACTIONS = [
@@ -41,7 +41,7 @@ export type Action = (typeof ACTIONS)[number]
 
 /** Changes in workspaces, by the gateway's own table. */
 const OF_WORKSPACES: Readonly<Record<string, Action>> = Object.fromEntries(
-  GATEWAY.flatMap((route) => (route.action === undefined ? [] : [[nameOfRoute(route), route.action]])),
+  PROXY_ROUTES.flatMap((route) => (route.action === undefined ? [] : [[nameOfRoute(route), route.action]])),
 )
 
 /**

@@ -1,73 +1,57 @@
-import { type GatewayRoute, LONG_ANSWER_MS, nativeRoute, PATH, type RouteRow } from '../gateway/route.ts'
-import { CONTENT_BODY, JSON_BODY } from '../gateway/traffic.ts'
+import { COMPAT_WORKSPACE_ROUTES, type CompatWorkspaceRouteName } from '@sandwire/internal-api'
+import {
+  CONTENT_BODY,
+  GIT_READ,
+  JSON_BODY,
+  type ProxyRoute,
+  REPOSITORY_RESPONSE_MS,
+  type RouteSettings,
+  toProxyRoutes,
+} from '../workspace-proxy/route.ts'
 
-function compatRoute(tail: string, row: RouteRow): GatewayRoute {
-  return { ...nativeRoute(`contract/${tail}`, row), path: `/api/${tail}`, api: 'compat' }
+const SETTINGS: Readonly<Record<CompatWorkspaceRouteName, RouteSettings>> = {
+  'GET /workspace/contract/tree': { cost: 1, summary: 'List one level of a folder' },
+  'GET /workspace/contract/file': { summary: 'Read the text of a file' },
+  'PUT /workspace/contract/file': {
+    action: 'file.write',
+    body: CONTENT_BODY,
+    summary: 'Write the text of a file',
+  },
+  'DELETE /workspace/contract/file': {
+    action: 'file.delete',
+    firstByteMs: REPOSITORY_RESPONSE_MS,
+    summary: 'Delete a file, or a folder with its contents',
+  },
+  'POST /workspace/contract/file/rename': {
+    action: 'file.move',
+    body: JSON_BODY,
+    summary: 'Rename a file or folder',
+  },
+  'POST /workspace/contract/file/move': {
+    action: 'file.move',
+    body: JSON_BODY,
+    summary: 'Move a file or folder into a folder',
+  },
+  'GET /workspace/contract/search': {
+    firstByteMs: REPOSITORY_RESPONSE_MS,
+    cost: 5,
+    summary: 'Find files and folders by name',
+  },
+  'GET /workspace/contract/git/status': { ...GIT_READ, summary: 'Show changes since the last commit' },
+  'GET /workspace/contract/git/diff': {
+    ...GIT_READ,
+    summary: 'Show the differences of a file to the last commit',
+  },
+  'GET /workspace/contract/git/show': { ...GIT_READ, summary: 'Show a file at the last commit' },
 }
 
 /** Workspace routes of the compat API. */
-export const COMPAT_WORKSPACE_ROUTES: readonly GatewayRoute[] = [
-  compatRoute('tree', { method: 'GET', parameters: PATH, cost: 1, summary: 'One level of a folder' }),
-  compatRoute('file', { method: 'GET', parameters: PATH, summary: 'The text of a file' }),
-  compatRoute('file', {
-    method: 'PUT',
-    action: 'file.write',
-    parameters: PATH,
-    body: CONTENT_BODY,
-    summary: 'Writes the text of a file',
-  }),
-  compatRoute('file', {
-    method: 'DELETE',
-    action: 'file.delete',
-    parameters: PATH,
-    answerMs: LONG_ANSWER_MS,
-    summary: 'Removes a file, or a folder with all that is in it',
-  }),
-  compatRoute('file/rename', {
-    method: 'POST',
-    action: 'file.move',
-    body: JSON_BODY,
-    summary: 'Renames a file or folder',
-  }),
-  compatRoute('file/move', {
-    method: 'POST',
-    action: 'file.move',
-    body: JSON_BODY,
-    summary: 'Moves a file or folder into a folder',
-  }),
-  compatRoute('search', {
-    method: 'GET',
-    parameters: { ...PATH, q: 'Part of the name, or a pattern' },
-    answerMs: LONG_ANSWER_MS,
-    cost: 5,
-    summary: 'Files and folders by name',
-  }),
-  compatRoute('git/status', {
-    method: 'GET',
-    answerMs: LONG_ANSWER_MS,
-    cost: 2,
-    summary: 'What has changed since the last commit',
-  }),
-  compatRoute('git/diff', {
-    method: 'GET',
-    parameters: PATH,
-    answerMs: LONG_ANSWER_MS,
-    cost: 2,
-    summary: 'Differences of a file to the last commit',
-  }),
-  compatRoute('git/show', {
-    method: 'GET',
-    parameters: PATH,
-    answerMs: LONG_ANSWER_MS,
-    cost: 2,
-    summary: 'A file at the last commit',
-  }),
-]
+export const COMPAT_PROXY_ROUTES: readonly ProxyRoute[] = toProxyRoutes(COMPAT_WORKSPACE_ROUTES, SETTINGS)
 
 /** Compat routes that control answers itself. */
 const CONTROL_PATHS = ['/api/sessions', '/api/capabilities', '/api/config', '/api/project']
 const COMPAT_PATHS: ReadonlySet<string> = new Set([
-  ...COMPAT_WORKSPACE_ROUTES.map(({ path }) => path),
+  ...COMPAT_PROXY_ROUTES.map(({ path }) => path),
   ...CONTROL_PATHS,
 ])
 

@@ -5,7 +5,7 @@ import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
 import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
-import { isGatewayPath } from '../gateway/table.ts'
+import { isProxiedPath } from '../workspace-proxy/routes.ts'
 import { withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import type { Log } from '../log.ts'
@@ -122,7 +122,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
 /** What a request says in its body, which is not worth waiting for where it was refused before that was read. */
 async function readBody(context: Context<AppEnv>): Promise<unknown> {
   // One that streams is as large as anybody likes, and its sandbox is in the URL.
-  if (isGatewayPath(context.req.path)) return undefined
+  if (isProxiedPath(context.req.path)) return undefined
   if (context.get('isBodyHeld') === true) return context.req.json().catch(() => undefined)
   const body = new Response(context.req.raw.body)
   const late = (): Error => new Error('The body did not come in time')

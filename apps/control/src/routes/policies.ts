@@ -1,5 +1,5 @@
 import type { Scope } from '../auth/authenticator.ts'
-import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
+import { PROXY_ROUTES, nameOfRoute } from '../workspace-proxy/routes.ts'
 import type { Need } from '../sandbox/access.ts'
 
 /** How a caller has to show who it is. */
@@ -33,9 +33,9 @@ function rule<S extends Scope, N extends Need | 'self'>(credential: Credential, 
 
 /** Whoever may not work in a sandbox sees its terminals, and none of its files. */
 const OF_WORKSPACES: Readonly<Record<string, Policy>> = Object.fromEntries(
-  GATEWAY.map((route) => [
+  PROXY_ROUTES.map((route) => [
     nameOfRoute(route),
-    rule(route.method === 'GET' ? 'read' : 'write', route.does === 'read' ? 'connect' : 'exec', 'work'),
+    rule(route.method === 'GET' ? 'read' : 'write', route.access === 'read' ? 'connect' : 'exec', 'work'),
   ]),
 )
 

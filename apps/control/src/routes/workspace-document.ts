@@ -1,5 +1,5 @@
 import type { RouteConfig } from '@hono/zod-openapi'
-import type { GatewayRoute } from '../gateway/route.ts'
+import type { ProxyRoute } from '../workspace-proxy/route.ts'
 import { json } from './endpoint.ts'
 import { detailBody, errorBody } from './schemas.ts'
 import { bodySchemaOf } from './workspace-bodies.ts'
@@ -17,7 +17,7 @@ function inQuery(name: string, description: string, isRepeatable = false) {
   return { name, in: 'query' as const, required: false, description, schema }
 }
 
-function parametersOf({ path, parameters, repeatable, api }: GatewayRoute) {
+function parametersOf({ path, parameters, repeatable, api }: ProxyRoute) {
   return [
     ...(path.includes(':sandbox') ? [inPath('sandbox', 'Id or name.')] : []),
     ...(path.includes(':id') ? [inPath('id', '32 hex digits.')] : []),
@@ -26,7 +26,7 @@ function parametersOf({ path, parameters, repeatable, api }: GatewayRoute) {
   ]
 }
 
-function bodyOf({ body: { kind, maxBytes }, upstream }: GatewayRoute): Pick<RouteConfig, 'requestBody'> {
+function bodyOf({ body: { kind, maxBytes }, upstream }: ProxyRoute): Pick<RouteConfig, 'requestBody'> {
   if (kind === 'nothing') return {}
   const isBytes = kind === 'bytes'
   return {
@@ -41,8 +41,8 @@ function bodyOf({ body: { kind, maxBytes }, upstream }: GatewayRoute): Pick<Rout
 }
 
 /** A route of the gateway for the document; what it takes is judged by the gateway itself. */
-export function describeRoute(route: GatewayRoute): RouteConfig {
-  const { method, path, summary, answer, api } = route
+export function describeRoute(route: ProxyRoute): RouteConfig {
+  const { method, path, summary, response, api } = route
   return {
     method: METHODS[method],
     path: path.replaceAll(/:(\w+)/g, '{$1}'),
@@ -50,7 +50,7 @@ export function describeRoute(route: GatewayRoute): RouteConfig {
     parameters: parametersOf(route),
     ...bodyOf(route),
     responses: {
-      200: { description: summary, content: { [answer.type]: { schema: {} } } },
+      200: { description: summary, content: { [response.type]: { schema: {} } } },
       default: json(
         api === 'native' ? errorBody : detailBody,
         api === 'native' ? 'What went wrong' : 'What went wrong; its code is in x-sandwire-code',

@@ -2,10 +2,10 @@ import type { RouteConfig } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
 import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
-import { lengthOf, requestHeaders, typeOf } from '../gateway/headers.ts'
-import { splitQuery } from '../gateway/query.ts'
-import type { GatewayRoute } from '../gateway/route.ts'
-import { GATEWAY, nameOfRoute } from '../gateway/table.ts'
+import { contentLength, requestHeaders, contentType } from '../workspace-proxy/headers.ts'
+import { splitQuery } from '../workspace-proxy/query.ts'
+import type { ProxyRoute } from '../workspace-proxy/route.ts'
+import { nameOfRoute, PROXY_ROUTES } from '../workspace-proxy/routes.ts'
 import { findDuplicateKey } from '../http/duplicate-key.ts'
 import { badBody, bodyTooLarge, readRequestBody } from '../http/request-body.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
@@ -13,8 +13,8 @@ import type { WorkspaceBudget } from '../http/workspace-budget.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
-import { WHOLE_HEADER } from '../sandbox/workspace.ts'
-import { WORKSPACE_URL, type WorkspaceCall } from '../sandbox/workspace-call.ts'
+import { FINAL_BODY_HEADER } from '../workspace-proxy/proxy.ts'
+import { WORKSPACE_URL, type WorkspaceCall } from '../workspace-proxy/call.ts'
 import { type App, type AppEnv, callOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { readError } from './object-error.ts'
@@ -42,7 +42,7 @@ interface Body {
 const JSON_TYPE = 'application/json'
 
 /** JSON that means one thing only. What is no JSON means nothing, which sandboxd says in the words of the contract. */
-async function readJson(request: Request, { body: { maxBytes }, api }: GatewayRoute): Promise<string> {
+async function readJson(request: Request, { body: { maxBytes }, api }: ProxyRoute): Promise<string> {
   const text = new TextDecoder().decode(await readRequestBody(request.body, maxBytes))
   try {
     JSON.parse(text)
@@ -55,10 +55,10 @@ async function readJson(request: Request, { body: { maxBytes }, api }: GatewayRo
 }
 
 /** Takes the body that the route takes. What is too large is refused before any of it is read, where that is known. */
-async function readBody(request: Request, route: GatewayRoute): Promise<Body> {
+async function readBody(request: Request, route: ProxyRoute): Promise<Body> {
   const { kind, maxBytes } = route.body
   const { headers } = request
-  const length = lengthOf(headers)
+  const length = contentLength(headers)
   const isEmpty = request.body === null || length === 0
   if (kind === 'nothing') {
     if (!isEmpty) throw badBody('none is taken here')
@@ -69,7 +69,7 @@ async function readBody(request: Request, route: GatewayRoute): Promise<Body> {
   // Nothing is a file too.
   if (kind === 'bytes')
     return { content: request.body ?? '', headers: {}, length: request.body === null ? 0 : length }
-  if (typeOf(headers) !== JSON_TYPE) throw badBody(`its content-type is not ${JSON_TYPE}`)
+  if (contentType(headers) !== JSON_TYPE) throw badBody(`its content-type is not ${JSON_TYPE}`)
   const json = { 'content-type': JSON_TYPE }
   if (kind === 'content') return { content: request.body ?? '', headers: json, length }
   const text = await readJson(request, route)
@@ -86,7 +86,7 @@ function readHeaders(headers: Headers): Readonly<Record<string, string>> {
 
 const UPLOAD_ID = /^[0-9a-f]{32}$/
 
-function readId({ path }: GatewayRoute, id: string | undefined): { readonly id?: string } {
+function readId({ path }: ProxyRoute, id: string | undefined): { readonly id?: string } {
   if (!path.includes(':id')) return {}
   if (id === undefined || !UPLOAD_ID.test(id))
     throw new SandwireError('bad_request', 'Cannot use "id": expected 32 hex digits')
@@ -116,7 +116,7 @@ async function findPlace(
 /** Asks a sandbox for something about its files. */
 async function pass(
   context: Context<AppEnv>,
-  route: GatewayRoute,
+  route: ProxyRoute,
   deps: WorkspaceRouteDependencies,
 ): Promise<Response> {
   const { directory, defaultName, budget, nowMs } = deps
@@ -152,14 +152,14 @@ async function pass(
 }
 
 /** The object's answer as the client gets it. */
-async function answer(response: Response, route: GatewayRoute, isHead: boolean): Promise<Response> {
+async function answer(response: Response, route: ProxyRoute, isHead: boolean): Promise<Response> {
   const { status, headers, body } = response
-  const isWhole = headers.get(WHOLE_HEADER) === '1'
+  const isWhole = headers.get(FINAL_BODY_HEADER) === '1'
   if (status >= 400 && !isWhole) throw await readError(response)
   const told = new Headers(headers)
-  told.delete(WHOLE_HEADER)
+  told.delete(FINAL_BODY_HEADER)
   for (const [name, value] of Object.entries(COMMON_HEADERS)) told.set(name, value)
-  if (route.answer.isDownload && !isWhole) told.set('content-disposition', 'attachment')
+  if (route.response.isDownload && !isWhole) told.set('content-disposition', 'attachment')
   // The router would drop the body of an answer to HEAD, and leave the sandbox sending it.
   if (isHead) await body?.cancel()
   return new Response(isHead ? null : body, { status, headers: told })
@@ -167,7 +167,7 @@ async function answer(response: Response, route: GatewayRoute, isHead: boolean):
 
 /** Everything that is done with files, by the gateway's table. */
 export function addWorkspaceRoutes(app: App, guardOf: GuardOf, deps: WorkspaceRouteDependencies): void {
-  for (const route of GATEWAY) {
+  for (const route of PROXY_ROUTES) {
     const described: RouteConfig = describeRoute(route)
     app.openapi(endpoint(guardOf, described), (context) => pass(context, route, deps))
   }

@@ -6,7 +6,7 @@ import type { Access } from './access.ts'
 import { type Cut, dueInMs, isSeverDue, retryMs, type Selector, SEVER_AFTER_MS } from './cut-outbox.ts'
 import { type Caller, controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
 import type { SandboxStore } from './store.ts'
-import type { Transfers } from './transfers.ts'
+import type { ProxiedRequests } from '../workspace-proxy/requests.ts'
 
 /** Until sandboxd has to confirm. */
 const ATTEMPT_MS = 1_000
@@ -27,7 +27,7 @@ export interface CuttingDependencies {
   /** Makes sure that the object's alarm rings by then, also after a crash. */
   readonly wakeBy: (atMs: number) => Promise<void>
   /** Requests that pass through control, which ends them itself. */
-  readonly transfers: Pick<Transfers, 'cut'>
+  readonly requests: Pick<ProxiedRequests, 'revoke'>
   readonly log: Log
 }
 
@@ -62,8 +62,8 @@ export class Cutting {
   }
 
   #begin(selector: Selector): { readonly certain?: Promise<void>; readonly attempted?: Promise<void> } {
-    const { store, transfers, nowMs, wakeBy } = this.#deps
-    transfers.cut(selector)
+    const { store, requests, nowMs, wakeBy } = this.#deps
+    requests.revoke(selector)
     const state = store.read()?.state
     // Nobody is in what does not run; who is on the way in is checked again at the door.
     if (state === undefined || state.is === 'stopped' || state.is === 'failed') return {}

@@ -19,13 +19,13 @@ import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './ses
 import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
-import { UploadWriters } from './upload-writers.ts'
-import { WORKSPACE_URL, workspaceCallOf } from './workspace-call.ts'
+import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
+import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
 
 /** One sandbox: who owns it, where it is in its life, and the way into it. */
 export class SandboxObject extends DurableObject<Env> {
   readonly #store: SandboxStore
-  readonly #writers = new UploadWriters()
+  readonly #uploadAudit = new UploadAudit()
   #parts: Promise<SandboxParts> | undefined
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -230,13 +230,13 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   async #passFiles(request: Request): Promise<Response> {
-    const call = this.#writers.name(workspaceCallOf(request.headers))
+    const call = this.#uploadAudit.withoutRepeatedAction(parseWorkspaceCall(request.headers))
     const outcome = await this.#asked<Response>(
       call,
       (answer) => ({ hasChanged: answer === undefined || answer.ok }),
-      ({ workspace }) => workspace.pass(call, request),
+      ({ workspace }) => workspace.handle(call, request),
     )
-    if (outcome.ok && outcome.value.ok) this.#writers.done(call)
+    if (outcome.ok && outcome.value.ok) this.#uploadAudit.succeeded(call)
     if (outcome.ok) return outcome.value
     // An answer to HEAD has no body that could say it.
     const error = errorOf(outcome)

@@ -15,9 +15,9 @@ import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
-import { Transfers } from './transfers.ts'
+import { ProxiedRequests } from '../workspace-proxy/requests.ts'
 import { WakeUp } from './wake-up.ts'
-import { SandboxWorkspace } from './workspace.ts'
+import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
 
 /** What a sandbox's object is made of. */
 export interface SandboxParts {
@@ -32,7 +32,7 @@ export interface SandboxParts {
   /** Finds or starts the sessions of compat clients. */
   readonly ptySessions: PtySessions
   readonly trail: AuditTrail
-  readonly workspace: SandboxWorkspace
+  readonly workspace: WorkspaceProxy
 }
 
 /** When what could not be told is tried again, unless something else rings sooner. */
@@ -57,7 +57,7 @@ export async function openParts(
   store: SandboxStore,
 ): Promise<SandboxParts> {
   const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers } = runtimeOf(env)
-  const transfers = new Transfers()
+  const requests = new ProxiedRequests()
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
@@ -80,7 +80,7 @@ export async function openParts(
     store,
     provider,
     sandboxd,
-    transfers,
+    requests,
     nowMs,
     sleep,
     log,
@@ -148,11 +148,11 @@ export async function openParts(
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
-  const workspace = new SandboxWorkspace({
+  const workspace = new WorkspaceProxy({
     life,
     sessions,
     store,
-    transfers,
+    requests,
     breakers: workspaceBreakers,
     nowMs,
     sleep,

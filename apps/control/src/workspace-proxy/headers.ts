@@ -1,4 +1,4 @@
-/** Headers of a request that mean something in a sandbox, and what they may be. All others stay here. */
+/** Request headers that are sent to sandboxd, and their syntax. */
 const REQUEST_HEADERS: Readonly<Record<string, RegExp>> = {
   range: /^bytes=[0-9, -]{1,200}$/,
   'if-match': /^[\x20-\x7e]{1,1000}$/,
@@ -6,8 +6,8 @@ const REQUEST_HEADERS: Readonly<Record<string, RegExp>> = {
   'if-range': /^[\x20-\x7e]{1,200}$/,
 }
 
-/** Headers of an answer that mean something to a client. What else a sandbox says, above all a cookie, is not ours to say. */
-const ANSWER_HEADERS: Readonly<Record<string, RegExp>> = {
+/** Response headers that are sent to the client. All others, above all cookies, are dropped: sandboxes run untrusted code. */
+const RESPONSE_HEADERS: Readonly<Record<string, RegExp>> = {
   etag: /^"[\x21\x23-\x7e]{1,200}"$/,
   'content-range': /^bytes ([0-9]{1,16}-[0-9]{1,16}|\*)\/[0-9]{1,16}$/,
   'accept-ranges': /^(bytes|none)$/,
@@ -23,41 +23,40 @@ function pick(headers: Headers, allowed: Readonly<Record<string, RegExp>>): Reco
   )
 }
 
-/** What goes along with a request. One that is malformed would be another condition if it were left out. */
+/** The headers for sandboxd. A malformed one is reported: leaving it out would change the condition. */
 export function requestHeaders(headers: Headers): Record<string, string> | { readonly malformed: string } {
   const picked = pick(headers, REQUEST_HEADERS)
   const malformed = Object.keys(REQUEST_HEADERS).find((name) => headers.has(name) && !(name in picked))
   return malformed === undefined ? picked : { malformed }
 }
 
-/** What comes back with an answer. */
-export function answerHeaders(headers: Headers): Record<string, string> {
-  return pick(headers, ANSWER_HEADERS)
+export function responseHeaders(headers: Headers): Record<string, string> {
+  return pick(headers, RESPONSE_HEADERS)
 }
 
-/** The type of a body without its parameters. */
-export function typeOf(headers: Headers): string {
+/** The content type without its parameters. */
+export function contentType(headers: Headers): string {
   return (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Header in which sandboxd says how large a whole file is: what it streams has no length of its own. */
+/** Header with the size of a whole file: sandboxd streams it without a content-length. */
 const SIZE_HEADER = 'sandwire-size'
 
-/** How long an answer is: as it says, or as long as the part of a file that it is; undefined when nothing tells. */
-export function answerLength(status: number, headers: Headers): number | undefined {
-  const said = lengthOf(headers)
-  if (said !== undefined) return said
-  if (status === 200) return toLength(headers.get(SIZE_HEADER))
+/** Length of a response body, from its own length or its range; undefined when neither is given, NaN when malformed. */
+export function responseLength(status: number, headers: Headers): number | undefined {
+  const length = contentLength(headers)
+  if (length !== undefined) return length
+  if (status === 200) return parseLength(headers.get(SIZE_HEADER))
   const [, from, to] = /^bytes ([0-9]{1,15})-([0-9]{1,15})\//.exec(headers.get('content-range') ?? '') ?? []
   return from === undefined || to === undefined ? undefined : Number(to) - Number(from) + 1
 }
 
-function toLength(text: string | null): number | undefined {
+function parseLength(text: string | null): number | undefined {
   if (text === null) return undefined
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
 }
 
-/** Length that a message says its body has; undefined when it says none, NaN when that is no number. */
-export function lengthOf(headers: Headers): number | undefined {
-  return toLength(headers.get('content-length'))
+/** The content-length; undefined when absent, NaN when malformed. */
+export function contentLength(headers: Headers): number | undefined {
+  return parseLength(headers.get('content-length'))
 }

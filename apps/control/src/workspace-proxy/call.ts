@@ -1,25 +1,25 @@
 import { z } from 'zod'
-import { CALL_HEADER, type SandboxCall } from './call.ts'
-import { callFields } from './pass-through.ts'
+import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
+import { callFields } from '../sandbox/pass-through.ts'
 
-/** A request about files on its way to the sandbox. Its body is that of the request that carries it. */
+/** A proxied request on its way from the Worker to the sandbox's object. Its body is the body of the carrying request. */
 export interface WorkspaceCall extends SandboxCall {
-  /** By its name in the gateway's table. */
+  /** Key in `PROXY_ROUTES`. */
   readonly route: string
   readonly isHead: boolean
-  /** Whether a sandbox that does not run is started for it. */
+  /** A stopped sandbox is started for this request. */
   readonly mayStart: boolean
-  /** What stands for `:id`. */
+  /** Value of `:id`. */
   readonly id?: string
-  /** Query for sandboxd, as it was sent. */
+  /** Query for sandboxd, byte for byte as it was sent. */
   readonly query: string
   /** Headers for sandboxd. */
   readonly headers: Readonly<Record<string, string>>
-  /** Length of the body; absent when it was not said. */
+  /** Length of the body; absent when it is not known. */
   readonly length?: number
 }
 
-/** Where a sandbox's object takes such a call. */
+/** URL at which a sandbox's object accepts such a call. */
 export const WORKSPACE_URL = 'http://sandbox/workspace'
 
 const callSchema = z.object({
@@ -33,7 +33,6 @@ const callSchema = z.object({
   length: z.number().exactOptional(),
 })
 
-/** Reads the call that the worker sent along. */
-export function workspaceCallOf(headers: Headers): WorkspaceCall {
+export function parseWorkspaceCall(headers: Headers): WorkspaceCall {
   return callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
 }

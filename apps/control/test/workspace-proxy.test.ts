@@ -1,33 +1,33 @@
 import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
-import { answerHeaders, lengthOf, requestHeaders } from '../src/gateway/headers.ts'
-import { splitQuery } from '../src/gateway/query.ts'
+import { responseHeaders, contentLength, requestHeaders } from '../src/workspace-proxy/headers.ts'
+import { splitQuery } from '../src/workspace-proxy/query.ts'
 import { isCompatPath } from '../src/compat/workspace-routes.ts'
-import { GATEWAY, isGatewayPath, nameOfRoute } from '../src/gateway/table.ts'
+import { isProxiedPath, nameOfRoute, PROXY_ROUTES } from '../src/workspace-proxy/routes.ts'
 import { WorkspaceBudget } from '../src/http/workspace-budget.ts'
 import { Breakers } from '../src/providers/breakers.ts'
 import { FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
-import { Transfers } from '../src/sandbox/transfers.ts'
-import { readTold } from '../src/sandbox/workspace-errors.ts'
+import { ProxiedRequests } from '../src/workspace-proxy/requests.ts'
+import { readUpstreamError } from '../src/workspace-proxy/errors.ts'
 
 const NOW = 1_700_000_000_000
 
-describe('the table of the gateway', () => {
-  test('names every route once, and leads nowhere but into workspaces', () => {
-    const names = GATEWAY.map(nameOfRoute)
+describe('the table of proxied routes', () => {
+  test('has unique names and only workspace paths', () => {
+    const names = PROXY_ROUTES.map(nameOfRoute)
     expect(new Set(names).size).toBe(names.length)
-    expect(GATEWAY.filter(({ upstream }) => !upstream.startsWith('/workspace/'))).toEqual([])
-    expect(GATEWAY.filter(({ path }) => !isGatewayPath(path))).toEqual([])
+    expect(PROXY_ROUTES.filter(({ upstream }) => !upstream.startsWith('/workspace/'))).toEqual([])
+    expect(PROXY_ROUTES.filter(({ path }) => !isProxiedPath(path))).toEqual([])
   })
 
-  test('has a name in the audit for what changes, and never asks for that twice', () => {
-    for (const { method, does, action, isIdempotent } of GATEWAY) {
+  test('audits every change and never repeats one', () => {
+    for (const { method, access, action, isIdempotent } of PROXY_ROUTES) {
       expect([action === undefined, isIdempotent]).toEqual(method === 'GET' ? [true, true] : [false, false])
-      if (method !== 'GET') expect(does).toBe('change')
+      if (method !== 'GET') expect(access).toBe('change')
     }
   })
 
-  test('says which paths have errors in the shape of the contract', () => {
+  test('knows the paths whose errors have the compat format', () => {
     expect(isCompatPath('/api/file/rename')).toBe(true)
     expect(isCompatPath('/api/sessions')).toBe(true)
     expect(isCompatPath('/api/workspaces/dev/file')).toBe(false)
@@ -35,17 +35,17 @@ describe('the table of the gateway', () => {
   })
 })
 
-describe('the query of a request about files', () => {
+describe('splitQuery', () => {
   const route = { parameters: { path: '', glob: '' }, repeatable: ['glob'], api: 'compat' } as const
   const split = (search: string) => splitQuery(route, search)
 
-  test('goes on as it was sent, without the sandbox that it names (threat T12)', () => {
+  test('passes the query on unchanged, without the sandbox parameter (threat T12)', () => {
     const search = '?path=a%FF%2fb+c%00&sandbox=dev&glob=*.ts&glob=!x'
     expect(split(search)).toEqual({ sandbox: 'dev', rest: 'path=a%FF%2fb+c%00&glob=*.ts&glob=!x' })
     expect(split('')).toEqual({ sandbox: undefined, rest: '' })
   })
 
-  test('is refused with a name that is not known, given twice, or spelled another way (threat T35)', () => {
+  test('refuses unknown, duplicate and percent-encoded names (threat T35)', () => {
     for (const search of ['?x=1', '?toString=1', '?p%61th=a', '?%73andbox=dev', '?sandbox=a&sandbox=b']) {
       expect(() => split(search)).toThrow(SandwireError)
     }
@@ -56,7 +56,7 @@ describe('the query of a request about files', () => {
 })
 
 describe('headers', () => {
-  test('of a request go along when they are about a file, and no others (threat T46)', () => {
+  test('of a request are passed on only when they are about a file (threat T46)', () => {
     const headers = new Headers({
       authorization: 'Bearer x',
       cookie: 'a=b',
@@ -80,32 +80,32 @@ describe('headers', () => {
     })
   })
 
-  test('that are malformed are refused: without its condition it would be another request', () => {
+  test('that are malformed are reported, not dropped', () => {
     expect(requestHeaders(new Headers({ range: 'lines=1' }))).toEqual({ malformed: 'range' })
     expect(requestHeaders(new Headers({ 'if-match': `"${'x'.repeat(2_000)}"` }))).toEqual({
       malformed: 'if-match',
     })
   })
 
-  test('of an answer come back when they are spelled as they should be', () => {
+  test('of a response are passed on only when well-formed', () => {
     const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
     const good = { etag: '"a-1"', 'content-range': 'bytes 0-1/9', 'accept-ranges': 'bytes' }
     const bad = { 'set-cookie': 'a=b', location: '/x', server: 'y', 'access-control-allow-origin': '*' }
     const headers = new Headers({ ...good, 'last-modified': date, ...bad })
-    expect(answerHeaders(headers)).toEqual({ ...good, 'last-modified': date })
-    expect(answerHeaders(new Headers({ etag: 'W/"x"', 'content-range': 'bytes 0-1/*x' }))).toEqual({})
+    expect(responseHeaders(headers)).toEqual({ ...good, 'last-modified': date })
+    expect(responseHeaders(new Headers({ etag: 'W/"x"', 'content-range': 'bytes 0-1/*x' }))).toEqual({})
   })
 
-  test('say a length in digits, or none', () => {
-    expect(lengthOf(new Headers())).toBeUndefined()
-    expect(lengthOf(new Headers({ 'content-length': '12' }))).toBe(12)
+  test('have a content-length of decimal digits or none', () => {
+    expect(contentLength(new Headers())).toBeUndefined()
+    expect(contentLength(new Headers({ 'content-length': '12' }))).toBe(12)
     for (const text of ['-1', '1e3', '0x10', '1, 1', '9'.repeat(16)])
-      expect(lengthOf(new Headers({ 'content-length': text }))).toBeNaN()
+      expect(contentLength(new Headers({ 'content-length': text }))).toBeNaN()
   })
 })
 
-describe('breakers of many', () => {
-  test('open and close each on its own, and say what the worst is', () => {
+describe('a breaker per key', () => {
+  test('opens and closes independently, and summarizes the worst state', () => {
     const breakers = new Breakers()
     for (let times = 0; times < FAILURES_TO_OPEN; times += 1) breakers.failed('a', NOW)
     expect(breakers.admit('a', NOW)).toBe(false)
@@ -117,7 +117,7 @@ describe('breakers of many', () => {
     expect(breakers.summary(NOW)).toEqual({ worst: 'closed', open: 0 })
   })
 
-  test('are forgotten when nobody asks any more, and never pile up', () => {
+  test('is dropped when unused, and the number of keys is bounded', () => {
     const breakers = new Breakers()
     for (let times = 0; times < FAILURES_TO_OPEN; times += 1) breakers.failed('gone', NOW)
     expect(breakers.summary(NOW + 61_000)).toEqual({ worst: 'closed', open: 0 })
@@ -127,36 +127,36 @@ describe('breakers of many', () => {
   })
 })
 
-describe('requests that are under way', () => {
+describe('open proxied requests', () => {
   const reasonOf = (signal: AbortSignal): string =>
     signal.reason instanceof SandwireError ? signal.reason.code : ''
 
-  test('end when what they hang on is withdrawn, and no others do (threat T6)', () => {
-    const transfers = new Transfers()
-    const ann = transfers.open({ identity: 'ann', login: 'l1', grant: 'g1' })
-    const phone = transfers.open({ identity: 'ann', login: 'l2', grant: 'g1' })
-    const bob = transfers.open({ identity: 'bob', login: 'l1' })
-    transfers.cut({ identity: 'ann', session: 's' })
-    expect(transfers.size).toBe(3)
-    transfers.cut({ identity: 'ann', login: 'l1' })
+  test('are aborted when their authorization is revoked, others are not (threat T6)', () => {
+    const requests = new ProxiedRequests()
+    const ann = requests.open({ identity: 'ann', login: 'l1', grant: 'g1' })
+    const phone = requests.open({ identity: 'ann', login: 'l2', grant: 'g1' })
+    const bob = requests.open({ identity: 'bob', login: 'l1' })
+    requests.revoke({ identity: 'ann', session: 's' })
+    expect(requests.size).toBe(3)
+    requests.revoke({ identity: 'ann', login: 'l1' })
     expect([ann, phone, bob].map(({ signal }) => reasonOf(signal))).toEqual(['revoked', '', ''])
-    transfers.cut({ grant: 'g1' })
+    requests.revoke({ grant: 'g1' })
     expect([phone, bob].map(({ signal }) => reasonOf(signal))).toEqual(['revoked', ''])
     bob.end()
-    expect(transfers.size).toBe(0)
+    expect(requests.size).toBe(0)
   })
 
-  test('are not more than so many of one person', () => {
-    const transfers = new Transfers()
-    const own = Array.from({ length: 64 }, () => transfers.open({ identity: 'ann' }))
-    expect(() => transfers.open({ identity: 'ann' })).toThrow('at once')
-    transfers.open({ identity: 'bob' })
+  test('are limited per account', () => {
+    const requests = new ProxiedRequests()
+    const own = Array.from({ length: 64 }, () => requests.open({ identity: 'ann' }))
+    expect(() => requests.open({ identity: 'ann' })).toThrow('Too many')
+    requests.open({ identity: 'bob' })
     own[0]?.end()
-    transfers.open({ identity: 'ann' })
+    requests.open({ identity: 'ann' })
   })
 })
 
-test('a person has a budget by what requests cost, and is told when there is more', () => {
+test('limits the cost of requests per account and returns when to retry', () => {
   const budget = new WorkspaceBudget(60)
   for (let times = 0; times < 6; times += 1) budget.take('ann', 10, NOW)
   try {
@@ -171,117 +171,130 @@ test('a person has a budget by what requests cost, and is told when there is mor
   new WorkspaceBudget(0).take('ann', 1_000, NOW)
 })
 
-describe('what sandboxd says went wrong', () => {
+describe('an error response of sandboxd', () => {
   const { signal } = new AbortController()
-  const newer = { api: 'native', isHead: false, signal } as const
-  const contract = { api: 'compat', isHead: false, signal } as const
-  const say = (status: number, body: unknown, headers = {}): Response =>
+  const native = { api: 'native', isHead: false, signal } as const
+  const compat = { api: 'compat', isHead: false, signal } as const
+  const respond = (status: number, body: unknown, headers = {}): Response =>
     Response.json(body, { status, headers })
   const error = (status: number, code: string, message: string): Response =>
-    say(status, { error: { code, message } })
+    respond(status, { error: { code, message } })
 
-  test('is told in its own words when they are harmless, and else in ours (threat T24)', async () => {
-    const told = await readTold(error(404, 'file_not_found', 'Cannot read "a": no such file'), newer)
-    expect(told).toMatchObject({
+  test('keeps its message when that is printable, and gets ours otherwise (threat T24)', async () => {
+    const parsed = await readUpstreamError(
+      error(404, 'file_not_found', 'Cannot read "a": no such file'),
+      native,
+    )
+    expect(parsed).toMatchObject({
       error: { code: 'file_not_found', message: 'Cannot read "a": no such file' },
     })
     for (const text of ['a\u202eb', 'a\nb', 'a\u001b[2J', 'a\u2028b', '', 'x'.repeat(1_001), 'a\udc80'])
-      expect(await readTold(error(404, 'file_not_found', text), newer)).toMatchObject({
-        error: { code: 'file_not_found', message: 'Cannot find the file' },
+      expect(await readUpstreamError(error(404, 'file_not_found', text), native)).toMatchObject({
+        error: { code: 'file_not_found', message: 'The file does not exist' },
       })
   })
 
-  test('is one of a closed list with its own status, and else a broken sandbox (threat T46)', async () => {
+  test('must have a known code with its own status, else the sandbox is unreachable (threat T46)', async () => {
     for (const response of [
       error(500, 'internal', 'RAW'),
       error(404, 'unheard_of', 'RAW'),
       error(404, 'toString', 'RAW'),
       error(403, 'file_not_found', 'RAW'),
       error(401, 'unauthorized', 'RAW'),
-      say(400, 'RAW'),
+      respond(400, 'RAW'),
       new Response('<h1>RAW', { status: 404 }),
       new Response(null, { status: 302, headers: { location: 'http://evil.example' } }),
-      say(400, { error: { code: 'bad_request', message: 'x', pad: 'x'.repeat(70_000) } }),
+      respond(400, { error: { code: 'bad_request', message: 'x', pad: 'x'.repeat(70_000) } }),
     ]) {
-      const told = await readTold(response, newer)
-      expect(told).toMatchObject({ error: { code: 'sandbox_unreachable' } })
-      expect(JSON.stringify(told)).not.toContain('RAW')
+      const parsed = await readUpstreamError(response, native)
+      expect(parsed).toMatchObject({ error: { code: 'sandbox_unreachable' } })
+      expect(JSON.stringify(parsed)).not.toContain('RAW')
     }
-    expect(await readTold(new Response('RAW', { status: 503 }), newer)).toMatchObject({
+    expect(await readUpstreamError(new Response('RAW', { status: 503 }), native)).toMatchObject({
       error: { code: 'workspace_unavailable' },
     })
   })
 
-  test('says how long to wait', async () => {
+  test('keeps retry-after', async () => {
     const response = error(429, 'rate_limited', 'RAW')
     response.headers.set('retry-after', '7')
-    expect(await readTold(response, newer)).toMatchObject({
+    expect(await readUpstreamError(response, native)).toMatchObject({
       error: { code: 'rate_limited', message: 'Cannot take more requests now', retryAfterMs: 7_000 },
     })
   })
 
-  test('says which version is old when it has no such route', async () => {
-    expect(await readTold(error(404, 'not_found', 'x'), newer)).toMatchObject({
+  test('reports an old sandboxd when the route is missing', async () => {
+    expect(await readUpstreamError(error(404, 'not_found', 'x'), native)).toMatchObject({
       error: { code: 'version_unsupported' },
     })
   })
 
-  test('says what is there now instead of what a request was made for', async () => {
+  test('includes the current state of a changed file', async () => {
     const current = { etag: '"b"', size: 3, mtimeMs: 1.5 }
     const body = {
       error: { code: 'file_changed', message: 'It has changed', current: { ...current, RAW: 1 } },
     }
-    const told = await readTold(say(412, body), newer)
-    expect(told.kind === 'body' && told.body('r')).toEqual({
+    const parsed = await readUpstreamError(respond(412, body), native)
+    expect(parsed.kind === 'body' && parsed.body('r')).toEqual({
       error: { code: 'file_changed', message: 'It has changed', request_id: 'r', current },
     })
   })
 
-  test('says where an upload goes on', async () => {
+  test('includes the offset at which an upload continues', async () => {
     const error = { code: 'conflict', message: 'It goes on elsewhere' }
-    const told = await readTold(say(409, { error, received: 7 }), newer)
-    expect(told.kind === 'body' && told.body('r')).toEqual({
+    const parsed = await readUpstreamError(respond(409, { error, received: 7 }), native)
+    expect(parsed.kind === 'body' && parsed.body('r')).toEqual({
       error: { ...error, request_id: 'r' },
       received: 7,
     })
   })
 
-  test('has the shape of the contract, with its code in a header or by its status', async () => {
+  test('of the compat API has its code in a header or by its status', async () => {
     const code = { 'x-sandwire-code': 'is_a_folder' }
-    expect(await readTold(say(400, { detail: 'Path is a directory: a' }, code), contract)).toMatchObject({
+    expect(
+      await readUpstreamError(respond(400, { detail: 'Path is a directory: a' }, code), compat),
+    ).toMatchObject({
       error: { code: 'is_a_folder', message: 'Path is a directory: a' },
     })
-    expect(await readTold(say(409, { detail: 'Target exists: a' }), contract)).toMatchObject({
+    expect(await readUpstreamError(respond(409, { detail: 'Target exists: a' }), compat)).toMatchObject({
       error: { code: 'file_exists', message: 'Target exists: a' },
     })
-    expect(await readTold(say(500, { detail: 'RAW' }), contract)).toMatchObject({
+    expect(await readUpstreamError(respond(500, { detail: 'RAW' }), compat)).toMatchObject({
       error: { code: 'sandbox_unreachable' },
     })
     for (const status of [415, 500]) {
-      const told = await readTold(say(status, { detail: 'Write failed: a', RAW: 1 }, code), contract)
-      expect(told.kind === 'body' && [told.code, told.body('r')]).toEqual([
+      const parsed = await readUpstreamError(
+        respond(status, { detail: 'Write failed: a', RAW: 1 }, code),
+        compat,
+      )
+      expect(parsed.kind === 'body' && [parsed.code, parsed.body('r')]).toEqual([
         'is_a_folder',
         { detail: 'Write failed: a' },
       ])
     }
-    for (const [detail, said] of [
+    for (const [detail, code] of [
       ['RAW', 'internal'],
       ['RAW\n', 'is_a_folder'],
     ])
-      expect(await readTold(say(500, { detail }, { 'x-sandwire-code': said }), contract)).toMatchObject({
+      expect(
+        await readUpstreamError(respond(500, { detail }, { 'x-sandwire-code': code }), compat),
+      ).toMatchObject({
         error: { code: 'sandbox_unreachable' },
       })
     const detail = [{ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null }]
-    const told = await readTold(say(422, { detail: detail.map((one) => ({ ...one, RAW: 1 })) }), contract)
-    expect(told.kind === 'body' && told.body('r')).toEqual({ detail })
+    const parsed = await readUpstreamError(
+      respond(422, { detail: detail.map((one) => ({ ...one, RAW: 1 })) }),
+      compat,
+    )
+    expect(parsed.kind === 'body' && parsed.body('r')).toEqual({ detail })
   })
 
-  test('is its status alone in answer to HEAD', async () => {
+  test('to HEAD is classified by its status alone', async () => {
     const head = { api: 'native', isHead: true, signal } as const
-    expect(await readTold(new Response(null, { status: 404 }), head)).toMatchObject({
+    expect(await readUpstreamError(new Response(null, { status: 404 }), head)).toMatchObject({
       error: { code: 'file_not_found' },
     })
-    expect(await readTold(new Response(null, { status: 500 }), head)).toMatchObject({
+    expect(await readUpstreamError(new Response(null, { status: 500 }), head)).toMatchObject({
       error: { code: 'sandbox_unreachable' },
     })
   })
