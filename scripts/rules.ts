@@ -11,9 +11,9 @@ export type RuleReport = {
 // - **[R3]** The receiver …
 const definition = /^\s*[-*]\s+\*\*\[([A-Z]{1,3}\d{1,3})\]\*\*/gm
 const citation = /\[([A-Z]{1,3}\d{1,3})\]/g
-// test('…'), it.each(rows)("…"), describe.if(x)(`…`); a skipped or planned test proves nothing.
+// test('…'), it.each(rows)("…"), test.concurrent.each(rows)('…'), describe.if(x)(`…`); a skipped or planned test proves nothing.
 const title =
-  /\b(?:test|it|describe)(?!\.(?:skip|todo)\()(?:\.\w+(?:\((?:[^()]|\([^()]*\))*\))?)?\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g
+  /\b(?:test|it|describe)(?!\.(?:skip|todo)\()(?:\.\w+(?:\((?:[^()]|\([^()]*\))*\))?)*\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g
 
 /** The ids of the rules that a Markdown text defines, in order. */
 export function findDefinedRules(markdown: string): string[] {

@@ -1,6 +1,7 @@
-// Runs the tests, in lanes beside each other. Arguments go to `bun test` and replace them:
+// Runs the tests in groups, several groups at a time. Arguments go to `bun test` and replace the groups:
 // `npm test -- packages/protocol -t resumes`.
 
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 
 import {
@@ -23,108 +24,135 @@ import {
 } from './test-summary.ts'
 
 /** End-to-end tests start real processes, which a busy machine delays by seconds. */
-const testTimeoutMs = 60_000
+const TEST_TIMEOUT_MS = 60_000
+/** Holds the summary that ends the output of `bun test`. */
+const TAIL_CHARS = 64 * 1024
+/** Failures listed at the end of a run. */
+const MAX_LISTED_FAILURES = 40
+/** Groups that run at the same time. Most tests wait most of the time, so this exceeds the processors by one. */
+const PARALLEL_GROUPS = 3
 
-/** The summary of `bun test` fits many times over. */
-const tailChars = 64 * 1024
-
-/** Failures that the end of a run shows. */
-const shownFailures = 40
-
-/** Tests of the wire that know nothing of what stands between the two ends. */
-const wireTests = ['streams', 'terminal-input', 'sharing', 'cuts'].map((name) => `test/e2e/${name}.test.ts`)
-
-interface RunOptions {
-  readonly env?: Stage['env']
-  /** Takes what is said; absent: it is passed on. */
-  readonly tell?: (chunk: Uint8Array) => void
-}
-
-interface Stage {
+/** Test files that run in one process, one after the other, and can share a host, an engine and a browser. */
+interface Group {
   readonly name: string
+  /** Globs. A file belongs to the first group that matches it, unless the group repeats files of others. */
   readonly patterns: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Runs only where there can be a container engine. */
+  /** Runs only where a container engine can run. */
   readonly needsEngine?: true
-  /** Files of these patterns are of another stage. */
-  readonly without?: readonly string[]
+  /** Runs its files again in another environment; does not claim them. */
+  readonly isRepeat?: true
 }
 
-/** End-to-end tests of the command line, of containers, of files and of pages. */
-const otherEnds = ['cli-*', 'container-*', 'workspace-*', 'workbench-*'].map(
-  (name) => `test/e2e/${name}.test.ts`,
-)
+const e2e = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`)
 
-/** They run beside each other, since most tests wait most of the time, and those of one lane one after the other. */
-const lanes: readonly (readonly Stage[])[] = [
-  [{ name: 'e2e', patterns: ['test/e2e/**/*.test.ts'], without: otherEnds }],
-  [{ name: 'e2e from other ends', patterns: [...otherEnds, 'test/contract/**/*.test.ts'] }],
-  [
-    {
-      name: 'unit',
-      patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
-    },
-    { name: 'the wire through control', patterns: wireTests, env: { SANDWIRE_E2E: 'control' } },
-    {
-      name: 'the wire through containers',
-      patterns: wireTests,
-      env: { SANDWIRE_E2E: 'container' },
-      needsEngine: true,
-    },
-  ],
+/** Tests of the wire that do not depend on what is between client and sandboxd. */
+const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'cuts')
+
+/** In the order they start, the longest first. */
+const GROUPS: readonly Group[] = [
+  {
+    name: 'workbench',
+    patterns: e2e(
+      'workbench-*',
+      'terminal-component',
+      'guest-workbench',
+      'join-page',
+      'browser',
+      'embedding',
+    ),
+  },
+  { name: 'threats', patterns: e2e('threats-*') },
+  { name: 'control', patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'command line', patterns: e2e('cli-*') },
+  { name: 'sandboxd', patterns: ['apps/sandboxd/**/*.test.ts'] },
+  { name: 'host', patterns: e2e('up', 'up-*', 'isolation*', 'egress', 'doctor', 'sandbox-inside') },
+  { name: 'containers', patterns: e2e('container-*') },
+  { name: 'workspace', patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
+  { name: 'wire', patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')] },
+  { name: 'end to end', patterns: e2e('**/*') },
+  {
+    name: 'units',
+    patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
+  },
+  {
+    name: 'wire through control',
+    patterns: WIRE_TESTS,
+    env: { SANDWIRE_E2E: 'control' },
+    isRepeat: true,
+  },
+  {
+    name: 'wire through containers',
+    patterns: e2e('streams', 'cuts'),
+    env: { SANDWIRE_E2E: 'container' },
+    isRepeat: true,
+    needsEngine: true,
+  },
 ]
 
+interface Run {
+  readonly counts: TestCounts
+  readonly failures: readonly Failure[]
+}
+
 const root = path.dirname(import.meta.dir)
-/** Failed tests of all runs. */
-const failures: Failure[] = []
+const logFolder = path.join(root, '.cache', 'test')
 
-function scan(patterns: readonly string[]): readonly string[] {
-  return patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })])
+function assignFiles(groups: readonly Group[]): Map<Group, readonly string[]> {
+  const claimed = new Set<string>()
+  const assigned = new Map<Group, readonly string[]>()
+  for (const group of groups) {
+    const files = new Set<string>()
+    for (const pattern of group.patterns) {
+      for (const file of new Bun.Glob(pattern).scanSync({ cwd: root })) {
+        if (file.includes('node_modules/')) continue
+        if (group.isRepeat !== true && claimed.has(file)) continue
+        files.add(file)
+      }
+    }
+    if (group.isRepeat !== true) for (const file of files) claimed.add(file)
+    // A leading ./ makes bun take the argument as a file, not as a filter on names.
+    assigned.set(
+      group,
+      [...files].toSorted().map((file) => `./${file}`),
+    )
+  }
+  return assigned
 }
 
-function listFiles({ patterns, without = [] }: Stage): string[] {
-  const others = new Set(scan(without))
-  // A leading ./ makes bun take the argument as a file, not as a filter on names.
-  return scan(patterns)
-    .filter((file) => !file.includes('node_modules/') && !others.has(file))
-    .toSorted()
-    .map((file) => `./${file}`)
-}
-
-/** Runs `bun test`, tells what it says as it comes, and reads the counts from the end of it. */
+/** Runs `bun test`, passes its output on as it comes, and reads the counts from the end of it. */
 async function runBunTest(
   args: readonly string[],
-  { env: stageEnv = {}, tell = (chunk) => process.stderr.write(chunk) }: RunOptions = {},
-): Promise<TestCounts> {
+  env: Readonly<Record<string, string>>,
+  onOutput: (chunk: Uint8Array) => void,
+): Promise<Run> {
   const color = process.stderr.isTTY ? { FORCE_COLOR: '1' } : {}
-  const child = Bun.spawn([process.execPath, 'test', `--timeout=${testTimeoutMs}`, ...args], {
+  const child = Bun.spawn([process.execPath, 'test', `--timeout=${TEST_TIMEOUT_MS}`, ...args], {
     cwd: root,
-    env: { ...process.env, ...color, ...stageEnv },
+    env: { ...process.env, ...color, ...env },
     stdio: ['inherit', 'inherit', 'pipe'],
   })
   const decoder = new TextDecoder()
-  const failureList = new FailureList()
+  const list = new FailureList()
   let tail = ''
   for await (const chunk of child.stderr) {
-    tell(chunk)
+    onOutput(chunk)
     const text = decoder.decode(chunk, { stream: true })
-    failureList.push(text)
-    tail = (tail + text).slice(-tailChars)
+    list.push(text)
+    tail = (tail + text).slice(-TAIL_CHARS)
   }
   const status = await child.exited
   const counts = parseTestSummary(tail)
-  failures.push(...failureList.failures)
-  // A run that crashed, failed to load a file or lost its voice has no failed test to show for it.
-  if (counts === undefined)
-    failures.push({ title: `${args[0] ?? 'the tests'} …`, reason: 'the run ended without a summary' })
-  const isSilent = counts === undefined || (status !== 0 && counts.failed === 0)
-  return isSilent ? { ...(counts ?? noTests), failed: 1 } : counts
+  if (counts === undefined) {
+    const failure = { title: `${args[0] ?? 'the tests'} …`, reason: 'the run ended without a summary' }
+    return { counts: { ...noTests, failed: 1 }, failures: [...list.failures, failure] }
+  }
+  // A run that could not load a file fails without a failed test.
+  const isSilent = status !== 0 && counts.failed === 0
+  return { counts: isSilent ? { ...counts, failed: 1 } : counts, failures: list.failures }
 }
 
-/**
- * One engine for all who need one: to start it for each would take longer than most of their tests. Where the machine does
- * not let one run, the tests that need it say so and are left out.
- */
+/** Starts one container engine for all groups. Without one, tests with containers are skipped and the reason is printed. */
 async function openEngine(): Promise<Engine | undefined> {
   let reason = obstacle()
   try {
@@ -132,41 +160,48 @@ async function openEngine(): Promise<Engine | undefined> {
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
   }
-  console.error(`No tests with containers, because ${reason}`)
+  console.error(`Skipping tests with containers: ${reason}`)
   process.env[OBSTACLE_VARIABLE] = reason.split('\n')[0]
   return undefined
 }
 
-/** What a lane says that is not the first comes at the end of each of its stages, so that lines of two do not mix. */
-async function runLane(
-  lane: readonly Stage[],
-  engine: Engine | undefined,
-  isFirst: boolean,
-): Promise<TestCounts> {
+/** Prints one line for a group that passed, and the whole output of one that failed. The log file has it in both cases. */
+async function runGroup(group: Group, files: readonly string[], engine: Engine | undefined): Promise<Run> {
+  const startedMs = performance.now()
+  const output: Uint8Array[] = []
   const shared: Record<string, string> = engine === undefined ? {} : { DOCKER_HOST: engine.host }
-  let total = noTests
-  for (const stage of lane) {
-    const files = listFiles(stage)
-    if (files.length === 0 || (stage.needsEngine === true && engine === undefined)) continue
-    const title = `\n${stage.name}: ${files.length} files\n`
-    const said: Uint8Array[] = [Buffer.from(title)]
-    console.error(isFirst ? title : `${title.trim()}, told at their end`)
-    const tell = isFirst ? {} : { tell: (chunk: Uint8Array) => void said.push(chunk) }
-    total = addCounts(total, await runBunTest(files, { env: { ...shared, ...stage.env }, ...tell }))
-    if (!isFirst) process.stderr.write(Buffer.concat(said))
-  }
-  return total
+  const run = await runBunTest(files, { ...shared, ...group.env }, (chunk) => void output.push(chunk))
+  const bytes = Buffer.concat(output)
+  await Bun.write(path.join(logFolder, `${group.name.replaceAll(' ', '-')}.log`), bytes)
+  const isOk = isGreen(run.counts)
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(0)
+  if (!isOk) process.stderr.write(bytes)
+  console.error(`${isOk ? 'ok  ' : 'FAIL'}  ${group.name}: ${formatCounts(run.counts)}, ${seconds} s`)
+  return run
 }
 
-async function runLanes(): Promise<TestCounts> {
+async function runGroups(): Promise<Run> {
   await using engine = await openEngine()
-  const counted = await Promise.all(lanes.map((lane, at) => runLane(lane, engine, at === 0)))
-  return counted.reduce(addCounts)
+  mkdirSync(logFolder, { recursive: true })
+  const waiting = [...assignFiles(GROUPS)].filter(
+    ([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined),
+  )
+  const runs: Run[] = []
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      runs.push(await runGroup(...next, engine))
+  }
+  await Promise.all(Array.from({ length: PARALLEL_GROUPS }, work))
+  return {
+    counts: runs.map(({ counts }) => counts).reduce(addCounts, noTests),
+    failures: runs.flatMap(({ failures }) => failures),
+  }
 }
 
 ensureSystemPackages((line) => console.error(line))
 const extra = process.argv.slice(2)
-const counts = extra.length > 0 ? await runBunTest(extra) : await runLanes()
-for (const line of formatFailures(failures, shownFailures)) console.log(line)
+const { counts, failures } =
+  extra.length > 0 ? await runBunTest(extra, {}, (chunk) => process.stderr.write(chunk)) : await runGroups()
+for (const line of formatFailures(failures, MAX_LISTED_FAILURES)) console.log(line)
 console.log(formatCounts(counts))
 process.exitCode = isGreen(counts) ? 0 : 1

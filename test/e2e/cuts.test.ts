@@ -7,8 +7,8 @@ import { startWireServer, type WireServer } from './support/wire-server.ts'
 const WAIT = { timeoutMs: 50_000 }
 /** What stands between the two ends; undefined: nothing. */
 const BETWEEN = process.env['SANDWIRE_E2E']
-/** Through control every reconnect takes longer, and there are other tests that cut it. */
-const CUTS = BETWEEN === undefined ? 160 : BETWEEN === 'control' ? 60 : 20
+/** `npm run soak` makes 10,000. */
+const CUTS = BETWEEN === undefined ? 40 : 15
 /** Before control, a slow or silent link is the same whatever is behind it. */
 const describeLink = describe.skipIf(BETWEEN === 'container')
 let sandboxd: WireServer

@@ -57,7 +57,7 @@ function family(file: string): string {
 }
 
 describe('a signal', () => {
-  test.each(MODES)('[T2] reaches the whole process group (%s)', async (mode) => {
+  test.concurrent.each(MODES)('[T2] reaches the whole process group (%s)', async (mode) => {
     const file = pidFile()
     const script = `sh -c 'trap "echo child >>${file}; exit" TERM; echo up >>${file}; while :; do sleep 0.05; done' &
       trap 'echo leader >>${file}; wait; exit 9' TERM; echo up >>${file}; while :; do sleep 0.05; done`
@@ -68,7 +68,7 @@ describe('a signal', () => {
     expect((await readLinesOf(file)).filter((line) => line !== 'up').sort()).toEqual(['child', 'leader'])
   })
 
-  test.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])(
+  test.concurrent.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])(
     '%s ends a process that does not mind it',
     async (signal) => {
       await using client = runShell(sandboxd, 'echo up; exec sleep 600')
@@ -78,7 +78,7 @@ describe('a signal', () => {
     },
   )
 
-  test('comes over HTTP as well', async () => {
+  test.concurrent('comes over HTTP as well', async () => {
     await using client = runShell(sandboxd, 'echo up; exec sleep 600')
     await client.waitFor('up')
     const response = await sandboxd.fetch(`/sessions/${client.session}/signal`, {
@@ -89,7 +89,7 @@ describe('a signal', () => {
     expect(await client.exit).toMatchObject({ signal: 'SIGTERM' })
   })
 
-  test('stops and continues a process', async () => {
+  test.concurrent('stops and continues a process', async () => {
     await using client = runShell(sandboxd, 'echo up; exec cat')
     await client.waitFor('up')
     client.handle.signal('SIGSTOP')
@@ -100,7 +100,7 @@ describe('a signal', () => {
 })
 
 describe('ending a session', () => {
-  test.each(MODES)('[X11] leaves no process, wherever it hid (%s)', async (mode) => {
+  test.concurrent.each(MODES)('[X11] leaves no process, wherever it hid (%s)', async (mode) => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { mode })
     const pids = await pidsOf(file, 6)
@@ -109,7 +109,7 @@ describe('ending a session', () => {
     expect(await client.exit).toMatchObject({ code: null })
   })
 
-  test('[X1] shows attached clients the true exit', async () => {
+  test.concurrent('[X1] shows attached clients the true exit', async () => {
     const script = `trap 'echo bye; exit 12' HUP TERM; echo up; while :; do sleep 0.05; done`
     await using driver = runShell(sandboxd, script)
     await driver.waitFor('up')
@@ -122,14 +122,14 @@ describe('ending a session', () => {
     await eventually(() => isGone(driver.session), { what: 'the session to be gone', ...WAIT })
   })
 
-  test('[X11] names the signal when the process did not leave by itself', async () => {
+  test.concurrent('[X11] names the signal when the process did not leave by itself', async () => {
     await using client = runShell(sandboxd, `trap '' HUP TERM; echo up; while :; do sleep 0.05; done`)
     await client.waitFor('up')
     await endSession(sandboxd, client.session)
     expect(await client.exit).toMatchObject({ code: null, signal: 'SIGKILL' })
   })
 
-  test('that has exited forgets it', async () => {
+  test.concurrent('that has exited forgets it', async () => {
     await using client = runShell(sandboxd, 'true')
     await client.exit
     const { session } = client
@@ -140,7 +140,7 @@ describe('ending a session', () => {
 })
 
 describe('keep', () => {
-  test('[C8] ends the process of a session that nobody came back to', async () => {
+  test.concurrent('[C8] ends the process of a session that nobody came back to', async () => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 1 })
     const pids = await pidsOf(file, 6)
@@ -151,7 +151,7 @@ describe('keep', () => {
     await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
   })
 
-  test('of a session somebody is attached to does not run', async () => {
+  test.concurrent('of a session somebody is attached to does not run', async () => {
     await using driver = runShell(sandboxd, 'cat', { keepSeconds: 1 })
     await driver.isAttached()
     await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
@@ -161,7 +161,7 @@ describe('keep', () => {
     expect((await view(driver.session))?.state).toBe('running')
   })
 
-  test.each(MODES)('[C9] of 0 ends the process with the connection (%s)', async (mode) => {
+  test.concurrent.each(MODES)('[C9] of 0 ends the process with the connection (%s)', async (mode) => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 0, mode })
     const pids = await pidsOf(file, 6)
@@ -169,7 +169,7 @@ describe('keep', () => {
     await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
   })
 
-  test('[X3] holds the exit and the output for one that comes late', async () => {
+  test.concurrent('[X3] holds the exit and the output for one that comes late', async () => {
     await using first = runShell(sandboxd, 'echo out; echo err >&2; exit 21')
     await first.exit
     await using late = new Attached(sandboxd, { session: first.session })
@@ -177,7 +177,7 @@ describe('keep', () => {
     expect([late.stdout.text, late.stderr.text]).toEqual(['out\n', 'err\n'])
   })
 
-  test('[C8] after an exit is over in the end', async () => {
+  test.concurrent('[C8] after an exit is over in the end', async () => {
     await using client = runShell(sandboxd, 'true', { keepSeconds: 1 })
     await client.exit
     const { session } = client
@@ -186,7 +186,7 @@ describe('keep', () => {
     expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_gone' })
   })
 
-  test('lets a session without any attachment run: it is created by POST and read later', async () => {
+  test.concurrent('lets a session without any attachment run: it is created by POST and read later', async () => {
     const createId = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
     const body = JSON.stringify({
       createId,
@@ -206,7 +206,7 @@ describe('keep', () => {
 })
 
 describe('a plain connection', () => {
-  test.each(['close', 'terminate'] as const)(
+  test.concurrent.each(['close', 'terminate'] as const)(
     '[P6] that ends by %s takes its processes with it',
     async (how) => {
       const file = pidFile()

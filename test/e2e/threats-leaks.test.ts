@@ -4,7 +4,7 @@ import { canBecomeNobody } from './support/nobody.ts'
 import { findLeaks } from './support/sandbox-lives.ts'
 
 /** `npm run soak` does 200. */
-const SANDBOXES = 20
+const SANDBOXES = 8
 
 test.each(canBecomeNobody ? [false, true] : [false])(
   `${SANDBOXES} sandboxes through the API leave nothing (unprivileged host: %p) (threat T40)`,

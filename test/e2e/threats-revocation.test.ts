@@ -71,7 +71,7 @@ async function isCut(client: Attached, code: string): Promise<void> {
 }
 
 describe('while output streams', () => {
-  test('a revoked grant ends the library and the command line, and nothing of others (threat T6)', async () => {
+  test.concurrent('a revoked grant ends the library and the command line, and nothing of others (threat T6)', async () => {
     await door.create('revoked')
     await using driver = await stream(owner, 'revoked')
     const grant = await owner.shareWith(bob, { sandbox: 'revoked' })
@@ -90,7 +90,7 @@ describe('while output streams', () => {
     await isCut(again, 'session_not_found')
   }, 120_000)
 
-  test('a sign-out ends what hangs on it, and not the same person elsewhere (threat T6)', async () => {
+  test.concurrent('a sign-out ends what hangs on it, and not the same person elsewhere (threat T6)', async () => {
     await door.create('signed')
     await using driver = await stream(owner, 'signed')
     const laptop = new Person(door, tokenOf('ada', { jti: 'laptop' }))
@@ -106,7 +106,7 @@ describe('while output streams', () => {
     await isCut(again, 'unauthorized')
   }, 120_000)
 
-  test('a deleted account ends everybody in its sandboxes, and itself in others (threat T6)', async () => {
+  test.concurrent('a deleted account ends everybody in its sandboxes, and itself in others (threat T6)', async () => {
     const carol = new Person(door, tokenOf('carol'))
     await door.create('kept')
     await using driver = await stream(owner, 'kept')
@@ -132,42 +132,48 @@ describe('while output streams', () => {
 })
 
 describe('while sandboxd stands still', () => {
+  // Killing control interrupts every other test, so that one runs alone.
   for (const kills of [false, true]) {
     const also = kills ? ' and control is killed' : ''
-    test(`a revoked grant ends all the same${also}, and the innocent miss nothing (threat T6)`, async () => {
-      const name = kills ? 'killed' : 'still'
-      const { id } = await door.create(name)
-      await using driver = runShell(owner.server(name), COUNT, { output: 'digest', retryForMs: 120_000 })
-      await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
-      const grant = await owner.shareWith(bob, { sandbox: name })
-      await using guest = await follow(bob, driver.session)
-      const daemon = door.sandboxd(id)
-      process.kill(daemon, 'SIGSTOP')
-      try {
-        await owner.send('DELETE', `/api/grants/${grant}`)
-        if (kills) await door.killWorkerd()
-        await eventually(() => guest.reconnections > 0 || failure(guest) !== undefined, {
-          what: 'the cut',
-          ...CUT,
-        })
-        await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
-        expect(failure(guest)).toBe('session_not_found')
-      } finally {
-        process.kill(daemon, 'SIGCONT')
-      }
-      expect((await driver.exit).code).toBe(0)
-      expect(driver.stdout.sha256).toBe(countedSha256())
-      expect(driver.gaps).toEqual([])
-      expect(driver.reconnections).toBeGreaterThan(0)
-      // The cut is remembered and asked for, by whichever control is there, until sandboxd has confirmed it.
-      await eventually(() => eventsOf(id).includes('cut'), { what: 'the cut to be confirmed', ...WAIT })
-    }, 180_000)
+    const run = kills ? test : test.concurrent
+    run(
+      `a revoked grant ends all the same${also}, and the innocent miss nothing (threat T6)`,
+      async () => {
+        const name = kills ? 'killed' : 'still'
+        const { id } = await door.create(name)
+        await using driver = runShell(owner.server(name), COUNT, { output: 'digest', retryForMs: 120_000 })
+        await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+        const grant = await owner.shareWith(bob, { sandbox: name })
+        await using guest = await follow(bob, driver.session)
+        const daemon = door.sandboxd(id)
+        process.kill(daemon, 'SIGSTOP')
+        try {
+          await owner.send('DELETE', `/api/grants/${grant}`)
+          if (kills) await door.killWorkerd()
+          await eventually(() => guest.reconnections > 0 || failure(guest) !== undefined, {
+            what: 'the cut',
+            ...CUT,
+          })
+          await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
+          expect(failure(guest)).toBe('session_not_found')
+        } finally {
+          process.kill(daemon, 'SIGCONT')
+        }
+        expect((await driver.exit).code).toBe(0)
+        expect(driver.stdout.sha256).toBe(countedSha256())
+        expect(driver.gaps).toEqual([])
+        expect(driver.reconnections).toBeGreaterThan(0)
+        // The cut is remembered and asked for, by whichever control is there, until sandboxd has confirmed it.
+        await eventually(() => eventsOf(id).includes('cut'), { what: 'the cut to be confirmed', ...WAIT })
+      },
+      180_000,
+    )
   }
 })
 
 describe('a collaborator who drives', () => {
   for (const comes of ['starts it', 'takes it'] as const) {
-    test(`still drives after somebody else was cut off: ${comes} (threat T6)`, async () => {
+    test.concurrent(`still drives after somebody else was cut off: ${comes} (threat T6)`, async () => {
       const name = comes === 'starts it' ? 'begun' : 'taken'
       const { id } = await door.create(name)
       const ada = new Person(door, tokenOf('ada'))

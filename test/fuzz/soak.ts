@@ -1,4 +1,4 @@
-// Runs for long what `npm test` runs for short: `npm run soak -- [--cuts N] [--kills N] [--sandboxes N] [--swaps N] [--seed N]`.
+// Runs for long what `npm test` runs for short: `npm run soak -- [--cuts N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--seed N]`.
 // Cuts live attachments and compares every byte; kills workerd and the host under transfers; makes and destroys sandboxes; does
 // everything to files while folders are swapped with links that lead out. 0 leaves one out.
 
@@ -8,11 +8,13 @@ import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.f
 import { FrontDoor } from '../e2e/support/front-door.ts'
 import { findLeaks } from '../e2e/support/sandbox-lives.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
+import { simulate } from '@sandwire/testing'
 import { runCutStorm } from './cut-storm.ts'
 import { runHostStorm } from './host-storm.ts'
 
 const DEFAULT_CUTS = 10_000
 const DEFAULT_KILLS = 1_000
+const DEFAULT_SIMULATIONS = 100_000
 const DEFAULT_SANDBOXES = 200
 /** Operations on files, for each way to find a path. */
 const DEFAULT_SWAPS = 100_000
@@ -30,7 +32,7 @@ function readWhole(text: string | undefined, fallback: number): number {
 
 const text = { type: 'string' } as const
 const { values } = parseArgs({
-  options: { cuts: text, kills: text, sandboxes: text, swaps: text, seed: text },
+  options: { cuts: text, kills: text, sandboxes: text, swaps: text, simulations: text, seed: text },
 })
 const firstSeed = readWhole(values.seed, crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
 const startedMs = performance.now()
@@ -117,7 +119,18 @@ async function soakSwaps(wanted: number): Promise<void> {
   }
 }
 
+/** Runs simulated sessions in virtual time. A failing seed is part of the error. */
+function soakSimulations(wanted: number): Promise<void> {
+  for (let done = 0; done < wanted; done += 1) {
+    if (done > 0 && done % 10_000 === 0) say(`${done} of ${wanted} simulated sessions`)
+    simulate(firstSeed + done)
+  }
+  say(`passed ${wanted} simulated sessions`)
+  return Promise.resolve()
+}
+
 const stages = [
+  { run: soakSimulations, count: readWhole(values.simulations, DEFAULT_SIMULATIONS) },
   { run: soakCuts, count: readWhole(values.cuts, DEFAULT_CUTS) },
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },

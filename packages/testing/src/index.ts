@@ -49,6 +49,7 @@ export {
   upgradeRequest,
   type UpgradeResponse,
 } from './raw-websocket.ts'
+export { simulate } from './simulator/simulation.ts'
 export { rejectionOf } from './rejection.ts'
 export {
   decodeClosePayload,

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { SABOTAGES } from './sabotage.ts'
 import { simulate } from './simulation.ts'
 
-const SEEDS = Number(process.env['SANDWIRE_SEEDS'] ?? 10_000)
+/** `npm run soak` runs 100,000. */
+const SEEDS = Number(process.env['SANDWIRE_SEEDS'] ?? 1_000)
 const FIRST = Number(process.env['SANDWIRE_SEED'] ?? 1)
 /** A fault that is not noticed within so many seeds is not noticed. */
 const SABOTAGE_SEEDS = 1_500
