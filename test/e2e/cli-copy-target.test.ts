@@ -73,9 +73,9 @@ function make(...argv: string[]): void {
 test('cp writes into a pipe that is named, and leaves it one', async () => {
   make('mkfifo', 'pipe')
   const pipe = join(here, 'pipe')
-  const copying = cli('cp', `${BOX}:large`, pipe)
+  const report = cli('cp', `${BOX}:large`, pipe)
   const reading = Bun.spawn(['timeout', '20', 'cat', pipe], { stdout: 'pipe' })
-  const [{ stderr, code }, read] = await Promise.all([copying, new Response(reading.stdout).bytes()])
+  const [{ stderr, code }, read] = await Promise.all([report, new Response(reading.stdout).bytes()])
   expect([stderr, code, Buffer.from(read).equals(LARGE)]).toEqual(['', 0, true])
   expect(lstatSync(pipe).isFIFO()).toBe(true)
   expect(readdirSync(here)).toEqual(['pipe'])
@@ -122,7 +122,7 @@ describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while whoever 
     ['SIGTERM', 143],
   ] as const)('cp ends at the first %s', async (signal, code) => {
     const { reader, writer, path } = openStalled(where)
-    const copying = Bun.spawn(argvOf('cp', '--json', `${BOX}:large`, path ?? '-'), {
+    const report = Bun.spawn(argvOf('cp', '--json', `${BOX}:large`, path ?? '-'), {
       stdout: path === undefined ? writer : 'pipe',
       stderr: 'pipe',
       env: { ...process.env, ...ENV },
@@ -130,12 +130,12 @@ describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while whoever 
     await eventually(() => hasBytes(reader), { what: 'the first bytes' })
     // What it holds is full soon.
     await Bun.sleep(100)
-    copying.kill(signal)
-    expect([await copying.exited, copying.signalCode]).toEqual([code, null])
-    const { stdout } = copying
+    report.kill(signal)
+    expect([await report.exited, report.signalCode]).toEqual([code, null])
+    const { stdout } = report
     const printed =
       typeof stdout === 'number' || stdout === undefined ? '' : await new Response(stdout).text()
-    expect([printed, await new Response(copying.stderr).text()]).toEqual(['', ''])
+    expect([printed, await new Response(report.stderr).text()]).toEqual(['', ''])
     closeSync(reader)
     closeSync(writer)
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
-import { wayThere } from '../../apps/cli/src/commands/way-there.ts'
+import { accessCommand } from '../../apps/cli/src/text/command-line.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
@@ -207,7 +207,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('owner shares one session with you, as viewer.').waitFor()
       const lineFor = (place: { readonly session?: string }, role: string): string =>
-        wayThere('npx sbx-stdio', control.origin, { sandbox, role, ...place })
+        accessCommand('npx sbx-stdio', control.origin, { sandbox, role, ...place })
       const lines = [lineFor({ session }, 'viewer')]
       expect(await page.locator('#line').textContent()).toBe(lines[0] ?? '')
       for (const [place, role] of [

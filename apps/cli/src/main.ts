@@ -1,18 +1,14 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
-import { parseArguments } from './options/arguments.ts'
-import { programName, spellHint } from './attach/come-back.ts'
+import { parseArguments } from './options/attach-options.ts'
+import { programName, formatHint } from './text/command-line.ts'
 import { isCommandName } from './commands/names.ts'
-import { endOnWriteFault } from './errors/end-on-write-fault.ts'
-import { EXIT_USAGE, isOfSignal } from './errors/exit-code.ts'
-import { fitHelp } from './options/fit-help.ts'
-import { HELP } from './options/help.ts'
-import { spellHelp } from './options/help-word.ts'
-import { hideArgument } from './options/hidden-argument.ts'
-import { findDamage } from './options/raw-arguments.ts'
-import { keepLoopbackDirect } from './server/loopback-direct.ts'
-import { terminalColumns } from './attach/window-size.ts'
+import { endOnWriteFault, EXIT_USAGE, isSignalExit } from './errors/exit-code.ts'
+import { wrapHelp, HELP, expandHelpCommand } from './options/help.ts'
+import { findEncodingProblem, hideArgument } from './options/process-arguments.ts'
+import { bypassProxyForLoopback } from './server/address.ts'
+import { stdoutColumns } from './attach/window-size.ts'
 
-keepLoopbackDirect(process.env)
+bypassProxyForLoopback(process.env)
 /** For what this program says about itself. */
 function print(text: string): void {
   endOnWriteFault()
@@ -21,14 +17,14 @@ function print(text: string): void {
 
 /** Says what is wrong with the command line. */
 function refuse(message: string, hint: string): void {
-  process.stderr.write(`sbx-stdio: ${message}\nhint: ${spellHint(hint, programName(process.env))}\n`)
+  process.stderr.write(`sbx-stdio: ${message}\nhint: ${formatHint(hint, programName(process.env))}\n`)
   process.exitCode = EXIT_USAGE
 }
 
-const argv = spellHelp(process.argv.slice(2))
+const argv = expandHelpCommand(process.argv.slice(2))
 const [first, ...rest] = argv
-const damaged = findDamage(process.argv, isCommandName(first))
-if (damaged !== undefined) refuse(damaged.message, damaged.hint)
+const repaintNeeded = findEncodingProblem(process.argv, isCommandName(first))
+if (repaintNeeded !== undefined) refuse(repaintNeeded.message, repaintNeeded.hint)
 else if (isCommandName(first)) {
   const { runCommand } = await import('./commands/run-command.ts')
   const { openCommandIo } = await import('./commands/command-io.ts')
@@ -39,12 +35,12 @@ else if (isCommandName(first)) {
   })
   process.exitCode = code
   // Whoever interrupts does not wait for a reader that has stopped.
-  if (isOfSignal(code)) process.exit()
+  if (isSignalExit(code)) process.exit()
 } else {
   const parsed = parseArguments(argv)
   switch (parsed.kind) {
     case 'help':
-      print(fitHelp(HELP, terminalColumns()))
+      print(wrapHelp(HELP, stdoutColumns()))
       break
     case 'version':
       print(`sbx-stdio ${SOFTWARE_VERSION}\n`)
@@ -55,7 +51,7 @@ else if (isCommandName(first)) {
     case 'run': {
       if (parsed.token !== undefined) hideArgument(parsed.token)
       // Loaded here, because help and version need none of it.
-      const { run } = await import('./run.ts')
+      const { run } = await import('./attach/run.ts')
       process.exit(await run(parsed, process.env))
     }
   }

@@ -169,8 +169,8 @@ test('the last name of a file never comes from the server', async () => {
 
 test('an archive that is none is refused, and so are other bytes than asked for', async () => {
   answer = () => new Response('x'.repeat(2000))
-  const damaged = await cli('cp', 'box:dir/.', target)
-  expect([damaged.stderr.split('\n')[0], damaged.code]).toEqual([
+  const repaintNeeded = await cli('cp', 'box:dir/.', target)
+  expect([repaintNeeded.stderr.split('\n')[0], repaintNeeded.code]).toEqual([
     'sbx-stdio: Cannot read the archive: a header is damaged',
     2,
   ])

@@ -49,9 +49,9 @@ export function startCommand(
       hint: (text) => void (stderr += `hint: ${text}\n`),
       show: (lines) => void (stderr += lines),
       confirm: undefined,
-      askSecret: undefined,
-      readInput: () => Promise.resolve(input),
-      openPage: () => undefined,
+      promptSecret: undefined,
+      readStdin: () => Promise.resolve(input),
+      openBrowser: () => undefined,
       attach: undefined,
       progress: undefined,
       wait: (ms, signal) =>

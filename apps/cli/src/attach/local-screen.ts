@@ -15,9 +15,9 @@ const encoder = new TextEncoder()
 
 export interface ScreenEvents {
   /** Standard output takes no more; `code` is the errno. */
-  stdoutBroken(code: string): void
+  stdoutFailed(code: string): void
   /** Something of a full-screen program's was covered: it should paint again. */
-  damaged(): void
+  repaintNeeded(): void
 }
 
 /** This program's side of the conversation: two descriptors, and maybe a terminal behind them. */
@@ -32,9 +32,9 @@ export class LocalScreen implements Disposable {
   /** A remote terminal is shown on a local one. */
   #isMirror = false
 
-  constructor(options: { isTalkative: boolean }, events: ScreenEvents) {
-    this.#isTalkative = options.isTalkative && isatty(2)
-    this.#stdout = new OutputWriter(1, (code) => events.stdoutBroken(code))
+  constructor(options: { isVerbose: boolean }, events: ScreenEvents) {
+    this.#isTalkative = options.isVerbose && isatty(2)
+    this.#stdout = new OutputWriter(1, (code) => events.stdoutFailed(code))
     // A lost stderr takes nothing with it: what matters is on stdout.
     this.#stderr = new OutputWriter(2, () => {})
     // Through stdout when that is the same terminal, so that nothing overtakes anything.
@@ -44,12 +44,12 @@ export class LocalScreen implements Disposable {
       columns: () => readWindowSize().cols,
       isAlternateScreen: () => this.#modes.isAlternateScreen,
       canDraw: () => this.#isTalkative && this.#modes.isBetweenSequences,
-      onDamaged: () => events.damaged(),
+      onRepaintNeeded: () => events.repaintNeeded(),
     })
   }
 
   /** Begins to mirror a remote terminal: keys go through untouched, if there are keys. */
-  beginMirror(): void {
+  startMirroring(): void {
     this.#isMirror = isatty(1)
     if (isatty(0)) this.#raw = new RawTerminal(0)
   }
@@ -78,7 +78,7 @@ export class LocalScreen implements Disposable {
   }
 
   /** Stops the remote's hold on the terminal: modes it left on, raw keys. Everything written before is out. */
-  async endMirror(): Promise<void> {
+  async stopMirroring(): Promise<void> {
     this.line.clear()
     if (this.#isMirror) void this.#stdout.write(encoder.encode(this.#modes.undo()))
     this.#isMirror = false

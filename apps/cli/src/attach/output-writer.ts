@@ -23,10 +23,10 @@ export class OutputWriter {
   #batch: readonly Pending[] = []
   #isBroken = false
 
-  /** `onBroken` is called once, when nothing more can be written; from then on bytes count as written at once. */
-  constructor(fd: number, onBroken: (code: string) => void) {
+  /** `onError` is called once, when nothing more can be written; from then on bytes count as written at once. */
+  constructor(fd: number, onError: (code: string) => void) {
     this.#fd = fd
-    this.#onBroken = onBroken
+    this.#onBroken = onError
   }
 
   /** Resolves when the bytes are written, or will never be. */

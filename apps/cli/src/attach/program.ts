@@ -8,25 +8,23 @@ import {
   SandwireError,
   type StopReason,
 } from '@sandwire/protocol'
-import type { RunOptions } from '../options/arguments.ts'
-import { createRequest } from './attach-request.ts'
-import { programName } from './come-back.ts'
+import type { RunOptions } from '../options/attach-options.ts'
+import { collectEnv, createRequest } from './attach-request.ts'
+import { programName } from '../text/command-line.ts'
 import {
-  conclude,
-  type ConclusionContext,
-  type Departure,
+  describeOutcome,
+  type OutcomeContext,
+  type DetachReason,
   type Outcome,
   type StopNotice,
-} from './conclusion.ts'
+} from './outcome.ts'
 import { EXIT_FAILURE, exitCodeOfSignal } from '../errors/exit-code.ts'
 import type { Access } from '../server/find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
-import { LinkWatch } from './link-watch.ts'
+import { ConnectionNotices, SessionNotices } from './notices.ts'
 import { LocalScreen } from './local-screen.ts'
-import { askWarily } from '../server/plain-server.ts'
+import { withPlainHttpCheck } from '../server/plain-server.ts'
 import { printable } from '../text/printable.ts'
-import { collectEnv } from './process-env.ts'
-import { Remarks } from './remarks.ts'
 import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
 import { readWindowSize, watchWindowSize } from './window-size.ts'
 
@@ -52,13 +50,13 @@ export class Program implements Disposable {
   readonly #env: Environment
   readonly #access: Access
   readonly #screen: LocalScreen
-  readonly #remarks: Remarks
+  readonly #remarks: SessionNotices
   readonly #handle: AttachHandle
   readonly #signals = new StopSignals()
   readonly #undo = new DisposableStack()
   /** Undefined until the first welcome. */
   #mode: 'pipe' | 'pty' | undefined
-  #departure: Departure | undefined
+  #departure: DetachReason | undefined
   /** The command could not be run; its exit follows. */
   #startFailure: SandwireError | undefined
   /** What the server said last about a sandbox that it stops. */
@@ -69,7 +67,7 @@ export class Program implements Disposable {
   #shown: string | undefined
   #isReading = false
 
-  /** Throws `Wrong` before anything happens. */
+  /** Throws `UsageError` before anything happens. */
   constructor(options: RunOptions, env: Environment, access: Access) {
     const isPty = options.isTty ?? (isatty(0) && isatty(1))
     const sent = collectEnv(env, options.env, isPty)
@@ -77,30 +75,30 @@ export class Program implements Disposable {
     this.#env = env
     this.#access = access
     const events = {
-      stdoutBroken: (errno: string) => this.#stdoutBroken(errno),
-      damaged: () => this.#askForRepaint(),
+      stdoutFailed: (errno: string) => this.#stdoutBroken(errno),
+      repaintNeeded: () => this.#askForRepaint(),
     }
     this.#screen = this.#undo.use(
-      new LocalScreen({ isTalkative: !options.isQuiet && env['TERM'] !== 'dumb' }, events),
+      new LocalScreen({ isVerbose: !options.isQuiet && env['TERM'] !== 'dumb' }, events),
     )
-    this.#remarks = new Remarks(this.#screen, options, () => this.#handle.role)
+    this.#remarks = new SessionNotices(this.#screen, options, () => this.#handle.role)
     this.#listen()
     this.#handle = this.#attach(isPty, sent)
     const context = {
       host: options.url.host,
-      leave: () => this.#remarks.wayOut(),
+      leave: () => this.#remarks.detachHint(),
       role: options.role ?? 'driver',
     }
-    this.#undo.use(new LinkWatch(this.#handle, this.#screen.line, context))
+    this.#undo.use(new ConnectionNotices(this.#handle, this.#screen.line, context))
     this.#undo.defer(this.#handle.status.subscribe((status) => status.is === 'attached' && this.#attached()))
   }
 
   async run(): Promise<number> {
     const outcome = await this.#outcome()
-    const { code, lines } = conclude(outcome, this.#context())
+    const { code, lines } = describeOutcome(outcome, this.#context())
     const isMidLine = this.#mode === 'pty' && lines.length > 0
     const flushed = this.#screen
-      .endMirror()
+      .stopMirroring()
       .then(() => this.#screen.say(...(isMidLine ? ['', ...lines] : lines)))
     // Whoever leaves does not wait for a reader that has stopped; everybody else's output goes out to the last byte.
     await (outcome.is === 'left' ? Promise.race([flushed, Bun.sleep(GOODBYE_MS)]) : flushed)
@@ -181,7 +179,7 @@ export class Program implements Disposable {
   #attached(): void {
     if (this.#mode === undefined) {
       this.#mode = this.#handle.details?.mode ?? 'pipe'
-      if (this.#mode === 'pty') this.#screen.beginMirror()
+      if (this.#mode === 'pty') this.#screen.startMirroring()
     }
     if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasKeys)) return
     this.#isReading = true
@@ -216,7 +214,7 @@ export class Program implements Disposable {
     this.#undo.defer(() => clearTimeout(timer))
   }
 
-  #leave(why: Departure): void {
+  #leave(why: DetachReason): void {
     this.#departure ??= why
     this.#handle.detach()
   }
@@ -240,12 +238,12 @@ export class Program implements Disposable {
 
   /** The exit of the process, unless the server turns out to be one that cannot be reached this way. */
   #exit(): Promise<Exit> {
-    const isMoot = (): boolean => this.#mode !== undefined || this.#departure !== undefined
-    const orStop = (suspicion: AbortSignal): Promise<Exit> => {
-      suspicion.addEventListener('abort', () => this.#handle.detach(), { once: true })
+    const isSettled = (): boolean => this.#mode !== undefined || this.#departure !== undefined
+    const orStop = (plainHttp: AbortSignal): Promise<Exit> => {
+      plainHttp.addEventListener('abort', () => this.#handle.detach(), { once: true })
       return this.#handle.exit
     }
-    return askWarily(this.#options.typedUrl, orStop, { isMoot })
+    return withPlainHttpCheck(this.#options.typedUrl, orStop, { isSettled })
   }
 
   async #outcome(): Promise<Outcome> {
@@ -261,7 +259,7 @@ export class Program implements Disposable {
     }
   }
 
-  #context(): ConclusionContext {
+  #context(): OutcomeContext {
     const { session: id, details } = this.#handle
     return {
       options: this.#options,

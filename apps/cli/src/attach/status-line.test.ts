@@ -15,7 +15,7 @@ function open(options: { isAlternate?: boolean; canDraw?: boolean } = {}) {
     columns: () => 20,
     isAlternateScreen: () => options.isAlternate ?? false,
     canDraw: () => options.canDraw ?? true,
-    onDamaged: () => damages++,
+    onRepaintNeeded: () => damages++,
   })
   const look = async () => {
     await new Promise<void>((resolve) => terminal.write('', resolve))

@@ -7,7 +7,7 @@ export interface StatusCanvas {
   /** False while the remote is in the middle of a sequence. */
   readonly canDraw: () => boolean
   /** What the line covered cannot be put back. */
-  readonly onDamaged: () => void
+  readonly onRepaintNeeded: () => void
 }
 
 const SAVE = '\x1b7'
@@ -57,6 +57,6 @@ export class StatusLine {
     if (shown === undefined) return
     this.#shown = undefined
     this.#canvas.write(`${SAVE}${shown.place === 'last' ? LAST_ROW : BELOW}${BLANK_LINE}${RESTORE}`)
-    if (shown.place === 'last') this.#canvas.onDamaged()
+    if (shown.place === 'last') this.#canvas.onRepaintNeeded()
   }
 }

@@ -29,6 +29,6 @@ export function watchWindowSize(listener: (size: WindowSize) => void): Disposabl
 }
 
 /** Width of the terminal that standard output goes to; undefined when it goes elsewhere. */
-export function terminalColumns(): number | undefined {
+export function stdoutColumns(): number | undefined {
   return isatty(1) ? readWindowSize().cols : undefined
 }

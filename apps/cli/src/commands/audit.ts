@@ -1,11 +1,11 @@
 import { shape } from '@sandwire/protocol'
 import { parseSeconds } from '../text/amounts.ts'
-import { atLeast, decodeAnswer } from '../server/at-least.ts'
-import { spellJson, spellTable } from '../text/table.ts'
-import { Wrong } from '../options/words.ts'
+import { openRecord, decodeResponse } from '../server/response.ts'
+import { formatJson, formatTable } from '../text/table.ts'
+import { UsageError } from '../options/words.ts'
 import type { Api } from '../server/api.ts'
-import type { Command, ReadWords } from './command.ts'
-import { readNothing } from './positionals.ts'
+import type { Command, CommandOptions } from './command.ts'
+import { requireNoPositionals } from './positionals.ts'
 
 const HEADER = ['WHEN', 'WHO', 'FROM', 'WHAT', 'SANDBOX', 'OUTCOME', 'HOW']
 const DEFAULT_SINCE = '7d'
@@ -17,7 +17,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const text = shape.text(1024)
 const maybe = shape.optional(shape.nullable(text))
-const rowShape = atLeast({
+const rowShape = openRecord({
   atMs: shape.offset,
   actorName: text,
   action: text,
@@ -33,22 +33,22 @@ const rowShape = atLeast({
 type Row = shape.Decoded<typeof rowShape>
 /** Rows are kept as they came, for JSON. */
 const anything: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
-const pageShape = atLeast({
+const pageShape = openRecord({
   rows: shape.list(anything, PAGE_ROWS),
   next: shape.nullable(shape.text(64, /^[0-9-]+$/)),
 })
 
-function readSince(words: ReadWords): number {
+function readSince(words: CommandOptions): number {
   const seconds = parseSeconds(words.one('since') ?? DEFAULT_SINCE)
   if (seconds === undefined || seconds === 0)
-    throw new Wrong('Option "--since" takes a time such as 1h or 7d')
+    throw new UsageError('Option "--since" takes a time such as 1h or 7d')
   return seconds
 }
 
-function readSandboxOption(words: ReadWords): string | undefined {
+function readSandboxOption(words: CommandOptions): string | undefined {
   const name = words.one('sandbox')
   if (name !== undefined && !NAME.test(name))
-    throw new Wrong('Option "--sandbox" takes the name or id of a sandbox', 'sbx-stdio list')
+    throw new UsageError('Option "--sandbox" takes the name or id of a sandbox', 'sbx-stdio list')
   return name
 }
 
@@ -62,14 +62,14 @@ async function readRows(api: Api, query: Readonly<Record<string, string>>): Prom
       limit: String(PAGE_ROWS),
       ...(before === undefined ? {} : { before }),
     })
-    const page = decodeAnswer(pageShape, await api.request('GET', `/api/audit?${asked.toString()}`))
+    const page = decodeResponse(pageShape, await api.request('GET', `/api/audit?${asked.toString()}`))
     rows.push(...page.rows)
     before = page.rows.length === 0 ? undefined : (page.next ?? undefined)
   } while (before !== undefined && rows.length < MAX_ROWS)
   return rows
 }
 
-function spellRow(row: Row): readonly string[] {
+function formatRow(row: Row): readonly string[] {
   const how = [row.template ?? row.command, row.code].filter((part) => part !== undefined && part !== null)
   return [
     new Date(row.atMs).toISOString().replace('T', ' ').slice(0, 19),
@@ -94,7 +94,7 @@ It is kept for 90 days, also for sandboxes that are gone.
 `,
   options: { sandbox: 'once', since: 'once' },
   read: (words) => {
-    readNothing(words)
+    requireNoPositionals(words)
     const sandbox = readSandboxOption(words)
     const seconds = readSince(words)
     return {
@@ -102,13 +102,13 @@ It is kept for 90 days, also for sandboxes that are gone.
       run: async ({ api, io, isJson, nowMs }) => {
         const since = String(Math.max(0, nowMs - seconds * 1000))
         const rows = await readRows(api, { since, ...(sandbox === undefined ? {} : { sandbox }) })
-        if (isJson) io.print(spellJson({ rows }))
+        if (isJson) io.print(formatJson({ rows }))
         else if (rows.length === 0) io.say('nothing happened in this time')
         else
           io.print(
-            spellTable(
+            formatTable(
               HEADER,
-              rows.map((row) => spellRow(decodeAnswer(rowShape, row))),
+              rows.map((row) => formatRow(decodeResponse(rowShape, row))),
               io.columns,
             ),
           )

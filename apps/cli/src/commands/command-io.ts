@@ -1,13 +1,74 @@
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isatty } from 'node:tty'
-import { endOnWriteFault } from '../errors/end-on-write-fault.ts'
-import { askSecret } from '../options/ask-secret.ts'
-import { Interrupted } from '../errors/interrupted.ts'
-import { openPage } from '../server/open-page.ts'
-import { readBounded } from '../server/read-bounded.ts'
-import { terminalColumns } from '../attach/window-size.ts'
+import { RawTerminal } from '../attach/raw-terminal.ts'
+import { stdoutColumns } from '../attach/window-size.ts'
 import type { CommandIo } from './command.ts'
+import { endOnWriteFault } from '../errors/exit-code.ts'
+import { Interrupted } from '../errors/errors.ts'
+import { readBounded } from '../server/response.ts'
+
+const CTRL_C = 0x03
+const CTRL_D = 0x04
+const CTRL_U = 0x15
+const ENDS = new Set([0x0a, 0x0d])
+const ERASES = new Set([0x08, 0x7f])
+const MAX_BYTES = 4096
+
+/** What the bytes typed so far amount to. */
+export function editLine(line: readonly number[], byte: number): readonly number[] {
+  if (ERASES.has(byte)) return line.slice(0, -1)
+  if (byte === CTRL_U) return []
+  return byte < 0x20 || line.length >= MAX_BYTES ? line : [...line, byte]
+}
+
+/** Asks on the terminal for a line that is not shown; undefined when whoever sits there would rather not. Throws `Interrupted`. */
+export function promptSecret(question: string): string | undefined {
+  const fd = openSync('/dev/tty', 'r+')
+  using terminal = new RawTerminal(fd)
+  try {
+    writeSync(fd, question)
+    let line: readonly number[] = []
+    const buffer = new Uint8Array(256)
+    while (terminal.isRaw) {
+      const read = readSync(fd, buffer)
+      for (const byte of buffer.subarray(0, read)) {
+        if (ENDS.has(byte)) return Buffer.from(line).toString('utf8')
+        if (byte === CTRL_C) throw new Interrupted()
+        if (byte === CTRL_D && line.length === 0) return undefined
+        line = editLine(line, byte)
+      }
+      if (read === 0) return undefined
+    }
+    return undefined
+  } finally {
+    terminal.leave()
+    writeSync(fd, '\n')
+    closeSync(fd)
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The program that opens a page in the browser of whoever sits here; undefined where nobody can be expected to. */
+export function browserCommand(env: Environment, platform: string): string | undefined {
+  const isRemote = (env['SSH_CONNECTION'] ?? env['SSH_TTY'] ?? '') !== ''
+  if (platform === 'darwin') return isRemote ? undefined : 'open'
+  const hasDisplay = (env['WAYLAND_DISPLAY'] ?? '') !== '' || (env['DISPLAY'] ?? '') !== ''
+  return platform === 'linux' && hasDisplay ? 'xdg-open' : undefined
+}
+
+/** Opens a page, if stdout is a terminal in a graphical session. Nothing depends on it: the address is shown anyway. */
+export function openBrowser(url: string, env: Environment): void {
+  const opener = isatty(1) ? browserCommand(env, process.platform) : undefined
+  if (opener === undefined) return
+  try {
+    Bun.spawn([opener, url], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).unref()
+  } catch {
+    // No such program here.
+  }
+}
 
 async function confirm(question: string): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
@@ -44,8 +105,8 @@ function openInterruption(): { readonly signal: AbortSignal } & Disposable {
 /** Becomes an attach. */
 async function attach(argv: readonly string[]): Promise<number> {
   const [{ parseArguments }, { run }] = await Promise.all([
-    import('../options/arguments.ts'),
-    import('../run.ts'),
+    import('../options/attach-options.ts'),
+    import('../attach/run.ts'),
   ])
   const options = parseArguments(argv)
   if (options.kind !== 'run') throw new Error('Cannot attach: the words are not understood')
@@ -58,13 +119,13 @@ export function openCommandIo(): CommandIo {
   endOnWriteFault()
   return {
     print: (data) => void process.stdout.write(data),
-    columns: terminalColumns(),
+    columns: stdoutColumns(),
     say: (talk) => void process.stderr.write(`sbx-stdio: ${talk}\n`),
     hint: (advice) => void process.stderr.write(`hint: ${advice}\n`),
     show: (lines) => void process.stderr.write(lines),
-    askSecret: isatty(0) && isatty(2) ? askSecret : undefined,
-    readInput: () => readBounded(new Response(Bun.stdin.stream()), MAX_INPUT_BYTES),
-    openPage: (url) => openPage(url, process.env),
+    promptSecret: isatty(0) && isatty(2) ? promptSecret : undefined,
+    readStdin: () => readBounded(new Response(Bun.stdin.stream()), MAX_INPUT_BYTES),
+    openBrowser: (url) => openBrowser(url, process.env),
     attach: isatty(0) ? attach : undefined,
     wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
     openInterruption,

@@ -1,5 +1,5 @@
 import type { Api } from '../server/api.ts'
-import type { ProgressCanvas } from '../copy/copying.ts'
+import type { ProgressCanvas } from '../copy/progress.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import type { FieldNames } from '../errors/field-names.ts'
 import type { OptionTable } from '../options/words.ts'
@@ -17,11 +17,11 @@ export interface CommandIo {
   /** Lines for the person at the terminal, as they are. */
   readonly show: (lines: string) => void
   /** Asks for something that must not be seen while it is typed; undefined where nobody can be asked. Throws `Interrupted`. */
-  readonly askSecret: ((question: string) => string | undefined) | undefined
+  readonly promptSecret: ((question: string) => string | undefined) | undefined
   /** All of standard input, up to a bound. */
-  readonly readInput: () => Promise<string>
+  readonly readStdin: () => Promise<string>
   /** Tries to open a page for whoever sits here; whether there is one to open it in is known there. */
-  readonly openPage: (url: string) => void
+  readonly openBrowser: (url: string) => void
   /** Goes on as an attach with these words; undefined when standard input is used up. Returns the exit code. */
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
   /** The terminal that progress is shown on; undefined where talk goes elsewhere. */
@@ -56,7 +56,7 @@ export interface Task {
   /** Sandbox that it is about, for advice. */
   readonly sandbox?: string
   /** Command that lists what its words could have meant, for when there is no such thing. */
-  readonly whichThereAre?: string
+  readonly listCommand?: string
   /** Address of the server that it is for, where its own words say so. */
   readonly url?: string
   /** It shows no credential, or sees to that itself. */
@@ -71,12 +71,12 @@ export interface Command {
   readonly options: OptionTable
   /** What it calls the fields of its request, for refusals of the server. */
   readonly fields?: FieldNames
-  /** Understands the words; throws `Wrong`. */
-  readonly read: (words: ReadWords, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
+  /** Understands the words; throws `UsageError`. */
+  readonly read: (words: CommandOptions, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
 }
 
-/** Words of any command, read by names that its own table has. */
-export interface ReadWords {
+/** ParsedOptions of any command, read by names that its own table has. */
+export interface CommandOptions {
   readonly positionals: readonly string[]
   readonly has: (name: string) => boolean
   readonly all: (name: string) => readonly string[]

@@ -1,5 +1,5 @@
-import { readPlace, readTarget } from '../copy/place.ts'
-import { Wrong } from '../options/words.ts'
+import { parseLocation, readTarget } from '../copy/location.ts'
+import { UsageError } from '../options/words.ts'
 import type { Command } from './command.ts'
 
 /** Copies between this machine and a sandbox. */
@@ -32,17 +32,17 @@ Exit status
   read: (words) => {
     const [source, target, further] = words.positionals
     if (source === undefined || target === undefined || further !== undefined)
-      throw new Wrong('Give a source and a target', 'sbx-stdio cp --help')
-    const from = readPlace(source)
+      throw new UsageError('Give a source and a target', 'sbx-stdio cp --help')
+    const from = parseLocation(source)
     const to = readTarget(target)
     const sandbox = from.is === 'sandbox' ? from.sandbox : to.is === 'sandbox' ? to.sandbox : undefined
     if (sandbox === undefined)
-      throw new Wrong(
+      throw new UsageError(
         'Neither side is in a sandbox',
         'write it as SANDBOX:PATH; see which there are: sbx-stdio list',
       )
     if (from.is === 'sandbox' && to.is === 'sandbox')
-      throw new Wrong('Both sides are in a sandbox', 'copy to this machine first, and from here')
+      throw new UsageError('Both sides are in a sandbox', 'copy to this machine first, and from here')
     const isQuiet = words.has('quiet')
     return {
       sandbox,

@@ -1,14 +1,14 @@
 import { shellQuote } from '@sandwire/shell-quote'
-import { spellJson, spellLeft, spellTable } from '../text/table.ts'
+import { accessCommand } from '../text/command-line.ts'
+import { formatJson, formatTimeLeft, formatTable } from '../text/table.ts'
 import type { Command, CommandContext } from './command.ts'
-import { readOptionalSandbox } from './positionals.ts'
-import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './sharing-views.ts'
-import { wayThere } from './way-there.ts'
+import { optionalSandbox } from './positionals.ts'
+import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './responses.ts'
 
 const GIVEN_HEADER = ['GRANT', 'ROLE', 'OF', 'HELD BY', 'ENDS IN', 'LABEL']
 const HELD_HEADER = ['GRANT', 'ROLE', 'FROM', 'ENDS IN', 'SANDBOX', 'SESSION']
 
-function showGiven(
+function printGivenGrants(
   grants: readonly Grant[],
   sandbox: string,
   { io, nowMs, program, urlOption }: CommandContext,
@@ -22,14 +22,14 @@ function showGiven(
     grant.role,
     grant.session ?? 'the sandbox',
     grant.state === 'open' ? '(link not used yet)' : (grant.name ?? '?'),
-    spellLeft(grant.expiresMs, nowMs),
+    formatTimeLeft(grant.expiresMs, nowMs),
     grant.label,
   ])
-  io.print(spellTable(GIVEN_HEADER, rows, io.columns))
+  io.print(formatTable(GIVEN_HEADER, rows, io.columns))
   io.say(`withdraw one with: ${program} revoke GRANT${urlOption}`)
 }
 
-function showHeld(
+function printHeldGrants(
   grants: readonly HeldGrant[],
   { io, nowMs, program, server, urlOption }: CommandContext,
 ): void {
@@ -42,14 +42,14 @@ function showHeld(
     grant.grant,
     grant.role,
     grant.owner,
-    spellLeft(grant.expiresMs, nowMs),
+    formatTimeLeft(grant.expiresMs, nowMs),
     grant.sandboxName ?? grant.sandbox,
     grant.session ?? 'all',
   ])
-  io.print(spellTable(HELD_HEADER, rows, io.columns))
+  io.print(formatTable(HELD_HEADER, rows, io.columns))
   const way =
     grants.length === 1
-      ? wayThere(program, server, first)
+      ? accessCommand(program, server, first)
       : `${program} ${shellQuote(server)} --session SESSION`
   io.say(`come back with: ${way}`)
   io.say(`leave one with: ${program} leave GRANT${urlOption}`)
@@ -63,16 +63,16 @@ With SANDBOX, lists who may use it besides you, and links that nobody used yet. 
 `,
   options: {},
   read: (words) => {
-    const sandbox = readOptionalSandbox(words)
+    const sandbox = optionalSandbox(words)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async (context) => {
         const { api, io, isJson } = context
         const path = sandbox === undefined ? '/api/account/grants' : `/api/grants?sandbox=${sandbox}`
         const answer = await api.request('GET', path)
-        if (isJson) io.print(spellJson(answer))
-        else if (sandbox === undefined) showHeld(decodeHeldGrants(answer), context)
-        else showGiven(decodeGrants(answer), sandbox, context)
+        if (isJson) io.print(formatJson(answer))
+        else if (sandbox === undefined) printHeldGrants(decodeHeldGrants(answer), context)
+        else printGivenGrants(decodeGrants(answer), sandbox, context)
       },
     }
   },

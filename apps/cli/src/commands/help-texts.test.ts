@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HELP } from '../options/help.ts'
 import { COMMAND_NAMES } from './names.ts'
-import { COMMANDS } from './registry.ts'
+import { COMMANDS } from './run-command.ts'
 
 /** Where the texts are broken by hand, for whoever reads them in a file or a pager. */
 const MAX_COLUMNS = 122

@@ -1,21 +1,21 @@
 import { limits, SandwireError } from '@sandwire/protocol'
 import { readFileSync } from 'node:fs'
 import { type Api, createApi } from '../server/api.ts'
-import { hideArgument } from '../options/hidden-argument.ts'
+import { hideArgument } from '../options/process-arguments.ts'
 import { printable } from '../text/printable.ts'
-import { parseShareLink, type ShareLink } from '../server/share-link.ts'
+import { parseShareLink, type ShareLink } from '../server/address.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
-import { spellJson } from '../text/table.ts'
-import { Wrong } from '../options/words.ts'
-import type { Command, CommandContext, CommandIo, ReadWords } from './command.ts'
-import { decodeRedeemed, type Redeemed } from './sharing-views.ts'
-import { attachWords, wayThere } from './way-there.ts'
+import { formatJson } from '../text/table.ts'
+import { UsageError } from '../options/words.ts'
+import type { Command, CommandContext, CommandIo, CommandOptions } from './command.ts'
+import { decodeRedeemed, type Redeemed } from './responses.ts'
+import { attachArguments, accessCommand } from '../text/command-line.ts'
 
 function readLinkFile(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    throw new Wrong(
+    throw new UsageError(
       `Cannot read the link file "${file}"`,
       'give the file that holds the link with --link-file FILE',
     )
@@ -23,25 +23,25 @@ function readLinkFile(file: string): string {
 }
 
 /** The link, from where nobody else can see it. */
-async function readLink(words: ReadWords, io: CommandIo): Promise<ShareLink> {
+async function readLink(words: CommandOptions, io: CommandIo): Promise<ShareLink> {
   const [given] = words.positionals
   if (given !== undefined) {
     hideArgument(given)
-    throw new Wrong(
+    throw new UsageError(
       'A link on the command line can be read by others on this machine, and stays in the history of the shell',
       'sbx-stdio join asks for it; or give it with --link-file FILE',
     )
   }
   const file = words.one('link-file')
   if (file !== undefined) return parseShareLink(readLinkFile(file))
-  if (io.askSecret === undefined) return parseShareLink(await io.readInput())
-  const typed = io.askSecret('Link (it is not shown): ')
-  if (typed === undefined || typed.trim() === '') throw new Wrong('No link is given')
+  if (io.promptSecret === undefined) return parseShareLink(await io.readStdin())
+  const typed = io.promptSecret('Link (it is not shown): ')
+  if (typed === undefined || typed.trim() === '') throw new UsageError('No link is given')
   return parseShareLink(typed)
 }
 
 /** Keeps a guest's credential like a sign-in, so that the guest can come back, for as long as any of what it opens. */
-function keepGuest(
+function storeGuest(
   { origin }: ShareLink,
   { token, ...shared }: Redeemed,
   { env, credential }: CommandContext,
@@ -76,19 +76,19 @@ async function redeem(link: ShareLink, name: string | undefined, context: Comman
   const { env, io, isJson, program } = context
   const guest = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
   const redeemed = decodeRedeemed(await exchange(link, guest, context))
-  keepGuest(link, redeemed, context)
+  storeGuest(link, redeemed, context)
   if (isJson) {
     const { token: _, ...rest } = redeemed
-    io.print(spellJson(rest))
+    io.print(formatJson(rest))
     return 0
   }
   const { owner, role, sandboxName, sandbox, session } = redeemed
   const what = typeof session === 'string' ? 'a session' : `the sandbox ${printable(sandboxName ?? sandbox)}`
   io.say(`${printable(owner)} shares ${what} with you; you are a ${printable(role)}`)
-  const words = attachWords(link.origin, redeemed)
+  const words = attachArguments(link.origin, redeemed)
   if (words !== undefined && io.attach !== undefined) return await io.attach(words)
   const why = words === undefined ? 'see what runs there' : 'go there with'
-  io.say(`${why}: ${wayThere(program, link.origin, redeemed)}`)
+  io.say(`${why}: ${accessCommand(program, link.origin, redeemed)}`)
   return 0
 }
 

@@ -1,4 +1,4 @@
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSession } from './positionals.ts'
 import { resolveSession, sandboxOfSession } from './session-id.ts'
@@ -19,7 +19,7 @@ SESSION is an id from sbx-stdio sessions, or its beginning where only one begins
       run: async ({ api, io, isJson, urlOption }) => {
         const whole = await resolveSession(session, { api, urlOption })
         const answer = await api.request('DELETE', `/api/account/sessions/${whole}`)
-        if (isJson) io.print(spellJson(answer ?? {}))
+        if (isJson) io.print(formatJson(answer ?? {}))
         else io.say('the session is being ended')
       },
     }

@@ -1,4 +1,4 @@
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readGrant } from './positionals.ts'
 
@@ -13,10 +13,10 @@ seconds. To come back you need a new link. GRANT is an id from sbx-stdio grants.
   read: (words) => {
     const grant = readGrant(words, 'grants')
     return {
-      whichThereAre: 'grants',
+      listCommand: 'grants',
       run: async ({ api, io, isJson }) => {
         const answer = await api.request('DELETE', `/api/account/grants/${grant}`)
-        if (isJson) io.print(spellJson(answer ?? {}))
+        if (isJson) io.print(formatJson(answer ?? {}))
         else io.say('left; what you have attached there is being cut off')
       },
     }

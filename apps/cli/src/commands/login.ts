@@ -1,21 +1,21 @@
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
-import { shellQuote } from '@sandwire/shell-quote'
-import { AdvisedError } from '../errors/advised-error.ts'
+import { HintedError } from '../errors/errors.ts'
 import { createApi } from '../server/api.ts'
-import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import { openRecord, decodeResponse } from '../server/response.ts'
+import { shellQuote } from '@sandwire/shell-quote'
 import { exitCodeOfSignal } from '../errors/exit-code.ts'
 import { printable } from '../text/printable.ts'
-import { chooseIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
+import { selectIssuer, decodeAuth, type SignInIssuer } from '../sign-in/auth-info.ts'
 import { type Credential, isJwt } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
-import type { Prompt } from '../sign-in/device-sign-in.ts'
-import { type Asker, checkEndpoints } from '../sign-in/endpoint-check.ts'
-import { replaceSignIn } from '../sign-in/replace-sign-in.ts'
-import { isSecureUrl } from '../sign-in/secure-url.ts'
-import { spellJson } from '../text/table.ts'
-import { Wrong } from '../options/words.ts'
+import type { DevicePrompt } from '../sign-in/device-sign-in.ts'
+import { type EndpointSource, checkEndpoints } from '../sign-in/endpoint-policy.ts'
+import { replaceSignIn } from '../sign-in/stored-sign-in.ts'
+import { isSecureUrl } from '../server/address.ts'
+import { formatJson } from '../text/table.ts'
+import { UsageError } from '../options/words.ts'
 import type { Command, CommandContext } from './command.ts'
-import { readOptionalUrl } from './positionals.ts'
+import { optionalUrl } from './positionals.ts'
 
 /** The server does not want what the issuer gave. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', 'no_issuer'])
@@ -29,11 +29,11 @@ const UNREADABLE = 'Cannot sign in: the issuer gave a token that the server cann
 const UNREADABLE_HINT =
   'whoever runs the server has to ask the issuer for another, with "resource" or "bearer": "id_token" in its settings'
 
-type Trust = Pick<Asker, 'isTrusted' | 'trustHint'>
+type Trust = Pick<EndpointSource, 'isTrusted' | 'trustHint'>
 
-const nameShape = atLeast({ name: shape.text(1024) })
+const nameShape = openRecord({ name: shape.text(1024) })
 
-function spellPrompt({ address, code, completeAddress }: Prompt): string {
+function formatPrompt({ address, code, completeAddress }: DevicePrompt): string {
   const both = completeAddress === undefined ? '' : `  or open   ${completeAddress}\n`
   return `\n  Open      ${address}\n  and type  ${code}\n${both}\n`
 }
@@ -42,15 +42,15 @@ function spellPrompt({ address, code, completeAddress }: Prompt): string {
 async function askName({ origin, bearer, renewal }: Credential): Promise<string | undefined> {
   const api = createApi({ origin, bearer: () => Promise.resolve(bearer) })
   try {
-    return printable(decodeAnswer(nameShape, await api.request('GET', '/api/whoami')).name)
+    return printable(decodeResponse(nameShape, await api.request('GET', '/api/whoami')).name)
   } catch (caught) {
     const error = SandwireError.from(caught)
     if (!REFUSALS.has(error.code)) return undefined
-    if (ENDED.test(error.message)) throw new AdvisedError('forbidden', JUST_ENDED, JUST_ENDED_HINT)
+    if (ENDED.test(error.message)) throw new HintedError('forbidden', JUST_ENDED, JUST_ENDED_HINT)
     if (renewal?.bearerKind === 'access_token' && !isJwt(bearer))
-      throw new AdvisedError('forbidden', UNREADABLE, UNREADABLE_HINT)
+      throw new HintedError('forbidden', UNREADABLE, UNREADABLE_HINT)
     const what = `Cannot sign in: the server does not accept it: ${error.message}`
-    throw new AdvisedError('forbidden', what, REFUSED_HINT)
+    throw new HintedError('forbidden', what, REFUSED_HINT)
   }
 }
 
@@ -61,19 +61,19 @@ async function signInWith(
 ): Promise<Credential | undefined> {
   using interruption = io.openInterruption()
   // Loaded here, because other commands need none of it.
-  const { signIn } = await import('../sign-in/sign-in.ts')
-  const show = (prompt: Prompt): void => {
-    io.show(spellPrompt(prompt))
+  const { signIn } = await import('../sign-in/device-sign-in.ts')
+  const show = (prompt: DevicePrompt): void => {
+    io.show(formatPrompt(prompt))
     io.say('waiting for you to agree there (Ctrl+C stops)')
     // Without the code: other users of this machine see what a browser is started with.
-    io.openPage(prompt.address)
+    io.openBrowser(prompt.address)
   }
-  const goesTo = (hosts: readonly string[]): void =>
+  const onOtherHosts = (hosts: readonly string[]): void =>
     io.say(`the sign-in goes to ${hosts.join(' and ')} as well`)
   try {
     return await signIn(origin, info, {
       show,
-      goesTo,
+      onOtherHosts,
       trust,
       wait: io.wait,
       signal: interruption.signal,
@@ -96,7 +96,7 @@ async function checkOthers(info: SignInIssuer, isTrusted: boolean, context: Comm
   const { host } = new URL(origin)
   io.say(`${host} signs in like ${other}: what it gets would be good there too`)
   if (await io.confirm?.(`Do you trust ${host} with that?`)) return
-  throw new Wrong(`Not signed in to ${host}`, `sbx-stdio login ${shellQuote(server)} --trust`)
+  throw new UsageError(`Not signed in to ${host}`, `sbx-stdio login ${shellQuote(server)} --trust`)
 }
 
 function isSameClient(credential: Credential | undefined, { issuer, clientId }: SignInIssuer): boolean {
@@ -118,7 +118,7 @@ is renewed by itself until you sign out. An earlier sign-in at this server ends.
 `,
   options: { issuer: 'once', trust: 'flag' },
   read: (words) => {
-    const url = readOptionalUrl(words)
+    const url = optionalUrl(words)
     const asked = words.one('issuer')
     const isTrusted = words.has('trust')
     return {
@@ -127,9 +127,12 @@ is renewed by itself until you sign out. An earlier sign-in at this server ends.
       run: async (context) => {
         const { api, env, io, isJson, origin, program, server } = context
         if (!isSecureUrl(origin))
-          throw new Wrong(`Cannot sign in to ${origin}: whoever is on the way could read it`, 'use https://')
+          throw new UsageError(
+            `Cannot sign in to ${origin}: whoever is on the way could read it`,
+            'use https://',
+          )
         const { host } = new URL(origin)
-        const info = chooseIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
+        const info = selectIssuer(decodeAuth(await api.request('GET', '/api/auth')), asked)
         const trustHint = `if that is meant: ${program} login ${shellQuote(server)} --trust`
         const trust = { isTrusted, trustHint }
         checkEndpoints(Object.values({ issuer: info.issuer, ...info.endpoints }), {
@@ -147,7 +150,7 @@ is renewed by itself until you sign out. An earlier sign-in at this server ends.
         const name = await askName(credential)
         const untold = await replaceSignIn(new CredentialStore(env), credential)
         if (untold.length > 0) io.say(`the earlier sign-in may go on: ${untold.join('; ')}`)
-        if (isJson) io.print(spellJson({ server, origin, name: name ?? null, issuer: info.id }))
+        if (isJson) io.print(formatJson({ server, origin, name: name ?? null, issuer: info.id }))
         if ((env['SBX_TOKEN'] ?? '') !== '') io.say('SBX_TOKEN is set and comes before it: unset it')
         if (!isJson) io.say(`Signed in to ${host}${name === undefined ? '' : ` as ${name}`}`)
         return 0

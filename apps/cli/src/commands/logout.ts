@@ -1,11 +1,10 @@
 import type { Credential } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
-import { endSignIn } from '../sign-in/end-sign-in.ts'
+import { endSignIn, storedBearer } from '../sign-in/stored-sign-in.ts'
 import { openSignInLock } from '../sign-in/sign-in-lock.ts'
-import { storedBearer } from '../sign-in/stored-bearer.ts'
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readOptionalUrl } from './positionals.ts'
+import { optionalUrl } from './positionals.ts'
 
 /** Takes the sign-in out of the store; nobody else renews it meanwhile. */
 async function takeOut(store: CredentialStore, origin: string): Promise<Credential | undefined> {
@@ -30,7 +29,7 @@ the sign-in at the issuer. Works when they cannot be reached, and says what they
 `,
   options: {},
   read: (words) => {
-    const url = readOptionalUrl(words)
+    const url = optionalUrl(words)
     return {
       ...(url === undefined ? {} : { url }),
       isAnonymous: true,
@@ -41,13 +40,13 @@ the sign-in at the issuer. Works when they cannot be reached, and says what they
         const bearer = await storedBearer(store, origin).catch(() => undefined)
         const credential = await takeOut(store, origin)
         if (credential === undefined) {
-          if (isJson) io.print(spellJson({ origin, signedOut: false }))
+          if (isJson) io.print(formatJson({ origin, signedOut: false }))
           else io.say(`you are not signed in to ${host}`)
           return
         }
         const { server, issuer } = await endSignIn(credential, bearer ?? credential.bearer)
         if (isJson) {
-          io.print(spellJson({ origin, signedOut: true, server, issuer }))
+          io.print(formatJson({ origin, signedOut: true, server, issuer }))
           return
         }
         io.say(`Signed out of ${host}`)

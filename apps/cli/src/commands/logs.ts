@@ -1,8 +1,8 @@
 import { parseBytes } from '../text/amounts.ts'
-import { newLines, spellLogLine, splitLines } from '../text/log-lines.ts'
+import { newLines, formatLogLine, splitLines } from '../text/log-lines.ts'
 import { escapeJson } from '../text/printable.ts'
-import { Wrong } from '../options/words.ts'
-import type { Command, ReadWords } from './command.ts'
+import { UsageError } from '../options/words.ts'
+import type { Command, CommandOptions } from './command.ts'
 import { readSandbox } from './positionals.ts'
 
 const DEFAULT_BYTES = 64 * 1024
@@ -10,11 +10,11 @@ const MAX_BYTES = 1024 * 1024
 /** How often a log is looked at while it is followed. */
 const POLL_MS = 1_000
 
-function readBytes(words: ReadWords): number {
+function readBytes(words: CommandOptions): number {
   const text = words.one('bytes')
   const bytes = text === undefined ? DEFAULT_BYTES : parseBytes(text)
   if (bytes === undefined || bytes === 0 || bytes > MAX_BYTES)
-    throw new Wrong('Option "--bytes" takes a size such as 64K, up to 1M')
+    throw new UsageError('Option "--bytes" takes a size such as 64K, up to 1M')
   return bytes
 }
 
@@ -40,7 +40,7 @@ they are JSON lines, as the server has them.
         for (;;) {
           const lines = splitLines(await api.readText(path))
           for (const line of newLines(seen, lines))
-            io.print(`${isJson ? escapeJson(line) : spellLogLine(line)}\n`)
+            io.print(`${isJson ? escapeJson(line) : formatLogLine(line)}\n`)
           seen = lines
           if (!isFollowing) return
           await io.wait(POLL_MS)

@@ -1,34 +1,33 @@
 import { bytesOfPath } from '@sandwire/protocol'
-import { Copying } from '../copy/copying.ts'
-import { lookFor } from '../copy/ends.ts'
-import type { Journey } from '../copy/journey.ts'
-import { lastName, readPlace } from '../copy/place.ts'
+import { CopyReport } from '../copy/progress.ts'
+import { baseName, statRemote, parseLocation } from '../copy/location.ts'
+import type { Transfer } from '../copy/transfer.ts'
 import { type RemoteEntry, RemoteWorkspace } from '../copy/remote-workspace.ts'
-import { wakeSandbox } from '../copy/wake-sandbox.ts'
-import { AdvisedError } from '../errors/advised-error.ts'
-import { escapeName, spellLong } from '../text/file-lines.ts'
+import { ensureRunning } from '../copy/copy.ts'
+import { HintedError } from '../errors/errors.ts'
+import { escapeName, formatLongListing } from '../text/file-lines.ts'
 import { printable } from '../text/printable.ts'
-import { spellJson } from '../text/table.ts'
-import { Wrong } from '../options/words.ts'
+import { formatJson } from '../text/table.ts'
+import { UsageError } from '../options/words.ts'
 import type { Command, CommandContext } from './command.ts'
 
 /** A file is a list of itself. */
-async function* entriesOf(journey: Journey, path: string): AsyncGenerator<readonly RemoteEntry[]> {
-  const stat = await lookFor(journey, path)
+async function* entriesOf(transfer: Transfer, path: string): AsyncGenerator<readonly RemoteEntry[]> {
+  const stat = await statRemote(transfer, path)
   if (stat === undefined)
-    throw new AdvisedError(
+    throw new HintedError(
       // As for cp: what was typed is wrong.
       'bad_request',
       `Cannot list "${printable(path)}": no such file in the sandbox`,
       'check the path',
     )
   const isFolder = stat.kind === 'folder' || (stat.kind === 'link' && stat.target === 'folder')
-  if (isFolder) yield* journey.remote.list(path)
-  else yield [{ ...stat, name: lastName(path) ?? path }]
+  if (isFolder) yield* transfer.remote.list(path)
+  else yield [{ ...stat, name: baseName(path) ?? path }]
 }
 
 /** One name: as it is for a program, in printable characters for a person. */
-function spellName({ name }: RemoteEntry, isTerminal: boolean): string | Uint8Array {
+function formatName({ name }: RemoteEntry, isTerminal: boolean): string | Uint8Array {
   if (isTerminal) return `${escapeName(name)}\n`
   return Buffer.concat([bytesOfPath(name) ?? new Uint8Array(0), Buffer.from('\n')])
 }
@@ -41,16 +40,16 @@ async function run(
   const { api, io, isJson, nowMs } = context
   using interruption = io.openInterruption()
   const { signal } = interruption
-  using copying = new Copying(undefined, () => 0)
-  const journey: Journey = { remote: new RemoteWorkspace(api, place.sandbox, signal), copying, signal }
-  await wakeSandbox(journey, place.path, { api, sandbox: place.sandbox, say: io.say })
+  using report = new CopyReport(undefined, () => 0)
+  const transfer: Transfer = { remote: new RemoteWorkspace(api, place.sandbox, signal), report, signal }
+  await ensureRunning(transfer, place.path, { api, sandbox: place.sandbox, say: io.say })
   const all: RemoteEntry[] = []
-  for await (const page of entriesOf(journey, place.path)) {
+  for await (const page of entriesOf(transfer, place.path)) {
     if (isJson) all.push(...page)
-    else if (isLong) io.print(spellLong(page, nowMs))
-    else for (const entry of page) io.print(spellName(entry, io.columns !== undefined))
+    else if (isLong) io.print(formatLongListing(page, nowMs))
+    else for (const entry of page) io.print(formatName(entry, io.columns !== undefined))
   }
-  if (isJson) io.print(spellJson({ path: place.path, entries: all }))
+  if (isJson) io.print(formatJson({ path: place.path, entries: all }))
 }
 
 /** Lists a folder of a sandbox. */
@@ -69,9 +68,10 @@ Exit status
   options: { long: 'flag', all: 'flag' },
   read: (words) => {
     const [word, further] = words.positionals
-    if (word === undefined || further !== undefined) throw new Wrong('Give one place, as SANDBOX:PATH')
-    const place = readPlace(word.includes(':') ? word : `${word}:`)
-    if (place.is !== 'sandbox') throw new Wrong('This is no place in a sandbox', 'write it as SANDBOX:PATH')
+    if (word === undefined || further !== undefined) throw new UsageError('Give one place, as SANDBOX:PATH')
+    const place = parseLocation(word.includes(':') ? word : `${word}:`)
+    if (place.is !== 'sandbox')
+      throw new UsageError('This is no place in a sandbox', 'write it as SANDBOX:PATH')
     const isLong = words.has('long')
     return { sandbox: place.sandbox, run: (context) => run(place, isLong, context) }
   },

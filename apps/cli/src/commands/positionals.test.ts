@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
-import { type OptionTable, Words } from '../options/words.ts'
-import { readNothing, readOptionalSandbox, readSandbox, readSession } from './positionals.ts'
+import { type OptionTable, ParsedOptions } from '../options/words.ts'
+import { requireNoPositionals, optionalSandbox, readSandbox, readSession } from './positionals.ts'
 
-const words = (...argv: string[]) => new Words<OptionTable>(argv, {})
+const words = (...argv: string[]) => new ParsedOptions<OptionTable>(argv, {})
 const SESSION = `${'a'.repeat(32)}.${'b'.repeat(26)}`
 
 test('a sandbox and a session are read as they are', () => {
   expect(readSandbox(words('dev'))).toBe('dev')
   expect(readSandbox(words('0'.repeat(32)))).toBe('0'.repeat(32))
-  expect(readOptionalSandbox(words())).toBeUndefined()
+  expect(optionalSandbox(words())).toBeUndefined()
   expect(readSession(words(SESSION))).toBe(SESSION)
 })
 
@@ -37,5 +37,5 @@ test('missing and further words are told', () => {
   expect(() => readSandbox(words())).toThrow('No sandbox is given')
   expect(() => readSandbox(words('a', 'b'))).toThrow('Give one sandbox')
   expect(() => readSession(words())).toThrow('No session is given')
-  expect(() => readNothing(words('a'))).toThrow('a word too many')
+  expect(() => requireNoPositionals(words('a'))).toThrow('a word too many')
 })

@@ -1,4 +1,4 @@
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readGrant } from './positionals.ts'
 
@@ -15,10 +15,10 @@ is cut off within seconds. GRANT is an id from sbx-stdio grants SANDBOX.
     const sandbox = grant.slice(0, grant.indexOf('.'))
     return {
       sandbox,
-      whichThereAre: `grants ${sandbox}`,
+      listCommand: `grants ${sandbox}`,
       run: async ({ api, io, isJson }) => {
         const answer = await api.request('DELETE', `/api/grants/${grant}`)
-        if (isJson) io.print(spellJson(answer ?? {}))
+        if (isJson) io.print(formatJson(answer ?? {}))
         else io.say('withdrawn; whoever is attached with it is being cut off')
       },
     }

@@ -1,4 +1,4 @@
-import { Wrong } from '../options/words.ts'
+import { UsageError } from '../options/words.ts'
 import type { Command } from './command.ts'
 import { readSandbox } from './positionals.ts'
 
@@ -18,7 +18,7 @@ Ends every process of a sandbox and removes it, its files included. Asks first o
       sandbox,
       run: async ({ api, io, isJson, urlOption }) => {
         if (!isForced && io.confirm === undefined)
-          throw new Wrong(
+          throw new UsageError(
             `Cannot ask whether to remove "${sandbox}": this is no terminal`,
             `sbx-stdio rm ${sandbox} --force${urlOption}`,
           )

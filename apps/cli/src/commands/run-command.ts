@@ -1,20 +1,62 @@
 import { SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
-import { AdvisedError } from '../errors/advised-error.ts'
-import { createApi } from '../server/api.ts'
-import { programName, spellHint } from '../attach/come-back.ts'
-import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
-import { findServer, type FoundServer } from '../server/find-server.ts'
-import { fitHelp } from '../options/fit-help.ts'
-import { hideArgument } from '../options/hidden-argument.ts'
-import { spellFields } from '../errors/field-names.ts'
-import { hintFor, messageFor } from '../errors/hints.ts'
-import { Interrupted } from '../errors/interrupted.ts'
-import { printable } from '../text/printable.ts'
-import { type OptionTable, Words, Wrong } from '../options/words.ts'
+import { programName, formatHint } from '../text/command-line.ts'
+import { audit } from './audit.ts'
 import type { Command, CommandIo, Task } from './command.ts'
+import { cp } from './cp.ts'
+import { create } from './create.ts'
+import { grants } from './grants.ts'
+import { join } from './join.ts'
+import { kill } from './kill.ts'
+import { leave } from './leave.ts'
+import { list } from './list.ts'
+import { login } from './login.ts'
+import { logout } from './logout.ts'
+import { logs } from './logs.ts'
+import { ls } from './ls.ts'
 import type { CommandName } from './names.ts'
-import { COMMANDS } from './registry.ts'
+import { revoke } from './revoke.ts'
+import { rm } from './rm.ts'
+import { sessions } from './sessions.ts'
+import { share } from './share.ts'
+import { start } from './start.ts'
+import { stop } from './stop.ts'
+import { templates } from './templates.ts'
+import { whoami } from './whoami.ts'
+import { HintedError, Interrupted } from '../errors/errors.ts'
+import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
+import { renameFields } from '../errors/field-names.ts'
+import { hintFor, messageFor } from '../errors/hints.ts'
+import { wrapHelp } from '../options/help.ts'
+import { hideArgument } from '../options/process-arguments.ts'
+import { type OptionTable, ParsedOptions, UsageError } from '../options/words.ts'
+import { createApi } from '../server/api.ts'
+import { findServer, type ServerAccess } from '../server/find-server.ts'
+import { printable } from '../text/printable.ts'
+
+/** Every command by its name. */
+export const COMMANDS: Readonly<Record<CommandName, Command>> = {
+  list,
+  create,
+  start,
+  stop,
+  rm,
+  sessions,
+  kill,
+  logs,
+  cp,
+  ls,
+  templates,
+  login,
+  logout,
+  whoami,
+  share,
+  grants,
+  revoke,
+  leave,
+  join,
+  audit,
+}
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -36,26 +78,27 @@ Server
 `
 
 /** What the words ask for. */
-interface Understood {
+interface Prepared {
   readonly task: Task
-  readonly found: FoundServer
+  readonly found: ServerAccess
   readonly isJson: boolean
 }
 
-async function understand(
+async function prepare(
   command: Command,
-  words: Words<OptionTable>,
+  words: ParsedOptions<OptionTable>,
   { env, io }: { readonly env: Environment; readonly io: CommandIo },
-): Promise<Understood> {
-  if (words.command !== undefined) throw new Wrong('There is nothing to run here', 'sbx-stdio URL -- COMMAND')
+): Promise<Prepared> {
+  if (words.command !== undefined)
+    throw new UsageError('There is nothing to run here', 'sbx-stdio URL -- COMMAND')
   const token = words.one('token')
   const tokenFile = words.one('token-file')
   if (token !== undefined) hideArgument(token)
   if (token !== undefined && tokenFile !== undefined)
-    throw new Wrong('Give --token or --token-file, not both')
+    throw new UsageError('Give --token or --token-file, not both')
   const task = await command.read(words, env, io)
   const url = words.one('url')
-  if (url !== undefined && task.url !== undefined) throw new Wrong('Give the address of the server once')
+  if (url !== undefined && task.url !== undefined) throw new UsageError('Give the address of the server once')
   const server = { url: task.url ?? url, token, tokenFile, isAnonymous: task.isAnonymous === true }
   return {
     task,
@@ -76,54 +119,54 @@ export async function runCommand(
   /** Says what went wrong and what to do about it; returns the exit code. */
   const fail = (message: string, hint: string, code: number): number => {
     io.say(message)
-    io.hint(spellHint(hint, program))
+    io.hint(formatHint(hint, program))
     return code
   }
-  let understood: Understood | undefined
+  let prepared: Prepared | undefined
   try {
-    const words = new Words<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
+    const words = new ParsedOptions<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
     if (words.has('help')) {
-      io.print(fitHelp(command.help + COMMON_HELP, io.columns))
+      io.print(wrapHelp(command.help + COMMON_HELP, io.columns))
       return 0
     }
-    understood = await understand(command, words, { env, io })
-    const { task, found, isJson } = understood
+    prepared = await prepare(command, words, { env, io })
+    const { task, found, isJson } = prepared
     const urlOption = found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
     const { origin, credential, address: server } = found
     const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
     return (await task.run({ ...common, api: createApi(found) })) ?? 0
   } catch (caught) {
     if (caught instanceof Interrupted) return exitCodeOfSignal(caught.signal)
-    if (caught instanceof Wrong) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
+    if (caught instanceof UsageError) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
     const hint =
-      error.code === 'bad_request' && !(error instanceof AdvisedError)
+      error.code === 'bad_request' && !(error instanceof HintedError)
         ? help
-        : hintOf(error, understood, { doing: name, program })
-    const message = messageFor(error, understood?.found.credential ?? 'none')
-    const told = error.code === 'bad_request' ? spellFields(message, command.fields ?? {}) : message
+        : hintOf(error, prepared, { action: name, program })
+    const message = messageFor(error, prepared?.found.credential ?? 'none')
+    const told = error.code === 'bad_request' ? renameFields(message, command.fields ?? {}) : message
     return fail(printable(told), hint, exitCodeOfError(error))
   }
 }
 
 function hintOf(
   error: SandwireError,
-  understood: Understood | undefined,
-  { doing, program }: { readonly doing: CommandName; readonly program: string },
+  prepared: Prepared | undefined,
+  { action, program }: { readonly action: CommandName; readonly program: string },
 ): string {
-  if (error instanceof AdvisedError) return error.hint
-  const { found, task } = understood ?? {}
+  if (error instanceof HintedError) return error.hint
+  const { found, task } = prepared ?? {}
   const urlOption = found === undefined || found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
-  if (error.code === 'not_found' && task?.whichThereAre !== undefined)
-    return `see which there are: ${program} ${task.whichThereAre}${urlOption}`
+  if (error.code === 'not_found' && task?.listCommand !== undefined)
+    return `see which there are: ${program} ${task.listCommand}${urlOption}`
   return hintFor(error.code, {
-    doing,
+    action,
     url: found?.address ?? '',
     // Whoever was about to sign in has nothing else to try.
     credential: task?.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
-    isOwn: found?.isOwn === true,
+    isLocal: found?.isLocal === true,
     program,
-    comeBack: undefined,
+    reattach: undefined,
     sandbox: task?.sandbox,
     urlOption,
   })

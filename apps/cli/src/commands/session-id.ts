@@ -1,24 +1,24 @@
-import { Wrong } from '../options/words.ts'
+import { UsageError } from '../options/words.ts'
 import type { Api } from '../server/api.ts'
-import { decodeSessions } from './views.ts'
+import { decodeSessions } from './responses.ts'
 
 /** The id of a sandbox, a dot, and what is the session's own. */
 const WHOLE = /^[0-9a-z]{32}\.[0-9a-z]{26}$/
 /** Shorter ones say too little to act on. */
 const BEGINNING = /^[0-9a-z]{4,32}(\.[0-9a-z]{0,26})?$/
 
-export function isWholeSession(text: string): boolean {
+export function isFullSessionId(text: string): boolean {
   return WHOLE.test(text)
 }
 
 /** Whether this may be the beginning of an id, or of what is the session's own in it. */
-export function isSessionBeginning(text: string): boolean {
+export function isSessionPrefix(text: string): boolean {
   return BEGINNING.test(text)
 }
 
 /** The sandbox that a session is in, as its id tells. */
 export function sandboxOfSession(session: string): string | undefined {
-  return isWholeSession(session) ? session.slice(0, session.indexOf('.')) : undefined
+  return isFullSessionId(session) ? session.slice(0, session.indexOf('.')) : undefined
 }
 
 /** The ids in the list of the server that begin so, with their sandbox or without. */
@@ -27,24 +27,24 @@ export async function findSessions(api: Pick<Api, 'request'>, beginning: string)
   return sessions
     .map(({ id }) => id)
     .filter(
-      (id) => isWholeSession(id) && (id.startsWith(beginning) || id.split('.')[1]?.startsWith(beginning)),
+      (id) => isFullSessionId(id) && (id.startsWith(beginning) || id.split('.')[1]?.startsWith(beginning)),
     )
 }
 
-/** Which of these is meant. Throws `Wrong` unless there is one. */
-export function onlySession(found: readonly string[], beginning: string, urlOption: string): string {
+/** Which of these is meant. Throws `UsageError` unless there is one. */
+export function singleSession(found: readonly string[], beginning: string, urlOption: string): string {
   const [first, second] = found
   const hint = `sbx-stdio sessions${urlOption}`
-  if (first === undefined) throw new Wrong(`No session begins with "${beginning}"`, hint)
-  if (second !== undefined) throw new Wrong(`Several sessions begin with "${beginning}"`, hint)
+  if (first === undefined) throw new UsageError(`No session begins with "${beginning}"`, hint)
+  if (second !== undefined) throw new UsageError(`Several sessions begin with "${beginning}"`, hint)
   return first
 }
 
-/** The whole id of a session that was typed whole or by its beginning. Throws `Wrong`. */
+/** The whole id of a session that was typed whole or by its beginning. Throws `UsageError`. */
 export async function resolveSession(
   text: string,
   { api, urlOption }: { readonly api: Pick<Api, 'request'>; readonly urlOption: string },
 ): Promise<string> {
-  if (isWholeSession(text)) return text
-  return onlySession(await findSessions(api, text), text, urlOption)
+  if (isFullSessionId(text)) return text
+  return singleSession(await findSessions(api, text), text, urlOption)
 }

@@ -1,9 +1,9 @@
 import { shellQuote } from '@sandwire/shell-quote'
 import { printable } from '../text/printable.ts'
-import { spellAge, spellJson, spellTable } from '../text/table.ts'
+import { formatAge, formatJson, formatTable } from '../text/table.ts'
 import type { Command, CommandContext } from './command.ts'
-import { readOptionalSandbox } from './positionals.ts'
-import { decodeSessions, type Session } from './views.ts'
+import { optionalSandbox } from './positionals.ts'
+import { decodeSessions, type Session } from './responses.ts'
 
 const HEADER = ['SESSION', 'SANDBOX', 'COMMAND', 'STATE', 'ATTACHED', 'ACTIVE']
 
@@ -34,9 +34,9 @@ function show(sessions: readonly Session[], { io, nowMs, program, server }: Comm
     session.cmd,
     describeState(session),
     String(session.attachments),
-    spellAge(lastMoveMs(session), nowMs),
+    formatAge(lastMoveMs(session), nowMs),
   ])
-  io.print(spellTable(HEADER, rows, io.columns))
+  io.print(formatTable(HEADER, rows, io.columns))
   const id = sessions.length === 1 ? printable(first.id) : 'SESSION'
   io.say(`come back with: ${program} ${shellQuote(server)} --session ${id}`)
 }
@@ -51,7 +51,7 @@ The beginning of an id is enough, with the part before the dot or without, where
 `,
   options: {},
   read: (words) => {
-    const sandbox = readOptionalSandbox(words)
+    const sandbox = optionalSandbox(words)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async (context) => {
@@ -60,9 +60,9 @@ The beginning of an id is enough, with the part before the dot or without, where
         const answer = await context.api.request('GET', '/api/account/sessions')
         const isMeant = (session: Session): boolean =>
           sandbox === undefined || session.sandbox === sandbox || session.sandboxName === sandbox
-        if (context.isJson && sandbox === undefined) context.io.print(spellJson(answer))
+        if (context.isJson && sandbox === undefined) context.io.print(formatJson(answer))
         else if (context.isJson)
-          context.io.print(spellJson({ sessions: decodeSessions(answer).filter(isMeant) }))
+          context.io.print(formatJson({ sessions: decodeSessions(answer).filter(isMeant) }))
         else show(decodeSessions(answer).filter(isMeant), context)
       },
     }

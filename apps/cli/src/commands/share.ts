@@ -1,28 +1,29 @@
 import { parseSeconds } from '../text/amounts.ts'
-import { spellSeconds } from '../attach/come-back.ts'
+import { formatSeconds } from '../text/command-line.ts'
 import { printable } from '../text/printable.ts'
-import { webAddress } from '../sign-in/secure-url.ts'
-import { spellJson } from '../text/table.ts'
-import { Wrong } from '../options/words.ts'
-import type { Command, CommandContext, ReadWords } from './command.ts'
-import { readOptionalSandbox, readSessionOption } from './positionals.ts'
+import { webAddress } from '../server/address.ts'
+import { formatJson } from '../text/table.ts'
+import { UsageError } from '../options/words.ts'
+import type { Command, CommandContext, CommandOptions } from './command.ts'
+import { optionalSandbox, sessionOption } from './positionals.ts'
 import { resolveSession, sandboxOfSession } from './session-id.ts'
-import { decodeMadeGrant } from './sharing-views.ts'
+import { decodeCreatedGrant } from './responses.ts'
 
 const ROLES = ['viewer', 'collaborator'] as const
 
-function readRole(words: ReadWords): (typeof ROLES)[number] | undefined {
+function readRole(words: CommandOptions): (typeof ROLES)[number] | undefined {
   const text = words.one('role')
   const role = ROLES.find((each) => each === text)
-  if (text !== undefined && role === undefined) throw new Wrong(`Option "--role" takes ${ROLES.join(' or ')}`)
+  if (text !== undefined && role === undefined)
+    throw new UsageError(`Option "--role" takes ${ROLES.join(' or ')}`)
   return role
 }
 
-function readExpiry(words: ReadWords): number | undefined {
+function readExpiry(words: CommandOptions): number | undefined {
   const text = words.one('expires')
   const seconds = text === undefined ? undefined : parseSeconds(text)
   if (text !== undefined && (seconds === undefined || seconds === 0))
-    throw new Wrong('Option "--expires" takes a time such as 30m, 1h or 7d')
+    throw new UsageError('Option "--expires" takes a time such as 30m, 1h or 7d')
   return seconds
 }
 
@@ -32,14 +33,14 @@ async function make(
 ): Promise<void> {
   const answer = await api.request('POST', '/api/grants', body)
   if (isJson) {
-    io.print(spellJson(answer))
+    io.print(formatJson(answer))
     return
   }
-  const made = decodeMadeGrant(answer)
+  const made = decodeCreatedGrant(answer)
   io.print(`${webAddress(made.link ?? '') ?? printable(made.grant)}\n`)
   if (made.notice !== undefined) io.say(printable(made.notice))
   const what = body.session === undefined ? 'the sandbox' : 'the session'
-  const left = spellSeconds(Math.max(0, Math.round((made.expiresMs - nowMs) / 1000)))
+  const left = formatSeconds(Math.max(0, Math.round((made.expiresMs - nowMs) / 1000)))
   io.say(
     `a ${printable(made.role)} of ${what} for ${left}; the link works once, so give it to them in private`,
   )
@@ -68,10 +69,10 @@ Give it to them in private: they run sbx-stdio join, or open it in a browser.
     label: { option: '--label' },
   },
   read: (words) => {
-    const session = readSessionOption(words)
-    const sandbox = readOptionalSandbox(words)
+    const session = sessionOption(words)
+    const sandbox = optionalSandbox(words)
     if (sandbox === undefined && session === undefined)
-      throw new Wrong('No sandbox is given', 'sbx-stdio list')
+      throw new UsageError('No sandbox is given', 'sbx-stdio list')
     const role = readRole(words)
     const expiresSeconds = readExpiry(words)
     const label = words.one('label')

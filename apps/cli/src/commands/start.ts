@@ -1,8 +1,8 @@
 import { printable } from '../text/printable.ts'
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSandbox } from './positionals.ts'
-import { decodeSandbox } from './views.ts'
+import { decodeSandbox } from './responses.ts'
 
 /** Starts a sandbox; one that runs is left alone. */
 export const start: Command = {
@@ -17,7 +17,7 @@ Starts a sandbox that was stopped. Its files are as they were.
       sandbox,
       run: async ({ api, io, isJson }) => {
         const answer = await api.request('POST', `/api/sandboxes/${sandbox}/start`)
-        if (isJson) io.print(spellJson(answer))
+        if (isJson) io.print(formatJson(answer))
         else io.say(`${sandbox} is ${printable(decodeSandbox(answer).state)}`)
       },
     }

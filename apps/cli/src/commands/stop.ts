@@ -1,8 +1,8 @@
 import { printable } from '../text/printable.ts'
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSandbox } from './positionals.ts'
-import { decodeSandbox } from './views.ts'
+import { decodeSandbox } from './responses.ts'
 
 /** Stops a sandbox: its processes end, its files stay. */
 export const stop: Command = {
@@ -20,7 +20,7 @@ Ends every process of a sandbox. Its files stay, unless it is ephemeral.
       sandbox,
       run: async ({ api, io, isJson }) => {
         const answer = await api.request('POST', `/api/sandboxes/${sandbox}/stop${query}`)
-        if (isJson) io.print(spellJson(answer))
+        if (isJson) io.print(formatJson(answer))
         else io.say(`${sandbox} is ${printable(decodeSandbox(answer).state)}`)
       },
     }

@@ -1,20 +1,20 @@
 import { shape } from '@sandwire/protocol'
+import { openRecord, decodeResponse } from '../server/response.ts'
 import { shellQuote } from '@sandwire/shell-quote'
-import { atLeast, decodeAnswer } from '../server/at-least.ts'
-import { spellJson, spellTable } from '../text/table.ts'
+import { formatJson, formatTable } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readNothing } from './positionals.ts'
+import { requireNoPositionals } from './positionals.ts'
 
 const HEADER = ['TEMPLATE', 'PARAMETERS', 'WHAT IT DOES']
 
-const parameterShape = atLeast({
+const parameterShape = openRecord({
   name: shape.text(64),
   /** Without one it must be given. */
   default: shape.optional(shape.text(64 * 1024)),
 })
-const templatesShape = atLeast({
+const templatesShape = openRecord({
   templates: shape.list(
-    atLeast({
+    openRecord({
       id: shape.text(64),
       title: shape.text(1024),
       params: shape.list(parameterShape, 64),
@@ -32,15 +32,15 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
 `,
   options: {},
   read: (words) => {
-    readNothing(words)
+    requireNoPositionals(words)
     return {
       run: async ({ api, io, isJson, program, server }) => {
         const answer = await api.request('GET', '/api/templates')
         if (isJson) {
-          io.print(spellJson(answer))
+          io.print(formatJson(answer))
           return
         }
-        const found = decodeAnswer(templatesShape, answer).templates
+        const found = decodeResponse(templatesShape, answer).templates
         if (found.length === 0) {
           io.say('the server has none')
           return
@@ -50,7 +50,7 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
           params.map((each) => (each.default === undefined ? each.name : `[${each.name}]`)).join(' '),
           title,
         ])
-        io.print(spellTable(HEADER, rows, io.columns))
+        io.print(formatTable(HEADER, rows, io.columns))
         io.say(`run one with: ${program} ${shellQuote(server)} --template ID --param NAME=VALUE`)
       },
     }

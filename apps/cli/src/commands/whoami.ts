@@ -1,11 +1,11 @@
 import { shape } from '@sandwire/protocol'
-import { atLeast, decodeAnswer } from '../server/at-least.ts'
+import { openRecord, decodeResponse } from '../server/response.ts'
 import { printable } from '../text/printable.ts'
-import { spellJson } from '../text/table.ts'
+import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readNothing } from './positionals.ts'
+import { requireNoPositionals } from './positionals.ts'
 
-const whoShape = atLeast({
+const whoShape = openRecord({
   name: shape.text(1024),
   account: shape.text(256),
   scopes: shape.list(shape.text(64), 16),
@@ -27,15 +27,15 @@ Says who the server takes you for, how it knows, and what you may do there.
 `,
   options: {},
   read: (words) => {
-    readNothing(words)
+    requireNoPositionals(words)
     return {
       run: async ({ api, credential, io, isJson, origin }) => {
         const answer = await api.request('GET', '/api/whoami')
         if (isJson) {
-          io.print(spellJson(answer))
+          io.print(formatJson(answer))
           return
         }
-        const { name, scopes } = decodeAnswer(whoShape, answer)
+        const { name, scopes } = decodeResponse(whoShape, answer)
         io.print(`${printable(name)}\n`)
         io.say(
           `at ${new URL(origin).host}, ${HOW[credential]}; may ${printable(scopes.join(', ')) || 'nothing'}`,

@@ -1,15 +1,15 @@
 import { isErrorCode, SandwireError } from '@sandwire/protocol'
 import { readArchivePath, type TarEntry, type TarEvent, type TarNote, TarReader } from '@sandwire/tar'
-import type { Copying } from './copying.ts'
-import { noSpace } from './local-fault.ts'
-import { type Arriving, type LocalFolder, Refused } from './local-folder.ts'
-import { whyOf } from './local-tree.ts'
+import type { CopyReport } from './progress.ts'
+import { diskFullError } from './location.ts'
+import { type PendingFile, type LocalFolder, WriteRefusedError } from './local-folder.ts'
+import { describeSystemError } from './local-entries.ts'
 
 /** A file that is not complete. */
 interface Pending {
   readonly entry: TarEntry
   readonly parts: readonly string[]
-  arriving: Arriving
+  pendingFile: PendingFile
   received: number
 }
 
@@ -27,16 +27,16 @@ const MAX_ASKED_CHARS = 4000
 /** Puts the entries of an archive into a local folder, and remembers how far that is. */
 export class ArchiveSink {
   readonly #folder: LocalFolder
-  readonly #copying: Copying
+  readonly #copying: CopyReport
   #pending: Pending | undefined
   /** The entry that is being read, kept or not. */
   #entry: TarEntry | undefined
   #last: string | undefined
   #completed = 0
 
-  constructor(folder: LocalFolder, copying: Copying) {
+  constructor(folder: LocalFolder, report: CopyReport) {
     this.#folder = folder
-    this.#copying = copying
+    this.#copying = report
   }
 
   /** The last entry that is complete, or was told to be left out, as the archive names it. */
@@ -79,7 +79,7 @@ export class ArchiveSink {
   write(bytes: Uint8Array): void {
     const pending = this.#pending
     if (pending === undefined) return
-    this.#attempt(pending.entry.path, () => pending.arriving.write(bytes))
+    this.#attempt(pending.entry.path, () => pending.pendingFile.write(bytes))
     pending.received += bytes.length
   }
 
@@ -90,7 +90,7 @@ export class ArchiveSink {
       this.#attempt(
         pending.entry.path,
         () => {
-          pending.arriving.commit(pending.entry)
+          pending.pendingFile.commit(pending.entry)
           this.#completed += pending.received
           this.#copying.done()
         },
@@ -104,7 +104,7 @@ export class ArchiveSink {
   forget(): void {
     if (this.#pending === undefined) return
     this.#copying.moved(-this.#pending.received)
-    this.#pending.arriving.discard()
+    this.#pending.pendingFile.discard()
     this.#pending = undefined
   }
 
@@ -122,7 +122,7 @@ export class ArchiveSink {
   #make(entry: TarEntry, parts: readonly string[]): void {
     switch (entry.kind) {
       case 'file':
-        this.#pending = { entry, parts, arriving: this.#folder.openFile(parts), received: 0 }
+        this.#pending = { entry, parts, pendingFile: this.#folder.openFile(parts), received: 0 }
         return
       case 'folder':
         this.#folder.makeFolder(parts, entry)
@@ -133,9 +133,9 @@ export class ArchiveSink {
         this.#copying.done()
         return
       case 'hard-link':
-        throw new Refused('a second name of a file is not taken')
+        throw new WriteRefusedError('a second name of a file is not taken')
       case 'special':
-        throw new Refused('neither a file nor a folder')
+        throw new WriteRefusedError('neither a file nor a folder')
     }
   }
 
@@ -144,17 +144,17 @@ export class ArchiveSink {
     try {
       action()
     } catch (error) {
-      pending?.arriving.discard()
+      pending?.pendingFile.discard()
       this.#pending = undefined
-      const why = error instanceof Refused ? error.message : whyOf(error)
-      if (why === 'no space is left') throw noSpace()
+      const why = error instanceof WriteRefusedError ? error.message : describeSystemError(error)
+      if (why === 'no space is left') throw diskFullError()
       this.#leaveOut(path, why)
     }
   }
 
   #note({ code, path }: TarNote): void {
     // Of the entry before it, it says what became of that.
-    if (code === 'file_changed' && path === this.#last) this.#copying.leftOut.addDoubtful(path)
+    if (code === 'file_changed' && path === this.#last) this.#copying.leftOut.addChanged(path)
     else this.#leaveOut(path, noteOf(code))
   }
 

@@ -1,22 +1,22 @@
+import { SandwireError } from '@sandwire/protocol'
 import type { CommandContext } from '../commands/command.ts'
-import { Interrupted } from '../errors/interrupted.ts'
-import { printable } from '../text/printable.ts'
-import { spellJson } from '../text/table.ts'
-import { bring } from './bring.ts'
-import { Copying } from './copying.ts'
-import type { Journey } from './journey.ts'
-import { blame } from './local-fault.ts'
-import type { Place } from './place.ts'
+import { download } from './download.ts'
+import { CopyReport } from './progress.ts'
+import { retryTransfer, type Transfer } from './transfer.ts'
+import { throwLocalError, type Location } from './location.ts'
 import { RemoteWorkspace } from './remote-workspace.ts'
-import { send } from './send.ts'
-import { wakeSandbox } from './wake-sandbox.ts'
+import { send } from './upload.ts'
+import { Interrupted } from '../errors/errors.ts'
+import type { Api } from '../server/api.ts'
+import { printable } from '../text/printable.ts'
+import { formatJson } from '../text/table.ts'
 
 /** Something was left out. */
 const EXIT_INCOMPLETE = 1
 
 export interface CopyRequest {
-  readonly from: Place
-  readonly to: Place
+  readonly from: Location
+  readonly to: Location
   readonly sandbox: string
   readonly isQuiet: boolean
 }
@@ -32,25 +32,55 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
   const { signal } = interruption
   const { from, to, sandbox, isQuiet } = request
   const canvas = isQuiet || (to.is === 'stream' && io.columns !== undefined) ? undefined : io.progress
-  using copying = new Copying(canvas, () => performance.now())
-  const journey: Journey = { remote: new RemoteWorkspace(api, sandbox, signal), copying, signal }
+  using report = new CopyReport(canvas, () => performance.now())
+  const transfer: Transfer = { remote: new RemoteWorkspace(api, sandbox, signal), report, signal }
   try {
     const target = to.is === 'sandbox' ? to.path : from.is === 'sandbox' ? from.path : '.'
-    await wakeSandbox(journey, target, { api, sandbox, say: (line) => (isQuiet ? undefined : io.say(line)) })
+    await ensureRunning(transfer, target, {
+      api,
+      sandbox,
+      say: (line) => (isQuiet ? undefined : io.say(line)),
+    })
     if (from.is === 'sandbox' && to.is !== 'sandbox')
-      await bring(journey, from, to).catch((error: unknown) => blame(error, to, 'to'))
+      await download(transfer, from, to).catch((error: unknown) => throwLocalError(error, to, 'to'))
     else if (to.is === 'sandbox' && from.is !== 'sandbox')
-      await send(journey, from, to).catch((error: unknown) => blame(error, from, 'from'))
+      await send(transfer, from, to).catch((error: unknown) => throwLocalError(error, from, 'from'))
   } catch (error) {
-    copying[Symbol.dispose]()
-    if (copying.kept !== undefined && !isQuiet) io.say(goesOn(copying.kept))
+    report[Symbol.dispose]()
+    if (report.kept !== undefined && !isQuiet) io.say(goesOn(report.kept))
     if (signal.aborted) throw new Interrupted(String(signal.reason))
     throw error
   } finally {
-    copying[Symbol.dispose]()
+    report[Symbol.dispose]()
   }
-  for (const line of copying.leftOut.lines) io.say(line)
+  for (const line of report.leftOut.lines) io.say(line)
   // What goes to standard output is the file alone.
-  if (isJson && to.is !== 'stream') io.print(spellJson(copying.sum))
-  return copying.leftOut.count === 0 ? 0 : EXIT_INCOMPLETE
+  if (isJson && to.is !== 'stream') io.print(formatJson(report.sum))
+  return report.leftOut.count === 0 ? 0 : EXIT_INCOMPLETE
+}
+
+/** Asks for a path of the sandbox once, and starts the sandbox when it does not run. */
+export async function ensureRunning(
+  transfer: Transfer,
+  path: string,
+  {
+    api,
+    sandbox,
+    say,
+  }: { readonly api: Api; readonly sandbox: string; readonly say: (line: string) => void },
+): Promise<void> {
+  try {
+    await retryTransfer(
+      transfer,
+      () => transfer.remote.stat(path),
+      () => 0,
+    )
+  } catch (caught) {
+    const { code } = SandwireError.from(caught)
+    // What is not there is found out again by whoever needs it.
+    if (code === 'file_not_found') return
+    if (code !== 'sandbox_stopped') throw caught
+    say(`starting ${sandbox}`)
+    await api.request('POST', `/api/sandboxes/${sandbox}/start`)
+  }
 }

@@ -1,10 +1,92 @@
+import { mkdirSync, type Stats, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { ArchiveSink, readArchive } from './archive-sink.ts'
-import { insist, type Journey } from './journey.ts'
-import { type Arriving, type Attributes, LocalFolder } from './local-folder.ts'
-import type { LocalPath } from './local-path.ts'
-import { within } from './place.ts'
-import { receiveFile } from './receive-file.ts'
+import { createByteSink, findTarget, openSink } from './local-target.ts'
+import {
+  namesFolder,
+  fail,
+  isFolder,
+  baseName,
+  type LocalLocation,
+  statRemote,
+  realFolder,
+  type SandboxLocation,
+  within,
+} from './location.ts'
+import { retryTransfer, type Transfer } from './transfer.ts'
+import { type PendingFile, type Attributes, LocalFolder } from './local-folder.ts'
+import { joinLocalPath, localPath, type LocalPath } from './local-entries.ts'
+import { type FileSink, receiveFile } from './receive-file.ts'
 import type { RemoteStat } from './remote-workspace.ts'
+import { printable } from '../text/printable.ts'
+
+/** Copies from the sandbox to this machine. */
+export async function download(transfer: Transfer, from: SandboxLocation, to: LocalLocation): Promise<void> {
+  const shown = `"${printable(from.path)}"`
+  const known = (await statRemote(transfer, from.path)) ?? fail(shown, 'no such file in the sandbox')
+  if (to.is === 'stream') {
+    if (isFolder(known)) fail(shown, 'a folder does not go to standard output')
+    await downloadToSink(transfer, { path: from.path, known }, createByteSink(1, 'stdout', transfer.signal))
+    return
+  }
+  const existing = statSync(to.path, { throwIfNoEntry: false })
+  if (isFolder(known))
+    await downloadFolderTo(transfer, { path: from.path, known }, { path: to.path, existing })
+  else await downloadFileTo(transfer, { path: from.path, known }, { path: to.path, existing })
+}
+
+interface Found {
+  readonly path: string
+  readonly known: RemoteStat
+}
+
+interface Target {
+  readonly path: string
+  readonly existing: Stats | undefined
+}
+
+async function downloadFileTo(transfer: Transfer, found: Found, { path, existing }: Target): Promise<void> {
+  const isInto = existing?.isDirectory() === true
+  if (namesFolder(path) && !isInto) fail(`to "${printable(path)}"`, 'no such folder')
+  const base = localPath(realFolder(isInto ? path : dirname(path)))
+  const name = (isInto ? baseName(found.path) : basename(path)) ?? 'file'
+  // Looked at before anything is copied.
+  const target = findTarget(base, name)
+  if (target.is === 'file') {
+    await downloadFile(transfer, found, target)
+    return
+  }
+  using opened = await openSink(target, transfer.signal)
+  transfer.report.at(name)
+  await downloadToSink(transfer, found, createByteSink(opened.fd, `"${printable(path)}"`, transfer.signal))
+}
+
+async function downloadFolderTo(transfer: Transfer, { path, known }: Found, target: Target): Promise<void> {
+  const { existing } = target
+  if (existing !== undefined && !existing.isDirectory())
+    fail(`to "${printable(target.path)}"`, 'it is no folder')
+  if (existing === undefined) {
+    realFolder(dirname(target.path))
+    mkdirSync(target.path)
+  }
+  const base = localPath(realFolder(target.path))
+  const name = existing === undefined ? undefined : baseName(path)
+  const own = { mode: known.mode, mtimeNs: nanoseconds(known.mtimeMs) }
+  if (name === undefined) {
+    await downloadFolder(transfer, path, { base, own: existing === undefined ? own : undefined })
+    return
+  }
+  using folder = new LocalFolder(base)
+  folder.makeFolder([name], own)
+  await downloadFolder(transfer, path, { base: joinLocalPath(base, name), own })
+}
+
+/** Copies to where bytes go and do not come back from. */
+async function downloadToSink(transfer: Transfer, { path, known }: Found, sink: FileSink): Promise<void> {
+  transfer.report.expect(known.size)
+  await receiveFile(transfer, path, { known, from: 0, sink })
+  transfer.report.done()
+}
 
 /** A file that is cut with less than this arrived comes again as a whole. */
 const WORTH_RESUMING_BYTES = 1024 * 1024
@@ -15,41 +97,41 @@ export function nanoseconds(mtimeMs: number): string {
 
 /** Copies a file of the sandbox into a folder of this machine. */
 export async function downloadFile(
-  journey: Journey,
+  transfer: Transfer,
   { path, known }: { readonly path: string; readonly known: RemoteStat },
   { base, name }: { readonly base: LocalPath; readonly name: string },
 ): Promise<void> {
   using folder = new LocalFolder(base)
-  let arriving: Arriving = folder.openFile([name])
+  let pendingFile: PendingFile = folder.openFile([name])
   const sink = {
-    write: (bytes: Uint8Array) => arriving.write(bytes),
+    write: (bytes: Uint8Array) => pendingFile.write(bytes),
     restart: () => {
-      arriving.discard()
-      arriving = folder.openFile([name])
+      pendingFile.discard()
+      pendingFile = folder.openFile([name])
     },
   }
-  journey.copying.at(name)
-  journey.copying.expect(known.size)
-  const { kind, mode, mtimeMs } = await receiveFile(journey, path, { sink, known, from: 0 })
+  transfer.report.at(name)
+  transfer.report.expect(known.size)
+  const { kind, mode, mtimeMs } = await receiveFile(transfer, path, { sink, known, from: 0 })
   // What is known of a link is not the file's.
   const own = kind === 'link' ? 0o666 & ~process.umask() : mode
-  arriving.commit({ mode: own, mtimeNs: nanoseconds(mtimeMs) })
-  journey.copying.done()
+  pendingFile.commit({ mode: own, mtimeNs: nanoseconds(mtimeMs) })
+  transfer.report.done()
 }
 
 /** Copies what is in a folder of the sandbox into a folder of this machine, which gets mode and time if they are given. */
 export async function downloadFolder(
-  journey: Journey,
+  transfer: Transfer,
   path: string,
   { base, own }: { readonly base: LocalPath; readonly own: Attributes | undefined },
 ): Promise<void> {
   using folder = new LocalFolder(base)
-  const sink = new ArchiveSink(folder, journey.copying)
-  await insist(
-    journey,
+  const sink = new ArchiveSink(folder, transfer.report)
+  await retryTransfer(
+    transfer,
     async () => {
-      await resumePending(journey, path, sink)
-      const answer = await journey.remote.readArchive(path, sink.last)
+      await resumePending(transfer, path, sink)
+      const answer = await transfer.remote.readArchive(path, sink.last)
       await readArchive(answer.bytes(), sink)
     },
     () => sink.progress,
@@ -59,7 +141,7 @@ export async function downloadFolder(
 }
 
 /** A large file that was cut goes on by itself, if it is still the same one. */
-async function resumePending(journey: Journey, path: string, sink: ArchiveSink): Promise<void> {
+async function resumePending(transfer: Transfer, path: string, sink: ArchiveSink): Promise<void> {
   const { pending } = sink
   if (pending === undefined) return
   const { entry, parts, received } = pending
@@ -68,7 +150,7 @@ async function resumePending(journey: Journey, path: string, sink: ArchiveSink):
     return
   }
   const file = within(path, parts.join('/'))
-  const known = await journey.remote.stat(file)
+  const known = await transfer.remote.stat(file)
   // The time of a file is told in whole milliseconds.
   const entryMs = Number(BigInt(entry.mtimeNs) / 1_000_000n)
   const isSame = known.size === entry.sizeBytes && Math.trunc(known.mtimeMs) === entryMs
@@ -81,7 +163,7 @@ async function resumePending(journey: Journey, path: string, sink: ArchiveSink):
     throw changed
   }
   try {
-    await receiveFile(journey, file, {
+    await receiveFile(transfer, file, {
       sink: { write: (bytes) => sink.write(bytes), restart },
       known,
       from: received,

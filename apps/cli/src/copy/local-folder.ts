@@ -16,16 +16,16 @@ import {
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { staysBeneath, type TarEntry } from '@sandwire/tar'
-import { inside, type LocalPath } from './local-path.ts'
+import { joinLocalPath, type LocalPath } from './local-entries.ts'
 
 /** Nothing is written there, and this is why. */
-export class Refused extends Error {}
+export class WriteRefusedError extends Error {}
 
 /** What is known of a file before it takes its place. */
 export type Attributes = Pick<TarEntry, 'mode' | 'mtimeNs'>
 
 /** A file on its way into a folder, under a name that nobody asks for. */
-export interface Arriving {
+export interface PendingFile {
   readonly write: (bytes: Uint8Array) => void
   /** Puts it into its place at once. */
   readonly commit: (attributes: Attributes) => void
@@ -53,8 +53,9 @@ function kindAt(at: LocalPath): 'nothing' | 'folder' | 'replaceable' | 'special'
 /** Files and links give way; folders, devices, pipes and sockets do not. */
 function checkReplaceable(place: LocalPath): void {
   const kind = kindAt(place)
-  if (kind === 'folder') throw new Refused('a folder is in its place')
-  if (kind === 'special') throw new Refused('something that is neither a file nor a folder is in its place')
+  if (kind === 'folder') throw new WriteRefusedError('a folder is in its place')
+  if (kind === 'special')
+    throw new WriteRefusedError('something that is neither a file nor a folder is in its place')
 }
 
 /**
@@ -85,11 +86,11 @@ export class LocalFolder implements Disposable {
     this.#folders.set(parts.join('/'), { parts, attributes })
   }
 
-  openFile(parts: readonly string[]): Arriving {
+  openFile(parts: readonly string[]): PendingFile {
     const { folder, place } = this.#placeOf(parts)
     // Before all of it has come.
     checkReplaceable(place)
-    const temporary = inside(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
+    const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
     const fd = openSync(temporary, NEW_FILE, 0o600)
     let isOpen = true
     const close = (): void => {
@@ -118,10 +119,10 @@ export class LocalFolder implements Disposable {
 
   /** Makes a link whose target stays in the folder. */
   makeLink(parts: readonly string[], target: string, mtimeNs: string): void {
-    if (!staysBeneath(target, parts.length - 1)) throw new Refused('the link leads outside')
+    if (!staysBeneath(target, parts.length - 1)) throw new WriteRefusedError('the link leads outside')
     const { folder, place } = this.#placeOf(parts)
-    const temporary = inside(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
-    symlinkSync(inside(Buffer.alloc(0), target).subarray(1), temporary)
+    const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
+    symlinkSync(joinLocalPath(Buffer.alloc(0), target).subarray(1), temporary)
     lutimesSync(temporary, secondsOf(mtimeNs), secondsOf(mtimeNs))
     try {
       this.#replace(temporary, place)
@@ -150,19 +151,19 @@ export class LocalFolder implements Disposable {
   /** A name in a real folder. */
   #placeOf(parts: readonly string[]): { folder: LocalPath; place: LocalPath } {
     const name = parts.at(-1)
-    if (name === undefined) throw new Refused('it has no name')
+    if (name === undefined) throw new WriteRefusedError('it has no name')
     const folder = this.#enter(parts.slice(0, -1))
-    return { folder, place: inside(folder, name) }
+    return { folder, place: joinLocalPath(folder, name) }
   }
 
   #enter(parts: readonly string[]): LocalPath {
     const key = parts.join('/')
-    const at = inside(this.#base, ...parts)
+    const at = joinLocalPath(this.#base, ...parts)
     if (parts.length === 0 || this.#seen.has(key)) return at
     this.#enter(parts.slice(0, -1))
     const kind = kindAt(at)
     if (kind !== 'nothing' && kind !== 'folder')
-      throw new Refused('something that is no folder is in its way')
+      throw new WriteRefusedError('something that is no folder is in its way')
     if (kind === 'nothing') mkdirSync(at, WORKABLE)
     this.#seen.add(key)
     return at

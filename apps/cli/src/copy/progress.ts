@@ -10,19 +10,19 @@ export interface Progress {
   readonly name: string
   readonly elapsedMs: number
   /** Why nothing moves for now. */
-  readonly trouble?: string | undefined
+  readonly problem?: string | undefined
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 const MAX_NAME_COLUMNS = 30
 
-function spellBytes(bytes: number): string {
+function formatBytes(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
   const value = bytes / 1024 ** power
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power] ?? ''}`
 }
 
-function spellTime(seconds: number): string {
+function formatTime(seconds: number): string {
   const whole = Math.ceil(seconds)
   if (whole >= 3600)
     return `${Math.floor(whole / 3600)}:${String(Math.floor((whole % 3600) / 60)).padStart(2, '0')} h`
@@ -36,25 +36,162 @@ function shorten(name: string): string {
 }
 
 /** One line that fits, of printable characters only. */
-export function spellProgress(progress: Progress, columns: number): string {
-  const { bytes, totalBytes, entries, name, elapsedMs, trouble } = progress
+export function formatProgress(progress: Progress, columns: number): string {
+  const { bytes, totalBytes, entries, name, elapsedMs, problem } = progress
   const perSecond = elapsedMs < 200 ? undefined : bytes / (elapsedMs / 1000)
   const parts = [shorten(name)]
-  if (totalBytes === undefined || totalBytes === 0) parts.push(spellBytes(bytes))
+  if (totalBytes === undefined || totalBytes === 0) parts.push(formatBytes(bytes))
   else
     parts.push(
       `${Math.floor((bytes / totalBytes) * 100)}%`,
-      `${spellBytes(bytes)} of ${spellBytes(totalBytes)}`,
+      `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`,
     )
   if (entries > 1) parts.push(`${entries} entries`)
-  if (trouble !== undefined) parts.push(printable(trouble))
+  if (problem !== undefined) parts.push(printable(problem))
   else if (perSecond !== undefined && perSecond > 0) {
-    parts.push(`${spellBytes(perSecond)}/s`)
+    parts.push(`${formatBytes(perSecond)}/s`)
     if (totalBytes !== undefined && totalBytes > bytes)
-      parts.push(`${spellTime((totalBytes - bytes) / perSecond)} left`)
+      parts.push(`${formatTime((totalBytes - bytes) / perSecond)} left`)
   }
   const line = parts.filter((part) => part !== '').join('  ')
   return Array.from(line)
     .slice(0, Math.max(0, columns - 1))
     .join('')
+}
+
+/** Lines about what was left out; more would hide everything else. */
+const MAX_LINES = 10
+
+/** What was not copied, or not for sure, and why. */
+export class SkippedFiles {
+  readonly #lines: string[] = []
+  #count = 0
+
+  add(path: string, why: string): void {
+    this.#tell(`left out "${printable(path)}": ${printable(why)}`)
+  }
+
+  /** It is there, and may be a mixture of two states. */
+  addChanged(path: string): void {
+    this.#tell(`"${printable(path)}" changed while it was copied, so look at it again`)
+  }
+
+  #tell(line: string): void {
+    this.#count += 1
+    if (this.#lines.length < MAX_LINES) this.#lines.push(line)
+  }
+
+  /** So many further ones, of which nothing is known. */
+  addMore(count: number): void {
+    this.#count += count
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get lines(): readonly string[] {
+    const more = this.#count - this.#lines.length
+    return more === 0 ? this.#lines : [...this.#lines, `and ${more} more`]
+  }
+}
+
+/** More often nobody can read. */
+const DRAW_EVERY_MS = 100
+const CLEAR_LINE = '\r\x1b[K'
+
+/** The terminal that progress is drawn on. */
+export interface ProgressCanvas {
+  readonly write: (text: string) => void
+  readonly columns: () => number
+}
+
+/** One copy on its way: how far it is, what it left out, and the line that says so on a terminal. */
+export class CopyReport implements Disposable {
+  readonly leftOut = new SkippedFiles()
+  readonly #canvas: ProgressCanvas | undefined
+  readonly #now: () => number
+  readonly #startedMs: number
+  #bytes = 0
+  #entries = 0
+  #totalBytes: number | undefined
+  #name = ''
+  #problem: string | undefined
+  #drawnMs = Number.NEGATIVE_INFINITY
+  #isShown = false
+  #kept: string | undefined
+
+  constructor(canvas: ProgressCanvas | undefined, now: () => number) {
+    this.#canvas = canvas
+    this.#now = now
+    this.#startedMs = now()
+  }
+
+  /** Somebody looks at it. */
+  get isDrawn(): boolean {
+    return this.#canvas !== undefined
+  }
+
+  /** What it came to. */
+  get sum(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
+    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.leftOut.count }
+  }
+
+  /** What was cut on its way and goes on when it is copied again. */
+  get kept(): string | undefined {
+    return this.#kept
+  }
+
+  keep(path: string): void {
+    this.#kept = path
+  }
+
+  expect(totalBytes: number | undefined): void {
+    this.#totalBytes = totalBytes
+  }
+
+  at(name: string): void {
+    this.#name = name
+    this.#draw()
+  }
+
+  /** Bytes that arrived; fewer than none when they have to be copied again. */
+  moved(bytes: number): void {
+    this.#bytes += bytes
+    this.#problem = undefined
+    this.#draw()
+  }
+
+  done(entries = 1): void {
+    this.#entries += entries
+    this.#draw()
+  }
+
+  /** Says why nothing moves. */
+  stalled(problem: string): void {
+    this.#problem = problem
+    this.#drawnMs = Number.NEGATIVE_INFINITY
+    this.#draw()
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isShown) this.#canvas?.write(CLEAR_LINE)
+    this.#isShown = false
+  }
+
+  #draw(): void {
+    const now = this.#now()
+    if (this.#canvas === undefined || now - this.#drawnMs < DRAW_EVERY_MS) return
+    this.#drawnMs = now
+    const progress: Progress = {
+      bytes: this.#bytes,
+      totalBytes: this.#totalBytes,
+      entries: this.#entries,
+      name: this.#name,
+      elapsedMs: now - this.#startedMs,
+      problem: this.#problem,
+    }
+    this.#isShown = true
+    this.#canvas.write(`${CLEAR_LINE}${formatProgress(progress, this.#canvas.columns())}`)
+  }
 }

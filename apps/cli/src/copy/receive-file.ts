@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { insist, type Journey } from './journey.ts'
+import { retryTransfer, type Transfer } from './transfer.ts'
 import type { RemoteStat } from './remote-workspace.ts'
 
 /** Takes the bytes of a file in order. */
@@ -27,7 +27,7 @@ function tagOf(headers: Headers): string | undefined {
 
 /** Receives a file, or the rest of it, and goes on after cuts where it was. Returns what was known of the file at its end. */
 export async function receiveFile(
-  journey: Journey,
+  transfer: Transfer,
   path: string,
   { sink, known, from }: { readonly sink: FileSink; readonly known: RemoteStat; readonly from: number },
 ): Promise<RemoteStat> {
@@ -35,24 +35,24 @@ export async function receiveFile(
   const restart = (): void => {
     if (received.offset === 0) return
     sink.restart()
-    journey.copying.moved(-received.offset)
+    transfer.report.moved(-received.offset)
     received.offset = 0
   }
-  await insist(
-    journey,
-    () => receiveRest(journey, path, { sink, received, restart }),
+  await retryTransfer(
+    transfer,
+    () => receiveRest(transfer, path, { sink, received, restart }),
     () => received.offset,
   )
   if (received.etag === known.etag) return known
-  return await insist(
-    journey,
-    () => journey.remote.stat(path),
+  return await retryTransfer(
+    transfer,
+    () => transfer.remote.stat(path),
     () => 0,
   )
 }
 
 async function receiveRest(
-  { remote, copying }: Journey,
+  { remote, report }: Transfer,
   path: string,
   {
     sink,
@@ -75,7 +75,7 @@ async function receiveRest(
   for await (const chunk of answer.bytes()) {
     await sink.write(chunk)
     received.offset += chunk.byteLength
-    copying.moved(chunk.byteLength)
+    report.moved(chunk.byteLength)
   }
   if (end !== undefined && received.offset < end)
     throw new SandwireError('link_lost', 'The server cannot be reached: the answer broke off')

@@ -1,7 +1,6 @@
 import { encodePath, shape } from '@sandwire/protocol'
-import type { Api } from '../server/api.ts'
-import { atLeast, decodeAnswer } from '../server/at-least.ts'
-import type { Answer } from '../server/exchange.ts'
+import type { Answer, Api } from '../server/api.ts'
+import { openRecord, decodeResponse } from '../server/response.ts'
 
 /** A name or path: any text, for bytes that are not UTF-8 stand in it as lone surrogates. */
 const pathText: shape.Shape<string> = {
@@ -23,26 +22,26 @@ const facts = {
   target: shape.optional(shape.nullable(shape.oneOf(['file', 'folder']))),
 } as const
 
-const statShape = atLeast(facts)
-const entryShape = atLeast({ ...facts, name: pathText })
-const treeShape = atLeast({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
-const unpackedShape = atLeast({
+const statShape = openRecord(facts)
+const entryShape = openRecord({ ...facts, name: pathText })
+const treeShape = openRecord({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
+const unpackedShape = openRecord({
   entries: shape.offset,
   bytes: shape.offset,
-  refused: shape.list(atLeast({ path: pathText, reason: shape.text(1024) }), 10_000),
+  refused: shape.list(openRecord({ path: pathText, reason: shape.text(1024) }), 10_000),
   refusedMore: shape.offset,
 })
-const receivedShape = atLeast({ received: shape.offset })
+const receivedShape = openRecord({ received: shape.offset })
 
 export type RemoteStat = shape.Decoded<typeof statShape>
 export type RemoteEntry = shape.Decoded<typeof entryShape>
-export type Unpacked = shape.Decoded<typeof unpackedShape>
+export type UnpackResult = shape.Decoded<typeof unpackedShape>
 
 /** Entries that one question for a folder is answered with. */
 const PAGE_ENTRIES = 1_000
 
 /** How an upload in pieces ends. */
-export interface Finish {
+export interface FinishUpload {
   readonly path: string
   readonly size: number
   readonly mode?: number
@@ -68,7 +67,7 @@ export class RemoteWorkspace {
   }
 
   async stat(path: string): Promise<RemoteStat> {
-    return decodeAnswer(statShape, await this.#json('GET', 'stat', { path }))
+    return decodeResponse(statShape, await this.#json('GET', 'stat', { path }))
   }
 
   /** Everything in a folder, page by page. */
@@ -76,7 +75,7 @@ export class RemoteWorkspace {
     let after: string | undefined
     for (;;) {
       const parameters = { path, limit: String(PAGE_ENTRIES), ...(after === undefined ? {} : { after }) }
-      const { entries, truncated } = decodeAnswer(treeShape, await this.#json('GET', 'tree', parameters))
+      const { entries, truncated } = decodeResponse(treeShape, await this.#json('GET', 'tree', parameters))
       yield entries
       after = entries.at(-1)?.name
       if (!truncated || after === undefined) return
@@ -93,22 +92,22 @@ export class RemoteWorkspace {
     return this.#ask('GET', 'archive', { path, ...(after === undefined ? {} : { after }) })
   }
 
-  async putArchive(path: string, archive: Uint8Array<ArrayBuffer>): Promise<Unpacked> {
+  async putArchive(path: string, archive: Uint8Array<ArrayBuffer>): Promise<UnpackResult> {
     const answer = await this.#ask('PUT', 'archive', { path }, { body: archive })
-    return decodeAnswer(unpackedShape, await answer.json())
+    return decodeResponse(unpackedShape, await answer.json())
   }
 
   async received(id: string, path: string): Promise<number> {
-    return decodeAnswer(receivedShape, await this.#json('GET', `uploads/${id}`, { path })).received
+    return decodeResponse(receivedShape, await this.#json('GET', `uploads/${id}`, { path })).received
   }
 
   /** Appends to an upload; it must hold `offset` bytes. Returns how many it holds then. */
   async putPiece(id: string, path: string, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
     const answer = await this.#ask('PUT', `uploads/${id}`, { path, offset: String(offset) }, { body: bytes })
-    return decodeAnswer(receivedShape, await answer.json()).received
+    return decodeResponse(receivedShape, await answer.json()).received
   }
 
-  async finish(id: string, finish: Finish): Promise<void> {
+  async finish(id: string, finish: FinishUpload): Promise<void> {
     await (await this.#ask('POST', `uploads/${id}`, {}, { json: finish })).json()
   }
 

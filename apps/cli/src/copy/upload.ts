@@ -1,11 +1,90 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { Batch } from './batch.ts'
-import { insist, type Journey } from './journey.ts'
-import type { LocalPath } from './local-path.ts'
-import { type LocalEntry, lookAt, type Unreadable, walkLocal, whyOf } from './local-tree.ts'
-import { within } from './place.ts'
-import { sendOpenFile, uploadId } from './send-file.ts'
+import { TarBuffer, type TarEntry } from '@sandwire/tar'
+import {
+  namesFolder,
+  fail,
+  isContentsPath,
+  isFolder,
+  baseName,
+  type LocalLocation,
+  statRemote,
+  parentOf,
+  realFolder,
+  type SandboxLocation,
+  within,
+} from './location.ts'
+import { retryTransfer, type Transfer } from './transfer.ts'
+import {
+  type LocalEntry,
+  localPath,
+  type LocalPath,
+  statLocal,
+  type UnreadableEntry,
+  walkLocal,
+  describeSystemError,
+} from './local-entries.ts'
+import type { RemoteStat } from './remote-workspace.ts'
+import { finishUpload, sendOpenFile, sendPieces, streamSource, uploadId } from './send-file.ts'
+import { printable } from '../text/printable.ts'
+
+/** Copies from this machine to the sandbox. */
+export async function send(transfer: Transfer, from: LocalLocation, to: SandboxLocation): Promise<void> {
+  const existing = await statRemote(transfer, to.path)
+  const isInto = isFolder(existing)
+  const folder = isInto ? to.path : parentOf(to.path)
+  if (!isInto && !isFolder(await statRemote(transfer, folder)))
+    fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
+  if (from.is === 'stream') {
+    if (isInto || namesFolder(to.path))
+      fail(`to "${printable(to.path)}"`, 'standard input needs the name of a file')
+    await uploadStdin(transfer, within(folder, baseName(to.path) ?? ''))
+    return
+  }
+  const upload = resolveUpload(from.path, { to, isInto, folder, existing })
+  if (transfer.report.isDrawn) transfer.report.expect(measure(upload))
+  await uploadTree(transfer, upload)
+}
+
+/** How a local path is named in the sandbox, as `cp` has it. */
+function resolveUpload(
+  path: string,
+  {
+    to,
+    isInto,
+    folder,
+    existing,
+  }: { to: SandboxLocation; isInto: boolean; folder: string; existing: RemoteStat | undefined },
+): Upload {
+  const shown = `"${printable(path)}"`
+  const followed = statSync(path, { throwIfNoEntry: false })
+  const own = lstatSync(path.replace(/(?<=.)\/+$/, ''), { throwIfNoEntry: false })
+  if (own === undefined) fail(shown, 'no such file')
+  const isLocalFolder = followed?.isDirectory() === true
+  if (isLocalFolder && existing !== undefined && !isInto)
+    fail(`to "${printable(to.path)}"`, 'it is no folder')
+  if (!isLocalFolder && !isInto && namesFolder(to.path))
+    fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
+  const target = isInto ? baseName(path) : baseName(to.path)
+  const name = isInto && isContentsPath(path) ? undefined : target
+  // A link that is named itself is followed, as is one to a folder; those inside stay links.
+  const at = localPath(followed === undefined ? path : realFolder(path))
+  return { at, sandbox: to.sandbox, folder, name }
+}
+
+async function uploadStdin(transfer: Transfer, path: string): Promise<void> {
+  const id = randomBytes(16).toString('hex')
+  const source = streamSource(Bun.stdin.stream())
+  try {
+    const size = await sendPieces(transfer, source, { id, path, sizeBytes: Number.MAX_SAFE_INTEGER })
+    await finishUpload(transfer, id, { path, size })
+  } catch (error) {
+    // What cannot be removed now, the sandbox forgets after a day.
+    await transfer.remote.drop(id, path).catch(() => undefined)
+    throw error
+  }
+}
 
 /** Larger files go in pieces of their own, which a cut does not undo. */
 const MAX_BATCHED_BYTES = 4 * 1024 * 1024
@@ -59,20 +138,20 @@ function readWhole(entry: LocalEntry): { entry: LocalEntry; bytes: Uint8Array } 
 
 /** Sends what is put into it to a folder of the sandbox, one batch while the next is read. */
 class Uploader {
-  readonly #journey: Journey
+  readonly #journey: Transfer
   readonly #sandbox: string
   readonly #folder: string
   #batch = new Batch()
   #sending: Promise<void> = Promise.resolve()
 
-  constructor(journey: Journey, sandbox: string, folder: string) {
-    this.#journey = journey
+  constructor(transfer: Transfer, sandbox: string, folder: string) {
+    this.#journey = transfer
     this.#sandbox = sandbox
     this.#folder = folder
   }
 
   async put(entry: LocalEntry): Promise<void> {
-    this.#journey.copying.at(entry.path)
+    this.#journey.report.at(entry.path)
     if (entry.kind === 'file' && entry.sizeBytes > MAX_BATCHED_BYTES) await this.#putLarge(entry)
     else if (entry.kind === 'file') {
       const read = readWhole(entry)
@@ -98,17 +177,17 @@ class Uploader {
   }
 
   async #send(batch: Batch): Promise<void> {
-    const { remote, copying } = this.#journey
+    const { remote, report } = this.#journey
     const archive = batch.pack()
-    const answer = await insist(
+    const answer = await retryTransfer(
       this.#journey,
       () => remote.putArchive(this.#folder, archive),
       () => 0,
     )
-    copying.moved(batch.contentBytes)
-    copying.done(answer.entries)
-    for (const { path, reason } of answer.refused) copying.leftOut.add(path, reason)
-    copying.leftOut.addMore(answer.refusedMore)
+    report.moved(batch.contentBytes)
+    report.done(answer.entries)
+    for (const { path, reason } of answer.refused) report.leftOut.add(path, reason)
+    report.leftOut.addMore(answer.refusedMore)
   }
 
   async #putLarge(entry: LocalEntry): Promise<void> {
@@ -119,7 +198,7 @@ class Uploader {
     const { ino, dev } = fstatSync(file.fd)
     const id = uploadId([this.#sandbox, path, String(entry.sizeBytes), entry.mtimeNs, `${dev}:${ino}`])
     await sendOpenFile(this.#journey, file.fd, { id, path })
-    this.#journey.copying.done()
+    this.#journey.report.done()
   }
 }
 
@@ -131,8 +210,8 @@ export interface Upload {
   readonly name: string | undefined
 }
 
-function* entriesOf({ at, name }: Upload): Generator<LocalEntry | Unreadable> {
-  const first = lookAt(at, name ?? '')
+function* entriesOf({ at, name }: Upload): Generator<LocalEntry | UnreadableEntry> {
+  const first = statLocal(at, name ?? '')
   if (name !== undefined) yield first
   if (first.kind === 'folder') yield* walkLocal(at, name ?? '')
 }
@@ -145,17 +224,17 @@ export function measure(upload: Upload): number {
 }
 
 /** Copies to the sandbox. What cannot be read is left out and told. */
-export async function uploadTree(journey: Journey, upload: Upload): Promise<void> {
-  const { copying } = journey
-  const uploader = new Uploader(journey, upload.sandbox, upload.folder)
+export async function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
+  const { report } = transfer
+  const uploader = new Uploader(transfer, upload.sandbox, upload.folder)
   const folders: LocalEntry[] = []
   for (const entry of entriesOf(upload)) {
-    if ('why' in entry) copying.leftOut.add(entry.path, entry.why)
-    else if (entry.kind === 'special') copying.leftOut.add(entry.path, 'neither a file nor a folder')
+    if ('why' in entry) report.leftOut.add(entry.path, entry.why)
+    else if (entry.kind === 'special') report.leftOut.add(entry.path, 'neither a file nor a folder')
     else {
       const isFolder = entry.kind === 'folder'
       if (isFolder) folders.push(entry)
-      await putOrTell(journey, uploader, isFolder ? { ...entry, mode: entry.mode | WORKABLE } : entry)
+      await putOrTell(transfer, uploader, isFolder ? { ...entry, mode: entry.mode | WORKABLE } : entry)
     }
   }
   await uploader.finish()
@@ -164,16 +243,65 @@ export async function uploadTree(journey: Journey, upload: Upload): Promise<void
   await uploader.finish()
 }
 
-async function putOrTell({ copying }: Journey, uploader: Uploader, entry: LocalEntry): Promise<void> {
+async function putOrTell({ report }: Transfer, uploader: Uploader, entry: LocalEntry): Promise<void> {
   try {
     await uploader.put(entry)
   } catch (error) {
     if (error instanceof SandwireError && error.code === 'file_changed')
-      copying.leftOut.add(entry.path, 'it changed while it was read')
+      report.leftOut.add(entry.path, 'it changed while it was read')
     else if (error instanceof SandwireError && error.code === 'special_file')
-      copying.leftOut.add(entry.path, 'neither a file nor a folder')
+      report.leftOut.add(entry.path, 'neither a file nor a folder')
     else if (error instanceof Error && 'code' in error && 'syscall' in error)
-      copying.leftOut.add(entry.path, whyOf(error))
+      report.leftOut.add(entry.path, describeSystemError(error))
     else throw error
+  }
+}
+
+/** Bytes after which a batch is sent, at most: large enough to be one of few requests, small enough to be sent again. */
+export const BATCH_BYTES = 8 * 1024 * 1024
+
+/** The first one is small, so that the other side has something to do soon. */
+const FIRST_BATCH_BYTES = 1024 * 1024
+
+/** Entries that are sent together as one archive. */
+export class Batch {
+  readonly #archive = new TarBuffer()
+  readonly #fullBytes: number
+  #contentBytes = 0
+
+  constructor(fullBytes = FIRST_BATCH_BYTES) {
+    this.#fullBytes = fullBytes
+  }
+
+  /** The one behind it is larger. */
+  next(): Batch {
+    return new Batch(Math.min(BATCH_BYTES, this.#fullBytes * 2))
+  }
+
+  add(entry: TarEntry, content?: Uint8Array): void {
+    const { kind } = entry
+    if (kind === 'special') return
+    this.#archive.entry({ ...entry, kind, sizeBytes: content?.length ?? 0 })
+    if (content === undefined) return
+    this.#archive.content(content)
+    this.#contentBytes += content.length
+  }
+
+  get isFull(): boolean {
+    return this.#archive.length >= this.#fullBytes
+  }
+
+  get isEmpty(): boolean {
+    return this.#archive.length === 0
+  }
+
+  get contentBytes(): number {
+    return this.#contentBytes
+  }
+
+  /** A complete archive. */
+  pack(): Uint8Array<ArrayBuffer> {
+    this.#archive.end()
+    return this.#archive.take()
   }
 }

@@ -1,4 +1,6 @@
+import { writeSync } from 'node:fs'
 import { type Exit, type SandwireError, signalNumber } from '@sandwire/protocol'
+import { OutputError } from './errors.ts'
 
 /** A failure of the connection or of this program, as ssh has it. */
 export const EXIT_FAILURE = 255
@@ -13,7 +15,7 @@ export function exitCodeOfSignal(signal: string): number {
 }
 
 /** Whether a status is that of a program which a signal ended. */
-export function isOfSignal(code: number): boolean {
+export function isSignalExit(code: number): boolean {
   return code > 128 && code < EXIT_FAILURE
 }
 
@@ -26,4 +28,18 @@ export function exitCodeOf({ code, signal }: Pick<Exit, 'code' | 'signal'>): num
 /** The status for an attachment that failed. */
 export function exitCodeOfError(error: SandwireError): number {
   return error.row.exit
+}
+
+/** Ends this program when standard output takes no more: without a word when whoever reads has seen enough. */
+export function endOnWriteFault(): void {
+  process.stdout.on('error', ({ code = 'EIO' }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(exitCodeOfSignal('SIGPIPE'))
+    const { message, hint } = new OutputError('stdout', code)
+    try {
+      writeSync(2, `sbx-stdio: ${message}\nhint: ${hint}\n`)
+    } catch {
+      // Nobody can be told.
+    }
+    process.exit(EXIT_FAILURE)
+  })
 }

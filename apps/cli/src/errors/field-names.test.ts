@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { spellFields } from './field-names.ts'
+import { renameFields } from './field-names.ts'
 
 const NAMES = {
   'limits.memoryBytes': { option: '--memory', counts: 'bytes' },
@@ -8,9 +8,9 @@ const NAMES = {
 
 test('a field is called as on the command line, and a range is told in its units', () => {
   expect(
-    spellFields('Cannot use "limits.memoryBytes": expected a whole number from 1024 to 1500', NAMES),
+    renameFields('Cannot use "limits.memoryBytes": expected a whole number from 1024 to 1500', NAMES),
   ).toBe('Cannot use "--memory": expected a size from 1K to 1500')
-  expect(spellFields('Cannot use "network.allow.12": expected a host', NAMES)).toBe(
+  expect(renameFields('Cannot use "network.allow.12": expected a host', NAMES)).toBe(
     'Cannot use "--allow": expected a host',
   )
 })
@@ -22,5 +22,5 @@ test('what is not known stays as it is', () => {
     'Cannot make the sandbox: "limits.memoryBytes"',
     '',
   ])
-    expect(spellFields(message, NAMES)).toBe(message)
+    expect(renameFields(message, NAMES)).toBe(message)
 })

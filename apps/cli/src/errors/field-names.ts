@@ -1,4 +1,4 @@
-import { spellBytes, spellSpan } from '../text/amounts.ts'
+import { formatBytes, formatSpan } from '../text/amounts.ts'
 
 /** How a field of a request is called on the command line, and what a number in it counts. */
 interface FieldName {
@@ -10,13 +10,13 @@ interface FieldName {
 export type FieldNames = Readonly<Record<string, FieldName>>
 
 const UNITS = {
-  bytes: { what: 'a size', spell: spellBytes },
+  bytes: { what: 'a size', spell: formatBytes },
   thousandths: { what: 'a number', spell: (count: number) => String(count / 1000) },
-  seconds: { what: 'a time', spell: spellSpan },
+  seconds: { what: 'a time', spell: formatSpan },
 } as const
 
 /** A refusal in the words of the command line: the server speaks of fields, in its own units. */
-export function spellFields(message: string, names: FieldNames): string {
+export function renameFields(message: string, names: FieldNames): string {
   const [, field = '', why = ''] = /^Cannot use "([A-Za-z.]+?)(?:\.[0-9]+)?": (.*)$/s.exec(message) ?? []
   const name = Object.hasOwn(names, field) ? names[field] : undefined
   if (name === undefined) return message

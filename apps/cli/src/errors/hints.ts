@@ -1,21 +1,87 @@
 import type { ErrorCode, SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
-import { spellHint } from '../attach/come-back.ts'
+import { formatHint } from '../text/command-line.ts'
+import type { CommandName } from '../commands/names.ts'
 import type { CredentialKind } from '../server/find-server.ts'
-import { type Doing, hintForRefusal, hintForRole } from './refusal-hints.ts'
-import { SIGNED_OUT } from '../sign-in/stored-bearer.ts'
+import { SIGNED_OUT } from '../sign-in/stored-sign-in.ts'
+
+/** What somebody was about to do: one of the commands, or to attach, by starting something, joining it or watching it. */
+export type Action =
+  | CommandName
+  | 'start something'
+  | 'start a template'
+  | 'join a session'
+  | 'watch a session'
+
+/** Who was refused where. */
+export interface RefusalContext {
+  readonly action: Action
+  /** How this program was called, to be called again. */
+  readonly program: string
+  /** The sandbox that was asked for, by name or id, where it is known. */
+  readonly sandbox: string | undefined
+  /** What makes a command ask the same server: empty, or ` --url …`. */
+  readonly urlOption: string
+}
+
+const ASK_OWNER = 'ask the owner of the sandbox'
+const ASK_OPERATOR = 'ask whoever runs the server'
+
+/** Commands about a sandbox that may be somebody else's. */
+const OF_SANDBOXES: ReadonlySet<Action> = new Set<CommandName>([
+  'start',
+  'stop',
+  'rm',
+  'sessions',
+  'kill',
+  'logs',
+  'cp',
+  'ls',
+  'share',
+  'grants',
+  'revoke',
+])
+
+/** What somebody can do who may not do what they were about to. */
+export function forbiddenHint({ action, program, sandbox, urlOption }: RefusalContext): string {
+  const call = (words: string): string => `${program} ${words}${urlOption}`
+  const look = call(sandbox === undefined ? 'sessions' : `sessions ${sandbox}`)
+  switch (action) {
+    case 'start something':
+      return `see what runs there: ${look}, or run what the server has ready with --template: ${call('templates')}`
+    case 'start a template':
+      return `${ASK_OWNER}, or see what runs there: ${look}`
+    case 'join a session':
+      return `${ASK_OWNER}, or only watch: --role viewer`
+    case 'watch a session':
+      return ASK_OWNER
+    case 'join':
+      return 'a link is for somebody else than who made it; if you did not, ask whoever did'
+    case 'whoami':
+      return ASK_OPERATOR
+    default:
+      return `${OF_SANDBOXES.has(action) ? ASK_OWNER : ASK_OPERATOR}, or see what you may do there: ${call('whoami')}`
+  }
+}
+
+/** For one who typed, or changed the size, where they may not. */
+export function roleHint(action: Action): string {
+  return action === 'watch a session'
+    ? `leave out --role viewer, or ${ASK_OWNER} for a link to work there`
+    : `${ASK_OWNER} for a link to work there, or type nothing and watch`
+}
 
 /** What the advice depends on. */
 export interface HintContext {
-  readonly doing: Doing
+  readonly action: Action
   readonly url: string
   readonly credential: CredentialKind
   /** How this program was called, to be called again. */
   readonly program: string
   /** The server is one of this machine that was found, not named. */
-  readonly isOwn?: boolean
+  readonly isLocal?: boolean
   /** How to attach to the session again, when it is kept. */
-  readonly comeBack: string | undefined
+  readonly reattach: string | undefined
   /** The sandbox that was asked for, by name or id. */
   readonly sandbox?: string | undefined
   /** What makes a command ask the same server: empty, or ` --url …`. */
@@ -32,7 +98,7 @@ const TOO_LONG =
   'give what is long on standard input: -- bash -s < FILE, or copy it there first: sbx-stdio cp FILE SANDBOX:'
 
 /** Advice that depends on nothing but the error. */
-const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
+const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   origin_refused: OTHER_ADDRESS,
   host_refused: OTHER_ADDRESS,
   not_found: 'check the path of the address; without one, /attach is meant',
@@ -73,7 +139,7 @@ const FIXED: Partial<Readonly<Record<ErrorCode, string>>> = {
 }
 
 /** What is done with a session, whose id is most of what can be wrong then. */
-const JOINING: ReadonlySet<Doing> = new Set<Doing>(['join a session', 'watch a session'])
+const JOINING: ReadonlySet<Action> = new Set<Action>(['join a session', 'watch a session'])
 
 /** Stands for a sandbox that is not known. */
 const ANY = 'NAME'
@@ -93,7 +159,7 @@ const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> =
 }
 
 /** What the command is for. */
-const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
+const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   sandbox_not_found: 'see which there are: ',
   sandbox_stopped: 'start it: ',
   sandbox_failed: 'see why: ',
@@ -107,7 +173,7 @@ const PURPOSES: Partial<Readonly<Record<ErrorCode, string>>> = {
 }
 
 /** How to be let in, for one who was let in so far by this; what follows is the command for it. */
-const LET_IN: Readonly<Record<CredentialKind, string>> = {
+const CREDENTIAL_HINTS: Readonly<Record<CredentialKind, string>> = {
   none: 'give a token with --token-file FILE or SBX_TOKEN, or sign in: ',
   given: 'the token is not accepted here: check --token-file, --token or SBX_TOKEN',
   signIn: 'sign in again: ',
@@ -115,7 +181,7 @@ const LET_IN: Readonly<Record<CredentialKind, string>> = {
   own: 'start the server again with npm start, or sign in: ',
 }
 
-function wayIn({ url, credential, program }: HintContext): string {
+function signInCommand({ url, credential, program }: HintContext): string {
   if (credential === 'given') return ''
   return credential === 'guest' ? `${program} join` : `${program} login ${shellQuote(url)}`
 }
@@ -134,19 +200,19 @@ export function messageFor({ code, message }: SandwireError, credential: Credent
 
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
-  const { url, credential, program, comeBack, sandbox = ANY, urlOption = '' } = context
-  if (code === 'forbidden') return hintForRefusal({ ...context, sandbox: context.sandbox, urlOption })
-  if (code === 'role_refused') return hintForRole(context.doing)
-  if (code === 'frame_too_large' && context.doing === 'start something') return spellHint(TOO_LONG, program)
-  if (code === 'bad_request' && JOINING.has(context.doing))
+  const { url, credential, program, reattach, sandbox = ANY, urlOption = '' } = context
+  if (code === 'forbidden') return forbiddenHint({ ...context, sandbox: context.sandbox, urlOption })
+  if (code === 'role_refused') return roleHint(context.action)
+  if (code === 'frame_too_large' && context.action === 'start something') return formatHint(TOO_LONG, program)
+  if (code === 'bad_request' && JOINING.has(context.action))
     return `see which there are: ${program} sessions${urlOption}`
-  const fixed = FIXED[code]
-  if (fixed !== undefined) return spellHint(fixed, program)
+  const fixed = FIXED_HINTS[code]
+  if (fixed !== undefined) return formatHint(fixed, program)
   const command = COMMANDS[code]?.(sandbox)
-  if (command !== undefined) return `${PURPOSES[code] ?? ''}${program} ${command}${urlOption}`
-  if (code === 'unauthorized') return `${LET_IN[credential]}${wayIn(context)}`
+  if (command !== undefined) return `${COMMAND_HINTS[code] ?? ''}${program} ${command}${urlOption}`
+  if (code === 'unauthorized') return `${CREDENTIAL_HINTS[credential]}${signInCommand(context)}`
   if (code === 'session_not_found' || code === 'session_gone') return `start a new one: ${program} ${url}`
-  if (code === 'link_lost' && context.isOwn === true)
+  if (code === 'link_lost' && context.isLocal === true)
     return `check that the server runs, or start it with npm start; its address: ${url}`
-  return comeBack ?? `check that the server runs, and its address: ${url}`
+  return reattach ?? `check that the server runs, and its address: ${url}`
 }

@@ -1,3 +1,5 @@
+import { isCommandName } from '../commands/names.ts'
+
 export const HELP = `sbx-stdio: attaches this terminal or pipe to a process in a sandbox
 
 Usage: sbx-stdio URL [options] [-- COMMAND [ARGUMENT ...]]
@@ -36,7 +38,7 @@ Attach
   --sandbox NAME         sandbox to run in, by name or id; made if there is none of that name. Without it, the one
                          called "default", or whatever the server calls its own
   --no-create            only if there is one (also --create=0)
-  --cwd DIR              folder to start in, inside the workspace
+  --cwd DIR              folder to start in, joinLocalPath the workspace
   --env NAME[=VALUE]     variable for the command (repeatable); without a value, this shell's
   --tty, --no-tty        with or without a terminal (default: with, if stdin and stdout are one)
 
@@ -77,3 +79,69 @@ Environment
   SBX_URL                the server that list, create and so on ask
   TERM, COLORTERM, LANG and LC_* are passed on with a terminal
 `
+
+/** A command line in which `help`, and `help COMMAND`, are spelled with `--help`. */
+export function expandHelpCommand(argv: readonly string[]): readonly string[] {
+  const [first, second] = argv
+  if (first !== 'help') return argv
+  return isCommandName(second) ? [second, '--help'] : ['--help']
+}
+
+/** Narrower terminals get lines of this width all the same. */
+const MIN_COLUMNS = 60
+/** Where descriptions begin; what is less far to the right is a text of its own. */
+const MIN_HANG = 15
+/** A name and its description. */
+const ROW = /^( {2,}\S(?:.*?\S)?) {2,}(?=\S)/
+
+/** Lines that belong together. */
+interface Block {
+  /** What the first line begins with, up to its text. */
+  readonly head: string
+  /** Where the other lines begin. */
+  readonly hang: number
+  readonly isRow: boolean
+  text: string
+}
+
+function readBlock(line: string): Block {
+  const [head] = ROW.exec(line) ?? []
+  if (head !== undefined) return { head, hang: head.length, isRow: true, text: line.slice(head.length) }
+  const [start = ''] = /^(Usage: | *)/.exec(line) ?? []
+  const isRow = start.startsWith('Usage') || /^ *-/.test(line)
+  return { head: start, hang: start.length, isRow, text: line.slice(start.length) }
+}
+
+function continues(block: Block, { head, hang, isRow }: Block): boolean {
+  if (isRow || block.text === '' || head.trim() !== '') return false
+  return block.isRow ? hang >= MIN_HANG && hang === block.hang : hang === block.hang
+}
+
+function wrap({ head, hang, text }: Block, columns: number): string {
+  const lines: string[] = []
+  let line = head
+  let isEmpty = true
+  for (const word of text.split(' ')) {
+    if (!isEmpty && line.length + 1 + word.length > columns) {
+      lines.push(line)
+      line = ' '.repeat(hang)
+      isEmpty = true
+    }
+    line += isEmpty ? word : ` ${word}`
+    isEmpty = false
+  }
+  return [...lines, line].join('\n')
+}
+
+/** A help text for a terminal: broken between words where it is too wide, and as it is where it fits. */
+export function wrapHelp(help: string, columns: number | undefined): string {
+  const lines = help.split('\n')
+  if (columns === undefined || lines.every((line) => line.length <= columns)) return help
+  const blocks: Block[] = []
+  for (const block of lines.map(readBlock)) {
+    const last = blocks.at(-1)
+    if (last !== undefined && block.text !== '' && continues(last, block)) last.text += ` ${block.text}`
+    else blocks.push(block)
+  }
+  return blocks.map((block) => wrap(block, Math.max(columns, MIN_COLUMNS))).join('\n')
+}

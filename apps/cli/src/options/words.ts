@@ -10,7 +10,7 @@ type Valued<T extends OptionTable> = { [K in keyof T]: T[K] extends 'flag' ? nev
 type Flag<T extends OptionTable> = { [K in keyof T]: 'flag' extends T[K] ? K : never }[keyof T] & string
 
 /** The command line is wrong; said once, with what to do instead or else a hint at the help. */
-export class Wrong extends Error {
+export class UsageError extends Error {
   readonly hint: string | undefined
 
   constructor(message: string, hint?: string) {
@@ -27,8 +27,8 @@ const SHORT: Readonly<Record<string, string>> = {
   r: 'recursive',
 }
 
-/** Words of a command line, sorted but not yet understood. */
-export class Words<const T extends OptionTable> {
+/** ParsedOptions of a command line, sorted but not yet understood. */
+export class ParsedOptions<const T extends OptionTable> {
   readonly positionals: string[] = []
   /** What follows `--`. */
   command: readonly string[] | undefined
@@ -38,7 +38,7 @@ export class Words<const T extends OptionTable> {
   /** Option whose value may begin with dashes. */
   readonly #anything: string | undefined
 
-  /** Throws `Wrong`. */
+  /** Throws `UsageError`. */
   constructor(argv: readonly string[], table: T, anything?: Valued<T>) {
     this.#table = table
     this.#anything = anything
@@ -81,26 +81,27 @@ export class Words<const T extends OptionTable> {
       this.#flags.add(name)
       return
     }
-    if (kind === undefined || kind === 'flag') throw new Wrong(`Unknown option "${word.split('=')[0]}"`)
+    if (kind === undefined || kind === 'flag') throw new UsageError(`Unknown option "${word.split('=')[0]}"`)
     const given = value ?? rest.shift()
     // An argument of the command may look like anything; elsewhere a further option means that a value was forgotten.
     const isMissing =
       given === undefined || (value === undefined && name !== this.#anything && given.startsWith('--'))
-    if (isMissing) throw new Wrong(`Option "--${name}" needs a value`)
+    if (isMissing) throw new UsageError(`Option "--${name}" needs a value`)
     const earlier = this.#values.get(name) ?? []
-    if (earlier.length > 0 && kind === 'once') throw new Wrong(`Option "--${name}" is given twice`)
+    if (earlier.length > 0 && kind === 'once') throw new UsageError(`Option "--${name}" is given twice`)
     this.#values.set(name, [...earlier, given])
   }
 }
 
 /** Reads `NAME=VALUE`, or `NAME` for a value that is taken from this program's environment. */
-export function readEnvOption(words: readonly string[]): (readonly [string, string | undefined])[] {
+export function parseEnvOptions(words: readonly string[]): (readonly [string, string | undefined])[] {
   return words.map((word) => {
     const at = word.indexOf('=')
     const name = at < 0 ? word : word.slice(0, at)
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new Wrong('Option "--env" takes NAME=VALUE or NAME')
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      throw new UsageError('Option "--env" takes NAME=VALUE or NAME')
     if (name.length > limits.MAX_ENV_NAME_CHARS)
-      throw new Wrong(`The name of a variable has at most ${limits.MAX_ENV_NAME_CHARS} characters`)
+      throw new UsageError(`The name of a variable has at most ${limits.MAX_ENV_NAME_CHARS} characters`)
     return [name, at < 0 ? undefined : word.slice(at + 1)]
   })
 }

@@ -1,8 +1,128 @@
 import { SandwireError } from '@sandwire/protocol'
-import { errorOf, faultOf, parseJson } from '../errors/answer-error.ts'
-import { type Answer, type Exchange, sendExchange } from './exchange.ts'
-import { askWarily } from './plain-server.ts'
-import { readBounded } from './read-bounded.ts'
+import { errorFromResponse, describeNetworkError, parseJson, readBounded } from './response.ts'
+import { withPlainHttpCheck } from './plain-server.ts'
+
+/** A request whose answer, or body, may be long. */
+export interface Exchange {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Held whole, so that it can be sent again. */
+  readonly body?: Uint8Array<ArrayBuffer>
+  readonly json?: unknown
+  readonly signal: AbortSignal
+}
+
+/** An answer that said yes. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** Its bytes as they come. Throws `link_lost` when they break off or none come for long. Leaving early ends the request. */
+  readonly bytes: () => AsyncGenerator<Uint8Array>
+  /** A short answer. */
+  readonly json: () => Promise<unknown>
+}
+
+/** How long nothing may happen: longer than a sandbox takes to wake, shorter than somebody waits for nothing. */
+const IDLE_TIMEOUT_MS = 60_000
+/** Longest answer that is JSON: a page of a folder with long names. */
+const MAX_JSON_BYTES = 16 * 1024 * 1024
+
+/** Ends a request in which nothing happens. */
+class IdleTimeout {
+  readonly #controller = new AbortController()
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    this.renew()
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  renew(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.end(), IDLE_TIMEOUT_MS)
+  }
+
+  rest(): void {
+    clearTimeout(this.#timer)
+  }
+
+  end(): void {
+    this.rest()
+    this.#controller.abort(new DOMException('Nothing happens', 'TimeoutError'))
+  }
+}
+
+function lost(error: unknown): SandwireError {
+  if (error instanceof SandwireError) return error
+  return new SandwireError('link_lost', `The server cannot be reached: ${describeNetworkError(error)}`, {
+    cause: error,
+  })
+}
+
+async function* readBytes(response: Response, idleTimeout: IdleTimeout): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response.body ?? []) {
+      // Whoever has the bytes may take their time.
+      idleTimeout.rest()
+      yield chunk
+      idleTimeout.renew()
+    }
+  } catch (error) {
+    throw lost(error)
+  } finally {
+    idleTimeout.end()
+  }
+}
+
+async function readJson(bytes: AsyncGenerator<Uint8Array>): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of bytes) {
+    size += chunk.byteLength
+    if (size > MAX_JSON_BYTES) throw new SandwireError('frame_too_large', 'The answer is too long')
+    chunks.push(chunk)
+  }
+  return parseJson(Buffer.concat(chunks).toString('utf8'))
+}
+
+/** Sends a request with this token. Throws `SandwireError` unless the answer says yes. */
+export async function sendRequest(
+  { origin, address }: { readonly origin: string; readonly address: string },
+  token: string | undefined,
+  { method, path, headers, body, json, signal }: Exchange,
+): Promise<Answer> {
+  const idleTimeout = new IdleTimeout()
+  try {
+    const response = await withPlainHttpCheck(address, (plainHttp) =>
+      fetch(origin + path, {
+        method,
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, idleTimeout.signal, plainHttp]),
+        headers: {
+          ...headers,
+          // Files are bytes; what an intermediary compresses, it would also count otherwise.
+          'accept-encoding': 'identity',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(body === undefined ? {} : { 'content-type': 'application/octet-stream' }),
+        },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        ...(body === undefined ? {} : { body }),
+      }),
+    )
+    const bytes = (): AsyncGenerator<Uint8Array> => readBytes(response, idleTimeout)
+    if (response.status >= 200 && response.status < 300)
+      return { status: response.status, headers: response.headers, bytes, json: () => readJson(bytes()) }
+    throw errorFromResponse(response.status, await readJson(bytes()), response.headers.get('retry-after'))
+  } catch (error) {
+    idleTimeout.end()
+    throw lost(error)
+  }
+}
 
 /** Long enough for a sandbox to start, short enough for somebody who waits. */
 const TIMEOUT_MS = 60_000
@@ -45,19 +165,19 @@ export function createApi({ origin, address = origin, bearer, renew }: ApiOption
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     try {
-      const response = await askWarily(address, (suspicion) =>
+      const response = await withPlainHttpCheck(address, (plainHttp) =>
         fetch(origin + path, {
           method,
           headers,
           redirect: 'manual',
-          signal: AbortSignal.any([suspicion, AbortSignal.timeout(TIMEOUT_MS)]),
+          signal: AbortSignal.any([plainHttp, AbortSignal.timeout(TIMEOUT_MS)]),
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         }),
       )
       return { status: response.status, text: await readBounded(response, MAX_ANSWER_BYTES) }
     } catch (error) {
       if (error instanceof SandwireError) throw error
-      throw new SandwireError('link_lost', `The server cannot be reached: ${faultOf(error)}`, {
+      throw new SandwireError('link_lost', `The server cannot be reached: ${describeNetworkError(error)}`, {
         cause: error,
       })
     }
@@ -74,11 +194,11 @@ export function createApi({ origin, address = origin, bearer, renew }: ApiOption
   async function exchange(asked: Exchange): Promise<Answer> {
     const token = await bearer()
     try {
-      return await sendExchange({ origin, address }, token, asked)
+      return await sendRequest({ origin, address }, token, asked)
     } catch (error) {
       const isRefused = SandwireError.from(error).code === 'unauthorized'
       if (!isRefused || token === undefined || !(await renew?.(token))) throw error
-      return await sendExchange({ origin, address }, await bearer(), asked)
+      return await sendRequest({ origin, address }, await bearer(), asked)
     }
   }
 
@@ -87,12 +207,12 @@ export function createApi({ origin, address = origin, bearer, renew }: ApiOption
     request: async (method, path, body) => {
       const answer = await send({ method, path, body })
       const value = parseJson(answer.text)
-      if (answer.status < 200 || answer.status > 299) throw errorOf(answer.status, value)
+      if (answer.status < 200 || answer.status > 299) throw errorFromResponse(answer.status, value)
       return value
     },
     readText: async (path) => {
       const answer = await send({ method: 'GET', path })
-      if (answer.status !== 200) throw errorOf(answer.status, parseJson(answer.text))
+      if (answer.status !== 200) throw errorFromResponse(answer.status, parseJson(answer.text))
       return answer.text
     },
   }

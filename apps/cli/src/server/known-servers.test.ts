@@ -5,7 +5,7 @@ import path from 'node:path'
 import { findServer, tokenSources } from './find-server.ts'
 import { readKnownServers, serversFile } from './known-servers.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
-import { Wrong } from '../options/words.ts'
+import { UsageError } from '../options/words.ts'
 
 let folder: string
 let env: Record<string, string>
@@ -45,7 +45,7 @@ async function wrong(act: () => unknown): Promise<{ message: string; hint: strin
   try {
     await act()
   } catch (error) {
-    if (error instanceof Wrong) return { message: error.message, hint: error.hint }
+    if (error instanceof UsageError) return { message: error.message, hint: error.hint }
     throw error
   }
   throw new Error('Nothing was wrong')
@@ -64,7 +64,7 @@ describe('findServer', () => {
       origin: 'http://localhost:8787',
       address: 'http://localhost:8787',
       isDefault: true,
-      isOwn: true,
+      isLocal: true,
       credential: 'own',
       token: 'a-token',
     })
@@ -113,7 +113,7 @@ describe('findServer', () => {
       origin: 'https://far.example',
       address: 'https://far.example',
       isDefault: true,
-      isOwn: false,
+      isLocal: false,
       credential: 'guest',
       renew: expect.any(Function),
       token: 'far-token',
@@ -129,7 +129,7 @@ describe('findServer', () => {
   test('prefers a sign-in to the token of this machine, and what is given to both', async () => {
     know(['http://localhost:1', tokenFile('a')])
     new CredentialStore(env).write({ version: 1, origin: 'http://localhost:1', bearer: 'mine' })
-    expect(await find(NOTHING, env)).toMatchObject({ credential: 'guest', token: 'mine', isOwn: true })
+    expect(await find(NOTHING, env)).toMatchObject({ credential: 'guest', token: 'mine', isLocal: true })
     expect(await find({ ...NOTHING, token: 't' }, env)).toMatchObject({ credential: 'given', token: 't' })
     expect(await find({ ...NOTHING, isAnonymous: true }, env)).toMatchObject({
       credential: 'none',

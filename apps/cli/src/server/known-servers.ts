@@ -34,7 +34,7 @@ export function serversFile(env: Environment): string {
 }
 
 /** A file that only its owner, this user or root, can have written. */
-export type OwnFile =
+export type PrivateFile =
   | { readonly is: 'read'; readonly text: string }
   | { readonly is: 'absent' }
   | { readonly is: 'refused'; readonly why: string }
@@ -43,7 +43,7 @@ export type OwnFile =
  * Reads a small file unless others can write to it: then it may say what they want. `closed` are mode bits that a file
  * must not have; for a secret, those for reading too. Checked on what was opened.
  */
-export function readOwnFile(file: string, closed = WRITABLE_BY_OTHERS): OwnFile {
+export function readPrivateFile(file: string, closed = WRITABLE_BY_OTHERS): PrivateFile {
   let fd: number
   try {
     fd = openSync(file, 'r')
@@ -79,7 +79,7 @@ function parseServers(text: string): readonly KnownServer[] | undefined {
 /** The servers of this machine; none when none was started yet. */
 export function readKnownServers(env: Environment): KnownServers {
   const file = serversFile(env)
-  const found = readOwnFile(file)
+  const found = readPrivateFile(file)
   if (found.is === 'absent') return { isOk: true, servers: [] }
   const servers = found.is === 'read' ? parseServers(found.text) : undefined
   if (servers !== undefined) return { isOk: true, servers }

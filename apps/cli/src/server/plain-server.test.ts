@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { askWarily } from './plain-server.ts'
+import { withPlainHttpCheck } from './plain-server.ts'
 
 const LOST = new Error('lost')
 const fails = (): Promise<never> => Promise.reject(LOST)
@@ -18,22 +18,26 @@ test('who asks for TLS where there is none is told the address without it', asyn
     ['https://localhost:1/attach?x=1', 'http://localhost:1/attach?x=1'],
     ['wss://localhost:1/attach', 'ws://localhost:1/attach'],
   ] as const)
-    expect(await rejectionOf(askWarily(address, fails, { probe }))).toMatchObject({ hint: `try ${instead}` })
+    expect(await rejectionOf(withPlainHttpCheck(address, fails, { probe }))).toMatchObject({
+      hint: `try ${instead}`,
+    })
 })
 
 test('the address without TLS is not praised where it leaves this machine', async () => {
   const probe = answersAt('http://far.example')
-  expect(await rejectionOf(askWarily('https://far.example', fails, { probe }))).toMatchObject({
+  expect(await rejectionOf(withPlainHttpCheck('https://far.example', fails, { probe }))).toMatchObject({
     hint: 'try http://far.example, over which others can read along',
   })
 })
 
 test('any other failure stays what it is', async () => {
   const both = answersAt('http://localhost:1', 'https://localhost:1')
-  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe: both }))).toBe(LOST)
-  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe: answersAt() }))).toBe(LOST)
-  expect(await rejectionOf(askWarily('http://localhost:1', fails, { probe: both }))).toBe(LOST)
-  const isMoot = (): boolean => true
+  expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe: both }))).toBe(LOST)
+  expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe: answersAt() }))).toBe(
+    LOST,
+  )
+  expect(await rejectionOf(withPlainHttpCheck('http://localhost:1', fails, { probe: both }))).toBe(LOST)
+  const isSettled = (): boolean => true
   const probe = answersAt('http://localhost:1')
-  expect(await rejectionOf(askWarily('https://localhost:1', fails, { probe, isMoot }))).toBe(LOST)
+  expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe, isSettled }))).toBe(LOST)
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readOwnFile } from './known-servers.ts'
+import { readPrivateFile } from './known-servers.ts'
 
 /** Where a token comes from, in the order of preference. */
 export interface TokenSources {
@@ -53,7 +53,7 @@ function readGiven(file: string): TokenReading {
 
 /** A file that was found must not be one that others put there. */
 function readKnown(file: string): TokenReading {
-  const found = readOwnFile(file)
+  const found = readPrivateFile(file)
   if (found.is === 'read') return check({ token: found.text.trim(), file })
   const reason = found.is === 'absent' ? 'no such file' : found.why
   return unreadable(file, reason, 'start the server again: npm start')

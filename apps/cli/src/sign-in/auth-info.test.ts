@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { chooseIssuer, decodeAuth } from './auth-info.ts'
+import { selectIssuer, decodeAuth } from './auth-info.ts'
 
 const ISSUER = {
   id: 'corp',
@@ -35,15 +35,15 @@ test.each([[undefined], [null], [[]], ['x'], [{}], [{ issuers: {} }], [{ issuers
   (answer) => expect(() => decodeAuth(answer)).toThrow('Cannot understand'),
 )
 
-test('chooseIssuer takes the only one with a client, or the one that was asked for', () => {
+test('selectIssuer takes the only one with a client, or the one that was asked for', () => {
   const [corp] = decodeAuth({ issuers: [ISSUER] })
   const [machine] = decodeAuth({ issuers: [{ ...ISSUER, id: 'machine', clientId: null }] })
   const [home] = decodeAuth({ issuers: [{ ...ISSUER, id: 'home' }] })
   if (corp === undefined || machine === undefined || home === undefined) throw new Error('Not decoded')
-  expect(chooseIssuer([machine, corp], undefined).id).toBe('corp')
-  expect(chooseIssuer([corp, home], 'home').id).toBe('home')
-  expect(() => chooseIssuer([corp, home], undefined)).toThrow('several issuers: corp, home')
-  expect(() => chooseIssuer([corp], 'machine')).toThrow('no such issuer; there are: corp')
-  expect(() => chooseIssuer([machine], undefined)).toThrow('no issuer')
-  expect(() => chooseIssuer([], undefined)).toThrow('no issuer')
+  expect(selectIssuer([machine, corp], undefined).id).toBe('corp')
+  expect(selectIssuer([corp, home], 'home').id).toBe('home')
+  expect(() => selectIssuer([corp, home], undefined)).toThrow('several issuers: corp, home')
+  expect(() => selectIssuer([corp], 'machine')).toThrow('no such issuer; there are: corp')
+  expect(() => selectIssuer([machine], undefined)).toThrow('no issuer')
+  expect(() => selectIssuer([], undefined)).toThrow('no issuer')
 })

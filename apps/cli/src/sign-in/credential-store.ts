@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { readOwnFile, serversFile } from '../server/known-servers.ts'
-import { Wrong } from '../options/words.ts'
+import { readPrivateFile, serversFile } from '../server/known-servers.ts'
+import { UsageError } from '../options/words.ts'
 import { type Credential, decodeCredential } from './credential.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -36,7 +36,7 @@ export class CredentialStore {
     return path.join(this.#folder, `${createHash('sha256').update(origin).digest('hex')}.json`)
   }
 
-  /** The sign-in at exactly this origin. Throws `Wrong` for a file that cannot be trusted. */
+  /** The sign-in at exactly this origin. Throws `UsageError` for a file that cannot be trusted. */
   read(origin: string): Credential | undefined {
     const file = this.fileOf(origin)
     const credential = readFile(file)
@@ -56,7 +56,7 @@ export class CredentialStore {
       return []
     }
     return names.toSorted().flatMap((name) => {
-      const found = readOwnFile(path.join(this.#folder, name), FOR_OTHERS)
+      const found = readPrivateFile(path.join(this.#folder, name), FOR_OTHERS)
       const origin = found.is === 'read' ? decodeCredential(found.text)?.origin : undefined
       return origin === undefined || path.basename(this.fileOf(origin)) !== name ? [] : [origin]
     })
@@ -88,7 +88,7 @@ export class CredentialStore {
     rmSync(this.fileOf(origin), { force: true })
   }
 
-  /** Makes the folder, for this user only. Throws `Wrong` when it is somebody else's. */
+  /** Makes the folder, for this user only. Throws `UsageError` when it is somebody else's. */
   prepare(): void {
     mkdirSync(this.#folder, { recursive: true, mode: FOLDER_MODE })
     const stat = lstatSync(this.#folder)
@@ -100,7 +100,7 @@ export class CredentialStore {
 }
 
 function readFile(file: string): Credential | undefined {
-  const found = readOwnFile(file, FOR_OTHERS)
+  const found = readPrivateFile(file, FOR_OTHERS)
   if (found.is === 'absent') return undefined
   if (found.is === 'refused') throw unusable(file, found.why)
   const credential = decodeCredential(found.text)
@@ -108,8 +108,8 @@ function readFile(file: string): Credential | undefined {
   return credential
 }
 
-function unusable(file: string, why: string): Wrong {
-  return new Wrong(
+function unusable(file: string, why: string): UsageError {
+  return new UsageError(
     `Cannot use the sign-in in "${file}": ${why}`,
     'remove it, then sign in again: sbx-stdio login',
   )

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeCredential, endOfJwt, isSameSignIn, makeCredential, renewCredential } from './credential.ts'
+import {
+  decodeCredential,
+  jwtExpiryMs,
+  isSameSignIn,
+  createCredential,
+  renewCredential,
+} from './credential.ts'
 
 const jwt = (payload: object): string =>
   `e30.${Buffer.from(JSON.stringify(payload)).toString('base64url')}.sig`
@@ -17,12 +23,17 @@ const ENDPOINTS = { issuer: INFO.issuer, clientId: 'cli', token: 'https://login.
 const TOKENS = { accessToken: 'a1', idToken: jwt({ exp: 500 }), refreshToken: 'r1', expiresInSeconds: 60 }
 
 function make(bearer: 'access_token' | 'id_token', tokens = TOKENS) {
-  const made = makeCredential('https://h', { info: { ...INFO, bearer }, endpoints: ENDPOINTS }, tokens, 1_000)
+  const made = createCredential(
+    'https://h',
+    { info: { ...INFO, bearer }, endpoints: ENDPOINTS },
+    tokens,
+    1_000,
+  )
   if (made === undefined) throw new Error('There is no credential')
   return made
 }
 
-describe('makeCredential', () => {
+describe('createCredential', () => {
   test('keeps the access token with its end by this clock, and what is needed to renew it', () => {
     const made = make('access_token')
     expect(made).toEqual({
@@ -45,7 +56,7 @@ describe('makeCredential', () => {
   test('keeps the ID token with its own end where the server wants that', () => {
     expect(make('id_token')).toMatchObject({ bearer: TOKENS.idToken, expiresMs: 500_000 })
     expect(
-      makeCredential(
+      createCredential(
         'https://h',
         { info: { ...INFO, bearer: 'id_token' }, endpoints: ENDPOINTS },
         { ...TOKENS, idToken: undefined },
@@ -57,7 +68,7 @@ describe('makeCredential', () => {
   test('reads the end of an access token in it when the issuer does not say', () => {
     const tokens = { ...TOKENS, expiresInSeconds: undefined }
     const from = (accessToken: string) =>
-      makeCredential('https://h', { info: INFO, endpoints: ENDPOINTS }, { ...tokens, accessToken }, 0)
+      createCredential('https://h', { info: INFO, endpoints: ENDPOINTS }, { ...tokens, accessToken }, 0)
         ?.expiresMs
     expect(from(jwt({ exp: 7 }))).toBe(7_000)
     expect(from('opaque')).toBeUndefined()
@@ -90,7 +101,7 @@ test.each([
   `a.${Buffer.from('null').toString('base64url')}.c`,
   jwt({ exp: 'x' }),
   jwt({ exp: -1 }),
-])('endOfJwt knows no end of %j', (text) => expect(endOfJwt(text)).toBeUndefined())
+])('jwtExpiryMs knows no end of %j', (text) => expect(jwtExpiryMs(text)).toBeUndefined())
 
 describe('isSameSignIn', () => {
   const of = (accessToken: string) => make('access_token', { ...TOKENS, accessToken })

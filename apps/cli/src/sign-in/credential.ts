@@ -49,7 +49,7 @@ export function isJwt(token: string): boolean {
 }
 
 /** What a JSON Web Token says. It is only read, never believed. */
-function claimIn(jwt: string, claim: string): unknown {
+function jwtClaim(jwt: string, claim: string): unknown {
   try {
     const payload: unknown = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8'))
     return typeof payload === 'object' && payload !== null ? Reflect.get(payload, claim) : undefined
@@ -60,18 +60,18 @@ function claimIn(jwt: string, claim: string): unknown {
 }
 
 /** When a JSON Web Token says that it ends, to know when to ask for another; an opaque one does not say. */
-export function endOfJwt(jwt: string): number | undefined {
-  const exp = claimIn(jwt, 'exp')
+export function jwtExpiryMs(jwt: string): number | undefined {
+  const exp = jwtClaim(jwt, 'exp')
   return typeof exp === 'number' && Number.isFinite(exp) && exp >= 0 ? Math.floor(exp * 1000) : undefined
 }
 
 /** Whether the issuer says that both come from one sign-in of somebody in their browser. */
 export function isSameSignIn(one: Credential, other: Credential): boolean {
   if (one.bearer === other.bearer) return true
-  const sid = claimIn(one.bearer, 'sid')
+  const sid = jwtClaim(one.bearer, 'sid')
   return (
     typeof sid === 'string' &&
-    sid === claimIn(other.bearer, 'sid') &&
+    sid === jwtClaim(other.bearer, 'sid') &&
     one.renewal?.issuer === other.renewal?.issuer
   )
 }
@@ -85,12 +85,12 @@ function bearerOf(
   const bearer = kind === 'id_token' ? tokens.idToken : tokens.accessToken
   if (bearer === undefined) return undefined
   const lives = kind === 'access_token' ? tokens.expiresInSeconds : undefined
-  const expiresMs = lives === undefined ? endOfJwt(bearer) : nowMs + Math.max(0, Math.floor(lives)) * 1000
+  const expiresMs = lives === undefined ? jwtExpiryMs(bearer) : nowMs + Math.max(0, Math.floor(lives)) * 1000
   return expiresMs === undefined ? { bearer } : { bearer, expiresMs }
 }
 
 /** What to store after signing in; undefined when the issuer did not give the token that the server wants. */
-export function makeCredential(
+export function createCredential(
   origin: string,
   { info, endpoints }: { readonly info: SignInIssuer; readonly endpoints: IssuerEndpoints },
   tokens: Tokens,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { DevicePolling, promptOf } from './device-sign-in.ts'
+import { DevicePolling, validatePrompt } from './device-sign-in.ts'
 
 const ANSWER = {
   device_code: 'd',
@@ -11,10 +11,10 @@ const ISSUER = 'https://login.example'
 const TOKENS = { accessToken: 'a', idToken: undefined, refreshToken: 'r', expiresInSeconds: 60 }
 const refused = (error: string) => ({ is: 'refused', error }) as const
 
-describe('promptOf', () => {
+describe('validatePrompt', () => {
   test('shows address, code and both in one', () => {
     const complete = 'https://login.example/device?user_code=ABCD-EFGH'
-    expect(promptOf({ ...ANSWER, verification_uri_complete: complete }, ISSUER)).toEqual({
+    expect(validatePrompt({ ...ANSWER, verification_uri_complete: complete }, ISSUER)).toEqual({
       address: 'https://login.example/device',
       code: 'ABCD-EFGH',
       completeAddress: complete,
@@ -22,7 +22,7 @@ describe('promptOf', () => {
   })
 
   test('makes what a hostile issuer sends safe to show', () => {
-    const prompt = promptOf(
+    const prompt = validatePrompt(
       {
         ...ANSWER,
         user_code: `A\x1b]52;c;ZXZpbA==\x07B\u202e${'x'.repeat(1000)}`,
@@ -40,7 +40,7 @@ describe('promptOf', () => {
   test.each(['javascript:alert(1)', 'file:///etc/passwd', '', 'http://127.0.0.1:8080/admin/restart'])(
     'refuses the page %j',
     (verification_uri) => {
-      expect(() => promptOf({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no web page')
+      expect(() => validatePrompt({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no web page')
     },
   )
 })

@@ -1,8 +1,18 @@
 import { SandwireError } from '@sandwire/protocol'
+import type { SignInIssuer } from './auth-info.ts'
+import { type Credential, createCredential } from './credential.ts'
+import { type EndpointSource, endpointDecision } from './endpoint-policy.ts'
+import {
+  beginDeviceSignIn,
+  toSandwireError,
+  findEndpoints,
+  type IssuerEndpoints,
+  oauthErrorOf,
+  pollDeviceSignIn,
+  type Tokens,
+} from './issuer-client.ts'
+import { webAddress } from '../server/address.ts'
 import { printable } from '../text/printable.ts'
-import { mayHaveAsked } from './nearness.ts'
-import { webAddress } from './secure-url.ts'
-import type { Tokens } from './issuer-client.ts'
 
 /** Between two questions when the issuer names no time (RFC 8628, 3.5). */
 const DEFAULT_INTERVAL_SECONDS = 5
@@ -14,7 +24,7 @@ const MAX_WAIT_SECONDS = 30 * 60
 const MAX_CODE_CHARS = 64
 
 /** What a person has to open and type, safe to show. */
-export interface Prompt {
+export interface DevicePrompt {
   readonly address: string
   readonly code: string
   /** The address with the code in it, where the issuer has one. */
@@ -22,7 +32,7 @@ export interface Prompt {
 }
 
 /** What an issuer says when a sign-in begins. */
-export interface DeviceAnswer {
+export interface DeviceAuthorization {
   readonly device_code: string
   readonly user_code: string
   readonly verification_uri: string
@@ -32,10 +42,10 @@ export interface DeviceAnswer {
 }
 
 /** Makes what an issuer wants to be shown safe to show, and to open: its page is of this machine only if it is itself. */
-export function promptOf(answer: DeviceAnswer, issuer: string): Prompt {
+export function validatePrompt(answer: DeviceAuthorization, issuer: string): DevicePrompt {
   const pageOf = (text: string): string | undefined => {
     const page = webAddress(text)
-    return page === undefined || mayHaveAsked(page, issuer) === 'never' ? undefined : page
+    return page === undefined || endpointDecision(page, issuer) === 'never' ? undefined : page
   }
   const address = pageOf(answer.verification_uri)
   const code = printable(answer.user_code).slice(0, MAX_CODE_CHARS)
@@ -66,7 +76,7 @@ export class DevicePolling {
   readonly #endMs: number
   #intervalSeconds: number
 
-  constructor(answer: Pick<DeviceAnswer, 'expires_in' | 'interval'>, nowMs: number) {
+  constructor(answer: Pick<DeviceAuthorization, 'expires_in' | 'interval'>, nowMs: number) {
     this.#endMs = nowMs + Math.min(MAX_WAIT_SECONDS, Math.max(0, answer.expires_in)) * 1000
     const interval = answer.interval ?? DEFAULT_INTERVAL_SECONDS
     this.#intervalSeconds = Math.min(MAX_INTERVAL_SECONDS, Math.max(1, interval))
@@ -95,4 +105,82 @@ export class DevicePolling {
 
 function fail(message: string): PollStep {
   return { do: 'fail', error: new SandwireError('unauthorized', message) }
+}
+
+const WHAT = 'Cannot sign in'
+
+async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
+  try {
+    return { is: 'signedIn', tokens: await request() }
+  } catch (error) {
+    const code = oauthErrorOf(error)
+    if (code !== undefined) return { is: 'refused', error: code }
+    const known = toSandwireError(error, WHAT)
+    if (known instanceof SandwireError && known.code === 'issuer_unavailable') return { is: 'unreachable' }
+    throw known
+  }
+}
+
+async function waitForTokens(
+  endpoints: IssuerEndpoints,
+  answer: DeviceAuthorization,
+  {
+    resource,
+    wait,
+    signal,
+  }: { readonly resource: string | undefined } & Pick<SignInOptions, 'wait' | 'signal'>,
+): Promise<Tokens> {
+  const polling = new DevicePolling(answer, Date.now())
+  let seconds = polling.intervalSeconds
+  while (true) {
+    await wait(seconds * 1000, signal)
+    const poll = { deviceCode: answer.device_code, resource, signal }
+    const outcome = await ask(() => pollDeviceSignIn(endpoints, poll))
+    const step = polling.receive(outcome, Date.now())
+    if (step.do === 'finish') return step.tokens
+    if (step.do === 'fail') throw step.error
+    seconds = step.seconds
+  }
+}
+
+/** What whoever signs in sees, and can do. */
+export interface SignInOptions {
+  readonly show: (prompt: DevicePrompt) => void
+  /** Told before anything goes to a host that is not the issuer's. */
+  readonly onOtherHosts: (hosts: readonly string[]) => void
+  readonly trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>
+  /** Waits between two polls; throws when aborted. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEndpoints): readonly string[] {
+  const hosts = [deviceAuthorization, token, revocation].flatMap((url) =>
+    url === undefined ? [] : [new URL(url).host],
+  )
+  return [...new Set(hosts)].filter((host) => host !== new URL(issuer).host)
+}
+
+/** Signs somebody in at the issuer of a server, on a device of theirs (RFC 8628). Throws `SandwireError` or `UsageError`. */
+export async function signIn(
+  origin: string,
+  info: SignInIssuer,
+  { show, onOtherHosts, trust, wait, signal }: SignInOptions,
+): Promise<Credential> {
+  try {
+    const endpoints = await findEndpoints(info, trust, signal)
+    const others = otherHosts(endpoints)
+    if (others.length > 0) onOtherHosts(others)
+    const answer = await beginDeviceSignIn(endpoints, info, signal)
+    show(validatePrompt(answer, info.issuer))
+    const resource = info.requestParameters?.['resource']
+    const tokens = await waitForTokens(endpoints, answer, { resource, wait, signal })
+    const credential = createCredential(origin, { info, endpoints }, tokens, Date.now())
+    if (credential === undefined)
+      throw new SandwireError('unauthorized', 'Cannot sign in: the issuer gave no ID token')
+    return credential
+  } catch (error) {
+    signal.throwIfAborted()
+    throw toSandwireError(error, WHAT)
+  }
 }

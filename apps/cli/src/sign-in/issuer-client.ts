@@ -1,11 +1,54 @@
-import { SandwireError } from '@sandwire/protocol'
 import * as oauth from 'oauth4webapi'
-import { printable } from '../text/printable.ts'
-import { Wrong } from '../options/words.ts'
+import { SandwireError } from '@sandwire/protocol'
+import { describeNetworkError, readBounded } from '../server/response.ts'
+import { UsageError } from '../options/words.ts'
 import type { SignInIssuer } from './auth-info.ts'
-import { type Asker, checkEndpoints } from './endpoint-check.ts'
-import { issuerFetch } from './issuer-fetch.ts'
-import { isSecureUrl } from './secure-url.ts'
+import { type EndpointSource, checkEndpoints } from './endpoint-policy.ts'
+import { isSecureUrl } from '../server/address.ts'
+import { printable } from '../text/printable.ts'
+
+/** An issuer answers a request well within this time. */
+const TIMEOUT_MS = 15_000
+/** Larger than any metadata document or token answer. */
+const MAX_ANSWER_BYTES = 512 * 1024
+
+interface FetchInit {
+  readonly method?: string
+  readonly headers?: Record<string, string> | Headers
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * How an issuer is asked: only where secrets may go, without following redirects, for a bounded time and answer. Throws
+ * `issuer_unavailable` when it cannot be reached.
+ */
+export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Response> {
+  if (!isSecureUrl(url))
+    throw new SandwireError('no_issuer', 'Cannot ask the issuer: its address is not https')
+  const timeout = AbortSignal.timeout(TIMEOUT_MS)
+  const signal = init.signal === undefined ? timeout : AbortSignal.any([timeout, init.signal])
+  try {
+    const response = await fetch(url, {
+      method: init.method ?? 'GET',
+      headers: new Headers(init.headers),
+      redirect: 'manual',
+      signal,
+      ...(init.body instanceof URLSearchParams ? { body: init.body.toString() } : {}),
+    })
+    const text = await readBounded(response, MAX_ANSWER_BYTES)
+    const type = response.headers.get('content-type')
+    return new Response(text === '' ? null : text, {
+      status: response.status,
+      headers: type === null ? {} : { 'content-type': type },
+    })
+  } catch (error) {
+    init.signal?.throwIfAborted()
+    if (error instanceof SandwireError) throw error
+    const what = `The issuer ${new URL(url).host} cannot be reached: ${describeNetworkError(error)}`
+    throw new SandwireError('issuer_unavailable', what, { cause: error })
+  }
+}
 
 /** Algorithms of ID tokens where no metadata says which. The server that gets the token checks its signature. */
 const ID_TOKEN_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
@@ -62,8 +105,8 @@ export function oauthErrorOf(error: unknown): string | undefined {
 }
 
 /** Puts what the library throws into words; what an issuer wrote beyond its code is not shown. */
-export function explain(error: unknown, what: string): SandwireError | Wrong {
-  if (error instanceof SandwireError || error instanceof Wrong) return error
+export function toSandwireError(error: unknown, what: string): SandwireError | UsageError {
+  if (error instanceof SandwireError || error instanceof UsageError) return error
   const code = oauthErrorOf(error)
   if (code !== undefined)
     return new SandwireError('unauthorized', `${what}: the issuer says ${code}`, { cause: error })
@@ -96,7 +139,7 @@ async function discover(issuer: string, signal: AbortSignal): Promise<oauth.Auth
 /** Finds out where an issuer is asked: what the server says about it, and for the rest its own metadata. */
 export async function findEndpoints(
   info: SignInIssuer,
-  trust: Pick<Asker, 'isTrusted' | 'trustHint'>,
+  trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>,
   signal: AbortSignal,
 ): Promise<IssuerEndpoints> {
   const { issuer, clientId, endpoints = {} } = info
@@ -118,7 +161,7 @@ export async function findEndpoints(
       throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not let devices sign in')
     return { issuer, clientId, ...all, token: all.token }
   } catch (error) {
-    throw explain(error, 'Cannot sign in')
+    throw toSandwireError(error, 'Cannot sign in')
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parseBytes, parseSeconds, spellBytes, spellSpan } from './amounts.ts'
+import { parseBytes, parseSeconds, formatBytes, formatSpan } from './amounts.ts'
 
 test('parseBytes reads sizes', () => {
   const sizes = {
@@ -21,7 +21,7 @@ test('parseSeconds reads spans', () => {
 })
 
 test('amounts are spelled as they are read, in the largest unit that fits', () => {
-  expect([0, 1, 1500, 2048, 16 * 1024 ** 2, 1024 ** 4].map(spellBytes)).toEqual([
+  expect([0, 1, 1500, 2048, 16 * 1024 ** 2, 1024 ** 4].map(formatBytes)).toEqual([
     '0',
     '1',
     '1500',
@@ -29,5 +29,5 @@ test('amounts are spelled as they are read, in the largest unit that fits', () =
     '16M',
     '1T',
   ])
-  expect([1, 90, 120, 7200, 2_592_000].map(spellSpan)).toEqual(['1s', '90s', '2m', '2h', '30d'])
+  expect([1, 90, 120, 7200, 2_592_000].map(formatSpan)).toEqual(['1s', '90s', '2m', '2h', '30d'])
 })

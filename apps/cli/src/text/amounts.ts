@@ -11,19 +11,19 @@ export function parseBytes(text: string): number | undefined {
 }
 
 /** The largest unit that leaves a whole number. */
-function spellWhole(count: number, units: Readonly<Record<string, number>>): string {
+function formatWhole(count: number, units: Readonly<Record<string, number>>): string {
   const fitting = Object.entries(units).findLast(([, factor]) => count >= factor && count % factor === 0)
   return fitting === undefined ? String(count) : `${count / fitting[1]}${fitting[0]}`
 }
 
 /** Spells bytes as `parseBytes` reads them. */
-export function spellBytes(bytes: number): string {
-  return spellWhole(bytes, UNITS)
+export function formatBytes(bytes: number): string {
+  return formatWhole(bytes, UNITS)
 }
 
 /** Spells seconds as `parseSeconds` reads them. */
-export function spellSpan(seconds: number): string {
-  return spellWhole(seconds, SECONDS)
+export function formatSpan(seconds: number): string {
+  return formatWhole(seconds, SECONDS)
 }
 
 /** Reads a span in seconds: `30s`, `10m`, `2h`, `1d`, `90`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { escapeName, spellLong } from './file-lines.ts'
+import { escapeName, formatLongListing } from './file-lines.ts'
 
 test('a name is spelled so that a terminal shows it and does not obey it (threat T24)', () => {
   expect(escapeName('plain \u{e9}\u{1f984} -rf')).toBe('plain \u{e9}\u{1f984} -rf')
@@ -17,10 +17,10 @@ test('long lines are aligned, and old files have no hour', () => {
     mtimeMs: new Date(2020, 0, 2).getTime(),
     name: 'b',
   } as const
-  expect(spellLong([entry, old], nowMs)).toBe(
+  expect(formatLongListing([entry, old], nowMs)).toBe(
     '-rwxr-x---     7  2026-06-15 12:30  a\ndrwxr-x---  1234  2020-01-02        b\n',
   )
-  expect(spellLong([], nowMs)).toBe('')
+  expect(formatLongListing([], nowMs)).toBe('')
   const link = { ...entry, kind: 'link', size: 3 } as const
   const links = [
     { ...link, target: 'folder' } as const,
@@ -29,7 +29,7 @@ test('long lines are aligned, and old files have no hour', () => {
     link,
   ]
   expect(
-    spellLong(links, nowMs)
+    formatLongListing(links, nowMs)
       .split('\n')
       .map((line) => line.slice(33)),
   ).toEqual(['a -> (a folder)', 'a -> (a file)', 'a -> (nothing in the workspace)', 'a', ''])

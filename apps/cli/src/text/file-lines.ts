@@ -21,12 +21,12 @@ export function escapeName(name: string): string {
   })
 }
 
-function spellMode(mode: number): string {
+function formatMode(mode: number): string {
   const letters = ['r', 'w', 'x', 'r', 'w', 'x', 'r', 'w', 'x']
   return letters.map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-')).join('')
 }
 
-function spellTime(mtimeMs: number, nowMs: number): string {
+function formatTime(mtimeMs: number, nowMs: number): string {
   const time = new Date(mtimeMs)
   if (Number.isNaN(time.getTime())) return '?'
   const two = (number: number): string => String(number).padStart(2, '0')
@@ -36,19 +36,19 @@ function spellTime(mtimeMs: number, nowMs: number): string {
 }
 
 /** What a link leads to, as far as it is told. */
-function spellTarget({ kind, target }: RemoteEntry): string {
+function formatTarget({ kind, target }: RemoteEntry): string {
   if (kind !== 'link' || target === undefined) return ''
   return target === null ? ' -> (nothing in the workspace)' : ` -> (a ${target})`
 }
 
 /** Lines with kind, mode, size, time, name, and what a link leads to. */
-export function spellLong(entries: readonly RemoteEntry[], nowMs: number): string {
+export function formatLongListing(entries: readonly RemoteEntry[], nowMs: number): string {
   const width = Math.max(0, ...entries.map(({ size }) => String(size).length))
   return entries
     .map((entry) => {
       const { kind, mode, size, mtimeMs, name } = entry
-      const facts = `${KINDS[kind]}${spellMode(mode)}  ${String(size).padStart(width)}  ${spellTime(mtimeMs, nowMs)}`
-      return `${facts}  ${escapeName(name)}${spellTarget(entry)}\n`
+      const facts = `${KINDS[kind]}${formatMode(mode)}  ${String(size).padStart(width)}  ${formatTime(mtimeMs, nowMs)}`
+      return `${facts}  ${escapeName(name)}${formatTarget(entry)}\n`
     })
     .join('')
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { newLines, spellLogLine } from './log-lines.ts'
+import { newLines, formatLogLine } from './log-lines.ts'
 
 test('newLines finds what was added to a log of which only the end is seen', () => {
   expect(newLines([], ['a', 'b'])).toEqual(['a', 'b'])
@@ -12,7 +12,7 @@ test('newLines finds what was added to a log of which only the end is seen', () 
   expect(newLines(['a'], [])).toEqual([])
 })
 
-test('spellLogLine puts time, level and event first', () => {
+test('formatLogLine puts time, level and event first', () => {
   const line = JSON.stringify({
     host: 'evil.com',
     level: 'warn',
@@ -20,10 +20,10 @@ test('spellLogLine puts time, level and event first', () => {
     event: 'egress_blocked',
     time: 'T',
   })
-  expect(spellLogLine(line)).toBe('T warn egress_blocked host=evil.com port=443')
+  expect(formatLogLine(line)).toBe('T warn egress_blocked host=evil.com port=443')
 })
 
-test('spellLogLine shows whatever it gets in printable characters (threat T24)', () => {
+test('formatLogLine shows whatever it gets in printable characters (threat T24)', () => {
   for (const line of [
     'not json \x1b[2J',
     '"\\u001b"',
@@ -31,5 +31,5 @@ test('spellLogLine shows whatever it gets in printable characters (threat T24)',
     '[1]',
     JSON.stringify({ event: '\x1b]0;x\x07', a: { b: '\u202e' } }),
   ])
-    expect(spellLogLine(line)).toMatch(/^[^\p{C}]*$/u)
+    expect(formatLogLine(line)).toMatch(/^[^\p{C}]*$/u)
 })

@@ -17,12 +17,12 @@ export function newLines(before: readonly string[], after: readonly string[]): r
   return after
 }
 
-function spellValue(value: unknown): string {
+function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 /** A JSON line as people read it: time, level, event, and the rest as name=value. */
-export function spellLogLine(line: string): string {
+export function formatLogLine(line: string): string {
   let fields: unknown
   try {
     fields = JSON.parse(line)
@@ -32,7 +32,7 @@ export function spellLogLine(line: string): string {
   }
   if (typeof fields !== 'object' || fields === null) return printable(line)
   const entries = new Map<string, unknown>(Object.entries(fields))
-  const placed = [...PLACED].flatMap((name) => (entries.has(name) ? [spellValue(entries.get(name))] : []))
+  const placed = [...PLACED].flatMap((name) => (entries.has(name) ? [formatValue(entries.get(name))] : []))
   const others = [...entries].filter(([name]) => !PLACED.has(name))
-  return printable([...placed, ...others.map(([name, value]) => `${name}=${spellValue(value)}`)].join(' '))
+  return printable([...placed, ...others.map(([name, value]) => `${name}=${formatValue(value)}`)].join(' '))
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { spellAge, spellJson, spellTable } from './table.ts'
+import { formatAge, formatJson, formatTable } from './table.ts'
 
-test('spellTable aligns columns by what a terminal shows', () => {
+test('formatTable aligns columns by what a terminal shows', () => {
   expect(
-    spellTable(
+    formatTable(
       ['NAME', 'STATE'],
       [
         ['dev', 'running'],
@@ -13,21 +13,21 @@ test('spellTable aligns columns by what a terminal shows', () => {
   ).toBe('NAME  STATE\ndev   running\n日本  stopped\n')
 })
 
-test('spellTable puts the widest column below the others where a terminal is too narrow', () => {
+test('formatTable puts the widest column below the others where a terminal is too narrow', () => {
   const id = 'i'.repeat(32)
   const rows = [
     ['dev', id, 'running'],
     ['b', id, '-'],
   ]
   const wide = `NAME  ${'ID'.padEnd(32)}  STATE\ndev   ${id}  running\nb     ${id}  -\n`
-  expect(spellTable(['NAME', 'ID', 'STATE'], rows, 47)).toBe(wide)
-  expect(spellTable(['NAME', 'ID', 'STATE'], rows, 46)).toBe(
+  expect(formatTable(['NAME', 'ID', 'STATE'], rows, 47)).toBe(wide)
+  expect(formatTable(['NAME', 'ID', 'STATE'], rows, 46)).toBe(
     `NAME  STATE\n  ID\ndev   running\n  ${id}\nb     -\n  ${id}\n`,
   )
 })
 
-test('spellTable lets nothing through that a terminal obeys (threat T24)', () => {
-  const text = spellTable(['A'], [['\x1b]0;x\x07a\nb\u202e\u009b2Jc'], ['x'.repeat(500)]])
+test('formatTable lets nothing through that a terminal obeys (threat T24)', () => {
+  const text = formatTable(['A'], [['\x1b]0;x\x07a\nb\u202e\u009b2Jc'], ['x'.repeat(500)]])
   expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}]+$/u)
   expect(text.split('\n')).toHaveLength(4)
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
@@ -41,18 +41,18 @@ test.each([
   [47 * 3_600_000, '47h'],
   [48 * 3_600_000, '2d'],
   [-5_000, '0s'],
-])('spellAge says %d ms as %s', (ms, text) =>
-  expect(spellAge(1_000_000_000_000 - ms, 1_000_000_000_000)).toBe(text),
+])('formatAge says %d ms as %s', (ms, text) =>
+  expect(formatAge(1_000_000_000_000 - ms, 1_000_000_000_000)).toBe(text),
 )
 
-test('spellAge says nothing about what is not known', () => {
-  expect([spellAge(null, 1), spellAge(undefined, 1)]).toEqual(['-', '-'])
+test('formatAge says nothing about what is not known', () => {
+  expect([formatAge(null, 1), formatAge(undefined, 1)]).toEqual(['-', '-'])
 })
 
-test('spellJson is the same value without a character that a terminal obeys (threat T24)', () => {
+test('formatJson is the same value without a character that a terminal obeys (threat T24)', () => {
   const value = { 'a\x9b': 'x\x1b\x07\x7f\u202e\u2028\u{e0001}é日\ud800', n: [1, null] }
-  const text = spellJson(value)
+  const text = formatJson(value)
   expect(JSON.parse(text)).toEqual(value)
   expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}\p{Zl}\p{Zp}]+$/u)
-  expect(spellJson(undefined)).toBe('null\n')
+  expect(formatJson(undefined)).toBe('null\n')
 })

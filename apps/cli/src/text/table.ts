@@ -20,17 +20,17 @@ function align(line: readonly string[], widths: readonly number[]): string {
  * Lines with aligned columns. Whatever is in a cell, it becomes printable characters of one line. Where they are wider than
  * the terminal, the widest column has lines of its own below the others, so that an id stays in one piece.
  */
-export function spellTable(
+export function formatTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  terminalColumns?: number,
+  stdoutColumns?: number,
 ): string {
   const lines = [header, ...rows.map((row) => row.map(cell))]
   const widths = header.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
   )
   const total = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1))
-  if (terminalColumns === undefined || total <= terminalColumns || widths.length < 3)
+  if (stdoutColumns === undefined || total <= stdoutColumns || widths.length < 3)
     return lines.map((line) => `${align(line, widths)}\n`).join('')
   const widest = widths.indexOf(Math.max(...widths))
   const others = widths.toSpliced(widest, 1)
@@ -40,7 +40,7 @@ export function spellTable(
 }
 
 /** The time between two moments, short. */
-export function spellAge(sinceMs: number | null | undefined, nowMs: number): string {
+export function formatAge(sinceMs: number | null | undefined, nowMs: number): string {
   if (sinceMs === null || sinceMs === undefined) return '-'
   const seconds = Math.max(0, Math.floor((nowMs - sinceMs) / 1000))
   if (seconds < 60) return `${seconds}s`
@@ -50,11 +50,11 @@ export function spellAge(sinceMs: number | null | undefined, nowMs: number): str
 }
 
 /** JSON for people and programs alike. */
-export function spellJson(value: unknown): string {
+export function formatJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, null, 2) ?? 'null')}\n`
 }
 
 /** The time until a moment, short. */
-export function spellLeft(untilMs: number, nowMs: number): string {
-  return untilMs <= nowMs ? 'over' : spellAge(nowMs, untilMs)
+export function formatTimeLeft(untilMs: number, nowMs: number): string {
+  return untilMs <= nowMs ? 'over' : formatAge(nowMs, untilMs)
 }

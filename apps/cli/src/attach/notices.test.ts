@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import { describeOutage } from './notices.ts'
+
+const CONTEXT = { host: 'h:1', leave: 'Ctrl+] leaves', nowMs: 1000 }
+const waiting = {
+  is: 'reconnecting',
+  attempt: 3,
+  atMs: 4200,
+  why: 'The server\x1b[2J cannot be reached',
+} as const
+
+test('describeOutage counts down to the next attempt', () => {
+  const attached = { ...CONTEXT, wasAttached: true }
+  expect(describeOutage(waiting, attached)).toBe('sbx-stdio: link lost, trying again in 4 s (Ctrl+] leaves)')
+  expect(describeOutage({ ...waiting, atMs: 10 }, attached)).toBe(
+    'sbx-stdio: link lost, trying (Ctrl+] leaves)',
+  )
+})
+
+test('describeOutage says why a first connection takes long, without control characters', () => {
+  const fresh = { ...CONTEXT, wasAttached: false }
+  expect(describeOutage({ is: 'connecting', attempt: 1 }, fresh)).toBe('sbx-stdio: connecting to h:1 …')
+  expect(describeOutage(waiting, fresh)).toBe(
+    'sbx-stdio: connecting to h:1, The server [2J cannot be reached …',
+  )
+})

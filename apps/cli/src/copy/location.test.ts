@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import {
+  namesFolder,
+  isContentsPath,
+  baseName,
+  parentOf,
+  parseLocation,
+  readTarget,
+  within,
+} from './location.ts'
+
+test.each([
+  ['box:a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
+  ['box:', { is: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:.', { is: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:./a//b/', { is: 'sandbox', sandbox: 'box', path: 'a/b/' }],
+  ['box:a/.', { is: 'sandbox', sandbox: 'box', path: 'a/.' }],
+  ['box:a:b', { is: 'sandbox', sandbox: 'box', path: 'a:b' }],
+  ['box:/workspace/a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
+  ['box:/workspace/a/', { is: 'sandbox', sandbox: 'box', path: 'a/' }],
+  ['box:/workspace', { is: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:/workspace/', { is: 'sandbox', sandbox: 'box', path: '.' }],
+  ['-', { is: 'stream' }],
+  ['a/b', { is: 'local', path: 'a/b' }],
+  ['./box:a', { is: 'local', path: './box:a' }],
+  ['Box:a', { is: 'local', path: 'Box:a' }],
+  [':a', { is: 'local', path: ':a' }],
+] as const)('%s is read as a place', (word, place) => {
+  expect(parseLocation(word)).toEqual(place)
+})
+
+test('an empty path is none, and one in a sandbox is relative', () => {
+  for (const word of ['', 'box:/etc', 'box://', 'box:/workspaces/a', 'box:/workspace2', 'box://workspace/a'])
+    expect(() => parseLocation(word)).toThrow()
+})
+
+test('standard output is a target under each of its names', () => {
+  for (const word of ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+    expect(readTarget(word)).toEqual({ is: 'stream' })
+  expect(readTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
+  expect(parseLocation('/dev/stdout')).toEqual({ is: 'local', path: '/dev/stdout' })
+})
+
+test('the last name is what a copy is called', () => {
+  expect(['a/b', 'a/b/', 'b'].map(baseName)).toEqual(['b', 'b', 'b'])
+  expect(['.', 'a/.', '..', 'a/../', '/'].map(baseName)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
+  expect(['a/', 'a/.', '.', '..', '/'].map(namesFolder)).toEqual([true, true, true, true, true])
+  expect(['a', 'a.', 'a..', '..a', 'a/b'].map(namesFolder)).toEqual([false, false, false, false, false])
+  expect(['a/', '..a', 'a/b.'].map(isContentsPath)).toEqual([false, false, false])
+})
+
+test('paths of a sandbox are put together and taken apart', () => {
+  expect([parentOf('a'), parentOf('a/b/'), parentOf('a/b/c')]).toEqual(['.', 'a', 'a/b'])
+  expect([within('.', 'x'), within('a/', 'x'), within('a/.', 'x')]).toEqual(['x', 'a/x', 'a/x'])
+})

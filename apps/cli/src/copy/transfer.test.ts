@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test'
+import { SandwireError } from '@sandwire/protocol'
+import { retry } from './transfer.ts'
+import { Interrupted } from '../errors/errors.ts'
+
+const passing = (): SandwireError => new SandwireError('link_lost', 'cut', { retryAfterMs: 0 })
+const { signal } = new AbortController()
+
+test('what passes is tried again, as long as something moves', async () => {
+  let moved = 0
+  const action = async (): Promise<string> => {
+    moved += 1
+    if (moved < 50) throw passing()
+    return 'done'
+  }
+  expect(await retry(action, { signal, progress: () => moved })).toBe('done')
+})
+
+test('what never moves is given up after some attempts', async () => {
+  let attempts = 0
+  const action = async (): Promise<never> => {
+    attempts += 1
+    throw passing()
+  }
+  expect(await retry(action, { signal, progress: () => 0 }).catch((error: unknown) => error)).toMatchObject({
+    code: 'link_lost',
+  })
+  expect(attempts).toBe(10)
+})
+
+test('what does not pass is not tried again', async () => {
+  let attempts = 0
+  for (const code of ['file_not_found', 'disk_full', 'internal', 'sandbox_stopped'] as const) {
+    const action = async (): Promise<never> => {
+      attempts += 1
+      throw new SandwireError(code, 'no')
+    }
+    expect(await retry(action, { signal, progress: () => 0 }).catch((error: unknown) => error)).toMatchObject(
+      { code },
+    )
+  }
+  expect(attempts).toBe(4)
+})
+
+test('a pause ends when it is interrupted', async () => {
+  const interruption = new AbortController()
+  const action = async (): Promise<never> => {
+    queueMicrotask(() => interruption.abort('SIGTERM'))
+    throw new SandwireError('link_lost', 'cut', { retryAfterMs: 60_000 })
+  }
+  const error: unknown = await retry(action, { signal: interruption.signal, progress: () => 0 }).catch(
+    (caught: unknown) => caught,
+  )
+  expect(error).toBeInstanceOf(Interrupted)
+  expect(error).toMatchObject({ signal: 'SIGTERM' })
+})

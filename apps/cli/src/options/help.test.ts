@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test'
+import { wrapHelp, HELP, expandHelpCommand } from './help.ts'
+
+const TEXT = `Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE] [--expires TIME] [--json]
+       sbx-stdio share --help
+
+Prints a link that gives somebody else access. It works
+once.
+
+  --session ID     share one session and nothing else; a sandbox need
+                   not be given
+  --json
+`
+
+test('wrapHelp leaves what fits, and what is not for a terminal, as it is', () => {
+  expect(wrapHelp(TEXT, undefined)).toBe(TEXT)
+  expect(wrapHelp(TEXT, 90)).toBe(TEXT)
+})
+
+test('wrapHelp breaks between words, below where the text begins', () => {
+  expect(wrapHelp(TEXT, 60)).toBe(`Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE]
+       [--expires TIME] [--json]
+       sbx-stdio share --help
+
+Prints a link that gives somebody else access. It works
+once.
+
+  --session ID     share one session and nothing else; a
+                   sandbox need not be given
+  --json
+`)
+})
+
+test('wrapHelp makes the help fit an ordinary terminal without losing a word', () => {
+  const fitted = wrapHelp(HELP, 80)
+  expect(fitted.split('\n').filter((line) => line.length > 80)).toEqual([])
+  expect(fitted.split(/\s+/)).toEqual(HELP.split(/\s+/))
+})
+
+test.each([
+  [['help'], ['--help']],
+  [
+    ['help', 'cp'],
+    ['cp', '--help'],
+  ],
+  [['help', 'nothing'], ['--help']],
+  [
+    ['cp', 'help', 'box:'],
+    ['cp', 'help', 'box:'],
+  ],
+  [[], []],
+])('%j is read as %j', (argv, read) => expect(expandHelpCommand(argv)).toEqual(read))

@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
+import { issuerFetch } from './issuer-client.ts'
+
+let server: ReturnType<typeof Bun.serve>
+let answer: () => Response
+beforeEach(() => {
+  server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => answer() })
+})
+afterEach(() => server.stop(true))
+const at = (): string => `http://127.0.0.1:${server.port}`
+
+test.each(['http://login.example/token', 'ftp://127.0.0.1/', 'https://u:p@127.0.0.1/', 'nonsense'])(
+  'issuerFetch does not ask %s (threat T2)',
+  async (url) => expect((await rejectionOf(issuerFetch(url))).message).toContain('not https'),
+)
+
+test('issuerFetch follows no redirect', async () => {
+  answer = () => Response.redirect(`${at()}/elsewhere`, 302)
+  expect((await issuerFetch(at())).status).toBe(302)
+})
+
+test('issuerFetch reads no more than it must', async () => {
+  answer = () =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) => {
+          controller.enqueue(new Uint8Array(65_536))
+        },
+      }),
+    )
+  expect((await rejectionOf(issuerFetch(at()))).message).toContain('too long')
+})
+
+test('issuerFetch says why nobody answers, and throws what stopped it', async () => {
+  const url = at()
+  await server.stop(true)
+  expect((await rejectionOf(issuerFetch(url))).message).toContain('The issuer 127.0.0.1:')
+  const signal = AbortSignal.abort()
+  expect(await rejectionOf(issuerFetch(url, { signal }))).toBe(signal.reason)
+})
