@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { openForward } from '../../apps/sandboxd/src/egress/proxy-forward.ts'
+import { openForward } from '../../apps/sandboxd/src/proxy-forward.ts'
 import { createLog } from '../../apps/sandboxd/src/log.ts'
 import { mintHex } from './support/wire-client.ts'
 

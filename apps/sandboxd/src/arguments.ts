@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { isSandboxId } from '@sandwire/internal-api'
-import { PROXY_PORT } from './egress/proxy-port.ts'
+import { PROXY_PORT } from './proxy-forward.ts'
 import type { RunAs } from './processes/family/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {

@@ -1,40 +1,40 @@
 import type { AUTHORITIES } from '@sandwire/internal-api'
 import type { Role } from '@sandwire/protocol'
 
-/** On whose behalf a request is made: whoever has the secret, control itself, or a person in a role. */
+/** What a request is authorized as: a holder of the secret, control itself, or a user in a role. */
 export type CallerAuthority = 'bearer' | (typeof AUTHORITIES)[number]
 
-/** Who makes a request, as its credential says. */
+/** Who makes a request, according to its credential. */
 export interface Caller {
-  /** Create ids and attachments belong to it. */
+  /** Owner of create ids and attachments. */
   readonly identity: string
-  /** What other attachments see of it, instead of what it calls itself. */
+  /** Shown to other attachments, in place of the name in the client's hello. */
   readonly name: string | undefined
   readonly authority: CallerAuthority
-  /** What it is in a session that is new to it, unless it says. */
+  /** Role in a session that it joins for the first time without naming one. */
   readonly usualRole?: Role
-  /** The most it may be where a template of the operator runs, when that is more. */
+  /** Highest role in sessions that run a template of the operator, when that is higher. */
   readonly templateRole?: Role
-  /** Sign-in and grant that its right to be here hangs on. */
+  /** Sign-in and grant that authorize it; revoking either closes its attachments. */
   readonly login?: string
   readonly grant?: string
-  /** When a connection that it opens has to show its right again, in milliseconds since the epoch. */
+  /** When its connections must be authorized again, in milliseconds since the epoch. */
   readonly reauthorizeMs?: number
   /** May start any command and set any environment. */
   readonly exec: boolean
-  /** May start what its request says, although it may not choose. */
+  /** May start the command of its request, which control made from a template. */
   readonly starts?: boolean
-  /** Environment of what it starts, over what a hello says. */
+  /** Environment of the process it starts; overrides the hello's. */
   readonly env?: Readonly<Record<string, string>>
-  /** Id for the session that the request starts. */
+  /** Id of the session that the request creates. */
   readonly session: string | undefined
-  /** What a connection is told that its session is called; undefined: its id. */
+  /** The session's name for compat clients; undefined: its id. */
   readonly sessionName?: string
-  /** Id of the request where it came from; undefined when it begins here. */
+  /** Id that control gave the request; undefined when sandboxd mints one. */
   readonly requestId: string | undefined
 }
 
-/** Everybody who has the secret, and everybody when there is none. */
+/** Any caller with the secret, and any caller where none is required. */
 export const BEARER: Caller = {
   identity: 'bearer',
   name: undefined,
@@ -44,7 +44,7 @@ export const BEARER: Caller = {
   requestId: undefined,
 }
 
-/** The most a caller may be in a session; undefined for control, which never attaches. */
+/** The caller's highest role in a session; undefined for control, which never attaches. */
 export function roleOf({ authority, templateRole }: Caller, isTemplate: boolean): Role | undefined {
   if (authority === 'bearer') return 'driver'
   if (authority === 'control') return undefined

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createLog } from './log.ts'
 
-test('createLog writes one JSON object a line, whatever the fields hold', () => {
+test('createLog escapes control characters, so that a line stays one JSON object', () => {
   const lines: string[] = []
   const log = createLog(
     (line) => lines.push(line),
@@ -19,13 +19,13 @@ test('createLog writes one JSON object a line, whatever the fields hold', () => 
   })
 })
 
-test('createLog writes listed fields with plain values, whatever it is handed', () => {
+test('createLog drops fields that are not listed or not plain values', () => {
   const lines: string[] = []
   const log = createLog(
     (line) => lines.push(line),
     () => new Date(0),
   )
-  const careless: object = {
+  const fields: object = {
     request_id: 'r1',
     authorization: 'Bearer canary',
     url: '/attach?canary',
@@ -36,7 +36,7 @@ test('createLog writes listed fields with plain values, whatever it is handed', 
     level: 'canary',
     event: 'canary',
   }
-  log.info('refused', careless)
+  log.info('refused', fields)
   expect(lines[0]).not.toContain('canary')
   expect(JSON.parse(lines[0] ?? '')).toEqual({
     time: '1970-01-01T00:00:00.000Z',

@@ -1,7 +1,7 @@
-/** Longest text of a field. */
+/** Longest value of a field. */
 const MAX_TEXT_CHARS = 500
 
-/** The fields a log line may carry: nothing that is not listed here is ever written. */
+/** The fields of a log line. No other field is ever written. */
 export interface LogFields {
   readonly session?: string
   readonly request_id?: string
@@ -38,7 +38,7 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-/** Fields that are listed, with plain values: types do not hold for what was spread into an object. */
+/** Keeps listed fields with plain values, because the type checker does not see what was spread into an object. */
 function redact(fields: LogFields): Record<string, string | number | null> {
   const kept: Record<string, string | number | null> = {}
   const entries: [string, unknown][] = Object.entries(fields)
@@ -50,7 +50,7 @@ function redact(fields: LogFields): Record<string, string | number | null> {
   return kept
 }
 
-/** Writes one JSON object a line. */
+/** Writes one JSON object per line. */
 export function createLog(write: (line: string) => void, now: () => Date): Log {
   const at =
     (level: string) =>

@@ -1,14 +1,14 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
-import { readAccount } from './account.ts'
+import { readAccount } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
-import { createBaseEnv } from './base-env.ts'
-import { openCredential } from './credential-source.ts'
-import { openForward } from './egress/proxy-forward.ts'
-import { PROXY_ENV, PROXY_HOST, PROXY_PORT } from './egress/proxy-port.ts'
-import { takeEnvFile } from './env-file.ts'
+import { createBaseEnv } from './process-env.ts'
+import { openCredential } from './credential.ts'
+import { openForward } from './proxy-forward.ts'
+import { PROXY_ENV, PROXY_HOST, PROXY_PORT } from './proxy-forward.ts'
+import { takeEnvFile } from './process-env.ts'
 import { createLog, type Log } from './log.ts'
-import { forbidDumps } from './non-dumpable.ts'
+import { forbidDumps } from './processes/linux/process-calls.ts'
 import { OrphanReaper } from './processes/family/orphan-reaper.ts'
 import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './processes/family/run-as.ts'
 import { openVictimScore } from './processes/family/oom-score.ts'
@@ -39,7 +39,7 @@ function findWorkspace(directory: string): string {
     const real = realpathSync(directory)
     if (statSync(real).isDirectory()) return real
   } catch {
-    // Told below, like a file in its place.
+    // Reported below, as when the path is a file.
   }
   return fail(
     `cannot use workspace "${directory}": no such directory`,
@@ -47,12 +47,12 @@ function findWorkspace(directory: string): string {
   )
 }
 
-/** Listens, or says in one line why it cannot. */
+/** Listens, or exits with one line that says why it cannot. */
 async function open(address: ListenAddress, deps: ServerDependencies): Promise<ReturnType<typeof listen>> {
   const where = address.kind === 'unix' ? address.path : `${address.hostname}:${address.port}`
-  const obstacle = address.kind === 'unix' ? await clearSocketPath(address.path) : undefined
-  if (obstacle !== undefined)
-    fail(`cannot listen on "${where}": ${obstacle}`, 'choose another address with --listen')
+  const problem = address.kind === 'unix' ? await clearSocketPath(address.path) : undefined
+  if (problem !== undefined)
+    fail(`cannot listen on "${where}": ${problem}`, 'choose another address with --listen')
   try {
     return listenPrivately(() => listen(address, deps))
   } catch (error) {
@@ -70,11 +70,11 @@ function findUser(runAs: RunAs | undefined): UserSwitch {
   if (typeof found !== 'string') return found
   return fail(
     `cannot run processes as ${runAs.uid}:${runAs.gid}: ${found}`,
-    'it takes util-linux and CAP_SETUID, CAP_SETGID, CAP_SETPCAP and CAP_KILL',
+    'install util-linux, and give sandboxd CAP_SETUID, CAP_SETGID, CAP_SETPCAP and CAP_KILL',
   )
 }
 
-/** The proxy's variables, once processes can reach it. */
+/** Opens the proxy port; returns the variables that name it. */
 async function openProxy(
   socketPath: string | undefined,
   log: Log,
@@ -84,7 +84,7 @@ async function openProxy(
   return forward === undefined ? {} : PROXY_ENV
 }
 
-/** What every process starts with: what this one passes on, the way to the proxy, what the operator adds. */
+/** The environment of every process: inherited variables, the proxy's, and the operator's. */
 async function composeEnv(
   { runAs, envFile, proxySocket }: Extract<Arguments, { kind: 'run' }>,
   log: Log,
@@ -114,7 +114,7 @@ async function main(): Promise<void> {
     return
   }
   if (parsed.kind === 'wrong') fail(parsed.message, 'sandboxd --help')
-  // Whoever reads the log may be gone; processes are still ended in order.
+  // The reader of the log may be gone; a broken pipe must not keep processes from being terminated in order.
   process.stderr.on('error', () => undefined)
   const log = createLog(
     (line) => process.stderr.write(line),
@@ -122,14 +122,18 @@ async function main(): Promise<void> {
   )
   const asVictim = openVictimScore()
   if (!forbidDumps())
-    log.warn('dumpable', { message: 'The kernel does not let this process hide its memory' })
+    log.warn('dumpable', {
+      message: 'The kernel refuses to protect the memory of this process from other processes',
+    })
   const source = await openCredential(parsed.credential, log)
   if (!source.isOk) return fail(source.message, source.hint)
   const user = findUser(parsed.runAs)
   const workspace = user.asUser(() => findWorkspace(parsed.workspace))
   const reaper = new OrphanReaper()
   if (!reaper.start())
-    log.warn('no_subreaper', { message: 'Processes that lose their parent leave this one as well' })
+    log.warn('no_subreaper', {
+      message: 'The kernel refuses to make orphaned processes children of this one',
+    })
   const baseEnv = await composeEnv(parsed, log)
   const settings: Settings = {
     version: SOFTWARE_VERSION,
@@ -171,7 +175,7 @@ async function main(): Promise<void> {
   })
   const watches = new WatchService({ files, asUser: user.asUser, now })
   const { listen: address } = parsed
-  /** Set by control where no supervisor can leave a file. */
+  /** Set by control where there is no supervisor to write the file. */
   let stopReason: StopReason | undefined
   const server = await open(address, {
     settings,
@@ -198,8 +202,9 @@ async function main(): Promise<void> {
       stopReason = reason
     },
   })
-  if (!source.remove()) fail('cannot remove the secret file', 'put it into a folder that can be written')
-  // Before the ready line, which says that this process can be stopped as well.
+  if (!source.remove())
+    fail('cannot remove the secret file', 'put it into a folder that sandboxd can write to')
+  // Before the ready line: after it, the parent may send SIGTERM.
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return

@@ -5,8 +5,8 @@ import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
 import type { Caller } from './caller.ts'
-import { drainBody } from './http/drain-body.ts'
-import { Gatekeeper } from './http/gatekeeper.ts'
+import { drainBody } from './http/request-body.ts'
+import { RequestGuard } from './http/request-guard.ts'
 import { respondDetail, respondError, respondJson } from './http/respond.ts'
 import type { Log } from './log.ts'
 import { BandwidthShares } from './sessions/bandwidth-shares.ts'
@@ -16,7 +16,6 @@ import type { Settings } from './settings.ts'
 import { CONTRACT_PREFIX } from './workspace/routes/index.ts'
 import type { Workspace } from './workspace/routes/route.ts'
 
-/** Where to listen. */
 export type ListenAddress =
   | { readonly kind: 'tcp'; readonly hostname: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string }
@@ -27,24 +26,23 @@ export interface ServerDependencies {
   readonly workspace: Workspace
   readonly log: Log
   readonly mintRequestId: () => string
-  /** The secret of a client that mints none itself: 32 hex digits. */
+  /** A secret for a compat client: 32 hex digits. */
   readonly mintIdentity: () => string
   /** Monotonic milliseconds, and the wall time at which they were zero. */
   readonly now: () => number
   readonly epochMs: number
-  /** Milliseconds since the epoch, as the system's clock has them now. */
+  /** Milliseconds since the epoch by the system clock. */
   readonly wallClock: () => number
   /** Sets the reason that clients get when sandboxd is stopped. */
   readonly setStopReason: (reason: StopReason) => void
 }
 
-/** Bun bounds no body: it reads only as fast as a route does, and every route bounds what it holds. */
+/** No limit in Bun: it reads a body only as fast as the route does, and every route has its own limit. */
 const MAX_REQUEST_BYTES = Number.MAX_SAFE_INTEGER
 
-/** How long a request about files may move no byte: a disk may be slow, and so may whoever takes the bytes. Bun's own is 10 s. */
+/** Idle timeout of file requests, for slow disks and slow clients. Bun's default is 10 s. */
 const WORKSPACE_IDLE_SECONDS = 120
 
-/** A request and what it is known by. */
 interface Call {
   readonly request: Request
   readonly server: Server<SocketData>
@@ -52,7 +50,7 @@ interface Call {
   readonly requestId: string
 }
 
-/** Host headers that mean this server. */
+/** Host headers that name this server. */
 function hostNames(address: ListenAddress, port: number, extra: readonly string[]): Set<string> {
   const names = new Set(extra.map((name) => name.toLowerCase()))
   if (address.kind === 'unix') return names.add('localhost')
@@ -77,7 +75,7 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
       ...handlers,
       perMessageDeflate: false,
       maxPayloadLength: deps.settings.maxMessageBytes,
-      // Bun's own idle timeout and pings would take a stalled reader for a dead one.
+      // Bun's own idle timeout and pings would close the connection of a slow reader.
       idleTimeout: 0,
       sendPings: false,
       backpressureLimit: MAX_BUFFERED_BYTES * 2,
@@ -87,28 +85,28 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
   const server: Server<SocketData> =
     address.kind === 'unix'
       ? Bun.serve({ ...common, unix: address.path })
-      : // Outside development Bun shares a port between servers by default, and its connections at random.
+      : // By default Bun shares a port between servers outside development and distributes connections at random.
         Bun.serve({ ...common, hostname: address.hostname, port: address.port, reusePort: false })
   app.open(hostNames(address, server.port ?? 0, deps.settings.hosts))
   return server
 }
 
-/** Routes a request: source, credential, then the route itself. */
+/** Handles a request: Host and Origin, credential, rate limit, then the route. */
 class App {
   readonly #deps: ServerDependencies
-  /** Requests with a good credential, and those without. */
-  readonly #requests: TokenBucket
-  readonly #strangers: TokenBucket
+  /** Separate limits, so that unauthenticated requests cannot use up the others'. */
+  readonly #authenticated: TokenBucket
+  readonly #unauthenticated: TokenBucket
   readonly #refusals = new Map<string, number>()
   readonly #api: Api
   readonly #attach: AttachHandler
-  #gatekeeper: Gatekeeper | undefined
+  #guard: RequestGuard | undefined
 
   constructor(deps: ServerDependencies) {
     this.#deps = deps
     const { requestsPerSecond } = deps.settings
-    this.#requests = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
-    this.#strangers = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
+    this.#authenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
+    this.#unauthenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     const { registry, workspace, epochMs, settings, setStopReason } = deps
     const { version } = settings
     this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals, setStopReason })
@@ -126,7 +124,7 @@ class App {
   open(hosts: ReadonlySet<string>): void {
     const { settings, wallClock } = this.#deps
     const { credential, origins } = settings
-    this.#gatekeeper = new Gatekeeper({ credential, origins, hosts, wallClock })
+    this.#guard = new RequestGuard({ credential, origins, hosts, wallClock })
   }
 
   async fetch(request: Request, server: Server<SocketData>): Promise<Response | undefined> {
@@ -164,24 +162,23 @@ class App {
     server: Server<SocketData>,
     requestId: string,
   ): Promise<Response | undefined> {
-    const gatekeeper = this.#gatekeeper
-    if (gatekeeper === undefined) throw new SandwireError('shutting_down', 'Not ready')
-    const wrongSource = gatekeeper.checkSource(request.headers)
-    if (wrongSource !== undefined) throw wrongSource
-    // Only now: an address is made from the Host header as well.
+    const guard = this.#guard
+    if (guard === undefined) throw new SandwireError('shutting_down', 'Not ready')
+    const refusal = guard.checkSource(request.headers)
+    if (refusal !== undefined) throw refusal
+    // Not earlier: the URL contains the Host header.
     const url = new URL(request.url)
-    const caller = await gatekeeper.authenticate(request, url)
-    const isStranger = caller instanceof SandwireError
-    // Strangers have a budget of their own, so that they cannot use up everybody's.
-    const budget = isStranger ? this.#strangers : this.#requests
-    if (!budget.take(1, this.#deps.now()))
+    const caller = await guard.authenticate(request, url)
+    const isRefused = caller instanceof SandwireError
+    const limit = isRefused ? this.#unauthenticated : this.#authenticated
+    if (!limit.take(1, this.#deps.now()))
       throw new SandwireError('rate_limited', 'Cannot take more requests now')
     if (url.pathname === '/healthz') return respondJson({ status: 'ok' })
-    if (isStranger) throw caller
+    if (isRefused) throw caller
     return this.#serve({ request, server, url, requestId: caller.requestId ?? requestId }, caller)
   }
 
-  /** Answers a caller that is known, under the request id it came with. */
+  /** Serves an authenticated caller. */
   async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
     const { pathname } = call.url
     try {

@@ -1,23 +1,22 @@
 import { DEFAULT_LIMITS, limits, type SessionLimits } from '@sandwire/protocol'
-import type { Credential } from './http/gatekeeper.ts'
+import type { Credential } from './http/request-guard.ts'
 
-/** Everything an operator can set; `main` reads it from the command line, tests build it by hand. */
+/** Settings of the operator; `main` reads them from the command line. */
 export interface Settings {
   readonly version: string
   /** Absolute path of the workspace. */
   readonly workspace: string
   /** Environment that every process starts with. */
   readonly baseEnv: Readonly<Record<string, string>>
-  /** Command when a client names none. */
+  /** Command for clients that name none. */
   readonly shell: readonly [string, ...string[]]
-  /** What requests must show. */
   readonly credential: Credential
   /** Origins of web pages that may connect. */
   readonly origins: readonly string[]
-  /** Host headers answered to, besides the listening address. */
+  /** Accepted Host headers besides the listening address. */
   readonly hosts: readonly string[]
   readonly maxSessions: number
-  /** HTTP requests and upgrades per second, over a burst of twice that. */
+  /** HTTP requests and upgrades per second; bursts may have twice that. */
   readonly requestsPerSecond: number
   readonly maxMessageBytes: number
   readonly session: SessionLimits

@@ -1,7 +1,7 @@
 import { lstatSync, unlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 
-/** True when a server answers on the socket. */
+/** True when a server accepts connections on the socket. */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)
@@ -13,17 +13,17 @@ function isServed(path: string): Promise<boolean> {
   })
 }
 
-/** Makes way for a new socket: one left by an earlier run is removed. Returns why that cannot be done, if it cannot. */
+/** Removes a socket that an earlier run left. Returns the problem when the path is not free. */
 export async function clearSocketPath(path: string): Promise<string | undefined> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return undefined
-  if (!found.isSocket()) return 'it exists and is not a socket'
-  if (await isServed(path)) return 'another server listens there'
+  if (!found.isSocket()) return 'the path exists and is not a socket'
+  if (await isServed(path)) return 'another server is listening on it'
   unlinkSync(path)
   return undefined
 }
 
-/** Runs `listen` so that only this user can connect to the socket it makes. */
+/** Runs `listen` with a umask that lets only this user connect to its socket. */
 export function listenPrivately<T>(listen: () => T): T {
   const before = process.umask(0o177)
   try {

@@ -6,13 +6,13 @@ import {
   shape,
   type StopReason,
 } from '@sandwire/protocol'
-import { closeAttachments } from './attachment-routes.ts'
 import type { Caller } from '../caller.ts'
 import { renderMetrics } from './metrics.ts'
-import { readJson } from './read-json.ts'
+import { readJson } from './request-body.ts'
 import { respondJson } from './respond.ts'
-import { checkChange, checkRoute } from './route-rights.ts'
+import { checkChange, checkRoute } from './authorization.ts'
 import {
+  closeAttachments,
   createSession,
   endSession,
   listSessions,
@@ -28,13 +28,13 @@ import type { Workspace, WorkspaceRoute } from '../workspace/routes/route.ts'
 
 export interface ApiDependencies extends SessionRouteDependencies {
   readonly version: string
-  /** How often each error was answered. */
+  /** Number of error responses by code. */
   readonly refusals: ReadonlyMap<string, number>
   readonly workspace: Workspace
   readonly setStopReason: (reason: StopReason) => void
 }
 
-/** What a route is given. */
+/** The input of a route. */
 interface Call {
   readonly request: Request
   readonly url: URL
@@ -42,8 +42,8 @@ interface Call {
   readonly requestId: string
 }
 
-/** The same, with the id in the path, or an empty one. */
 interface RoutedCall extends Call {
+  /** Value of `:id` in the path; empty where there is none. */
   readonly id: string
 }
 
@@ -51,7 +51,7 @@ type Route = (call: RoutedCall, deps: ApiDependencies) => Response | Promise<Res
 
 interface Row {
   readonly run: Route
-  /** Parameters that it takes; all others are refused. */
+  /** Accepted query parameters; any other is refused. */
   readonly parameters: readonly string[] | 'any'
 }
 
@@ -73,7 +73,7 @@ const OWN_ROUTES: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   '/stop-reason': { PUT: ({ request }, deps) => putStopReason(request, deps) },
 }
 
-/** Parameters that these routes take; all others take none. */
+/** Routes that accept query parameters. */
 const OWN_PARAMETERS: Readonly<Record<string, readonly string[]>> = { '/sessions/:id/output': ['from'] }
 
 function mapRows<T>(
@@ -98,13 +98,13 @@ function workspaceRow({ right, parameters, handle }: WorkspaceRoute): Row {
   }
 }
 
-/** Every HTTP route behind the credential, by method; `:id` is any one segment. */
+/** Every authenticated HTTP route, by method; `:id` matches one segment. */
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
   ...mapRows(WORKSPACE_ROUTES, workspaceRow),
 }
 
-/** Throws `bad_request` for a parameter that the route does not know: it was meant to do something. */
+/** Throws `bad_request` for a parameter that the route does not accept. */
 function checkQuery({ parameters }: Row, query: URLSearchParams): void {
   if (parameters === 'any') return
   const unknown = [...query.keys()].find((name) => !parameters.includes(name))
@@ -113,20 +113,20 @@ function checkQuery({ parameters }: Row, query: URLSearchParams): void {
   throw new SandwireError('bad_request', `Cannot use parameter "${shown}": unknown`)
 }
 
-/** Methods that a path is served under. */
+/** Methods of a path. */
 export function methodsOf(pathname: string): readonly string[] {
   const { pattern } = find(pathname)
   return pattern === undefined ? [] : Object.keys(ROUTES[pattern] ?? {})
 }
 
-/** Every route as the table of rights names it. */
+/** Every route, as `ROUTE_AUTHORITIES` names it. */
 export function listRoutes(): readonly string[] {
   return Object.entries(ROUTES).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   )
 }
 
-/** Serves the HTTP routes to a caller that has been authenticated. */
+/** Serves the HTTP routes to authenticated callers. */
 export class Api {
   readonly #deps: ApiDependencies
 
@@ -140,7 +140,8 @@ export class Api {
     if (pattern === undefined || methods === undefined) throw new SandwireError('not_found', 'No such route')
     const { method } = call.request
     const route = Object.hasOwn(methods, method) ? methods[method] : undefined
-    if (route === undefined) throw new SandwireError('method_not_allowed', 'Cannot use this method here')
+    if (route === undefined)
+      throw new SandwireError('method_not_allowed', 'Cannot use this method on this route')
     checkRoute(call.caller, `${method} ${pattern}`)
     checkQuery(route, call.url.searchParams)
     return route.run({ ...call, id }, this.#deps)
@@ -186,7 +187,7 @@ function showActivity({ registry, epochMs }: ApiDependencies): Response {
 
 const stopReasonShape = shape.record({ reason: shape.text(32) })
 
-/** `PUT /stop-reason`: control calls it before it signals a container, which no supervisor leaves a file in. */
+/** `PUT /stop-reason`: control calls it before it signals a container, where no supervisor writes the file. */
 async function putStopReason(request: Request, { setStopReason }: ApiDependencies): Promise<Response> {
   const reason = parseStopReason(stopReasonShape.decode(await readJson(request))?.reason)
   if (reason === undefined) throw new SandwireError('bad_request', 'Cannot set the stop reason: unknown code')

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
-/** The state of the sandbox as Prometheus text. */
+/** Metrics of the sandbox in the Prometheus text format. */
 export function renderMetrics(
   registry: SessionRegistry,
   refusals: ReadonlyMap<string, number>,
@@ -27,12 +27,12 @@ export function renderMetrics(
     for (const [labels, value] of rows) lines.push(`sandwire_${name}${labels} ${value}`)
   }
   add('build_info', 'gauge', 'Version of sandboxd.', [[`{version="${version}"}`, 1]])
-  add('sessions', 'gauge', 'Sessions there are now.', [['', registry.size]])
+  add('sessions', 'gauge', 'Sessions.', [['', registry.size]])
   add('attachments', 'gauge', 'Connected attachments.', [['', attachments]])
-  add('sessions_paused', 'gauge', 'Sessions whose process is held back.', [['', paused]])
-  add('log_bytes', 'gauge', 'Output held for resume.', [['', logBytes]])
+  add('sessions_paused', 'gauge', 'Sessions whose process is paused by flow control.', [['', paused]])
+  add('log_bytes', 'gauge', 'Output stored for resume.', [['', logBytes]])
   add('sessions_created_total', 'counter', 'Sessions created.', [['', counters.started]])
-  add('processes_ended_total', 'counter', 'Processes that ended.', [['', counters.ended]])
+  add('processes_ended_total', 'counter', 'Processes that exited.', [['', counters.ended]])
   add('output_bytes_total', 'counter', 'Bytes read from processes.', [['', counters.outputBytes]])
   add('input_bytes_total', 'counter', 'Bytes received for processes.', [['', counters.inputBytes]])
   add(
@@ -41,7 +41,9 @@ export function renderMetrics(
     'Requests and connections refused.',
     [...refusals].map(([code, count]) => [`{code="${code}"}`, count]),
   )
-  add('open_descriptors', 'gauge', 'Descriptors of sandboxd.', [['', readdirSync('/proc/self/fd').length]])
+  add('open_descriptors', 'gauge', 'Open file descriptors of sandboxd.', [
+    ['', readdirSync('/proc/self/fd').length],
+  ])
   add('resident_memory_bytes', 'gauge', 'Resident memory of sandboxd.', [['', process.memoryUsage.rss()]])
   return `${lines.join('\n')}\n`
 }

@@ -9,7 +9,7 @@ export function respondJson(
   return Response.json(body, { status: init.status ?? 200, headers: { ...COMMON, ...init.headers } })
 }
 
-/** The one shape of an error over HTTP. Causes and stacks stay here. */
+/** An error response. Causes and stacks are not sent. */
 export function respondError(error: SandwireError, requestId: string): Response {
   const { code, message } = error
   const waitSeconds = retryAfterSeconds(error)

@@ -1,14 +1,14 @@
-import { limits, SandwireError, signalNumber } from '@sandwire/protocol'
+import { limits, SandwireError, shape, signalNumber } from '@sandwire/protocol'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
 import type { Caller } from '../caller.ts'
 import { parseCreateBody } from './create-body.ts'
-import { readJson } from './read-json.ts'
+import { readJson } from './request-body.ts'
 import { refuse, respondJson } from './respond.ts'
-import { checkStart } from './route-rights.ts'
+import { checkStart } from './authorization.ts'
 import { viewSession } from './session-view.ts'
 
-/** Output returned by one request; the answer says where to go on. */
+/** Output returned by one request; headers say where the next one continues. */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 
 export interface SessionRouteDependencies {
@@ -35,7 +35,7 @@ export async function createSession(
   checkStart(caller)
   const body = parseCreateBody(await readJson(request))
   if (!caller.exec && Object.keys(body.env).length > 0)
-    throw new SandwireError('forbidden', 'Cannot set the environment: this request may not choose it')
+    throw new SandwireError('forbidden', 'Cannot set the environment: this caller may not choose it')
   const { host, isNew } = deps.registry.create({ caller, requestId, ...body })
   if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
   return respondJson(viewSession(host, deps.epochMs), { status: isNew ? 201 : 200 })
@@ -71,15 +71,16 @@ export async function signalSession(
   return respondJson({ sent: signal })
 }
 
-/** `GET /sessions/:id/output?from=OFFSET`: bytes of both streams in log order. Headers say which ones. */
+/** `GET /sessions/:id/output?from=OFFSET`: bytes of both streams in log order, with their offsets in headers. */
 export function readOutput(id: string, query: URLSearchParams, deps: SessionRouteDependencies): Response {
   const { log, state } = deps.registry.find(checkSessionId(id)).session
   const text = query.get('from') ?? '0'
   if (!/^(0|[1-9][0-9]{0,15})$/.test(text))
     refuse('bad_request', 'Cannot use parameter "from": expected an offset')
-  const asked = Number(text)
-  if (asked > log.end) refuse('bad_request', `Cannot read from ${asked}: the output ends at ${log.end}`)
-  const from = Math.max(asked, log.start)
+  const requested = Number(text)
+  if (requested > log.end)
+    refuse('bad_request', `Cannot read from ${requested}: the output ends at ${log.end}`)
+  const from = Math.max(requested, log.start)
   const chunks: Uint8Array[] = []
   let next = from
   while (next - from < MAX_OUTPUT_BYTES) {
@@ -99,4 +100,25 @@ export function readOutput(id: string, query: URLSearchParams, deps: SessionRout
       'sandwire-state': state.is,
     },
   })
+}
+
+const filterShape = shape.record({
+  identity: shape.optional(shape.text(256)),
+  login: shape.optional(shape.text(64)),
+  grant: shape.optional(shape.text(128)),
+  session: shape.optional(shape.text(128)),
+  attachment: shape.optional(shape.text(32)),
+})
+
+/** `POST /attachments/close`: closes the attachments that match every given field with `revoked`. */
+export async function closeAttachments(
+  request: Request,
+  { registry }: SessionRouteDependencies,
+): Promise<Response> {
+  const filter = filterShape.decode(await readJson(request))
+  if (filter === undefined || Object.keys(filter).length === 0)
+    throw new SandwireError('bad_request', 'Cannot close attachments: the filter is empty')
+  if (filter.attachment !== undefined && filter.session === undefined)
+    throw new SandwireError('bad_request', 'Cannot close an attachment: its session is missing')
+  return respondJson({ closed: registry.revoke(filter) })
 }

@@ -4,7 +4,7 @@ import { createLog } from '../log.ts'
 import { SessionHost } from '../sessions/session-host.ts'
 import { viewSession } from './session-view.ts'
 
-test('What is shown of a session is short, however long its command is', () => {
+test('viewSession truncates a long command', () => {
   const options = {
     id: 's1',
     mode: 'pipe',

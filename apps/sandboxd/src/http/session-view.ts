@@ -1,15 +1,15 @@
 import type { SessionHost } from '../sessions/session-host.ts'
 
-/** A session as the API shows it. Times are milliseconds since the epoch. */
+/** A session in API responses. Times are milliseconds since the epoch. */
 export interface SessionView {
   readonly id: string
   readonly state: 'pending' | 'running' | 'exited' | 'gone'
   readonly mode: 'pipe' | 'pty'
-  /** Its first characters. */
+  /** First characters of the command. */
   readonly cmd: string
   readonly pid: number | null
   readonly attachments: number
-  /** Names of some of those who are attached. */
+  /** Names of some attached users. */
   readonly people: readonly string[]
   readonly driver: string | null
   readonly output: { readonly start: number; readonly end: number }
@@ -18,9 +18,9 @@ export interface SessionView {
   readonly lastOutputMs: number | null
   readonly keepSeconds: number
   readonly overflow: 'block' | 'trim'
-  /** Its process has been started and has not ended. */
+  /** The process has started and not exited. */
   readonly running: boolean
-  /** Keeps the sandbox from being stopped for idleness while its process runs. */
+  /** The sandbox does not become idle while the process runs. */
   readonly pinned: boolean
   readonly exit: {
     readonly code: number | null
@@ -29,16 +29,16 @@ export interface SessionView {
   } | null
 }
 
-/** Control reads all sessions at once, so what is shown of one is bounded. */
+/** Control reads all sessions in one response, so each is bounded. */
 const MAX_SHOWN_CHARS = 128
 const MAX_SHOWN_PEOPLE = 8
 
-/** A monotonic time as milliseconds since the epoch. */
+/** Converts a monotonic time to milliseconds since the epoch. */
 export function toWall(ms: number | null, epochMs: number): number | null {
   return ms === null ? null : Math.round(epochMs + ms)
 }
 
-/** `epochMs` is when the monotonic clock read zero. */
+/** `epochMs` is the wall time at which the monotonic clock was zero. */
 export function viewSession(host: SessionHost, epochMs: number): SessionView {
   const { session, command, pid } = host
   const { state, options, roster, log } = session

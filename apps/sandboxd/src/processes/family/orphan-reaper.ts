@@ -1,4 +1,4 @@
-import { becomeSubreaper, peekDeadChild, reapChild } from '../linux/child-calls.ts'
+import { becomeSubreaper, peekDeadChild, reapChild } from '../linux/process-calls.ts'
 
 /** Whose exit statuses are awaited by somebody else. */
 export interface AwaitedChildren {
@@ -16,7 +16,7 @@ export class OrphanReaper implements AwaitedChildren {
   /** Begins to take processes in. False when the kernel refuses; as process 1 they come without asking. */
   start(): boolean {
     process.on('SIGCHLD', () => this.reap())
-    return becomeSubreaper() === 0
+    return becomeSubreaper()
   }
 
   add(pid: number): void {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { getLimit, setLimit } from '../linux/child-calls.ts'
+import { getLimit, setLimit } from '../linux/process-calls.ts'
 
 /**
  * How long a realtime process may compute without a pause, in microseconds. Processes with ordinary scheduling never

@@ -1,5 +1,5 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
-import { readJson } from '../../http/read-json.ts'
+import { readJson } from '../../http/request-body.ts'
 import { respondDetail, respondJson } from '../../http/respond.ts'
 import type { Entry, Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'

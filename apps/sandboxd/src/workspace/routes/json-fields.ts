@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { readJson } from '../../http/read-json.ts'
+import { readJson } from '../../http/request-body.ts'
 
 function bad(name: string, why: string): SandwireError {
   return new SandwireError('bad_request', `Cannot use field "${name}": ${why}`)

@@ -1,5 +1,5 @@
 import { SandwireError, shape } from '@sandwire/protocol'
-import { readJson } from '../../http/read-json.ts'
+import { readJson } from '../../http/request-body.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Files } from '../files.ts'
 import type { EndTurn, SlotLimits } from '../tool-slots.ts'

@@ -1,10 +1,27 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import type { Log } from '../log.ts'
+import type { Log } from './log.ts'
+
+/** Port of the proxy for processes; 3128 is the customary one. */
+export const PROXY_PORT = 3128
+/** Loopback: only processes of this sandbox can connect. */
+export const PROXY_HOST = '127.0.0.1'
+
+const PROXY_URL = `http://${PROXY_HOST}:${PROXY_PORT}`
+
+/** Variables that name the proxy; programs read one spelling or the other. */
+export const PROXY_ENV: Readonly<Record<string, string>> = {
+  HTTP_PROXY: PROXY_URL,
+  HTTPS_PROXY: PROXY_URL,
+  http_proxy: PROXY_URL,
+  https_proxy: PROXY_URL,
+  NO_PROXY: 'localhost,127.0.0.1',
+  no_proxy: 'localhost,127.0.0.1',
+}
 
 /** Connections at a time; each costs two descriptors and two buffers. */
 const MAX_CONNECTIONS = 256
 
-/** Joins two connections: bytes both ways with back-pressure, and each end's end told to the other. */
+/** Joins two connections: bytes both ways with back-pressure, half-closes included. */
 function splice(a: Socket, b: Socket): void {
   a.pipe(b)
   b.pipe(a)
@@ -12,7 +29,7 @@ function splice(a: Socket, b: Socket): void {
     [a, b],
     [b, a],
   ] as const) {
-    // An error closes the socket as well; whatever the other end was waiting for will not come.
+    // An error closes the socket, and the other end would wait in vain.
     socket.on('error', () => other.destroy())
     socket.on('close', () => {
       if (!other.writableEnded) other.destroy()
@@ -20,14 +37,14 @@ function splice(a: Socket, b: Socket): void {
   }
 }
 
-/** Where to listen, and what to join connections to. */
+/** Listening address, and the unix socket that connections are forwarded to. */
 export interface ForwardRoute {
   readonly hostname: string
   readonly port: number
   readonly socketPath: string
 }
 
-/** Listens and joins every connection to a new one on a unix socket. Undefined when the port cannot be had. */
+/** Forwards every connection to a new one on the unix socket. Undefined when the port is not available. */
 export function openForward(
   { hostname, port, socketPath }: ForwardRoute,
   log: Log,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLog } from '../log.ts'
+import { createLog } from './log.ts'
 import { openForward } from './proxy-forward.ts'
 
 const cleanUps: (() => void)[] = []
@@ -55,7 +55,7 @@ function readAll(socket: Socket): Promise<Buffer> {
   return promise
 }
 
-test('openForward passes bytes both ways and the end of each direction by itself', async () => {
+test('openForward forwards bytes both ways and half-closes each direction separately', async () => {
   const port = await open((socket) => {
     // Answers only once the request has ended, which is what half-closing is for.
     void readAll(socket).then((request) => socket.end(`${request.byteLength} bytes`))
@@ -65,7 +65,7 @@ test('openForward passes bytes both ways and the end of each direction by itself
   expect((await readAll(client)).toString()).toBe('5000000 bytes')
 })
 
-test('openForward closes a connection when the proxy is gone or cuts it', async () => {
+test('openForward closes a connection when the proxy is missing or closes its own', async () => {
   const missing = await openForward(
     { hostname: '127.0.0.1', port: 0, socketPath: '/nonexistent/proxy.sock' },
     log,
@@ -83,7 +83,7 @@ test('openForward closes a connection when the proxy is gone or cuts it', async 
   }
 })
 
-test('openForward says that the port is taken, and goes on', async () => {
+test('openForward logs that the port is in use, and does not fail', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
   cleanUps.push(() => holder.close())

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSecretFile } from './secret-file.ts'
+import { openSecretFile } from './credential.ts'
 
 let folder: string
 beforeAll(() => {
@@ -16,7 +16,7 @@ function write(name: string, text: string, mode = 0o600): string {
   return file
 }
 
-test('openSecretFile reads a secret and removes its file only when told', () => {
+test('openSecretFile reads a secret and removes its file only on request', () => {
   const file = write('good', '0123456789abcdef\n')
   const opened = openSecretFile(file)
   if (!opened.isOk) throw new Error(opened.message)
@@ -27,11 +27,11 @@ test('openSecretFile reads a secret and removes its file only when told', () => 
   expect(opened.remove()).toBe(false)
 })
 
-test('openSecretFile notices that others can read the file', () => {
+test('openSecretFile reports a file that other users can read', () => {
   expect(openSecretFile(write('open', '0123456789abcdef', 0o644))).toMatchObject({ isExposed: true })
 })
 
-test('openSecretFile refuses a link, which would leave the secret behind', () => {
+test('openSecretFile refuses a link, whose target would stay', () => {
   const link = join(folder, 'link')
   symlinkSync(write('real', '0123456789abcdef'), link)
   expect(openSecretFile(link)).toMatchObject({
@@ -49,7 +49,7 @@ test.each([
   expect(existsSync(file)).toBe(true)
 })
 
-test('openSecretFile says that a file is missing', () => {
+test('openSecretFile reports a missing file', () => {
   expect(openSecretFile(join(folder, 'none'))).toMatchObject({
     isOk: false,
     message: expect.stringContaining('ENOENT'),
