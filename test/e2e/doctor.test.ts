@@ -29,7 +29,7 @@ const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit']
 let data = ''
 afterEach(() => removeDataFolder(data))
 
-async function examine(
+async function runDoctor(
   starter: Starter,
   kind: 'bubblewrap' | 'none',
   before: readonly string[] = [],
@@ -51,7 +51,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
   test.skipIf(obstacle !== undefined)(
     `nothing gets out of a sandbox started by ${starter} (threat T39)`,
     async () => {
-      const reports = await examine(starter, 'bubblewrap')
+      const reports = await runDoctor(starter, 'bubblewrap')
       expect(reports.map(({ name }) => name)).toEqual([...PROBES])
       expect(reports.filter(({ verdict }) => verdict === 'failed')).toEqual([])
       const known = starter === 'root' ? [] : WEAK_WITHOUT_ROOT
@@ -64,7 +64,7 @@ test.skipIf((await whyNot('root')) !== undefined)(
   'every probe notices when nothing holds it back (threat T39)',
   async () => {
     // In mounts of its own, since one of the probes mounts.
-    const reports = await examine('root', 'none', ['unshare', '--mount', '--propagation', 'private', '--'])
+    const reports = await runDoctor('root', 'none', ['unshare', '--mount', '--propagation', 'private', '--'])
     expect(named(reports, 'ok').filter((name) => !NOT_HELD_BY_SANDBOX.includes(name))).toEqual([])
   },
 )

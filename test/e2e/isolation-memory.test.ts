@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { readShell, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbor } from './support/neighbor.ts'
@@ -47,7 +47,7 @@ while True:
   except ChildProcessError: break
 '`
 
-const obstacle = await findObstacle()
+const obstacle = await findBubblewrapProblem()
 
 describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [false])(
   'a sandbox with little memory (unprivileged host: %p)',

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 
-const obstacle = await findObstacle()
+const obstacle = await findBubblewrapProblem()
 const isRoot = process.getuid?.() === 0
 
 let kept: KeptSandboxes

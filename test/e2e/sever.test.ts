@@ -21,7 +21,7 @@ for (const starter of ['root', 'nobody'] as const) {
     async function sever(id: string): Promise<number> {
       const unix = join(door.data, 'run', 'host.sock')
       const init = { unix, method: 'POST', headers: { connection: 'close' } }
-      return (await fetch(`http://host/sandboxes/${id}/sever`, init)).status
+      return (await fetch(`http://host/sandboxes/${id}/disconnect`, init)).status
     }
 
     test('needs nothing of its sandboxd, spares its neighbors, and is resumed exactly (threat T40)', async () => {

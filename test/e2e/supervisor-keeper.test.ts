@@ -1,7 +1,7 @@
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { describeKeeper } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 
 describeKeeper('sandboxes that are not isolated', () => KeptSandboxes.open('none'))
-if ((await findObstacle()) === undefined)
+if ((await findBubblewrapProblem()) === undefined)
   describeKeeper('sandboxes in bubblewrap', () => KeptSandboxes.open('bubblewrap'))

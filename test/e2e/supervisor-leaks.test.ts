@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'bun:test'
 import { eventually, readProcessCounts } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 import { findMachineTraces } from './support/machine-traces.ts'
 import { findProcesses } from './support/process-list.ts'
@@ -49,7 +49,7 @@ async function live(kept: KeptSandboxes, index: number, ids: Set<string>): Promi
   await kept.keeper.destroy(spec.id)
 }
 
-const isolated = (await findObstacle()) === undefined
+const isolated = (await findBubblewrapProblem()) === undefined
 for (const kind of isolated ? (['none', 'bubblewrap'] as const) : (['none'] as const))
   test(`(threat T40) ${SANDBOXES} sandboxes of every kind (${kind}) leave no process, mount, cgroup, socket or file`, async () => {
     await using kept = await KeptSandboxes.open(kind)

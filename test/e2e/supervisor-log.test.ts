@@ -3,14 +3,14 @@ import { statSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { MAX_LOG_BYTES } from '../../apps/host/src/supervisor/spec.ts'
 import { expectRunning } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 import { LAST_WORDS } from './support/loud-daemon.ts'
 
 const WAIT = { timeoutMs: 30_000 }
-const kind = (await findObstacle()) === undefined ? 'bubblewrap' : 'none'
+const kind = (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none'
 
 describe('the log of a sandbox', () => {
   test('(threat T36) stays bounded and printable, whatever its sandboxd writes', async () => {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { expectRunning } from './support/keeper-contract.ts'
 import { KeptSandboxes } from './support/kept-sandboxes.ts'
 
@@ -19,7 +19,7 @@ const WAIT = { timeoutMs: 20_000 }
 
 let kept: KeptSandboxes
 beforeAll(async () => {
-  kept = await KeptSandboxes.open((await findObstacle()) === undefined ? 'bubblewrap' : 'none')
+  kept = await KeptSandboxes.open((await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none')
 })
 afterEach(async () => {
   for (const { id } of await kept.keeper.list()) await kept.keeper.destroy(id)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive, readDescendants } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { Attached, runShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { Neighbor } from './support/neighbor.ts'
@@ -27,7 +27,7 @@ const BOMBS = [
   ['daemons', 'while :; do setsid -f sleep 86399 >/dev/null 2>&1 </dev/null; done'],
 ] as const
 
-const obstacle = await findObstacle()
+const obstacle = await findBubblewrapProblem()
 const isRoot = process.getuid?.() === 0
 
 /** Host ids of a sandbox, which root gives each its own. */

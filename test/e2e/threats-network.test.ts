@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
 import type { TCPSocketListener } from 'bun'
 import { eventually } from '@sandwire/testing'
-import { findObstacle } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
 import { mintHex } from './support/wire-client.ts'
@@ -12,7 +12,7 @@ const MARK = `cnry${mintHex()}`
 /** So it travels to the sandbox, which is on the wire too. */
 const REVERSED = MARK.split('').toReversed().join('')
 const isRoot = process.getuid?.() === 0
-const obstacle = (await findObstacle()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
+const obstacle = (await findBubblewrapProblem()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
 
 /** Every way there is to send something to an address; says what went through. */
 const ATTEMPTS = `

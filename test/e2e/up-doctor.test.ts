@@ -6,7 +6,7 @@ import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const hasBubblewrap = Bun.which('bwrap') !== null
 
-async function examine(
+async function runDoctor(
   isNobody: boolean,
   isolation: string,
   env: Readonly<Record<string, string>> = {},
@@ -38,7 +38,7 @@ const users = canBecomeNobody ? [false, true] : [false]
 test.skipIf(!hasBubblewrap).each(users)(
   'doctor says what this machine can do, tries every way out and leaves nothing (unprivileged: %p) (threat T39)',
   async (isNobody) => {
-    const { code, stdout, left } = await examine(isNobody, '')
+    const { code, stdout, left } = await runDoctor(isNobody, '')
     for (const label of ['Programs', 'Data folder', 'Port', 'Isolation', 'Limits'])
       expect(stdout).toContain(`${label} `)
     expect(stdout).toMatch(/\d+ attempts to get out: \d+ held, \d+ held weakly, 0 got through\n$/)
@@ -48,13 +48,13 @@ test.skipIf(!hasBubblewrap).each(users)(
 )
 
 test('doctor says that nothing is isolated where nothing is', async () => {
-  const { code, stdout } = await examine(false, 'none')
+  const { code, stdout } = await runDoctor(false, 'none')
   expect(stdout).toContain('weak: Sandboxes are not isolated from this machine')
   expect(stdout).not.toContain('attempts to get out')
   expect(code).toBe(0)
 })
 
 test.skipIf(!hasBubblewrap)('doctor finds bubblewrap where sandboxes find it, whatever PATH is', async () => {
-  const { stdout } = await examine(false, 'none', { PATH: '/nowhere' })
+  const { stdout } = await runDoctor(false, 'none', { PATH: '/nowhere' })
   expect(stdout).toMatch(/^Programs .*node missing.* bubblewrap \d/m)
 })

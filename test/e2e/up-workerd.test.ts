@@ -8,7 +8,7 @@ import type { Workerd } from '../../apps/host/src/control/workerd.ts'
 import { openDataFolder } from '../../apps/host/src/data/data-folder.ts'
 import { openKeys } from '../../apps/host/src/data/keys.ts'
 import { createLog } from '../../apps/host/src/log.ts'
-import { cutConnections } from '../../apps/host/src/slots/close-connections.ts'
+import { closeConnections } from '../../apps/host/src/slots/close-connections.ts'
 
 const ENTRY = join(import.meta.dir, 'support/stand-in.worker.mjs')
 
@@ -82,8 +82,8 @@ describe('workerd as the host runs it', () => {
         () => new Date(0),
       ),
       writeLog: (line) => lines.push(line),
-      onBack: () => (comebacks += 1),
-      onTrouble: () => undefined,
+      onRestarted: () => (comebacks += 1),
+      onRestartFailed: () => undefined,
     })
   })
   afterAll(async () => {
@@ -171,22 +171,22 @@ describe('workerd as the host runs it', () => {
     const [killed, before] = [pid(), comebacks]
     // The sandbox in the slot is this very process, which is always spared.
     const kept = await open()
-    control.cut(new Set())
+    control.closeSandboxConnections(new Set())
     const answer = new Promise<string>(
       (resolve) => (kept.socket.onmessage = ({ data }) => resolve(String(data))),
     )
     kept.socket.send('still here')
     expect(await answer).toBe('still here')
     expect(pid()).toBe(killed)
-    control.cut(new Set(), (cutPid, spared) =>
-      cutConnections(cutPid, new Set([...spared].filter((each) => each !== process.pid))),
+    control.closeSandboxConnections(new Set(), (cutPid, spared) =>
+      closeConnections(cutPid, new Set([...spared].filter((each) => each !== process.pid))),
     )
     await kept.closed
     expect(await ask('/host')).toBe('host')
     expect(pid()).toBe(killed)
     // Where the machine does not let it.
     const cut = await open()
-    control.cut(new Set(), () => false)
+    control.closeSandboxConnections(new Set(), () => false)
     await cut.closed
     await eventually(() => comebacks === before + 1, { what: 'workerd to come back', timeoutMs: 20_000 })
     expect(pid()).not.toBe(killed)
@@ -195,7 +195,7 @@ describe('workerd as the host runs it', () => {
   test('takes no more requests once its doors are closed, lets open connections be, and ends', async () => {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/pass`)
     await new Promise((resolve) => (socket.onopen = resolve))
-    control.closeDoors()
+    control.stopListening()
     await eventually(() => isUnanswered(url), { what: 'requests to stay unanswered', timeoutMs: 10_000 })
     const answer = new Promise<string>((resolve) => (socket.onmessage = ({ data }) => resolve(String(data))))
     socket.send('still here')

@@ -316,7 +316,7 @@ describe('with a sandboxd in the hands of the test', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  const severs = (): number => control.host.count(`POST /sandboxes/${sandbox}/sever`)
+  const severs = (): number => control.host.count(`POST /sandboxes/${sandbox}/disconnect`)
   const closes = (): number => closings().length
   const closings = () => sandboxes.seen.filter(({ claims }) => claims.path === '/attachments/close')
   const isClose = (request: Request): boolean => new URL(request.url).pathname === '/attachments/close'

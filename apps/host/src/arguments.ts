@@ -7,16 +7,16 @@ export type Arguments =
   | { readonly kind: 'version' }
   | { readonly kind: 'wrong'; readonly message: string }
   | { readonly kind: 'up'; readonly flags: UpFlags }
-  | { readonly kind: 'doctor'; readonly flags: PlaceFlags }
-  | { readonly kind: 'signin'; readonly flags: PlaceFlags }
+  | { readonly kind: 'doctor'; readonly flags: PathFlags }
+  | { readonly kind: 'signin'; readonly flags: PathFlags }
 
 /** Which installation is meant. */
-export interface PlaceFlags {
+export interface PathFlags {
   readonly data?: string
   readonly workspace?: string
 }
 
-export interface UpFlags extends PlaceFlags {
+export interface UpFlags extends PathFlags {
   readonly port?: string
   /** Prints the address alone. */
   readonly isQuiet: boolean
@@ -26,9 +26,9 @@ export interface UpFlags extends PlaceFlags {
   readonly keepsSandboxes: boolean
 }
 
-const PLACE = { data: { type: 'string' }, workspace: { type: 'string' } } as const
+const PATH_OPTIONS = { data: { type: 'string' }, workspace: { type: 'string' } } as const
 const UP = {
-  ...PLACE,
+  ...PATH_OPTIONS,
   port: { type: 'string' },
   quiet: { type: 'boolean', default: false },
   'new-token': { type: 'boolean', default: false },
@@ -42,8 +42,8 @@ function requireValues<T extends Readonly<Record<string, string | boolean | unde
   return values
 }
 
-function parsePlace(argv: readonly string[]): PlaceFlags {
-  const { values } = parseArgs({ args: [...argv], strict: true, options: PLACE })
+function parsePathFlags(argv: readonly string[]): PathFlags {
+  const { values } = parseArgs({ args: [...argv], strict: true, options: PATH_OPTIONS })
   return { ...requireValues(values) }
 }
 
@@ -59,7 +59,7 @@ function parseCommand(command: string, argv: readonly string[]): Arguments {
       return { kind: 'up', flags: parseUp(argv) }
     case 'doctor':
     case 'signin':
-      return { kind: command, flags: parsePlace(argv) }
+      return { kind: command, flags: parsePathFlags(argv) }
     case 'version':
       return argv.length === 0
         ? { kind: 'version' }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { UpFlags } from './arguments.ts'
 import {
-  type Judged,
+  type Validated,
   type Configuration,
-  judgeConfiguration,
-  judgePlace,
-  type Surroundings,
+  validateConfiguration,
+  validatePaths,
+  type ConfigurationContext,
 } from './configuration.ts'
 
 const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
@@ -21,11 +21,11 @@ const FOLDERS = new Set([
   '/link',
   '/home/me/.config/sandwire',
 ])
-const OWN_PLACES = ['/opt/sandwire', '/usr/bin/bun', '/home/me/.config/sandwire']
+const WRITABLE_FOLDERS = ['/opt/sandwire', '/usr/bin/bun', '/home/me/.config/sandwire']
 
 const FILES: Record<string, string> = {}
 
-function around(env: Record<string, string> = {}, links: Record<string, string> = {}): Surroundings {
+function context(env: Record<string, string> = {}, links: Record<string, string> = {}): ConfigurationContext {
   return {
     env,
     cwd: '/home/me/project',
@@ -35,11 +35,11 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
       return file
     },
     isFolder: (file) => FOLDERS.has(file),
-    folderObstacle: (folder) =>
+    folderProblem: (folder) =>
       folder.startsWith('/etc/passwd') ? '"/etc/passwd" is not a folder' : undefined,
     ownerOf: (file) => (file === '/srv' ? 0 : 1000),
     uid: 1000,
-    ownPlaces: OWN_PLACES,
+    ownPaths: WRITABLE_FOLDERS,
     readFile: (file) => FILES[file],
     readSecretFile: (file) => {
       const text = FILES[file]
@@ -49,15 +49,15 @@ function around(env: Record<string, string> = {}, links: Record<string, string> 
   }
 }
 
-function judge(flags: Partial<UpFlags>, env: Record<string, string> = {}): Judged<Configuration> {
-  return judgeConfiguration({ ...NO_FLAGS, ...flags }, around(env))
+function judge(flags: Partial<UpFlags>, env: Record<string, string> = {}): Validated<Configuration> {
+  return validateConfiguration({ ...NO_FLAGS, ...flags }, context(env))
 }
 
-function problemsOf(judged: Judged<unknown>): readonly string[] {
-  return judged.isOk ? [] : judged.problems
+function problemsOf(validated: Validated<unknown>): readonly string[] {
+  return validated.isOk ? [] : validated.problems
 }
 
-describe('judgeConfiguration', () => {
+describe('validateConfiguration', () => {
   test('needs nothing to be set', () => {
     expect(judge({})).toEqual({
       isOk: true,
@@ -103,8 +103,8 @@ describe('judgeConfiguration', () => {
   )
 
   test('prefers flags to the environment', () => {
-    const judged = judge({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
-    expect(judged).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
+    const validated = judge({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
+    expect(validated).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
   })
 
   test('looks from where npm start was called', () => {
@@ -148,9 +148,9 @@ describe('judgeConfiguration', () => {
   )
 
   test('serves a folder with its data elsewhere', () => {
-    const judged = judge({ workspace: '.' })
-    expect(judged).toMatchObject({ value: { workspace: '/home/me/project' } })
-    expect(judged.isOk && judged.value.dataFolder).toMatch(
+    const validated = judge({ workspace: '.' })
+    expect(validated).toMatchObject({ value: { workspace: '/home/me/project' } })
+    expect(validated.isOk && validated.value.dataFolder).toMatch(
       /^\/home\/me\/\.local\/state\/sandwire\/[0-9a-f]{12}$/,
     )
   })
@@ -174,8 +174,8 @@ describe('judgeConfiguration', () => {
 
   test('sees through links to the program', () => {
     const links = { '/opt/sandwire': '/link/program' }
-    const judged = judgePlace({ workspace: '/link', data: '/data' }, around({}, links))
-    expect(problemsOf(judged)).toEqual([expect.stringContaining('own program or settings')])
+    const validated = validatePaths({ workspace: '/link', data: '/data' }, context({}, links))
+    expect(problemsOf(validated)).toEqual([expect.stringContaining('own program or settings')])
   })
 
   test('serves a folder beside the program', () => {
@@ -198,11 +198,11 @@ describe('judgeConfiguration', () => {
   })
 
   test('sees through links to a data folder inside the workspace', () => {
-    const judged = judgePlace(
+    const validated = validatePaths(
       { workspace: '/home/me/project', data: '/link/data' },
-      around({}, { '/link': '/home/me/project' }),
+      context({}, { '/link': '/home/me/project' }),
     )
-    expect(problemsOf(judged)).toEqual([expect.stringContaining('is inside the workspace')])
+    expect(problemsOf(validated)).toEqual([expect.stringContaining('is inside the workspace')])
   })
 
   test('refuses a workspace inside the data folder', () => {
@@ -253,8 +253,8 @@ describe('judgeConfiguration', () => {
       issuers: [{ issuer: 'https://id.example', audience: 'sandwire' }],
       limits: { sessionsPerSandbox: 3 },
     })
-    const found = judgeConfiguration(NO_FLAGS, {
-      ...around({ SANDWIRE_SETTINGS: '/etc/sandwire.json' }),
+    const found = validateConfiguration(NO_FLAGS, {
+      ...context({ SANDWIRE_SETTINGS: '/etc/sandwire.json' }),
       ownerOf: () => 1000,
     })
     expect(found).toMatchObject({

@@ -2,22 +2,22 @@ import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { type ErrorCode, SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
-import { HELP, parseArguments, type PlaceFlags, type UpFlags } from './arguments.ts'
-import { examine } from './commands/doctor.ts'
-import { askSignInLink } from './commands/sign-in.ts'
+import { HELP, parseArguments, type PathFlags, type UpFlags } from './arguments.ts'
+import { doctor } from './commands/doctor.ts'
+import { requestSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
 import {
   type Configuration,
-  judgeConfiguration,
-  type Judged,
-  judgePlace,
-  type Surroundings,
+  validateConfiguration,
+  type Validated,
+  validatePaths,
+  type ConfigurationContext,
 } from './configuration.ts'
-import { findFile, findFolderObstacle } from './data/folder-problem.ts'
+import { findFile, findFolderProblem } from './data/folder-problem.ts'
 import { describeCause } from './log.ts'
-import { findOwnPlaces } from './own-paths.ts'
+import { findOwnPaths } from './own-paths.ts'
 import { readOperatorFile, readSecretFile } from './settings/input.ts'
-import { forgetSecrets } from './settings/secrets.ts'
+import { removeSecrets } from './settings/secrets.ts'
 
 /** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
 const WRONG_USAGE = 2
@@ -29,7 +29,7 @@ const OF_CONFIGURATION: ReadonlySet<ErrorCode> = new Set(['forbidden', 'bad_requ
 /** A key reaches this process twice under npm, which hands on what the terminal gave to both: that is one order. */
 const SAME_ORDER_MS = 500
 
-const tell = (line: string): void => void process.stderr.write(`${line}\n`)
+const notify = (line: string): void => void process.stderr.write(`${line}\n`)
 const print = (text: string): void => void process.stdout.write(text)
 // Whoever reads may be gone, or its disk full; what runs is ended in order all the same.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
@@ -45,7 +45,7 @@ function realPath(file: string): string {
   }
 }
 
-const asker = {
+const caller = {
   env: process.env,
   home: process.env['HOME'] ?? homedir(),
   uid: process.getuid?.() ?? 0,
@@ -62,45 +62,45 @@ function findCwd(): string {
   }
 }
 
-const surroundings: Surroundings = {
-  ...asker,
+const context: ConfigurationContext = {
+  ...caller,
   cwd: findCwd(),
   realPath,
   isFolder: (file) => findFile(file)?.isDirectory() === true,
-  folderObstacle: findFolderObstacle,
+  folderProblem: findFolderProblem,
   ownerOf: (file) => findFile(file)?.uid,
-  ownPlaces: findOwnPlaces(asker),
+  ownPaths: findOwnPaths(caller),
   readFile: readOperatorFile,
   readSecretFile,
 }
 
 function fail(code: number, lines: readonly string[]): never {
-  for (const line of lines) tell(line)
+  for (const line of lines) notify(line)
   process.exit(code)
 }
 
 /** The value, or an end that names every problem. */
-function settle<T>(judged: Judged<T>): T {
-  if (judged.isOk) return judged.value
-  const [first, ...others] = judged.problems
+function settle<T>(validated: Validated<T>): T {
+  if (validated.isOk) return validated.value
+  const [first, ...others] = validated.problems
   if (others.length === 0) return fail(WRONG_USAGE, [`sandwire: ${first}`])
   return fail(WRONG_USAGE, [
-    `sandwire: ${judged.problems.length} settings are wrong`,
-    ...judged.problems.map((problem) => `  ${problem}`),
+    `sandwire: ${validated.problems.length} settings are wrong`,
+    ...validated.problems.map((problem) => `  ${problem}`),
   ])
 }
 
 /** Judges once, and keeps secrets nowhere but in the result. */
 function configure(flags: UpFlags): Configuration {
-  const configuration = settle(judgeConfiguration(flags, surroundings))
-  forgetSecrets(process.env)
+  const configuration = settle(validateConfiguration(flags, context))
+  removeSecrets(process.env)
   return configuration
 }
 
 async function runUp(flags: UpFlags): Promise<void> {
   const configuration = configure(flags)
-  const options: UpOptions = { configuration, flags, env: process.env, tell, print }
-  const asked = Promise.withResolvers<void>()
+  const options: UpOptions = { configuration, flags, env: process.env, notify, print }
+  const stopRequested = Promise.withResolvers<void>()
   let isForced = (): void => process.exit(FAILED)
   let askedAtMs: number | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -108,23 +108,23 @@ async function runUp(flags: UpFlags): Promise<void> {
       const nowMs = performance.now()
       if (askedAtMs !== undefined && nowMs - askedAtMs >= SAME_ORDER_MS) isForced()
       askedAtMs ??= nowMs
-      asked.resolve()
+      stopRequested.resolve()
     })
   const running = await up(options)
   isForced = () => {
     running.abandon()
     process.exit(FAILED)
   }
-  await asked.promise
-  if (!flags.isQuiet) tell(flags.keepsSandboxes ? 'Stopping …' : 'Stopping, with every sandbox …')
+  await stopRequested.promise
+  if (!flags.isQuiet) notify(flags.keepsSandboxes ? 'Stopping …' : 'Stopping, with every sandbox …')
   await running.stop()
-  if (!flags.isQuiet) tell('Stopped')
+  if (!flags.isQuiet) notify('Stopped')
 }
 
-async function runDoctor(flags: PlaceFlags): Promise<void> {
+async function runDoctor(flags: PathFlags): Promise<void> {
   const nothing = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
   const configuration = configure({ ...flags, ...nothing })
-  if (!(await examine({ configuration, env: process.env, tell, print }))) process.exit(FAILED)
+  if (!(await doctor({ configuration, env: process.env, notify, print }))) process.exit(FAILED)
 }
 
 async function main(): Promise<void> {
@@ -139,7 +139,7 @@ async function main(): Promise<void> {
     case 'up':
       return runUp(parsed.flags)
     case 'signin':
-      return print(`${await askSignInLink(settle(judgePlace(parsed.flags, surroundings)))}\n`)
+      return print(`${await requestSignInLink(settle(validatePaths(parsed.flags, context)))}\n`)
     case 'doctor':
       return runDoctor(parsed.flags)
   }

@@ -10,9 +10,9 @@ import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
 import { installBubblewrap, planBubblewrap } from './isolation/install-bubblewrap.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts'
-import { requireOwnFolder } from './isolation/sandbox-folders.ts'
+import { ensureOwnedFolder } from './isolation/sandbox-folders.ts'
 import { findTool } from './isolation/system-tools.ts'
-import { createKeeper, type SandboxKeeper } from './sandboxes/sandbox-manager.ts'
+import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
 import { planSlots, socketsOf } from './slots/slots.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -24,8 +24,8 @@ const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/mai
 export interface Sandboxes {
   readonly isolation: HostHealth['isolation']
   /** What makes them on behalf of control; absent: control does, with the containers of its objects. */
-  readonly keeper?: SandboxKeeper
-  /** What those are made with; absent where there is a keeper. */
+  readonly manager?: SandboxManager
+  /** What those are made with; absent where there is a manager. */
   readonly engine?: ContainerEngine
   /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
   readonly slots: readonly string[]
@@ -41,19 +41,22 @@ export interface Sandboxes {
 }
 
 /** What is needed to open them. */
-export interface Premises {
+export interface OpenSandboxesOptions {
   readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers'>
   readonly folder: DataFolder
   /** Private folder whose path is short enough for sockets in it. */
   readonly socketFolder: string
   readonly env: Environment
   /** Cuts control's connections into sandboxes but those that these processes listen for. */
-  readonly cut: (sparedPids: ReadonlySet<number>) => void
-  readonly tell: (line: string) => void
+  readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
+  readonly notify: (line: string) => void
 }
 
-/** Installs bubblewrap where it is missing and can be; returns why that failed. Throws when it was asked for and cannot be had. */
-async function provideBubblewrap({ configuration, tell }: Premises): Promise<string | undefined> {
+/** Installs bubblewrap where it is missing and can be; returns why that failed. Throws when it was stopRequested for and cannot be had. */
+async function provideBubblewrap({
+  configuration,
+  notify,
+}: OpenSandboxesOptions): Promise<string | undefined> {
   const plan = planBubblewrap({
     wanted: configuration.isolation,
     isInstalled: hasBubblewrap(),
@@ -66,14 +69,14 @@ async function provideBubblewrap({ configuration, tell }: Premises): Promise<str
       `Cannot isolate sandboxes: ${plan.reason}\nhint: install it, or unset SANDWIRE_ISOLATION`,
     )
   if (plan.kind !== 'install') return undefined
-  tell('Installing bubblewrap, which keeps sandboxes apart from this machine …')
+  notify('Installing bubblewrap, which keeps sandboxes apart from this machine …')
   return installBubblewrap()
 }
 
 /** Makes the folder that sockets of sandboxes are below, before somebody else can; it may be in a place open to all. */
 function claimRunBase({ runBase }: IsolationSettings): void {
   try {
-    requireOwnFolder(runBase, 0o700)
+    ensureOwnedFolder(runBase, 0o700)
   } catch (cause) {
     throw new SandwireError(
       'forbidden',
@@ -100,10 +103,10 @@ export async function describeMachine(
   return { ...common, runBase: `${runBase}-local`, isRoot: false, workspace }
 }
 
-/** Picks the isolation; bubblewrap that was asked for and does not work is an error, not a reason to go without. */
+/** Picks the isolation; bubblewrap that was stopRequested for and does not work is an error, not a reason to go without. */
 async function pickIsolation(
   settings: IsolationSettings,
-  { configuration: { isolation: wanted } }: Premises,
+  { configuration: { isolation: wanted } }: OpenSandboxesOptions,
   installFailure: string | undefined,
 ): Promise<Choice> {
   const found = await chooseIsolation(settings, { SANDWIRE_ISOLATION: wanted })
@@ -120,37 +123,37 @@ async function pickIsolation(
 }
 
 /** Opens what makes the sandboxes of a data folder. */
-export async function openSandboxes(premises: Premises): Promise<Sandboxes> {
-  const { containers } = premises.configuration
-  return containers === undefined ? openHosted(premises) : openContainers(containers, premises.folder.objects)
+export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
+  const { containers } = options.configuration
+  return containers === undefined ? openHosted(options) : openContainers(containers, options.folder.objects)
 }
 
-async function openHosted(premises: Premises): Promise<Sandboxes> {
-  const { configuration, folder, socketFolder, env } = premises
+async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
+  const { configuration, folder, socketFolder, env } = options
   const [settings, installFailure] = await Promise.all([
     describeMachine(folder, env, configuration.workspace),
-    provideBubblewrap(premises),
+    provideBubblewrap(options),
   ])
   claimRunBase(settings)
-  const { isolation, notice } = await pickIsolation(settings, premises, installFailure)
+  const { isolation, notice } = await pickIsolation(settings, options, installFailure)
   const slots = planSlots(settings, MAX_SANDBOXES)
-  const keeper = createKeeper({
+  const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
     isolation,
     settings,
     supervisor: SUPERVISOR,
     slots,
-    cut: premises.cut,
+    closeConnections: options.closeConnections,
   })
   return {
     isolation: isolation.kind,
-    keeper,
+    manager,
     slots: socketsOf(slots),
     weaknesses: isolation.weaknesses,
     missingPrograms: findTool('git') === null ? ['git'] : [],
     ...(notice !== undefined && { notice }),
-    adopt: async () => (await keeper.adopt()).length,
-    close: (options) => keeper.close(options),
+    adopt: async () => (await manager.adopt()).length,
+    close: (options) => manager.close(options),
   }
 }

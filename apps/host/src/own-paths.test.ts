@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import path from 'node:path'
-import { findOwnPlaces } from './own-paths.ts'
+import { findOwnPaths } from './own-paths.ts'
 
 test('what this program runs from or believes: its code, packages, executable, list of servers and sockets', () => {
-  const places = findOwnPlaces({ env: {}, home: '/home/me', uid: 1000 })
+  const places = findOwnPaths({ env: {}, home: '/home/me', uid: 1000 })
   const isCovered = (file: string): boolean =>
     places.some((place) => file === place || file.startsWith(`${place}/`))
   expect(isCovered(import.meta.path)).toBe(true)

@@ -6,14 +6,14 @@ import { defaultRunBase } from './isolation/isolation.ts'
 const PROGRAM = path.resolve(import.meta.dir, '../../..')
 
 /** The outermost folder of packages that a file is in, or its own folder. */
-function packagesAround(file: string): string {
+function findPackagesFolder(file: string): string {
   const parts = file.split(path.sep)
   const at = parts.indexOf('node_modules')
   return at === -1 ? path.dirname(file) : parts.slice(0, at + 1).join(path.sep)
 }
 
 /** Who asks, and what tells where their things are. */
-export interface Asker {
+export interface Caller {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
   readonly uid: number
@@ -23,10 +23,10 @@ export interface Asker {
  * Files and folders that this program runs from or believes: code, packages, the executable, the list of servers, sockets of
  * sandboxes. Whoever can write there can run code as this user.
  */
-export function findOwnPlaces({ env, home, uid }: Asker): readonly string[] {
+export function findOwnPaths({ env, home, uid }: Caller): readonly string[] {
   return [
     PROGRAM,
-    packagesAround(Bun.resolveSync('miniflare', import.meta.dir)),
+    findPackagesFolder(Bun.resolveSync('miniflare', import.meta.dir)),
     process.execPath,
     path.dirname(serversFile(env, home)),
     defaultRunBase(env, uid),

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { composeWelcome, type WelcomeFacts } from './start-message.ts'
+import { formatStartMessage, type StartMessageFacts } from './start-message.ts'
 
-const FACTS: WelcomeFacts = {
+const FACTS: StartMessageFacts = {
   url: 'http://localhost:8787',
   signInLink: 'http://localhost:8787/signin#code',
   mode: 'local',
@@ -18,7 +18,7 @@ const FACTS: WelcomeFacts = {
 }
 
 test('the welcome has the address, the link, and a line to paste', () => {
-  const text = composeWelcome(FACTS)
+  const text = formatStartMessage(FACTS)
   expect(text).toStartWith('Sandwire runs at http://localhost:8787\n')
   expect(text).toContain('http://localhost:8787/signin#code\n')
   expect(text).toContain('npx sbx-stdio http://localhost:8787/attach --sandbox dev --cmd bash\n')
@@ -26,32 +26,34 @@ test('the welcome has the address, the link, and a line to paste', () => {
 })
 
 test('the welcome says in one line what is weak, and why there is no isolation', () => {
-  expect(composeWelcome({ ...FACTS, weaknesses: ['a'] })).toContain(
+  expect(formatStartMessage({ ...FACTS, weaknesses: ['a'] })).toContain(
     'Isolation  bubblewrap, with 1 weakness on this machine;',
   )
-  expect(composeWelcome({ ...FACTS, weaknesses: ['a', 'b'] })).toContain('with 2 weaknesses')
+  expect(formatStartMessage({ ...FACTS, weaknesses: ['a', 'b'] })).toContain('with 2 weaknesses')
   const none = { ...FACTS, isolation: 'none', notice: 'Not isolated: bubblewrap is not installed' } as const
-  expect(composeWelcome(none)).toContain(
+  expect(formatStartMessage(none)).toContain(
     'Isolation  none, loopback only: every command in a sandbox runs as you on this machine. Not isolated: bubblewrap is not installed;',
   )
-  expect(composeWelcome({ ...none, isRoot: true })).toContain('runs as ROOT on this machine. Not isolated')
+  expect(formatStartMessage({ ...none, isRoot: true })).toContain(
+    'runs as ROOT on this machine. Not isolated',
+  )
 })
 
 test('the welcome says that git is missing, in one line', () => {
-  expect(composeWelcome({ ...FACTS, missingPrograms: ['git'] })).toContain(
+  expect(formatStartMessage({ ...FACTS, missingPrograms: ['git'] })).toContain(
     '\n  Git        not installed on this machine: git does not work in sandboxes\n',
   )
-  expect(composeWelcome(FACTS)).not.toContain('Git ')
+  expect(formatStartMessage(FACTS)).not.toContain('Git ')
 })
 
 test('the welcome names a served folder, sandboxes that were found, and the token file where it must be given', () => {
-  const text = composeWelcome({ ...FACTS, workspace: '/src', adopted: 2, tokenFile: '/data/local-token' })
+  const text = formatStartMessage({ ...FACTS, workspace: '/src', adopted: 2, tokenFile: '/data/local-token' })
   expect(text).toContain('over /src, 2 sandboxes found running\n')
   expect(text).toContain('--sandbox local --cmd bash --token-file /data/local-token\n')
 })
 
 test('the welcome of a server that others reach says who can sign in, and that nobody is let in by the local token', () => {
-  const open: WelcomeFacts = {
+  const open: StartMessageFacts = {
     ...FACTS,
     url: 'https://sandwire.example',
     signInLink: 'https://sandwire.example/signin',
@@ -59,30 +61,32 @@ test('the welcome of a server that others reach says who can sign in, and that n
     listen: ['0.0.0.0:8787'],
     identities: ['Keycloak (https://id.example/realms/a)', 'service tokens'],
   }
-  const text = composeWelcome(open)
+  const text = formatStartMessage(open)
   expect(text).toContain(
     'Sign in    https://sandwire.example/signin, with Keycloak (https://id.example/realms/a), service tokens\n',
   )
   expect(text).toContain('the local token is not accepted')
   expect(text).toContain('Listens    0.0.0.0:8787, behind a proxy that speaks TLS\n')
   expect(text).toContain('npx sbx-stdio login https://sandwire.example\n')
-  expect(composeWelcome({ ...open, hasTls: true })).not.toContain('proxy')
+  expect(formatStartMessage({ ...open, hasTls: true })).not.toContain('proxy')
 })
 
 test('the welcome of a machine with an issuer names who else can sign in', () => {
-  expect(composeWelcome({ ...FACTS, identities: ['Google'] })).toContain('           others with Google\n')
+  expect(formatStartMessage({ ...FACTS, identities: ['Google'] })).toContain(
+    '           others with Google\n',
+  )
 })
 
 test('the welcome says what Ctrl-C leaves running', () => {
-  expect(composeWelcome(FACTS)).toEndWith('\nCtrl-C stops it and its sandboxes; their files stay.\n')
+  expect(formatStartMessage(FACTS)).toEndWith('\nCtrl-C stops it and its sandboxes; their files stay.\n')
   for (const isolation of ['bubblewrap', 'container'] as const)
-    expect(composeWelcome({ ...FACTS, isolation, keepsSandboxes: true })).toEndWith(
+    expect(formatStartMessage({ ...FACTS, isolation, keepsSandboxes: true })).toEndWith(
       '\nCtrl-C stops it; its sandboxes run on for the next start.\n',
     )
 })
 
 test('the welcome says that files of containers do not stay', () => {
-  const text = composeWelcome({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
+  const text = formatStartMessage({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
   expect(text).toContain('Isolation  container, with 2 weaknesses on this machine;')
   expect(text).toEndWith('Ctrl-C stops it and its sandboxes; their files are lost.\n')
 })

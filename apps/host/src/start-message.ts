@@ -1,6 +1,6 @@
 import type { HostHealth } from '@sandwire/internal-api'
 
-export interface WelcomeFacts {
+export interface StartMessageFacts {
   readonly url: string
   readonly signInLink: string
   readonly mode: 'local' | 'open'
@@ -29,7 +29,7 @@ export interface WelcomeFacts {
   readonly programs: string
 }
 
-function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFacts): string {
+function describeIsolation({ isolation, isRoot, weaknesses, notice }: StartMessageFacts): string {
   if (isolation === 'none') {
     const danger = `every command in a sandbox runs as ${isRoot ? 'ROOT' : 'you'} on this machine`
     return `none, loopback only: ${danger}. ${notice ?? 'Sandboxes are not isolated'}`
@@ -38,7 +38,13 @@ function describeIsolation({ isolation, isRoot, weaknesses, notice }: WelcomeFac
   return `${isolation}, with ${weaknesses.length} ${weaknesses.length === 1 ? 'weakness' : 'weaknesses'} on this machine`
 }
 
-function describeSignIn({ signInLink, mode, identities, listen, hasTls }: WelcomeFacts): readonly string[] {
+function describeSignIn({
+  signInLink,
+  mode,
+  identities,
+  listen,
+  hasTls,
+}: StartMessageFacts): readonly string[] {
   const who = identities.join(', ')
   if (mode === 'local')
     return [
@@ -54,7 +60,13 @@ function describeSignIn({ signInLink, mode, identities, listen, hasTls }: Welcom
   ]
 }
 
-function describeTerminal({ url, mode, workspace, tokenFile, programs }: WelcomeFacts): readonly string[] {
+function describeTerminal({
+  url,
+  mode,
+  workspace,
+  tokenFile,
+  programs,
+}: StartMessageFacts): readonly string[] {
   const sandbox = workspace === undefined ? 'dev' : 'local'
   const token = tokenFile === undefined ? '' : ` --token-file ${tokenFile}`
   const attach = `npx sbx-stdio ${url}/attach --sandbox ${sandbox} --cmd bash${token}`
@@ -69,13 +81,13 @@ function describeMissing(programs: readonly string[]): readonly string[] {
     : []
 }
 
-function describeEnd({ isolation, keepsSandboxes }: WelcomeFacts): string {
+function describeEnd({ isolation, keepsSandboxes }: StartMessageFacts): string {
   if (keepsSandboxes) return 'Ctrl-C stops it; its sandboxes run on for the next start.'
   return `Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.`
 }
 
 /** What a person reads when it runs. */
-export function composeWelcome(facts: WelcomeFacts): string {
+export function formatStartMessage(facts: StartMessageFacts): string {
   const { url, adopted, workspace } = facts
   const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} found running`
   const over = workspace === undefined ? '' : `, over ${workspace}`

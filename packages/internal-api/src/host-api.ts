@@ -11,7 +11,7 @@ import { SLOT_ADDRESS } from './slots.ts'
  * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs, once for all who ask |
  * | `GET /sandboxes/:id` | `SandboxStatus` |
  * | `POST /sandboxes/:id/stop?reason=` | `SandboxStatus`; files stay; the reason is a `StopReason` |
- * | `POST /sandboxes/:id/sever` | 204; cuts every connection into it, which clients resume |
+ * | `POST /sandboxes/:id/disconnect` | 204; closes every connection to it, which clients resume |
  * | `DELETE /sandboxes/:id` | 204; files too; also when there is none |
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
  *

@@ -1,7 +1,7 @@
 import type { StartSpec } from '@sandwire/internal-api'
 import type { Birthplace } from '../../../apps/control/test/support/stand-in-host.ts'
 import type { DaemonProgram } from '../../../apps/host/src/isolation/isolation.ts'
-import { findObstacle } from '../../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../../apps/host/src/isolation/choose-isolation.ts'
 import { KeptSandboxes } from './kept-sandboxes.ts'
 
 /** Sandboxes for a control of its own, with real supervisors and isolation, and whatever program in them. */
@@ -13,7 +13,7 @@ export class KeptBirthplace implements Birthplace, AsyncDisposable {
   }
 
   static async open(program?: DaemonProgram): Promise<KeptBirthplace> {
-    const kind = (await findObstacle()) === undefined ? 'bubblewrap' : 'none'
+    const kind = (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none'
     return new KeptBirthplace(await KeptSandboxes.open(kind, program))
   }
 

@@ -18,11 +18,11 @@ import type {
   IsolationSettings,
 } from '../../../apps/host/src/isolation/isolation.ts'
 import {
-  createKeeper,
-  type KeeperOptions,
-  type SandboxKeeper,
+  createSandboxManager,
+  type SandboxManagerOptions,
+  type SandboxManager,
 } from '../../../apps/host/src/sandboxes/sandbox-manager.ts'
-import { cutConnections } from '../../../apps/host/src/slots/close-connections.ts'
+import { closeConnections } from '../../../apps/host/src/slots/close-connections.ts'
 import { planSlots, type SlotPlan, socketsOf } from '../../../apps/host/src/slots/slots.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../../..')
@@ -34,7 +34,7 @@ const SLOTS = 12
 /** A place with keepers that is left as if it had never been. */
 export class KeptSandboxes implements AsyncDisposable {
   readonly kind: Isolation['kind']
-  readonly keeper: SandboxKeeper
+  readonly keeper: SandboxManager
   /** Holds everything that this place puts on the machine. */
   readonly folder: string
   readonly settings: IsolationSettings
@@ -76,8 +76,8 @@ export class KeptSandboxes implements AsyncDisposable {
   }
 
   /** A keeper of the same sandboxes, as the next host has one. */
-  openKeeper(changes: Partial<KeeperOptions> = {}): SandboxKeeper {
-    return createKeeper({
+  openKeeper(changes: Partial<SandboxManagerOptions> = {}): SandboxManager {
+    return createSandboxManager({
       sandboxesFolder: path.join(this.settings.dataFolder, 'sandboxes'),
       controlFolder: path.join(this.settings.runBase, 'control'),
       isolation: createIsolation(this.kind, this.settings),
@@ -85,7 +85,7 @@ export class KeptSandboxes implements AsyncDisposable {
       supervisor: [process.execPath, SUPERVISOR],
       slots: this.#slots,
       // In control's place there is this process.
-      cut: (spared) => void cutConnections(process.pid, new Set([...spared, process.pid])),
+      closeConnections: (spared) => void closeConnections(process.pid, new Set([...spared, process.pid])),
       ...changes,
     })
   }

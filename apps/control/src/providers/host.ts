@@ -126,7 +126,7 @@ export class HostProvider implements Provider {
   }
 
   async sever(id: string, requestId: string): Promise<void> {
-    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/sever`, requestId }, dismiss)
+    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId }, dismiss)
   }
 
   async renew(): Promise<void> {

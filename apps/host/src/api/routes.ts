@@ -1,6 +1,6 @@
 import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
 import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
-import type { SandboxKeeper } from '../sandboxes/sandbox-manager.ts'
+import type { SandboxManager } from '../sandboxes/sandbox-manager.ts'
 import { readJson, refuse } from './respond.ts'
 import type { SignInCodes } from './sign-in-codes.ts'
 
@@ -17,7 +17,7 @@ export interface ContainerEngine {
 
 export interface ApiDependencies {
   /** Absent: control makes sandboxes by itself, with containers of this engine. */
-  readonly keeper?: SandboxKeeper
+  readonly manager?: SandboxManager
   readonly engine?: ContainerEngine
   /** Absent: nobody signs in as this machine's user. */
   readonly codes?: SignInCodes
@@ -32,16 +32,16 @@ export interface Answer {
   readonly respond: () => Promise<Response>
 }
 
-type Handler = (request: Request, id: string, keeper: SandboxKeeper) => Promise<Response>
+type Handler = (request: Request, id: string, manager: SandboxManager) => Promise<Response>
 
 const empty = (): Response => new Response(null, { status: 204 })
 
-async function health(keeper: SandboxKeeper): Promise<HostHealth> {
-  const all = await keeper.list()
+async function health(manager: SandboxManager): Promise<HostHealth> {
+  const all = await manager.list()
   return {
     status: 'ok',
     version: SOFTWARE_VERSION,
-    isolation: keeper.isolation,
+    isolation: manager.isolation,
     sandboxes: all.filter(({ state }) => state === 'running').length,
   }
 }
@@ -53,33 +53,33 @@ async function engineHealth(engine: ContainerEngine): Promise<HostHealth> {
   return { status: 'ok', version: SOFTWARE_VERSION, isolation: 'container', sandboxes: 0 }
 }
 
-async function start(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
+async function start(request: Request, id: string, manager: SandboxManager): Promise<SandboxStatus> {
   const spec = startSpecShape.decode(await readJson(request))
   if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request does not fit')
   if (spec.id !== id)
     return refuse('bad_request', 'Cannot start the sandbox: its id is not the one of the path')
-  return keeper.start(spec)
+  return manager.start(spec)
 }
 
-async function stop(request: Request, id: string, keeper: SandboxKeeper): Promise<SandboxStatus> {
+async function stop(request: Request, id: string, manager: SandboxManager): Promise<SandboxStatus> {
   const reason = parseStopReason(new URL(request.url).searchParams.get('reason'))
-  return keeper.stop(id, reason ?? 'requested')
+  return manager.stop(id, reason ?? 'requested')
 }
 
-async function readLog(request: Request, id: string, keeper: SandboxKeeper): Promise<Response> {
+async function readLog(request: Request, id: string, manager: SandboxManager): Promise<Response> {
   const text = new URL(request.url).searchParams.get('bytes') ?? String(DEFAULT_LOG_BYTES)
   if (!/^[0-9]{1,9}$/.test(text)) return refuse('bad_request', 'Cannot read the log: bytes is not a number')
-  const log = await keeper.readLog(id, Math.min(Number(text), MAX_LOG_BYTES))
+  const log = await manager.readLog(id, Math.min(Number(text), MAX_LOG_BYTES))
   return new Response(log, { headers: { 'content-type': 'application/x-ndjson' } })
 }
 
 /** Everything that is about one sandbox: method, and what follows its id. */
 const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
-  'GET ': async (_request, id, keeper) => Response.json(await keeper.status(id)),
-  'PUT ': async (request, id, keeper) => Response.json(await start(request, id, keeper)),
-  'DELETE ': async (_request, id, keeper) => keeper.destroy(id).then(empty),
-  'POST /stop': async (request, id, keeper) => Response.json(await stop(request, id, keeper)),
-  'POST /sever': async (_request, id, keeper) => keeper.sever(id).then(empty),
+  'GET ': async (_request, id, manager) => Response.json(await manager.status(id)),
+  'PUT ': async (request, id, manager) => Response.json(await start(request, id, manager)),
+  'DELETE ': async (_request, id, manager) => manager.destroy(id).then(empty),
+  'POST /stop': async (request, id, manager) => Response.json(await stop(request, id, manager)),
+  'POST /disconnect': async (_request, id, manager) => manager.disconnect(id).then(empty),
   'GET /logs': readLog,
 }
 
@@ -97,9 +97,9 @@ async function redeem(request: Request, { codes }: ApiDependencies): Promise<Res
 }
 
 /** Routes that are about all sandboxes. */
-const KEEPER_ROUTES: Readonly<Record<string, (keeper: SandboxKeeper) => Promise<Response>>> = {
-  'GET /health': async (keeper) => Response.json(await health(keeper)),
-  'GET /sandboxes': async (keeper) => Response.json({ sandboxes: await keeper.list() }),
+const MANAGER_ROUTES: Readonly<Record<string, (manager: SandboxManager) => Promise<Response>>> = {
+  'GET /health': async (manager) => Response.json(await health(manager)),
+  'GET /sandboxes': async (manager) => Response.json({ sandboxes: await manager.list() }),
 }
 
 /** Routes that are about none. */
@@ -110,10 +110,10 @@ const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependen
       Response.json({ link: signInLink(publicUrl, codes) }),
   }
 
-function routeToKeeper(request: Request, pathname: string, keeper: SandboxKeeper): Answer | undefined {
+function routeToManager(request: Request, pathname: string, manager: SandboxManager): Answer | undefined {
   const ofAll = `${request.method} ${pathname}`
-  const answerAll = Object.hasOwn(KEEPER_ROUTES, ofAll) ? KEEPER_ROUTES[ofAll] : undefined
-  if (answerAll !== undefined) return { route: ofAll, respond: () => answerAll(keeper) }
+  const answerAll = Object.hasOwn(MANAGER_ROUTES, ofAll) ? MANAGER_ROUTES[ofAll] : undefined
+  if (answerAll !== undefined) return { route: ofAll, respond: () => answerAll(manager) }
   const match = /^\/sandboxes\/([^/]+)((?:\/[a-z]+)?)$/.exec(pathname)
   if (match === null) return undefined
   const [, id = '', rest = ''] = match
@@ -125,7 +125,7 @@ function routeToKeeper(request: Request, pathname: string, keeper: SandboxKeeper
   return {
     route: `${request.method} /sandboxes/:id${rest}`,
     sandbox: id,
-    respond: () => ofSandbox(request, id, keeper),
+    respond: () => ofSandbox(request, id, manager),
   }
 }
 
@@ -135,8 +135,8 @@ export function route(request: Request, deps: ApiDependencies): Answer | undefin
   const plain = `${request.method} ${pathname}`
   const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
   if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
-  const { keeper, engine } = deps
-  if (keeper !== undefined) return routeToKeeper(request, pathname, keeper)
+  const { manager, engine } = deps
+  if (manager !== undefined) return routeToManager(request, pathname, manager)
   if (engine === undefined || plain !== 'GET /health') return undefined
   return { route: plain, respond: async () => Response.json(await engineHealth(engine)) }
 }

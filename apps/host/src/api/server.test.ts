@@ -4,7 +4,7 @@ import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
-import { PaperKeeper } from '../paper-keeper.fixture.ts'
+import { FakeSandboxManager } from '../sandbox-manager.fixture.ts'
 import { type HostApi, serveHostApi } from './server.ts'
 import { SignInCodes } from './sign-in-codes.ts'
 
@@ -20,17 +20,17 @@ const SPEC: StartSpec = {
 
 let folder = ''
 let api: HostApi
-let keeper: PaperKeeper
+let manager: FakeSandboxManager
 let codes: SignInCodes
 let lines: string[] = []
 
 beforeEach(() => {
   folder = mkdtempSync('/tmp/host-api-')
-  keeper = new PaperKeeper()
+  manager = new FakeSandboxManager()
   codes = new SignInCodes(() => 0)
   lines = []
   api = serveHostApi({
-    keeper,
+    manager,
     codes,
     publicUrl: 'http://localhost:1',
     socket: path.join(folder, 's'),
@@ -47,7 +47,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-interface Said {
+interface Announced {
   readonly status: number
   readonly body: unknown
 }
@@ -57,7 +57,7 @@ async function ask(
   target: string,
   body?: unknown,
   headers: Record<string, string> = {},
-): Promise<Said> {
+): Promise<Announced> {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const init = { method, headers, unix: api.socket, ...(body !== undefined && { body: text }) }
   const response = await fetch(`http://host${target}`, init)
@@ -89,10 +89,10 @@ describe('the host API', () => {
     expect((await ask('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
     expect(await ask('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
     expect((await ask('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })
-    expect(await ask('POST', `/sandboxes/${ID}/sever`)).toEqual({ status: 204, body: '' })
+    expect(await ask('POST', `/sandboxes/${ID}/disconnect`)).toEqual({ status: 204, body: '' })
     expect((await ask('POST', `/sandboxes/${ID}/stop`)).body).toEqual({ id: ID, state: 'stopped' })
     expect(await ask('DELETE', `/sandboxes/${ID}`)).toEqual({ status: 204, body: '' })
-    expect(keeper.calls).toEqual([`start ${ID}`, `sever ${ID}`, `stop ${ID}`, `destroy ${ID}`])
+    expect(manager.calls).toEqual([`start ${ID}`, `disconnect ${ID}`, `stop ${ID}`, `destroy ${ID}`])
   })
 
   test.each([
@@ -101,7 +101,7 @@ describe('the host API', () => {
     ['', 'requested'],
   ] as const)('tells why a sandbox is to stop: "%s" is %s', async (query, reason) => {
     expect((await ask('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
-    expect(keeper.stops).toEqual([reason])
+    expect(manager.stops).toEqual([reason])
   })
 
   test('logs every request under the id that control gave it, and nothing of its body', async () => {
@@ -140,7 +140,7 @@ describe('the host API', () => {
       status,
       body: { error: { code: expect.any(String), message: expect.any(String), request_id: 'minted' } },
     })
-    expect(keeper.calls).toEqual([])
+    expect(manager.calls).toEqual([])
   })
 
   test.each([
@@ -154,22 +154,22 @@ describe('the host API', () => {
       status: 400,
       body: { error: { code: 'bad_request' } },
     })
-    expect(keeper.calls).toEqual([])
+    expect(manager.calls).toEqual([])
   })
 
   test('reads no body over the limit', async () => {
     expect((await ask('PUT', `/sandboxes/${ID}`, 'x'.repeat(3 * 1024 * 1024))).status).toBe(413)
-    expect(keeper.calls).toEqual([])
+    expect(manager.calls).toEqual([])
   })
 
-  test('gives as much of a log as is asked for, within reason', async () => {
+  test('gives as much of a log as is stopRequested for, within reason', async () => {
     expect((await ask('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })
   })
 
   test('says the code of a failure and keeps its cause for the log (threat T46)', async () => {
-    keeper.failure = new SandwireError('sandbox_failed', 'Cannot start the sandbox', {
+    manager.failure = new SandwireError('sandbox_failed', 'Cannot start the sandbox', {
       cause: new Error('/secret/path'),
     })
     const said = await ask('PUT', `/sandboxes/${ID}`, SPEC)
@@ -180,8 +180,8 @@ describe('the host API', () => {
     expect(logged()).toMatchObject({ level: 'warn', code: 'sandbox_failed', cause: '/secret/path' })
   })
 
-  test('says nothing of a fault of ours but that it is one (threat T46)', async () => {
-    keeper.failure = new Error('ENOENT: /secret/path')
+  test('says nothing of a problem of ours but that it is one (threat T46)', async () => {
+    manager.failure = new Error('ENOENT: /secret/path')
     expect((await ask('PUT', `/sandboxes/${ID}`, SPEC)).body).toEqual({
       error: { code: 'internal', message: 'Internal error', request_id: 'minted' },
     })

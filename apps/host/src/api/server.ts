@@ -1,6 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { nameFault } from '../data/folder-problem.ts'
+import { toHostError } from '../data/folder-problem.ts'
 import { describeCause, type Log } from '../log.ts'
 import { MAX_BODY_BYTES, respondError } from './respond.ts'
 import { type ApiDependencies, route } from './routes.ts'
@@ -27,15 +27,15 @@ async function answer(request: Request, requestId: string, options: HostApiOptio
   let name = 'unknown'
   let sandbox: string | undefined
   let response: Response
-  let trouble: SandwireError | undefined
+  let problem: SandwireError | undefined
   try {
     const found = route(request, options)
     if (found === undefined) throw new SandwireError('not_found', 'Cannot answer: no such route')
     ;({ route: name, sandbox } = found)
     response = await found.respond()
   } catch (error) {
-    trouble = nameFault(error)
-    response = respondError(trouble, requestId)
+    problem = toHostError(error)
+    response = respondError(problem, requestId)
   }
   const fields = {
     request_id: requestId,
@@ -44,9 +44,9 @@ async function answer(request: Request, requestId: string, options: HostApiOptio
     duration_ms: Math.round(options.nowMs() - startedMs),
     ...(sandbox !== undefined && { sandbox }),
   }
-  if (trouble === undefined) options.log.info('request', fields)
+  if (problem === undefined) options.log.info('request', fields)
   else {
-    const { code, message, cause } = trouble
+    const { code, message, cause } = problem
     options.log.warn('request', {
       ...fields,
       code,

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
-import { composeBattery, composeFindings, type DoctorFacts } from './doctor.ts'
+import { formatProbeReports, formatFindings, type DoctorFacts } from './doctor.ts'
 
 const FACTS: DoctorFacts = {
   programs: [
     ['bun', '1.4.4'],
     ['bubblewrap', null],
   ],
-  data: { folder: '/data', obstacle: null, freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
-  port: { number: 8787, obstacle: 'taken' },
+  data: { folder: '/data', problem: null, freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
+  port: { number: 8787, problem: 'taken' },
   identity: [
     { line: "this machine's user", isGood: true },
     { line: 'Auth0: does not answer', isGood: false },
@@ -19,7 +19,7 @@ const FACTS: DoctorFacts = {
 }
 
 test('the findings name everything, each weakness in a line', () => {
-  expect(composeFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
+  expect(formatFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
 Data folder  /data (3.0 GiB free, used by process 7)
 Port         8787 is taken
 Identity     this machine's user
@@ -32,14 +32,12 @@ Limits       processes by cgroup v2, disk by watchdog
 })
 
 test('a data folder that cannot be used is named with the reason', () => {
-  const data = { ...FACTS.data, obstacle: 'it is read-only' }
-  expect(composeFindings({ ...FACTS, data })).toContain(
-    'Data folder  /data cannot be used: it is read-only\n',
-  )
+  const data = { ...FACTS.data, problem: 'it is read-only' }
+  expect(formatFindings({ ...FACTS, data })).toContain('Data folder  /data cannot be used: it is read-only\n')
 })
 
 test('the battery shows every attempt and counts them', () => {
-  const text = composeBattery([
+  const text = formatProbeReports([
     { name: 'mount', verdict: 'ok', line: 'refused' },
     { name: 'disk-limit', verdict: 'weak', line: 'late' },
     { name: 'bpf', verdict: 'failed', line: 'allowed' },

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { Configuration } from '../configuration.ts'
-import { findObstacles, WEAKNESSES } from '../containers/containers.ts'
+import { findContainerProblems, WEAKNESSES } from '../containers/containers.ts'
 import { Docker } from '../containers/docker.ts'
 import { chooseAddresses } from '../control/addresses.ts'
 import { findWorkerd } from '../control/workerd.ts'
-import { layOut, openDataFolder } from '../data/data-folder.ts'
-import { explainFault, findFile } from '../data/folder-problem.ts'
+import { dataFolderAt, openDataFolder } from '../data/data-folder.ts'
+import { explainSystemError, findFile } from '../data/folder-problem.ts'
 import { readHolder } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
-import { examineIdentity, type IdentityFinding, openProbes } from '../doctor/check-identity.ts'
+import { checkIdentity, type IdentityCheck, openIdentityProbes } from '../doctor/check-identity.ts'
 import type { ProbeReport } from '../doctor/probe-protocol.ts'
-import { runBattery } from '../doctor/run-probes.ts'
+import { runProbes } from '../doctor/run-probes.ts'
 import { detectCgroups } from '../isolation/cgroups.ts'
 import { chooseIsolation } from '../isolation/choose-isolation.ts'
 import { hasLoopDevices } from '../isolation/disk-image.ts'
@@ -27,7 +27,7 @@ const VERSION_TIMEOUT_MS = 10_000
 export interface DoctorOptions {
   readonly configuration: Configuration
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly tell: (line: string) => void
+  readonly notify: (line: string) => void
   readonly print: (text: string) => void
 }
 
@@ -64,26 +64,26 @@ async function findPrograms(): Promise<DoctorFacts['programs']> {
 }
 
 function findData(folder: string): DoctorFacts['data'] {
-  const holder = readHolder(layOut(folder).lock)
+  const holder = readHolder(dataFolderAt(folder).lock)
   const isHeld = holder !== undefined && isRunning(holder)
   const where = holder?.url === undefined ? '' : ` at ${holder.url}`
   return {
     folder,
-    obstacle: obstacleTo(folder),
+    problem: findWriteProblem(folder),
     freeBytes: freeBytesAt(folder),
     holder: isHeld ? `process ${holder.pid}${where}` : null,
   }
 }
 
 /** Why nothing can be written in a folder, or where it would be made. Tried, not guessed. */
-function obstacleTo(folder: string): string | null {
+function findWriteProblem(folder: string): string | null {
   const parent = path.dirname(folder)
-  if (findFile(folder) === undefined && parent !== folder) return obstacleTo(parent)
+  if (findFile(folder) === undefined && parent !== folder) return findWriteProblem(parent)
   try {
     rmdirSync(mkdtempSync(path.join(folder, '.doctor-')))
     return null
   } catch (error) {
-    return explainFault(error) ?? describeCause(error)
+    return explainSystemError(error) ?? describeCause(error)
   }
 }
 
@@ -94,7 +94,7 @@ function makeScratch(): string {
   } catch (error) {
     throw new SandwireError(
       'forbidden',
-      `Cannot make a throwaway folder in "${tmpdir()}": ${explainFault(error) ?? describeCause(error)}\nhint: set TMPDIR to a folder that this user can write`,
+      `Cannot make a throwaway folder in "${tmpdir()}": ${explainSystemError(error) ?? describeCause(error)}\nhint: set TMPDIR to a folder that this user can write`,
     )
   }
 }
@@ -112,21 +112,21 @@ function freeBytesAt(folder: string): number | null {
 async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts['port']> {
   try {
     await chooseAddresses(addresses, port)
-    return { number: port, obstacle: null }
+    return { number: port, problem: null }
   } catch (error) {
     const message = SandwireError.from(error).message.split('\n')[0] ?? ''
-    return { number: port, obstacle: message.includes('taken') ? 'taken' : `not usable: ${message}` }
+    return { number: port, problem: message.includes('taken') ? 'taken' : `not usable: ${message}` }
   }
 }
 
 type Surface = Pick<DoctorFacts, 'isolation' | 'weaknesses' | 'notice' | 'limits'>
 
 async function composeAll(configuration: Configuration, surface: Surface): Promise<string> {
-  return composeFindings({
+  return formatFindings({
     programs: await findPrograms(),
     data: findData(configuration.dataFolder),
     port: await findPort(configuration),
-    identity: await examineIdentity(configuration, openProbes(configuration.issuerAuthorities)),
+    identity: await checkIdentity(configuration, openIdentityProbes(configuration.issuerAuthorities)),
     ...surface,
   })
 }
@@ -136,17 +136,17 @@ async function examineContainers(
   containers: Containers,
   { configuration, print }: DoctorOptions,
 ): Promise<boolean> {
-  const obstacles = await findObstacles(containers, new Docker(containers.socket))
+  const problems = await findContainerProblems(containers, new Docker(containers.socket))
   const isolation = `container, of ${containers.image} by the engine at ${containers.socket}`
   const limits = { processes: 'nothing', disk: 'nothing' }
-  const weaknesses = [...obstacles, ...WEAKNESSES]
+  const weaknesses = [...problems, ...WEAKNESSES]
   print(await composeAll(configuration, { isolation, weaknesses, notice: null, limits }))
-  return obstacles.length === 0
+  return problems.length === 0
 }
 
 /** Says what this machine can do, then tries to break out of a throwaway sandbox. True when nothing got out. */
-export async function examine(options: DoctorOptions): Promise<boolean> {
-  const { configuration, env, tell, print } = options
+export async function doctor(options: DoctorOptions): Promise<boolean> {
+  const { configuration, env, notify, print } = options
   if (configuration.containers !== undefined) return examineContainers(configuration.containers, options)
   const scratch = makeScratch()
   try {
@@ -172,11 +172,11 @@ export async function examine(options: DoctorOptions): Promise<boolean> {
       }),
     )
     if (!isIsolated) return true
-    tell('Trying to get out of a throwaway sandbox …')
+    notify('Trying to get out of a throwaway sandbox …')
     // A served folder is the user's own and is not written to.
     const { workspace: _served, ...bare } = settings
-    const reports = await runBattery(isolation.kind, bare)
-    print(composeBattery(reports))
+    const reports = await runProbes(isolation.kind, bare)
+    print(formatProbeReports(reports))
     return reports.every(({ verdict }) => verdict !== 'failed')
   } finally {
     rmSync(scratch, { recursive: true, force: true })
@@ -190,13 +190,13 @@ export interface DoctorFacts {
   readonly data: {
     readonly folder: string
     /** Why nothing can be kept there. */
-    readonly obstacle: string | null
+    readonly problem: string | null
     readonly freeBytes: number | null
     readonly holder: string | null
   }
-  readonly port: { readonly number: number; readonly obstacle: string | null }
+  readonly port: { readonly number: number; readonly problem: string | null }
   /** How people come in, and whether that works. */
-  readonly identity: readonly IdentityFinding[]
+  readonly identity: readonly IdentityCheck[]
   readonly isolation: string
   readonly weaknesses: readonly string[]
   /** Why sandboxes are less isolated than they could be. */
@@ -213,7 +213,7 @@ function row(label: string, text: string): string {
 }
 
 /** What was found, before anything is tried. */
-export function composeFindings(facts: DoctorFacts): string {
+export function formatFindings(facts: DoctorFacts): string {
   const { programs, data, port, identity, isolation, weaknesses, notice, limits } = facts
   const free = data.freeBytes === null ? 'not made yet' : `${(data.freeBytes / GIBIBYTE).toFixed(1)} GiB free`
   const holder = data.holder === null ? '' : `, used by ${data.holder}`
@@ -221,11 +221,11 @@ export function composeFindings(facts: DoctorFacts): string {
     row('Programs', programs.map(([name, version]) => `${name} ${version ?? 'missing'}`).join(', ')),
     row(
       'Data folder',
-      data.obstacle === null
+      data.problem === null
         ? `${data.folder} (${free}${holder})`
-        : `${data.folder} cannot be used: ${data.obstacle}`,
+        : `${data.folder} cannot be used: ${data.problem}`,
     ),
-    row('Port', `${port.number} is ${port.obstacle ?? 'free'}`),
+    row('Port', `${port.number} is ${port.problem ?? 'free'}`),
     ...identity.map(({ line, isGood }, at) =>
       row(at === 0 ? 'Identity' : '', isGood ? line : `wrong: ${line}`),
     ),
@@ -238,7 +238,7 @@ export function composeFindings(facts: DoctorFacts): string {
 const MARKS = { ok: 'ok  ', weak: 'weak', failed: 'FAIL' } as const
 
 /** One line for each attempt to get out of a sandbox, and what it comes to. */
-export function composeBattery(reports: readonly ProbeReport[]): string {
+export function formatProbeReports(reports: readonly ProbeReport[]): string {
   const width = Math.max(0, ...reports.map(({ name }) => name.length)) + 2
   const lines = reports.map(
     ({ name, verdict, line }) => `  ${MARKS[verdict]}  ${name.padEnd(width)}${line}\n`,

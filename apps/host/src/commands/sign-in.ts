@@ -1,6 +1,6 @@
 import { SandwireError, shape } from '@sandwire/protocol'
-import type { Place } from '../configuration.ts'
-import { layOut } from '../data/data-folder.ts'
+import type { InstallationPaths } from '../configuration.ts'
+import { dataFolderAt } from '../data/data-folder.ts'
 import { readHolder } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 
@@ -17,8 +17,8 @@ function notRunning(dataFolder: string): SandwireError {
 }
 
 /** A fresh sign-in link of the Sandwire that runs with this data folder. */
-export async function askSignInLink({ dataFolder }: Place): Promise<string> {
-  const holder = readHolder(layOut(dataFolder).lock)
+export async function requestSignInLink({ dataFolder }: InstallationPaths): Promise<string> {
+  const holder = readHolder(dataFolderAt(dataFolder).lock)
   if (holder?.socket === undefined || !isRunning(holder)) throw notRunning(dataFolder)
   try {
     const response = await fetch('http://host/signin', {

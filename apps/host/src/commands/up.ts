@@ -6,22 +6,22 @@ import { type HostApi, serveHostApi } from '../api/server.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
 import type { UpFlags } from '../arguments.ts'
 import type { Configuration } from '../configuration.ts'
-import { chooseAddresses, nameServer } from '../control/addresses.ts'
+import { chooseAddresses, planServerNames } from '../control/addresses.ts'
 import { bootControl, CONTROL_ENTRY, prepareControl, type PreparedControl } from '../control/boot.ts'
-import { endOrphan, forgetWorkerd } from '../control/orphan-workerd.ts'
+import { endOrphanedWorkerd, removeWorkerdRecord } from '../control/orphan-workerd.ts'
 import type { Workerd } from '../control/workerd.ts'
 import { claimFormat, type DataFolder, openDataFolder } from '../data/data-folder.ts'
-import { nameFolderFault } from '../data/folder-problem.ts'
+import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
-import { removeUnfinished } from '../data/private-file.ts'
+import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
 import { createLog, describeCause, type Log, LogFile } from '../log.ts'
 import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
-import { keepClaiming } from '../sandboxes/claim-sandboxes.ts'
-import { nameIdentities } from '../settings/identity.ts'
-import { composeWelcome, type WelcomeFacts } from '../start-message.ts'
+import { startClaimTimer } from '../sandboxes/claim-sandboxes.ts'
+import { listIdentities } from '../settings/identity.ts'
+import { formatStartMessage, type StartMessageFacts } from '../start-message.ts'
 
 const PROGRAMS = path.resolve(import.meta.dir, '../../../..')
 
@@ -30,8 +30,8 @@ export interface UpOptions {
   readonly flags: UpFlags
   readonly env: Readonly<Record<string, string | undefined>>
   /** Says what is going on, to a person. */
-  readonly tell: (line: string) => void
-  /** Prints what was asked for. */
+  readonly notify: (line: string) => void
+  /** Prints what was stopRequested for. */
   readonly print: (text: string) => void
 }
 
@@ -102,7 +102,7 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
   const folder = openDataFolder(configuration.dataFolder)
   const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
   claimFormat(folder)
-  for (const each of [folder.root, folder.keys, folder.cache]) removeUnfinished(each)
+  for (const each of [folder.root, folder.keys, folder.cache]) removeTemporaryFiles(each)
   const logFile = new LogFile(folder.log)
   const writeLog = (line: string): void => {
     try {
@@ -112,7 +112,7 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
     }
   }
   const log = createLog(writeLog, () => new Date())
-  const orphan = await endOrphan(folder.workerd)
+  const orphan = await endOrphanedWorkerd(folder.workerd)
   if (orphan !== undefined) log.info('orphan_ended', { pid: orphan.pid })
   const socketFolder = undo.adopt(openSocketFolder(folder.root, env), removeIfEmpty)
   return { folder, lock, log, writeLog, socketFolder }
@@ -134,21 +134,21 @@ interface Served {
 /** Chooses the port and runs control and the host API behind it. */
 async function serve(
   base: Base,
-  { configuration, tell }: UpOptions,
+  { configuration, notify }: UpOptions,
   parts: { readonly keys: Keys; readonly sandboxes: Sandboxes; readonly prepared: PreparedControl },
   undo: AsyncDisposableStack,
 ): Promise<Served> {
   const { folder, log, writeLog } = base
   const { keys, sandboxes, prepared } = parts
-  const { keeper, engine, slots } = sandboxes
+  const { manager, engine, slots } = sandboxes
   // A free port is chosen as late as can be: nobody holds it until control does.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
-  const { url, pageUrl } = nameServer(configuration, { port, pageName: keys.pageName })
+  const { url, pageUrl } = planServerNames(configuration, { port, pageName: keys.pageName })
   const nowMs = (): number => performance.now()
   const codes = configuration.mode === 'local' ? new SignInCodes(nowMs) : undefined
   const socket = hostSocketIn(base.socketFolder)
   const options = {
-    ...(keeper !== undefined && { keeper }),
+    ...(manager !== undefined && { manager }),
     ...(engine !== undefined && { engine }),
     publicUrl: pageUrl,
     socket,
@@ -169,12 +169,12 @@ async function serve(
     slots,
     log,
     writeLog,
-    onBack: () => tell('Control had died and serves again'),
-    onTrouble: (message) => tell(`${message}; trying again`),
+    onRestarted: () => notify('Control had died and serves again'),
+    onRestartFailed: (message) => notify(`${message}; trying again`),
   })
   undo.defer(async () => {
     await control.end()
-    forgetWorkerd(folder.workerd)
+    removeWorkerdRecord(folder.workerd)
   })
   base.lock.describe({ url, socket })
   const scheme = configuration.tls === undefined ? 'http' : 'https'
@@ -190,41 +190,42 @@ export async function up(options: UpOptions): Promise<Running> {
   try {
     return await begin(options)
   } catch (error) {
-    throw nameFolderFault(error, options.configuration.dataFolder)
+    throw toFolderError(error, options.configuration.dataFolder)
   }
 }
 
 async function begin(options: UpOptions): Promise<Running> {
-  const { configuration, flags, env, tell, print } = options
+  const { configuration, flags, env, notify, print } = options
   await using undo = new AsyncDisposableStack()
   const base = await takeDataFolder(options, undo)
   const { folder, log } = base
   // A port that is taken is told before anything slow is done.
   await chooseAddresses(configuration.addresses, configuration.port)
-  const preparing = prepareControl(CONTROL_ENTRY, folder.cache, tell)
+  const preparing = prepareControl(CONTROL_ENTRY, folder.cache, notify)
   // It is awaited below; should something else fail first, that is what is told.
   preparing.catch(() => undefined)
   const keys = await openKeys(folder, flags)
   // Control starts after the sandboxes were found, and is what connects to them.
   const late: { control?: Workerd } = {}
-  const cut = (sparedPids: ReadonlySet<number>): void => late.control?.cut(sparedPids)
-  const sandboxes = await openSandboxes({ ...base, configuration, env, cut, tell })
-  const { keeper } = sandboxes
+  const closeConnections = (exceptPids: ReadonlySet<number>): void =>
+    late.control?.closeSandboxConnections(exceptPids)
+  const sandboxes = await openSandboxes({ ...base, configuration, env, closeConnections, notify })
+  const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
   late.control = served.control
-  if (keeper !== undefined) undo.use(keepClaiming(keeper, log))
+  if (manager !== undefined) undo.use(startClaimTimer(manager, log))
   // Where the local token is accepted, programs of this user find it.
   const isFindable = configuration.mode === 'open' || publish(served.urls, base, options, undo)
   log.info('up', { isolation: sandboxes.isolation, sandboxes: adopted })
-  const facts: WelcomeFacts = {
+  const facts: StartMessageFacts = {
     ...sandboxes,
     url: served.url,
     signInLink: served.signInLink,
     mode: configuration.mode,
     listen: served.listen,
     hasTls: configuration.tls !== undefined,
-    identities: nameIdentities(configuration),
+    identities: listIdentities(configuration),
     isRoot: process.getuid?.() === 0,
     adopted,
     keepsSandboxes: flags.keepsSandboxes,
@@ -232,7 +233,7 @@ async function begin(options: UpOptions): Promise<Running> {
     ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
     ...(!isFindable && { tokenFile: folder.localToken }),
   }
-  print(flags.isQuiet ? `${served.url}\n` : composeWelcome(facts))
+  print(flags.isQuiet ? `${served.url}\n` : formatStartMessage(facts))
 
   const everything = undo.move()
   return {
@@ -240,7 +241,7 @@ async function begin(options: UpOptions): Promise<Running> {
       log.info('stopping')
       // A workerd that ends in order takes its containers along.
       if (flags.keepsSandboxes && sandboxes.isolation === 'container') served.control.abandon()
-      else served.control.closeDoors()
+      else served.control.stopListening()
       // From here on nobody starts another sandbox.
       await served.api.close()
       await sandboxes.close({ stop: !flags.keepsSandboxes })

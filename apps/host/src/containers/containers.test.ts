@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findObstacles } from './containers.ts'
+import { findContainerProblems } from './containers.ts'
 
 const CONTAINERS = { socket: '/run/docker.sock', image: 'sandbox:1', egressImage: 'egress:1' }
 const GOOD = {
@@ -8,24 +8,24 @@ const GOOD = {
   gateway: async (): Promise<string | undefined> => '172.17.0.1',
 }
 
-test('an engine that has everything is no obstacle', async () => {
-  expect(await findObstacles(CONTAINERS, GOOD)).toEqual([])
+test('an engine that has everything is no problem', async () => {
+  expect(await findContainerProblems(CONTAINERS, GOOD)).toEqual([])
 })
 
-test('an engine that does not answer is the one thing to tell', async () => {
-  const obstacles = await findObstacles(CONTAINERS, {
+test('an engine that does not answer is the one thing to notify', async () => {
+  const problems = await findContainerProblems(CONTAINERS, {
     ...GOOD,
     isAnswering: async () => false,
-    hasImage: () => Promise.reject(new Error('not asked')),
+    hasImage: () => Promise.reject(new Error('not stopRequested')),
   })
-  expect(obstacles).toHaveLength(1)
-  expect(obstacles[0]).toContain('"/run/docker.sock"')
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toContain('"/run/docker.sock"')
 })
 
 test('everything that is missing is told at once, with the way to get it', async () => {
   const bare = { ...GOOD, hasImage: async () => false, gateway: async () => undefined }
-  const obstacles = await findObstacles(CONTAINERS, bare)
-  expect(obstacles).toEqual([
+  const problems = await findContainerProblems(CONTAINERS, bare)
+  expect(problems).toEqual([
     'There is no image "sandbox:1": make it with npm run image',
     'There is no image "egress:1": docker pull egress:1',
     expect.stringContaining('--bip'),

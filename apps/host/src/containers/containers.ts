@@ -9,11 +9,11 @@ import { OwnContainers } from './own-containers.ts'
 /** Checks that sandboxes can be made in containers; control makes them, and what is left of them at the end goes here. */
 export async function openContainers(containers: Containers, objects: string): Promise<Sandboxes> {
   const docker = new Docker(containers.socket)
-  const obstacles = await findObstacles(containers, docker)
-  if (obstacles.length > 0)
+  const problems = await findContainerProblems(containers, docker)
+  if (problems.length > 0)
     throw new SandwireError(
       'provider_unavailable',
-      `Cannot make sandboxes in containers: ${obstacles.join('; ')}`,
+      `Cannot make sandboxes in containers: ${problems.join('; ')}`,
     )
   const own = new OwnContainers(docker, path.join(objects, SANDBOX_OBJECTS))
   return {
@@ -39,7 +39,7 @@ export const WEAKNESSES: readonly string[] = [
 ]
 
 /** Everything that keeps sandboxes from starting in containers here, one line each with the way out. */
-export async function findObstacles(
+export async function findContainerProblems(
   { socket, image, egressImage }: Containers,
   engine: Engine,
 ): Promise<readonly string[]> {

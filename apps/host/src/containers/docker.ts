@@ -85,7 +85,7 @@ export class Docker {
     return fetch(`http://localhost${path}`, {
       unix: this.#socket,
       method,
-      // Whoever serves the socket now is asked, not who did when it was last asked.
+      // Whoever serves the socket now is stopRequested, not who did when it was last stopRequested.
       keepalive: false,
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS + extraMs),
     })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { chooseAddresses, nameServer } from './addresses.ts'
+import { chooseAddresses, planServerNames } from './addresses.ts'
 
 test('port 0 becomes one free port for every address', async () => {
   const { port, listen } = await chooseAddresses(['127.0.0.1', '::1'], 0)
@@ -27,9 +27,9 @@ test('an address the machine does not have is left out, unless it is the only on
 const place = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
 const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
 
-describe('nameServer', () => {
+describe('planServerNames', () => {
   test('on one machine, its user signs in under a name that only they know', () => {
-    const names = nameServer({ mode: 'local' }, place)
+    const names = planServerNames({ mode: 'local' }, place)
     expect(names.url).toBe('http://localhost:8787')
     expect(names.pageUrl).toBe(`http://${PAGE}`)
     expect(names.hosts).toEqual(['localhost:8787', '127.0.0.1:8787', '[::1]:8787', PAGE])
@@ -38,13 +38,13 @@ describe('nameServer', () => {
   })
 
   test('a name that the operator gives is the only one', () => {
-    const names = nameServer({ mode: 'local', publicOrigin: 'http://localhost:8787' }, place)
+    const names = planServerNames({ mode: 'local', publicOrigin: 'http://localhost:8787' }, place)
     expect(names.pageUrl).toBe('http://localhost:8787')
     expect(names.hosts).not.toContain(PAGE)
   })
 
   test('where others come in there is no such name', () => {
-    const names = nameServer({ mode: 'open', publicOrigin: 'https://sandwire.example' }, place)
+    const names = planServerNames({ mode: 'open', publicOrigin: 'https://sandwire.example' }, place)
     expect(names.pageUrl).toBe('https://sandwire.example')
     expect(names.origins).toEqual(['https://sandwire.example'])
     expect(names.hosts).not.toContain(PAGE)

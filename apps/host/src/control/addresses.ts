@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { SandwireError } from '@sandwire/protocol'
-import type { Reach } from '../settings/listen.ts'
+import type { ListenSettings } from '../settings/listen.ts'
 
 /** Codes that say the machine has no such address, IPv6 switched off among them. */
 const NO_SUCH_ADDRESS = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
@@ -20,7 +20,7 @@ function probe(host: string, port: number): Promise<Probe> {
   return promise
 }
 
-function spell(host: string, port: number): string {
+function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
@@ -38,11 +38,11 @@ export async function chooseAddresses(
     const found = await probe(host, port)
     if ('port' in found) {
       port = found.port
-      listen.push(spell(host, port))
+      listen.push(formatAddress(host, port))
     } else if (!NO_SUCH_ADDRESS.has(found.code)) {
       throw new SandwireError(
         'conflict',
-        `Cannot listen on ${spell(host, port)}: ${reason(found.code)}\nhint: choose another with --port, or 0 for a free one`,
+        `Cannot listen on ${formatAddress(host, port)}: ${reason(found.code)}\nhint: choose another with --port, or 0 for a free one`,
       )
     }
   }
@@ -72,8 +72,8 @@ export interface ServerNames {
  * Names of a server that listens on a port: the public one if it has one, and loopback for whoever looks after it. Browsers give
  * a cookie to every port of a host, and `localhost` has many; so its user signs in under a name of loopback that only they know.
  */
-export function nameServer(
-  { mode, publicOrigin, tls }: Pick<Reach, 'mode' | 'publicOrigin' | 'tls'>,
+export function planServerNames(
+  { mode, publicOrigin, tls }: Pick<ListenSettings, 'mode' | 'publicOrigin' | 'tls'>,
   { port, pageName }: { readonly port: number; readonly pageName: string },
 ): ServerNames {
   const scheme = tls === undefined ? 'http' : 'https'

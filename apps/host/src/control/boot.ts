@@ -8,7 +8,7 @@ import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
-import { nameServer, type ServerNames } from './addresses.ts'
+import { planServerNames, type ServerNames } from './addresses.ts'
 import { bundleControl } from './bundle.ts'
 import { ControlLog } from './control-log.ts'
 import { findPrivateAddresses } from './issuer-network.ts'
@@ -43,7 +43,7 @@ export interface PreparedControl {
 const SHARED_CACHE = path.join(ROOT, '.cache')
 
 /** Where something can be built: in the data folder where the project cannot be written. */
-function chooseCache(fallback: string): string {
+function chooseCacheFolder(fallback: string): string {
   try {
     mkdirSync(SHARED_CACHE, { recursive: true })
     accessSync(SHARED_CACHE, constants.W_OK)
@@ -58,13 +58,13 @@ function chooseCache(fallback: string): string {
 export async function prepareControl(
   entry: string,
   cache: string,
-  tell: (line: string) => void,
+  notify: (line: string) => void,
 ): Promise<PreparedControl> {
   // Slow to load, and needed by nobody else.
   const [script, { serializeConfig }, workbench] = await Promise.all([
     bundleControl(entry, cache),
     import('miniflare'),
-    findWorkbench(ROOT, SHARED_CACHE) ?? prepareWorkbench(ROOT, chooseCache(cache), tell),
+    findWorkbench(ROOT, SHARED_CACHE) ?? prepareWorkbench(ROOT, chooseCacheFolder(cache), notify),
   ])
   return { script, encode: serializeConfig, workbench }
 }
@@ -83,9 +83,9 @@ export interface BootOptions {
   /** Takes finished lines of the log. */
   readonly writeLog: (line: string) => void
   /** Told when control serves again after it had died. */
-  readonly onBack: () => void
+  readonly onRestarted: () => void
   /** Told when it does not start again at the first try. */
-  readonly onTrouble: (message: string) => void
+  readonly onRestartFailed: (message: string) => void
 }
 
 function describeControl(
@@ -124,13 +124,14 @@ function sweepObjects({ folder, log }: BootOptions): void {
 
 /** Runs control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onBack, onTrouble } = options
+  const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onRestarted, onRestartFailed } =
+    options
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
   const config = describeWorkerd({
     script: prepared.script,
     control: describeControl(
       options,
-      nameServer(options.configuration, { port: options.port, pageName: options.keys.pageName }),
+      planServerNames(options.configuration, { port: options.port, pageName: options.keys.pageName }),
     ),
     keys,
     secrets,
@@ -150,7 +151,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   refuseBrokenDatabases(folder.objects)
   sweepObjects(options)
   const controlLog = new ControlLog()
-  const refusal = new SettingsRefusal()
+  const refusal = new SettingsCheck()
   const workerd = await Workerd.start({
     program: findWorkerd(),
     config: prepared.encode(config),
@@ -170,8 +171,8 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       writeLog(translated)
       refusal.hear(translated)
     },
-    onBack,
-    onTrouble,
+    onRestarted,
+    onRestartFailed,
     log,
     nowMs: () => performance.now(),
   })
@@ -188,10 +189,10 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
 const ANSWER_MS = 10_000
 /** Its log and its answer come by different ways. */
 const LOG_MS = 1_000
-const FAULT = /^HTTP\/1\.1 5\d\d /
+const SERVER_ERROR = /^HTTP\/1\.1 5\d\d /
 
 /** First line of the answer to a request for its health; undefined when there is none. Asked by hand: no proxy of the environment is. */
-async function askHealth(address: string, isSecure: boolean): Promise<string | undefined> {
+async function requestHealth(address: string, isSecure: boolean): Promise<string | undefined> {
   const { hostname, port } = new URL(`http://${address}`)
   const target = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) }
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
@@ -212,7 +213,7 @@ async function askHealth(address: string, isSecure: boolean): Promise<string | u
 }
 
 /** Why control takes none of its settings, which it says in its log alone: it serves nothing then. */
-export class SettingsRefusal {
+export class SettingsCheck {
   readonly #cause = Promise.withResolvers<string>()
 
   /** Hears every finished line of control's log. */
@@ -224,8 +225,8 @@ export class SettingsRefusal {
 
   /** Throws when control answers nothing because of its settings: it would look as if it had started. */
   async check(address: string, isSecure: boolean): Promise<void> {
-    const line = await askHealth(address, isSecure)
-    if (line === undefined || !FAULT.test(line)) return
+    const line = await requestHealth(address, isSecure)
+    if (line === undefined || !SERVER_ERROR.test(line)) return
     const late = new Promise<undefined>((resolve) => {
       setTimeout(() => resolve(undefined), LOG_MS).unref()
     })

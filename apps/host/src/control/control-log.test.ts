@@ -25,7 +25,7 @@ test('a line of control keeps its fields', () => {
   expect(translate(line)).toEqual(inner)
 })
 
-test("of workerd's own trouble the kind is told, and nothing that strangers sent (threat T2)", () => {
+test("of workerd's own problem the kind is told, and nothing that strangers sent (threat T2)", () => {
   const told = { time, level: 'error', source: 'control', event: 'workerd_said', count: 1 }
   const message =
     'Uncaught exception: kj/url.c++:165: failed: invalid URL; url = http://x/?token=CANARY\nstack: 1'

@@ -38,10 +38,10 @@ async function resolve(host: string): Promise<readonly string[]> {
 /** The addresses of issuers that are on this machine or in its own network, as they are now. */
 export async function findPrivateAddresses(
   issuers: readonly IssuerConfig[],
-  lookUp = resolve,
+  resolveHost = resolve,
 ): Promise<readonly string[]> {
   const hosts = [...new Set(issuers.flatMap(hostsOf))]
-  const found = (await Promise.all(hosts.map(lookUp))).flat()
+  const found = (await Promise.all(hosts.map(resolveHost))).flat()
   return [...new Set(found)].filter((address) => {
     const bytes = parseIpAddress(address)?.bytes
     return bytes !== undefined && !isPublicAddress(bytes) && !NEVER_ADDRESS.test(address)

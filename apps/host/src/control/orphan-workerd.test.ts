@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
-import { endOrphan, recordWorkerd } from './orphan-workerd.ts'
+import { endOrphanedWorkerd, recordWorkerd } from './orphan-workerd.ts'
 
 let folder = ''
 let record = ''
@@ -32,7 +32,7 @@ function run(name: string): ProcessIdentity {
 test('an orphan is gone before its successor starts', async () => {
   const orphan = run('workerd')
   recordWorkerd(record, orphan)
-  expect(await endOrphan(record)).toEqual(orphan)
+  expect(await endOrphanedWorkerd(record)).toEqual(orphan)
   expect(isRunning(orphan)).toBe(false)
   expect(existsSync(record)).toBe(false)
 })
@@ -41,20 +41,20 @@ test('an orphan whose program was replaced by an upgrade is ended too', async ()
   const orphan = run('workerd')
   rmSync(path.join(folder, 'bin/workerd'))
   recordWorkerd(record, orphan)
-  expect(await endOrphan(record)).toEqual(orphan)
+  expect(await endOrphanedWorkerd(record)).toEqual(orphan)
 })
 
 test('another program is left alone', async () => {
   const other = run('database')
   recordWorkerd(record, other)
-  expect(await endOrphan(record)).toBeUndefined()
+  expect(await endOrphanedWorkerd(record)).toBeUndefined()
   expect(isRunning(other)).toBe(true)
 })
 
 test('a later process with the number of the orphan is left alone', async () => {
   const later = run('workerd')
   recordWorkerd(record, { ...later, startTicks: later.startTicks - 1 })
-  expect(await endOrphan(record)).toBeUndefined()
+  expect(await endOrphanedWorkerd(record)).toBeUndefined()
   expect(isRunning(later)).toBe(true)
 })
 
@@ -62,6 +62,6 @@ test.each(['', '{', '{"pid":-1,"startTicks":1}', '{"pid":1,"startTicks":0}'])(
   'nothing is killed on the word of "%s"',
   async (text) => {
     writeFileSync(record, text, { mode: 0o600 })
-    expect(await endOrphan(record)).toBeUndefined()
+    expect(await endOrphanedWorkerd(record)).toBeUndefined()
   },
 )

@@ -6,7 +6,7 @@ import { isRunning, type ProcessIdentity, programOf } from '../data/process-iden
 
 /** A killed process is gone in milliseconds; on a loaded machine within this. */
 const GONE_TIMEOUT_MS = 10_000
-const LOOK_AGAIN_MS = 10
+const POLL_MS = 10
 
 const identityShape = shape.record({ pid: shape.whole(2, 2 ** 31), startTicks: shape.offset })
 
@@ -15,7 +15,7 @@ export function recordWorkerd(file: string, { pid, startTicks }: ProcessIdentity
   writePrivateFile(file, JSON.stringify({ pid, startTicks }))
 }
 
-export function forgetWorkerd(file: string): void {
+export function removeWorkerdRecord(file: string): void {
   rmSync(file, { force: true })
 }
 
@@ -29,14 +29,14 @@ function readRecord(file: string): ProcessIdentity | undefined {
 }
 
 /** Ends the workerd that outlived the last host of this data folder; two must never write the same databases. */
-export async function endOrphan(file: string): Promise<ProcessIdentity | undefined> {
+export async function endOrphanedWorkerd(file: string): Promise<ProcessIdentity | undefined> {
   const orphan = readRecord(file)
   if (orphan === undefined || !isRunning(orphan)) return undefined
   // The number and the start time name one process for ever; its program is looked at because the record is only a file.
   if (path.basename(programOf(orphan.pid) ?? '').replace(/ \(deleted\)$/, '') !== 'workerd') return undefined
   process.kill(orphan.pid, 'SIGKILL')
-  for (let waitedMs = 0; isRunning(orphan) && waitedMs < GONE_TIMEOUT_MS; waitedMs += LOOK_AGAIN_MS)
-    await Bun.sleep(LOOK_AGAIN_MS)
-  forgetWorkerd(file)
+  for (let waitedMs = 0; isRunning(orphan) && waitedMs < GONE_TIMEOUT_MS; waitedMs += POLL_MS)
+    await Bun.sleep(POLL_MS)
+  removeWorkerdRecord(file)
   return orphan
 }

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { SandwireError } from '@sandwire/protocol'
-import { unfinishedName } from '../data/private-file.ts'
+import { temporaryName } from '../data/private-file.ts'
 
 /** What the page is made of, and what makes of it what is served, from the root of the project. */
 const SOURCES = [
@@ -22,7 +22,7 @@ const SOURCES = [
 ]
 const PREFIX = 'workbench-'
 /** Builds that nobody has used for so long are removed. */
-const KEEP_MS = 7 * 24 * 60 * 60 * 1000
+const MAX_UNUSED_MS = 7 * 24 * 60 * 60 * 1000
 
 function listFiles(place: string): readonly string[] {
   if (!statSync(place).isDirectory()) return [place]
@@ -71,7 +71,7 @@ function removeOld(cache: string, current: string): void {
   for (const name of readdirSync(cache)) {
     const place = path.join(cache, name)
     if (!name.startsWith(PREFIX) || name === current) continue
-    if (Date.now() - statSync(place).mtimeMs > KEEP_MS) rmSync(place, { recursive: true, force: true })
+    if (Date.now() - statSync(place).mtimeMs > MAX_UNUSED_MS) rmSync(place, { recursive: true, force: true })
   }
 }
 
@@ -85,13 +85,13 @@ export function findWorkbench(root: string, cache: string): string | undefined {
 export async function prepareWorkbench(
   root: string,
   cache: string,
-  tell: (line: string) => void = () => undefined,
+  notify: (line: string) => void = () => undefined,
 ): Promise<string> {
   const name = `${PREFIX}${hashSources(root)}`
   const folder = path.join(cache, name)
   if (existsSync(path.join(folder, 'index.html'))) return folder
-  tell('Building the workbench …')
-  const fresh = unfinishedName(folder)
+  notify('Building the workbench …')
+  const fresh = temporaryName(folder)
   try {
     await build(root, fresh)
     await compressFiles(fresh)

@@ -103,7 +103,7 @@ test('sockets speak TLS when they are given a certificate, and believe no header
   }
 })
 
-test('with containers, the objects of sandboxes have one each, and only public addresses are reached for them', () => {
+test('with containers, the objects of sandboxes have one each, and only public addresses are result for them', () => {
   const containers = { socket: '/run/docker.sock', image: 'sandbox:1', egressImage: 'egress:1' }
   const services = describeWorkerd({ ...PLAN, slots: [], containers }).services ?? []
   const control = services.find(({ name }) => name === 'control')

@@ -3,13 +3,13 @@ import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
 import type { Containers } from '../settings/containers.ts'
-import type { Reach } from '../settings/listen.ts'
+import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
 import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
 
 /** What control is told about this machine, as the JSON of binding `SANDWIRE_CONFIG`. */
 export interface ControlConfig {
-  readonly mode: Reach['mode']
+  readonly mode: ListenSettings['mode']
   readonly issuers: readonly IssuerConfig[]
   readonly publicOrigins: readonly string[]
   /** Absent: none. */
@@ -38,7 +38,7 @@ export interface ControlPlan {
   /** How far control gets to ask issuers. */
   readonly issuerNetwork: IssuerNetwork
   /** What the public sockets speak TLS with; absent: they do not. */
-  readonly tls?: Reach['tls']
+  readonly tls?: ListenSettings['tls']
   /** `HOST:PORT` of every public socket. */
   readonly listen: readonly string[]
   /** Unix socket of the host API. */
@@ -57,7 +57,7 @@ export interface ControlPlan {
 const COMPATIBILITY_DATE = '2026-07-01'
 /**
  * Compressed messages could unpack to more than their size promises; and a request whose client went away says so, so that
- * what was asked of a sandbox for it ends too.
+ * what was stopRequested of a sandbox for it ends too.
  */
 const COMPATIBILITY_FLAGS = ['no_web_socket_compression', 'enable_request_signal']
 

@@ -5,14 +5,14 @@ import { SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
 import type { Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
-import { cutConnections } from '../slots/close-connections.ts'
+import { closeConnections } from '../slots/close-connections.ts'
 
 /** A cold start on a loaded machine takes seconds; longer than this it hangs. */
 const READY_TIMEOUT_MS = 30_000
-/** Time for whoever asked for a cut to hear that it comes, where only the end of workerd cuts. */
-const CUT_DELAY_MS = 100
+/** Time for whoever stopRequested for a cut to hear that it comes, where only the end of workerd cuts. */
+const KILL_DELAY_MS = 100
 /** Lines of workerd's last words that are kept to explain a start that failed. */
-const LAST_WORDS = 20
+const MAX_LAST_LINES = 20
 
 export interface WorkerdOptions {
   /** The executable. */
@@ -26,9 +26,9 @@ export interface WorkerdOptions {
   /** Told of every line it prints. */
   readonly onLine: (line: string) => void
   /** Told when it serves again after it had died. */
-  readonly onBack: () => void
+  readonly onRestarted: () => void
   /** Told when the first try to start it again fails. */
-  readonly onTrouble: (message: string) => void
+  readonly onRestartFailed: (message: string) => void
   readonly log: Log
   readonly nowMs: () => number
 }
@@ -58,27 +58,27 @@ export class Workerd {
   static async start(options: WorkerdOptions): Promise<Workerd> {
     const workerd = new Workerd(options)
     workerd.#run = await workerd.#launch()
-    workerd.#watch = workerd.#keepRunning()
+    workerd.#watch = workerd.#superviseProcess()
     return workerd
   }
 
   /** Takes no more requests; connections that are open go on. New ones wait in the kernel and are refused at `end`. */
-  closeDoors(): void {
+  stopListening(): void {
     this.#isEnding = true
     this.#run?.child.kill('SIGTERM')
   }
 
   /**
-   * Cuts its connections to unix sockets but for those whose listener is spared; clients connect again. Where the machine
+   * Cuts its connections to unix sockets but for those whose listener is kept; clients connect again. Where the machine
    * does not let us, it is killed for that in a moment, and comes back.
    */
-  cut(sparedPids: ReadonlySet<number>, tryToCut = cutConnections): void {
+  closeSandboxConnections(exceptPids: ReadonlySet<number>, close = closeConnections): void {
     const child = this.#run?.child
     if (child === undefined) return
     // Its pipes to this process are sockets too.
-    if (tryToCut(child.pid, new Set([...sparedPids, process.pid, child.pid]))) return
+    if (close(child.pid, new Set([...exceptPids, process.pid, child.pid]))) return
     this.#options.log.warn('control_killed_to_cut', { pid: child.pid })
-    setTimeout(() => child.kill('SIGKILL'), CUT_DELAY_MS)
+    setTimeout(() => child.kill('SIGKILL'), KILL_DELAY_MS)
   }
 
   /** Kills it and waits for nothing. */
@@ -101,10 +101,10 @@ export class Workerd {
       // A session of its own: Ctrl-C in the terminal is for the host, which ends this in order.
       detached: true,
     })
-    const lastWords: string[] = []
+    const lastLines: string[] = []
     const hear = (line: string): void => {
-      lastWords.push(line)
-      if (lastWords.length > LAST_WORDS) lastWords.shift()
+      lastLines.push(line)
+      if (lastLines.length > MAX_LAST_LINES) lastLines.shift()
       this.#options.onLine(line)
     }
     const heard = Promise.allSettled([follow(child.stdout, hear), follow(child.stderr, hear)])
@@ -119,7 +119,7 @@ export class Workerd {
     await heard
     throw new SandwireError('provider_unavailable', `Cannot run control: workerd did not start (${how})`, {
       // Addresses in its code help nobody here.
-      cause: lastWords.filter((line) => !line.startsWith('stack: ')).join('\n'),
+      cause: lastLines.filter((line) => !line.startsWith('stack: ')).join('\n'),
     })
   }
 
@@ -135,7 +135,7 @@ export class Workerd {
     return isReady
   }
 
-  async #keepRunning(): Promise<void> {
+  async #superviseProcess(): Promise<void> {
     while (this.#run !== undefined) {
       const sinceMs = this.#options.nowMs()
       const how = await this.#run.exited
@@ -155,13 +155,13 @@ export class Workerd {
       try {
         this.#run = await this.#launch()
         if (this.#isEnding) this.#run.child.kill('SIGKILL')
-        else this.#options.onBack()
+        else this.#options.onRestarted()
         return
       } catch (error) {
         // Its last words are in the log as far as they may be: by their kind.
         const { message } = SandwireError.from(error)
         this.#options.log.error('control_start_failed', { message })
-        if (failures === 0) this.#options.onTrouble(message)
+        if (failures === 0) this.#options.onRestartFailed(message)
         delayMs = retryDelayMs(failures)
       }
     }
@@ -202,7 +202,7 @@ async function countListening(fd: number, wanted: number): Promise<boolean> {
 
 /** One that served this long was sound: its death is answered at once. */
 const SOUND_MS = 1_000
-/** Wait after the death of one that served for a moment, so that a fault at every start does not use up a processor. */
+/** Wait after the death of one that served for a moment, so that a problem at every start does not use up a processor. */
 const SHORT_LIFE_MS = 100
 const FIRST_MS = 50
 const LONGEST_MS = 5_000

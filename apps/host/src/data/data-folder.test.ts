@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { claimFormat, type DataFolder, layOut } from './data-folder.ts'
+import { claimFormat, type DataFolder, dataFolderAt } from './data-folder.ts'
 
 let folder: DataFolder
 beforeEach(() => {
-  folder = layOut(mkdtempSync(path.join(tmpdir(), 'format-')))
+  folder = dataFolderAt(mkdtempSync(path.join(tmpdir(), 'format-')))
 })
 afterEach(() => rmSync(folder.root, { recursive: true }))
 

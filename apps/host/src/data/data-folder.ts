@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import { nameFolderFault } from './folder-problem.ts'
+import { toFolderError } from './folder-problem.ts'
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 
 /** The parts of a data folder. Only this user can enter it. */
@@ -25,7 +25,7 @@ export interface DataFolder {
   readonly log: string
 }
 
-export function layOut(root: string): DataFolder {
+export function dataFolderAt(root: string): DataFolder {
   const at = (name: string): string => path.join(root, name)
   return {
     root,
@@ -42,16 +42,16 @@ export function layOut(root: string): DataFolder {
 }
 
 /** What may be in a folder before it is used for the first time. */
-const BEFOREHAND: ReadonlySet<string> = new Set(['settings.json', 'lost+found'])
+const ALLOWED_NAMES: ReadonlySet<string> = new Set(['settings.json', 'lost+found'])
 
 /** Nobody else may enter it from now on, so one that others can enter for other things is not taken. */
-function refuseOtherThings({ root, localToken, keys, format }: DataFolder): void {
+function rejectOccupiedFolder({ root, localToken, keys, format }: DataFolder): void {
   const found = statSync(root, { throwIfNoEntry: false })
   if (found === undefined || (found.mode & 0o077) === 0) return
   // One of these is left of a folder that was used before, whatever somebody has moved away.
   if ([localToken, path.join(keys, 'id-key'), format].some((each) => existsSync(each))) return
-  const parts = new Set(Object.values(layOut('')))
-  if (readdirSync(root).every((name) => parts.has(name) || BEFOREHAND.has(name))) return
+  const parts = new Set(Object.values(dataFolderAt('')))
+  if (readdirSync(root).every((name) => parts.has(name) || ALLOWED_NAMES.has(name))) return
   throw new SandwireError(
     'forbidden',
     `Cannot use the data folder "${root}": it holds other things, and everybody else would be locked out of them`,
@@ -60,14 +60,14 @@ function refuseOtherThings({ root, localToken, keys, format }: DataFolder): void
 
 /** Makes the folder and the parts that must exist before anybody looks. */
 export function openDataFolder(root: string): DataFolder {
-  const folder = layOut(root)
+  const folder = dataFolderAt(root)
   try {
-    refuseOtherThings(folder)
+    rejectOccupiedFolder(folder)
     for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
       makePrivateFolder(each)
     return folder
   } catch (error) {
-    if (!(error instanceof SandwireError)) throw nameFolderFault(error, root)
+    if (!(error instanceof SandwireError)) throw toFolderError(error, root)
     throw new SandwireError('forbidden', `${error.message}\nhint: choose another folder with --data`)
   }
 }

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DISK_FULL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
-import { findFolderObstacle, isDiskFull, nameFault, nameFolderFault } from './folder-problem.ts'
+import { findFolderProblem, isDiskFull, toHostError, toFolderError } from './folder-problem.ts'
 
 let folder = ''
 const at = (name: string): string => path.join(folder, name)
 beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'obstacle-'))
+  folder = mkdtempSync(path.join(tmpdir(), 'problem-'))
   mkdirSync(at('there'))
   writeFileSync(at('file'), '')
   symlinkSync(at('nowhere/deeper'), at('dangling'))
@@ -19,7 +19,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 test.each(['there', 'there/new/deeper', 'link', 'link/new', 'new'])('nothing is in the way of %s', (name) => {
-  expect(findFolderObstacle(at(name))).toBeUndefined()
+  expect(findFolderProblem(at(name))).toBeUndefined()
 })
 
 test.each([
@@ -29,12 +29,12 @@ test.each([
   ['dangling/below', 'dangling', 'is a link that leads nowhere'],
   ['circle', 'circle', 'is a link that leads in a circle'],
 ])('what is in the way of %s is named', (name, what, why) => {
-  expect(findFolderObstacle(at(name))).toBe(`"${at(what)}" ${why}`)
+  expect(findFolderProblem(at(name))).toBe(`"${at(what)}" ${why}`)
 })
 
 test('a path that is too long is named by its beginning', () => {
   for (const name of ['a'.repeat(300), 'a/'.repeat(3_000)]) {
-    const told = findFolderObstacle(at(name)) ?? ''
+    const told = findFolderProblem(at(name)) ?? ''
     expect(told).toEndWith('…" is too long for a path or a name in it')
     expect(told.length).toBeLessThan(250)
   }
@@ -57,7 +57,7 @@ test.each([
     systemError(code),
     new SandwireError('internal', 'x', { cause: systemError(code) }),
   ]) {
-    const { message, cause } = nameFolderFault(caught, FOLDER)
+    const { message, cause } = toFolderError(caught, FOLDER)
     expect(message).toStartWith(`Cannot use the data folder "${FOLDER}": ${why}\nhint: `)
     expect(message).toEndWith('--data')
     expect(cause).toBeUndefined()
@@ -65,34 +65,34 @@ test.each([
 })
 
 test('what happened elsewhere names that place', () => {
-  const { message } = nameFolderFault(systemError('EROFS', '/run/sandwire/x'), FOLDER)
+  const { message } = toFolderError(systemError('EROFS', '/run/sandwire/x'), FOLDER)
   expect(message).toBe('Cannot use "/run/sandwire/x": it is read-only')
-  expect(nameFolderFault(systemError('EROFS', `${FOLDER}/lock`), FOLDER).message).toContain(
+  expect(toFolderError(systemError('EROFS', `${FOLDER}/lock`), FOLDER).message).toContain(
     `folder "${FOLDER}"`,
   )
 })
 
 test('a part that is something else than it has to be is named itself', () => {
-  const { message } = nameFolderFault(systemError('EISDIR', `${FOLDER}/lock`), FOLDER)
+  const { message } = toFolderError(systemError('EISDIR', `${FOLDER}/lock`), FOLDER)
   expect(message).toBe(
     `Cannot use "${FOLDER}/lock": it is a folder\nhint: remove it, or choose another data folder with --data`,
   )
-  expect(nameFolderFault(systemError('EEXIST', FOLDER), FOLDER).message).toContain(`data folder "${FOLDER}"`)
+  expect(toFolderError(systemError('EEXIST', FOLDER), FOLDER).message).toContain(`data folder "${FOLDER}"`)
 })
 
 test('what is missing says something about the folder only where it is in it', () => {
-  expect(nameFolderFault(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
+  expect(toFolderError(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
     'no folder can be made there',
   )
   for (const place of [undefined, '/usr/bin/tool'])
-    expect(nameFolderFault(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
+    expect(toFolderError(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
 })
 
-test('other faults stay what they are', () => {
-  expect(nameFolderFault(new Error('x'), FOLDER).code).toBe('internal')
-  expect(nameFolderFault(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
+test('other fileProblems stay what they are', () => {
+  expect(toFolderError(new Error('x'), FOLDER).code).toBe('internal')
+  expect(toFolderError(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
   const told = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
-  expect(nameFolderFault(told, FOLDER)).toBe(told)
+  expect(toFolderError(told, FOLDER)).toBe(told)
 })
 
 const noRoom = Object.assign(new Error('x'), { code: 'ENOSPC' })
@@ -101,15 +101,15 @@ test.each([
   noRoom,
   Object.assign(new Error('x'), { code: 'EDQUOT' }),
   new SandwireError('internal', 'Internal error', { cause: noRoom }),
-])('a fault for want of room names the disk %#', (caught) => {
-  const { code, message } = nameFault(caught)
+])('a problem for want of room names the disk %#', (caught) => {
+  const { code, message } = toHostError(caught)
   expect([code, message]).toEqual(['sandbox_failed', `Cannot do this with the sandbox: ${DISK_FULL}`])
 })
 
-test('other faults stay what they are', () => {
-  expect(nameFault(new Error('x')).code).toBe('internal')
-  expect(nameFault(Object.assign(new Error('x'), { code: 'EACCES' })).code).toBe('internal')
-  expect(nameFault(new SandwireError('conflict', 'x')).code).toBe('conflict')
+test('other fileProblems stay what they are', () => {
+  expect(toHostError(new Error('x')).code).toBe('internal')
+  expect(toHostError(Object.assign(new Error('x'), { code: 'EACCES' })).code).toBe('internal')
+  expect(toHostError(new SandwireError('conflict', 'x')).code).toBe('conflict')
 })
 
 test('a disk with room is not full', () => {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { decodeSessionKeys } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { DataFolder } from './data-folder.ts'
-import { readOrMake, writePrivateFile } from './private-file.ts'
+import { readOrCreate, writePrivateFile } from './private-file.ts'
 
 const TOKEN = /^swl_[A-Za-z0-9_-]{43}$/
 const PAGE_NAME = /^sandwire-[0-9a-f]{20}$/
@@ -69,7 +69,7 @@ function refuse(isGood: boolean, file: string, advice: string): void {
   if (!isGood) throw new SandwireError('bad_request', `Cannot use "${file}": it holds no ${advice}`)
 }
 
-/** Made once: with another one, every sandbox here would be there and could not be reached. */
+/** Made once: with another one, every sandbox here would be there and could not be result. */
 function requireIdKey(file: string, { objects }: DataFolder): void {
   if (existsSync(file) || readdirSync(objects).length === 0) return
   throw new SandwireError(
@@ -84,17 +84,17 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
   const files = { signing: at('signing-key'), id: at('id-key'), session: at('session-token-secret') }
   requireIdKey(files.id, folder)
   const fresh = await makeSigningKey()
-  const signingKey = readOrMake(files.signing, () => fresh)
-  const idKey = readOrMake(files.id, () => randomBytes().toString('base64'))
-  const sessionTokenSecret = readOrMake(files.session, makeSessionKeys)
-  const pageName = readOrMake(at('page-name'), makePageName).trim()
+  const signingKey = readOrCreate(files.signing, () => fresh)
+  const idKey = readOrCreate(files.id, () => randomBytes().toString('base64'))
+  const sessionTokenSecret = readOrCreate(files.session, makeSessionKeys)
+  const pageName = readOrCreate(at('page-name'), makePageName).trim()
   refuse(await isSigningKey(signingKey), files.signing, 'key; put it back from a backup, or remove it')
   const isIdKey = Buffer.from(idKey, 'base64').length === SECRET_BYTES
-  refuse(isIdKey, files.id, 'key; put it back from a backup: without it the sandboxes here cannot be reached')
+  refuse(isIdKey, files.id, 'key; put it back from a backup: without it the sandboxes here cannot be result')
   refuse(areSessionKeys(sessionTokenSecret), files.session, 'key; remove it')
   refuse(PAGE_NAME.test(pageName), at('page-name'), 'name; remove it')
   if (options.isNewToken) writePrivateFile(folder.localToken, makeToken())
-  const token = readOrMake(folder.localToken, makeToken).trim()
+  const token = readOrCreate(folder.localToken, makeToken).trim()
   refuse(TOKEN.test(token), folder.localToken, 'token; make a new one with --new-token')
   const localTokenSha256 = createHash('sha256').update(token).digest('hex')
   return { signingKey, idKey, sessionTokenSecret, localTokenSha256, pageName }

@@ -5,7 +5,7 @@ import path from 'node:path'
  * Who has which of many things. A claim is a symbolic link that is named like the thing and points to its owner: made in
  * one step, so no two owners get one thing, and nothing is left locked by a crash.
  */
-export class LinkClaims {
+export class SymlinkClaims {
   readonly #folder: string
 
   constructor(folder: string) {

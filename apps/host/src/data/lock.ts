@@ -51,7 +51,7 @@ export class DataLock {
     return { kind: 'taken', lock }
   }
 
-  /** Says where the holder can be reached. */
+  /** Says where the holder can be result. */
   describe(where: { readonly url?: string; readonly socket?: string }): void {
     const self = identifyProcess(process.pid)
     ftruncateSync(this.#lock.fd)

@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import {
   makePrivateFolder,
-  readOrMake,
+  readOrCreate,
   readPrivateFile,
-  removeUnfinished,
-  unfinishedName,
+  removeTemporaryFiles,
+  temporaryName,
   writePrivateFile,
 } from './private-file.ts'
 
@@ -76,8 +76,8 @@ describe('a private file', () => {
   })
 
   test('is made once', () => {
-    expect(readOrMake(at('k'), () => 'one')).toBe('one')
-    expect(readOrMake(at('k'), () => 'two')).toBe('one')
+    expect(readOrCreate(at('k'), () => 'one')).toBe('one')
+    expect(readOrCreate(at('k'), () => 'two')).toBe('one')
   })
 })
 
@@ -97,8 +97,8 @@ test('what a dead process has not finished is removed, and nothing else', () => 
       `a.${NOBODY}.new.txt`,
     ]
     for (const name of [...others, `control.mjs.${NOBODY}.new`]) writeFileSync(at(name), 'x')
-    writeFileSync(unfinishedName(at('an-earlier-one-with-our-number')), 'x')
-    removeUnfinished(folder)
+    writeFileSync(temporaryName(at('an-earlier-one-with-our-number')), 'x')
+    removeTemporaryFiles(folder)
     expect(readdirSync(folder).toSorted()).toEqual(others.toSorted())
   } finally {
     rmSync(folder, { recursive: true })

@@ -28,7 +28,7 @@ export function makePrivateFolder(folder: string): void {
 
 /** Replaces a file as a whole: whoever reads sees the old text or the new one, also after a power cut. */
 export function writePrivateFile(file: string, text: string): void {
-  const fresh = unfinishedName(file)
+  const fresh = temporaryName(file)
   rmSync(fresh, { force: true })
   const fd = openSync(fresh, 'wx', 0o600)
   try {
@@ -56,7 +56,7 @@ export function readPrivateFile(file: string): string | undefined {
 }
 
 /** Reads a private file, or makes it. */
-export function readOrMake(file: string, make: () => string): string {
+export function readOrCreate(file: string, make: () => string): string {
   const found = readPrivateFile(file)
   if (found !== undefined) return found
   const text = make()
@@ -68,12 +68,12 @@ export function readOrMake(file: string, make: () => string): string {
 const UNFINISHED = /\.([0-9]{1,10})\.new$/
 
 /** Where something is written until it is whole and takes its place. It names the process, so that what a dead one left is known. */
-export function unfinishedName(place: string): string {
+export function temporaryName(place: string): string {
   return `${place}.${process.pid}.new`
 }
 
 /** Removes what processes that are gone have not finished. For the start, when this one has not begun anything. */
-export function removeUnfinished(folder: string): void {
+export function removeTemporaryFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = Number(UNFINISHED.exec(name)?.[1])
     const isLeft = pid === process.pid || (pid > 0 && identifyProcess(pid) === undefined)

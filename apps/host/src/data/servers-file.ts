@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { shape } from '@sandwire/protocol'
-import { layOut } from './data-folder.ts'
+import { dataFolderAt } from './data-folder.ts'
 import { readHolder } from './lock.ts'
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 import { isRunning } from './process-identity.ts'
@@ -48,7 +48,7 @@ function dropServer(known: readonly KnownServer[], tokenFile: string): readonly 
 
 /** Whether the host whose token this is runs. */
 function isServed(tokenFile: string): boolean {
-  const holder = readHolder(layOut(path.dirname(tokenFile)).lock)
+  const holder = readHolder(dataFolderAt(path.dirname(tokenFile)).lock)
   return holder !== undefined && isRunning(holder)
 }
 

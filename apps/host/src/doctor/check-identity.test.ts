@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { issuerFromPreset } from '@sandwire/operator-settings'
 import type { Configuration } from '../configuration.ts'
-import { examineIdentity, type IdentityProbes } from './check-identity.ts'
+import { checkIdentity, type IdentityProbes } from './check-identity.ts'
 
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z')
 const CONFIGURATION: Configuration = {
@@ -15,12 +15,15 @@ const CONFIGURATION: Configuration = {
   passed: {},
 }
 
-function probes(answer: () => Response, isKnown = true): IdentityProbes & { readonly asked: string[] } {
-  const asked: string[] = []
+function probes(
+  answer: () => Response,
+  isKnown = true,
+): IdentityProbes & { readonly stopRequested: string[] } {
+  const stopRequested: string[] = []
   return {
-    asked,
+    stopRequested,
     fetchUrl: async (url) => {
-      asked.push(url)
+      stopRequested.push(url)
       return answer()
     },
     resolveName: async () => {
@@ -34,21 +37,21 @@ function probes(answer: () => Response, isKnown = true): IdentityProbes & { read
 const at = (offsetMs: number) => (): Response =>
   new Response('{}', { headers: { date: new Date(NOW_MS + offsetMs).toUTCString() } })
 
-describe('examineIdentity', () => {
+describe('checkIdentity', () => {
   test('asks an issuer where its metadata are, and names what people use', async () => {
     const world = probes(at(2_000))
-    expect(await examineIdentity(CONFIGURATION, world)).toEqual([
-      { line: 'Auth0: reached at https://id.example/, clocks differ by 1 s', isGood: true },
+    expect(await checkIdentity(CONFIGURATION, world)).toEqual([
+      { line: 'Auth0: result at https://id.example/, clocks differ by 1 s', isGood: true },
       { line: 'people use https://sandwire.example (192.0.2.1 from here)', isGood: true },
     ])
-    expect(world.asked).toEqual(['https://id.example/.well-known/openid-configuration'])
+    expect(world.stopRequested).toEqual(['https://id.example/.well-known/openid-configuration'])
   })
 
   test('asks for keys where the metadata are known to be of no use', async () => {
     const world = probes(at(0))
     const issuers = [issuerFromPreset('oauth-do', { audience: 'a' })]
-    await examineIdentity({ ...CONFIGURATION, issuers }, world)
-    expect(world.asked).toEqual(['https://id.org.ai/.well-known/jwks.json'])
+    await checkIdentity({ ...CONFIGURATION, issuers }, world)
+    expect(world.stopRequested).toEqual(['https://id.org.ai/.well-known/jwks.json'])
   })
 
   test.each<[string, () => Response, string]>([
@@ -64,19 +67,19 @@ describe('examineIdentity', () => {
       'does not answer',
     ],
   ])('finds %s', async (_, answer, words) => {
-    const [finding] = await examineIdentity(CONFIGURATION, probes(answer))
+    const [finding] = await checkIdentity(CONFIGURATION, probes(answer))
     expect(finding).toMatchObject({ isGood: false, line: expect.stringContaining(words) })
   })
 
   test('finds a public name that nobody can find', async () => {
-    const [, finding] = await examineIdentity(CONFIGURATION, probes(at(0), false))
+    const [, finding] = await checkIdentity(CONFIGURATION, probes(at(0), false))
     expect(finding?.isGood).toBe(false)
   })
 
   test('says who else comes in, and never with what', async () => {
     const { publicOrigin: _, ...local } = CONFIGURATION
     const secrets = { jwtSecret: 'CNRY', apiToken: 'CNRY' }
-    const found = await examineIdentity({ ...local, mode: 'local', issuers: [], secrets }, probes(at(0)))
+    const found = await checkIdentity({ ...local, mode: 'local', issuers: [], secrets }, probes(at(0)))
     expect(found).toHaveLength(3)
     expect(JSON.stringify(found)).not.toContain('CNRY')
   })

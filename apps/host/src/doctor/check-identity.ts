@@ -8,12 +8,12 @@ const ANSWER_TIMEOUT_MS = 5_000
 const MAX_SKEW_MS = 60_000
 
 /** A line of what was found about how people come in, and whether it will work. */
-export interface IdentityFinding {
+export interface IdentityCheck {
   readonly line: string
   readonly isGood: boolean
 }
 
-/** What is asked of the world outside. */
+/** What is stopRequested of the world outside. */
 export interface IdentityProbes {
   readonly fetchUrl: (url: string) => Promise<Response>
   readonly resolveName: (host: string) => Promise<readonly string[]>
@@ -21,7 +21,7 @@ export interface IdentityProbes {
 }
 
 /** Probes of this machine; `authorities` are believed besides those that everybody believes. */
-export function openProbes(authorities: string | undefined): IdentityProbes {
+export function openIdentityProbes(authorities: string | undefined): IdentityProbes {
   return {
     fetchUrl: (url) =>
       fetch(url, {
@@ -35,7 +35,7 @@ export function openProbes(authorities: string | undefined): IdentityProbes {
 }
 
 /** Where an issuer must answer for tokens to be checked: at one of these. */
-function addressesToAsk({ issuer, endpoints }: IssuerConfig): readonly [string, ...string[]] {
+function discoveryUrls({ issuer, endpoints }: IssuerConfig): readonly [string, ...string[]] {
   if (endpoints.jwks !== undefined) return [endpoints.jwks]
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
@@ -46,7 +46,7 @@ function addressesToAsk({ issuer, endpoints }: IssuerConfig): readonly [string, 
 }
 
 /** The first good answer, or the last one. */
-async function askFirst(
+async function fetchFirst(
   urls: readonly string[],
   { fetchUrl }: IdentityProbes,
 ): Promise<Response | undefined> {
@@ -59,9 +59,9 @@ async function askFirst(
   return response
 }
 
-function describeSkew(date: string | null, nowMs: number): IdentityFinding {
+function describeSkew(date: string | null, nowMs: number): IdentityCheck {
   const theirsMs = Date.parse(date ?? '')
-  if (Number.isNaN(theirsMs)) return { line: 'it does not tell the time', isGood: true }
+  if (Number.isNaN(theirsMs)) return { line: 'it does not notify the time', isGood: true }
   // Its clock is told in whole seconds.
   const skewMs = Math.max(0, Math.abs(nowMs - theirsMs) - 1000)
   const seconds = Math.round(skewMs / 1000)
@@ -73,24 +73,24 @@ function describeSkew(date: string | null, nowMs: number): IdentityFinding {
       }
 }
 
-async function examineIssuer(config: IssuerConfig, probes: IdentityProbes): Promise<IdentityFinding> {
-  const urls = addressesToAsk(config)
-  const say = (line: string, isGood: boolean): IdentityFinding => ({
+async function examineIssuer(config: IssuerConfig, probes: IdentityProbes): Promise<IdentityCheck> {
+  const urls = discoveryUrls(config)
+  const say = (line: string, isGood: boolean): IdentityCheck => ({
     line: `${config.name}: ${line}`,
     isGood,
   })
   try {
-    const response = await askFirst(urls, probes)
+    const response = await fetchFirst(urls, probes)
     if (response?.status !== 200)
       return say(`${urls[0]} answers ${response?.status}, so nobody can sign in there`, false)
     const skew = describeSkew(response.headers.get('date'), probes.nowMs())
-    return say(`reached at ${config.issuer}, ${skew.line}`, skew.isGood)
+    return say(`result at ${config.issuer}, ${skew.line}`, skew.isGood)
   } catch {
     return say(`${urls[0]} does not answer, so nobody can sign in there`, false)
   }
 }
 
-async function examineName(origin: string, { resolveName }: IdentityProbes): Promise<IdentityFinding> {
+async function examineName(origin: string, { resolveName }: IdentityProbes): Promise<IdentityCheck> {
   const host = new URL(origin).hostname.replace(/^\[(.*)\]$/, '$1')
   try {
     const [address] = await resolveName(host)
@@ -102,10 +102,10 @@ async function examineName(origin: string, { resolveName }: IdentityProbes): Pro
 }
 
 /** Whether people can come in as the settings say. */
-export async function examineIdentity(
+export async function checkIdentity(
   { issuers, publicOrigin, mode, secrets }: Configuration,
   probes: IdentityProbes,
-): Promise<readonly IdentityFinding[]> {
+): Promise<readonly IdentityCheck[]> {
   const found = await Promise.all([
     ...issuers.map((issuer) => examineIssuer(issuer, probes)),
     ...(publicOrigin === undefined ? [] : [examineName(publicOrigin, probes)]),

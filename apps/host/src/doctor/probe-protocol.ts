@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
 
 /** What the outside tells the prober to look for: all of it is there, on this machine, and must not be found. */
-export const cluesShape = shape.record({
+export const probeTargetsShape = shape.record({
   /** Part of the command line of a process outside, spelled backwards: the prober's own has it too, as this clue. */
   processMarkerBackwards: shape.text(64),
   /** Name of an abstract socket outside that answers. */
@@ -15,7 +15,7 @@ export const cluesShape = shape.record({
   /** Socket of the program that runs the sandbox, as seen inside. */
   daemonSocket: shape.text(200),
 })
-export type Clues = shape.Decoded<typeof cluesShape>
+export type ProbeTargets = shape.Decoded<typeof probeTargetsShape>
 
 /** What became of one attempt to get out, or to take more than is given. */
 export const probeReportShape = shape.record({

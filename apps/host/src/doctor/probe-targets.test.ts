@@ -3,20 +3,20 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { eventually, isAlive, readDescendants } from '@sandwire/testing'
-import { openDecoys } from './probe-targets.ts'
+import { openProbeTargets } from './probe-targets.ts'
 
-const folder = mkdtempSync(path.join(tmpdir(), 'decoys-'))
+const folder = mkdtempSync(path.join(tmpdir(), 'targets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('decoys leave no process and no file', async () => {
+test('targets leave no process and no file', async () => {
   const token = crypto.randomUUID()
   const before = new Set(readDescendants(process.pid).map(({ pid }) => pid))
-  const decoys = await openDecoys(folder, token)
+  const targets = await openProbeTargets(folder, token)
   const own = (): number[] =>
     readDescendants(process.pid).flatMap(({ pid }) => (before.has(pid) ? [] : [pid]))
   await eventually(() => own().some((pid) => commandOf(pid).includes(token)), { what: 'the decoy' })
   const pids = own()
-  await decoys[Symbol.asyncDispose]()
+  await targets[Symbol.asyncDispose]()
   expect(pids.filter(isAlive)).toEqual([])
   expect(readdirSync(folder)).toEqual([])
 })

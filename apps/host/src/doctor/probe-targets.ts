@@ -3,11 +3,11 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import path from 'node:path'
 import { INSIDE } from '../isolation/isolation.ts'
-import type { Clues } from './probe-protocol.ts'
+import type { ProbeTargets } from './probe-protocol.ts'
 
 /** Things of this machine for a prober to find, if it can. */
-export interface Decoys extends AsyncDisposable {
-  readonly clues: Clues
+export interface OpenProbeTargets extends AsyncDisposable {
+  readonly targets: ProbeTargets
 }
 
 const VARIABLE = 'SANDWIRE_DECOY'
@@ -38,7 +38,7 @@ function ownAddresses(): string[] {
 }
 
 /** Puts out a file beside the sandboxes' own, a process, a variable, and sockets that answer. */
-export async function openDecoys(folder: string, token: string): Promise<Decoys> {
+export async function openProbeTargets(folder: string, token: string): Promise<OpenProbeTargets> {
   const place = mkdtempSync(path.join(folder, 'decoy-'))
   const file = path.join(place, 'secret')
   writeFileSync(file, token, { mode: 0o644 })
@@ -53,7 +53,7 @@ export async function openDecoys(folder: string, token: string): Promise<Decoys>
   const port = typeof address === 'object' && address !== null ? address.port : 0
   process.env[VARIABLE] = token
   return {
-    clues: {
+    targets: {
       processMarkerBackwards: Array.from(marker).toReversed().join(''),
       abstractSocket: token,
       addresses: ownAddresses().map((host) => `${host}:${port}`),

@@ -4,7 +4,7 @@ import { createIsolation } from '../isolation/choose-isolation.ts'
 import { bundleProgram } from '../isolation/daemon-bundle.ts'
 import { INSIDE, type Isolation, type IsolationSettings } from '../isolation/isolation.ts'
 import { parseReport, type ProbeReport, report } from './probe-protocol.ts'
-import { openDecoys } from './probe-targets.ts'
+import { openProbeTargets } from './probe-targets.ts'
 
 const MEBIBYTE = 1024 ** 2
 
@@ -85,7 +85,7 @@ async function readReports(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Pro
 }
 
 /** Tries to break out of a throwaway sandbox of this kind; one report per probe, in order. Takes some seconds. */
-export async function runBattery(
+export async function runProbes(
   kind: Isolation['kind'],
   settings: IsolationSettings,
 ): Promise<readonly ProbeReport[]> {
@@ -93,19 +93,19 @@ export async function runBattery(
   const cache = path.join(settings.dataFolder, 'cache')
   const folder = await bundleProgram({ name: 'prober', root: source, entries: ['main.ts'] }, cache)
   const program = { executable: settings.program.executable, code: { folder, entry: 'main.js' } }
-  // A folder of the user is no place to fill.
+  // The disk probe fills the workspace, so a folder of the user is never used.
   const { workspace: _served, ...own } = settings
   const isolation = createIsolation(kind, { ...own, program })
   const id = mintId()
-  await using decoys = await openDecoys(settings.dataFolder, id)
+  await using opened = await openProbeTargets(settings.dataFolder, id)
   try {
     const outside = await isolation.prepare({ id, limits: LIMITS })
-    const clues = {
-      ...decoys.clues,
+    const targets = {
+      ...opened.targets,
       daemonSocket: kind === 'none' ? outside.daemonSocket : INSIDE.daemonSocket,
     }
     const workspace = kind === 'none' ? outside.workspace : INSIDE.workspace
-    const task = JSON.stringify({ clues, limits: LIMITS, workspace })
+    const task = JSON.stringify({ targets, limits: LIMITS, workspace })
     const launched = await isolation.launch({
       id,
       name: 'doctor',

@@ -12,7 +12,7 @@ export interface BlockedHost {
 const MAX_BLOCKED = 100
 
 /** Counts refusals per host and port. */
-export class BlockedLedger {
+export class BlockedHosts {
   readonly #entries = new Map<string, BlockedHost>()
 
   /** Returns the entry as it is now. */

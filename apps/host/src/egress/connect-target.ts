@@ -3,8 +3,8 @@ import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import type { IpAddress, Target } from '@sandwire/network-policy'
 import { checkAddresses, type Refusal } from './policy.ts'
-import { WireEvents } from './socket-events.ts'
-import type { Wire } from './socket-writer.ts'
+import { SocketEvents } from './socket-events.ts'
+import type { PeerSocket } from './socket-writer.ts'
 
 /** The addresses of a canonical name; throws when there are none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
@@ -16,14 +16,14 @@ export interface Endpoint {
 }
 
 /** Opens a connection that stays half open when its peer ends its side. */
-export type Dial = (endpoint: Endpoint, handlers: SocketHandler) => Promise<Wire>
+export type Dial = (endpoint: Endpoint, handlers: SocketHandler) => Promise<PeerSocket>
 
-export type Reached =
-  | { readonly is: 'open'; readonly socket: Wire; readonly events: WireEvents }
+export type ConnectResult =
+  | { readonly is: 'open'; readonly socket: PeerSocket; readonly events: SocketEvents }
   | { readonly is: 'refused'; readonly refusal: Refusal }
   | { readonly is: 'failed'; readonly message: string }
 
-export interface ReachOptions {
+export interface ConnectOptions {
   readonly policy: (target: Target) => Refusal | undefined
   readonly resolve: Resolve
   readonly dial: Dial
@@ -41,7 +41,7 @@ export async function resolveName(name: string): Promise<readonly string[]> {
   return (await lookup(`${name}.`, { all: true })).map(({ address }) => address)
 }
 
-export function dialAddress({ address, port }: Endpoint, handlers: SocketHandler): Promise<Wire> {
+export function dialAddress({ address, port }: Endpoint, handlers: SocketHandler): Promise<PeerSocket> {
   return Bun.connect<undefined>({ hostname: address, port, allowHalfOpen: true, socket: handlers })
 }
 
@@ -79,8 +79,8 @@ async function withinMs<T>(
 /** Decides about a target and connects to it. The name is resolved once, and what was checked is what is dialled. */
 export async function reach(
   target: Target,
-  { policy, resolve, dial, ownAddresses }: ReachOptions,
-): Promise<Reached> {
+  { policy, resolve, dial, ownAddresses }: ConnectOptions,
+): Promise<ConnectResult> {
   const { host, port } = target
   // First, because no list would help: advice to allow it would be wrong.
   if (host.kind === 'address' && checkAddresses([host.address.text], ownAddresses()) === undefined)
@@ -96,7 +96,7 @@ export async function reach(
   const addresses = checkAddresses(found, ownAddresses())
   if (addresses === undefined) return { is: 'refused', refusal: 'address_refused' }
   for (const { text } of firstOfEachFamily(addresses)) {
-    const events = new WireEvents()
+    const events = new SocketEvents()
     const dialled = dial({ address: text, port }, events.handlers)
     const socket = await withinMs(DIAL_TIMEOUT_MS, dialled, (late) => late.terminate())
     if (socket !== undefined) return { is: 'open', socket, events }

@@ -76,8 +76,8 @@ async function open(network: NetworkSpec, more: Partial<EgressProxyOptions> = {}
       resolved.push(name)
       return [PUBLIC]
     },
-    dial: ({ address, port: asked }: Endpoint, handlers) => {
-      dialled.push(`${address} ${asked}`)
+    dial: ({ address, port: stopRequested }: Endpoint, handlers) => {
+      dialled.push(`${address} ${stopRequested}`)
       return dialAddress({ address: '127.0.0.1', port }, handlers)
     },
     ...more,

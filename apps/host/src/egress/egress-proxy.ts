@@ -3,7 +3,7 @@ import { type NetworkSpec } from '@sandwire/internal-api'
 import { spellHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
-import { type BlockedHost, BlockedLedger } from './blocked-hosts.ts'
+import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
 import { createPolicy, type Refusal } from './policy.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
 import {
@@ -60,7 +60,7 @@ export class EgressProxy implements AsyncDisposable {
   readonly #owner: ConnectionOwner
   readonly #listener: { stop(closeActive: boolean): void }
   readonly #connections = new Set<ProxyConnection>()
-  readonly #ledger = new BlockedLedger()
+  readonly #blockedHosts = new BlockedHosts()
   readonly #logBucket = new TokenBucket(LOG_PER_SECOND, LOG_BURST, performance.now())
   readonly #counts = { connections: 0, blocked: 0, sentBytes: 0, receivedBytes: 0 }
   readonly #sweep: Timer
@@ -68,7 +68,7 @@ export class EgressProxy implements AsyncDisposable {
   constructor(options: EgressProxyOptions) {
     this.#socketPath = options.socketPath
     this.#log = options.log
-    const reachOptions = {
+    const connectOptions = {
       policy: createPolicy(options.network),
       resolve: options.resolve ?? resolveName,
       dial: options.dial ?? dialAddress,
@@ -76,7 +76,7 @@ export class EgressProxy implements AsyncDisposable {
     }
     this.#owner = {
       headTimeoutMs: options.headTimeoutMs ?? HEAD_TIMEOUT_MS,
-      reach: (target) => reach(target, reachOptions),
+      reach: (target) => reach(target, connectOptions),
       blocked: (target, refusal) => this.#blocked(target, refusal),
       moved: (direction, bytes) => {
         this.#counts[direction === 'sent' ? 'sentBytes' : 'receivedBytes'] += bytes
@@ -93,7 +93,7 @@ export class EgressProxy implements AsyncDisposable {
 
   /** Targets that were refused lately, latest first. */
   blocked(): readonly BlockedHost[] {
-    return this.#ledger.list()
+    return this.#blockedHosts.list()
   }
 
   counts(): EgressCounts {
@@ -132,12 +132,12 @@ export class EgressProxy implements AsyncDisposable {
     socket.data = { connection }
     this.#counts.connections++
     this.#connections.add(connection)
-    if (this.#connections.size > MAX_CONNECTIONS) connection.turnAway()
+    if (this.#connections.size > MAX_CONNECTIONS) connection.refuse()
   }
 
   #blocked(target: Target, refusal: Refusal): void {
     this.#counts.blocked++
-    const { host, port, reason, count } = this.#ledger.add(spellHost(target.host), target.port, refusal)
+    const { host, port, reason, count } = this.#blockedHosts.add(spellHost(target.host), target.port, refusal)
     if (count === 1 && this.#logBucket.take(1, performance.now()))
       this.#log.warn('egress_blocked', { host, port, reason })
   }

@@ -80,7 +80,7 @@ export function withoutHopHeaders(headers: readonly Header[]): readonly Header[]
   })
 }
 
-export function spellHead({ firstLine, headers }: MessageHead): Buffer {
+export function formatHead({ firstLine, headers }: MessageHead): Buffer {
   const lines = [firstLine, ...headers.map(([name, value]) => `${name}: ${value}`), '', '']
   return Buffer.from(lines.join('\r\n'), 'latin1')
 }

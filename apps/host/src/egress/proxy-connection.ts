@@ -1,9 +1,9 @@
 import { spellHost, type Target } from '@sandwire/network-policy'
 import { findHeadEnd } from './message-head.ts'
-import { Outlet, type Wire } from './socket-writer.ts'
+import { SocketWriter, type PeerSocket } from './socket-writer.ts'
 import { explainRefusal, type Refusal } from './policy.ts'
 import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
-import type { Reached } from './connect-target.ts'
+import type { ConnectResult } from './connect-target.ts'
 import { ResponseHead } from './response-head.ts'
 
 const MAX_HEAD_BYTES = 16 * 1024
@@ -13,7 +13,7 @@ const LINGER_MS = 2_000
 /** What a connection asks of its proxy. */
 export interface ConnectionOwner {
   readonly headTimeoutMs: number
-  readonly reach: (target: Target) => Promise<Reached>
+  readonly reach: (target: Target) => Promise<ConnectResult>
   readonly blocked: (target: Target, refusal: Refusal) => void
   readonly moved: (direction: 'sent' | 'received', bytes: number) => void
   readonly closed: (connection: ProxyConnection) => void
@@ -32,7 +32,7 @@ const STATUS_TEXT = {
 type Status = keyof typeof STATUS_TEXT
 
 /** An answer of the proxy itself: one line of text. */
-function spellAnswer(status: Status, line: string): Buffer {
+function formatResponse(status: Status, line: string): Buffer {
   const body = `${line}\n`
   return Buffer.from(
     `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
@@ -45,11 +45,11 @@ function spellAnswer(status: Status, line: string): Buffer {
 export class ProxyConnection {
   /** When bytes last moved, on the monotonic clock. */
   activeMs = performance.now()
-  readonly #client: Wire
+  readonly #client: PeerSocket
   readonly #owner: ConnectionOwner
-  readonly #toClient: Outlet
-  #target: Wire | undefined
-  #toTarget: Outlet | undefined
+  readonly #toClient: SocketWriter
+  #target: PeerSocket | undefined
+  #toTarget: SocketWriter | undefined
   /** `head`: reads the request; `opening`: connects, the client is paused; `open`: passes bytes; `closing`: says why not. */
   #state: 'head' | 'opening' | 'open' | 'closing' | 'closed' = 'head'
   /** What came of the head; while opening, what came behind it. */
@@ -64,10 +64,10 @@ export class ProxyConnection {
   /** For the head of the request; then for the client to take a refusal. */
   #deadline: Timer
 
-  constructor(client: Wire, owner: ConnectionOwner) {
+  constructor(client: PeerSocket, owner: ConnectionOwner) {
     this.#client = client
     this.#owner = owner
-    this.#toClient = new Outlet(client, () => this.#target?.resume())
+    this.#toClient = new SocketWriter(client, () => this.#target?.resume())
     this.#deadline = setTimeout(
       () => this.#answer(408, 'Sandwire proxy: the request did not come in time'),
       owner.headTimeoutMs,
@@ -113,7 +113,7 @@ export class ProxyConnection {
   }
 
   /** Refuses a client that is one too many. */
-  turnAway(): void {
+  refuse(): void {
     this.#answer(503, 'Sandwire proxy: this sandbox has too many connections open')
   }
 
@@ -135,26 +135,26 @@ export class ProxyConnection {
     this.#state = 'opening'
     this.#client.pause()
     this.#owner.reach(request.target).then(
-      (reached) => this.#reached(request, reached),
-      () => this.#unreachable(request.target, 'it cannot be reached'),
+      (result) => this.#result(request, result),
+      () => this.#unreachable(request.target, 'it cannot be result'),
     )
   }
 
-  #reached(request: AcceptedRequest, reached: Reached): void {
+  #result(request: AcceptedRequest, result: ConnectResult): void {
     if (this.#state !== 'opening') {
-      if (reached.is === 'open') reached.socket.terminate()
+      if (result.is === 'open') result.socket.terminate()
       return
     }
-    switch (reached.is) {
+    switch (result.is) {
       case 'refused':
-        this.#owner.blocked(request.target, reached.refusal)
-        this.#answer(403, explainRefusal(reached.refusal, request.target))
+        this.#owner.blocked(request.target, result.refusal)
+        this.#answer(403, explainRefusal(result.refusal, request.target))
         return
       case 'failed':
-        this.#unreachable(request.target, reached.message)
+        this.#unreachable(request.target, result.message)
         return
       case 'open':
-        this.#open(request, reached)
+        this.#open(request, result)
     }
   }
 
@@ -163,10 +163,10 @@ export class ProxyConnection {
       this.#answer(502, `Sandwire proxy: cannot connect to ${spellHost(host)}:${port}: ${why}`)
   }
 
-  #open(request: AcceptedRequest, { socket, events }: Extract<Reached, { is: 'open' }>): void {
+  #open(request: AcceptedRequest, { socket, events }: Extract<ConnectResult, { is: 'open' }>): void {
     this.#state = 'open'
     this.#target = socket
-    this.#toTarget = new Outlet(socket, () => this.#client.resume())
+    this.#toTarget = new SocketWriter(socket, () => this.#client.resume())
     if (request.kind === 'tunnel')
       this.#toClient.write(Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n'))
     else {
@@ -190,7 +190,7 @@ export class ProxyConnection {
         this.#isTargetGone = true
         this.#targetEnded()
       },
-      broke: () => this.#targetBroke(),
+      broke: () => this.#targetFailed(),
     })
     socket.resume()
   }
@@ -230,7 +230,7 @@ export class ProxyConnection {
     this.#closeIfDone()
   }
 
-  #targetBroke(): void {
+  #targetFailed(): void {
     if (this.#state === 'open') this.terminate()
   }
 
@@ -241,7 +241,7 @@ export class ProxyConnection {
     this.#state = 'closing'
     this.#early = Buffer.alloc(0)
     this.#client.resume()
-    this.#toClient.write(spellAnswer(status, line))
+    this.#toClient.write(formatResponse(status, line))
     this.#toClient.end()
     this.#deadline = setTimeout(() => this.terminate(), LINGER_MS)
     this.#closeIfDone()

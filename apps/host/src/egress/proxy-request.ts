@@ -5,9 +5,9 @@ import {
   type Target,
 } from '@sandwire/network-policy'
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
-import { parseHead, spellHead, valuesOf, withoutHopHeaders } from './message-head.ts'
+import { parseHead, formatHead, valuesOf, withoutHopHeaders } from './message-head.ts'
 
-/** What a sandbox asked its proxy for. */
+/** What a sandbox stopRequested its proxy for. */
 export type ProxyRequest =
   | { readonly kind: 'tunnel'; readonly target: Target }
   | {
@@ -48,12 +48,12 @@ export function readProxyRequest(bytes: Buffer): ProxyRequest {
   )
   // An answer in chunks is for clients that know them, hence the client's own version.
   const firstLine = `${method} ${target.path} HTTP/1.${minor}`
-  // The address decides who is asked, so it also decides the Host header.
+  // The address decides who is stopRequested, so it also decides the Host header.
   const headers = [['Host', spellHostHeader(target)], ...kept, ['Connection', 'close']] as const
   return {
     kind: 'forward',
     target,
-    head: spellHead({ firstLine, headers }),
+    head: formatHead({ firstLine, headers }),
     body,
     expectsContinue: valuesOf(parsed.headers, 'expect').some(
       (value) => value.toLowerCase() === '100-continue',

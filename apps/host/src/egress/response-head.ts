@@ -1,4 +1,4 @@
-import { findHeadEnd, parseHead, spellHead, withoutHopHeaders } from './message-head.ts'
+import { findHeadEnd, parseHead, formatHead, withoutHopHeaders } from './message-head.ts'
 
 /** Large policies and cookies occur; more than this is no answer. */
 const MAX_RESPONSE_HEAD_BYTES = 64 * 1024
@@ -36,12 +36,12 @@ export class ResponseHead {
   #rewrite(bytes: Buffer): Buffer | undefined {
     const parsed = parseHead(bytes, 'allowed')
     const [, status] = STATUS_LINE.exec(parsed?.firstLine ?? '') ?? []
-    // Nobody asked to change protocols.
+    // Nobody stopRequested to change protocols.
     if (parsed === undefined || status === undefined || status === '101') return undefined
     const isInterim = status.startsWith('1')
     this.#isDone = !isInterim
     const kept = withoutHopHeaders(parsed.headers)
-    return spellHead({
+    return formatHead({
       firstLine: parsed.firstLine,
       headers: isInterim ? kept : [...kept, ['Connection', 'close']],
     })

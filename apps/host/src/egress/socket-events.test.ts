@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { WireEvents, type WireListener } from './socket-events.ts'
+import { SocketEvents, type SocketListener } from './socket-events.ts'
 
-function record(told: string[]): WireListener {
+function record(told: string[]): SocketListener {
   return {
     data: (bytes) => told.push(bytes.toString()),
     drained: () => told.push('drained'),
@@ -12,7 +12,7 @@ function record(told: string[]): WireListener {
 }
 
 test('what happens before anybody listens is told in order, from a copy', async () => {
-  const events = new WireEvents()
+  const events = new SocketEvents()
   const socket = await Bun.connect({
     hostname: '127.0.0.1',
     port: Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } }).port,

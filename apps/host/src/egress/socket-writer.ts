@@ -4,20 +4,20 @@ import type { Socket } from 'bun'
 const MAX_HELD_BYTES = 256 * 1024
 
 /** What is used of a socket, whoever opened it. */
-export type Wire = Pick<Socket, 'write' | 'shutdown' | 'end' | 'pause' | 'resume' | 'terminate'>
+export type PeerSocket = Pick<Socket, 'write' | 'shutdown' | 'end' | 'pause' | 'resume' | 'terminate'>
 
 /** Writes to a socket and holds what the kernel does not take yet. */
-export class Outlet {
-  readonly #socket: Wire
+export class SocketWriter {
+  readonly #socket: PeerSocket
   /** Called when there is room again. */
-  readonly #roomy: () => void
+  readonly #onWritable: () => void
   #held: Uint8Array[] = []
   #heldBytes = 0
   #ending: 'no' | 'after_held' | 'done' = 'no'
 
-  constructor(socket: Wire, roomy: () => void) {
+  constructor(socket: PeerSocket, onWritable: () => void) {
     this.#socket = socket
-    this.#roomy = roomy
+    this.#onWritable = onWritable
   }
 
   get isFull(): boolean {
@@ -58,7 +58,7 @@ export class Outlet {
       this.#held.shift()
     }
     this.#finish()
-    if (wasFull && !this.isFull) this.#roomy()
+    if (wasFull && !this.isFull) this.#onWritable()
   }
 
   #finish(): void {

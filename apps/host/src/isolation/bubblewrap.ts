@@ -7,7 +7,7 @@ import { listProcesses, signalProcess } from './process-table.ts'
 import { removeTree } from './remove-tree.ts'
 import {
   ensureFolder,
-  ensureOwnFolder,
+  ensureOwnedFolderMode,
   foldersOf,
   outsidePaths,
   type SandboxFolders,
@@ -92,7 +92,7 @@ async function prepareRunFolder(
   ids: SandboxIds | undefined,
 ): Promise<void> {
   // Root's is walked by the ids of sandboxes, each of which enters only its own.
-  ensureOwnFolder(runBase, ids === undefined ? 0o700 : 0o711)
+  ensureOwnedFolderMode(runBase, ids === undefined ? 0o700 : 0o711)
   ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
   // What an earlier life of the sandbox left there could lead anywhere.
   await removeTree(folders.io)

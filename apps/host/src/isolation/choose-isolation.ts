@@ -12,22 +12,22 @@ export interface Choice {
 /** What of this machine decides. */
 export interface Findings {
   /** `SANDWIRE_ISOLATION`. */
-  readonly wish: string | undefined
+  readonly requested: string | undefined
   /** Why bubblewrap does not work here; undefined when it does. */
-  readonly obstacle: string | undefined
+  readonly problem: string | undefined
   /** Whether sandboxes could be started without it. */
   readonly canLaunch: boolean
 }
 
 /** The decision by itself. */
-export function decide({ wish, obstacle, canLaunch }: Findings): {
+export function decide({ requested, problem, canLaunch }: Findings): {
   kind: Isolation['kind']
   notice?: string
 } {
-  const why = wish === 'none' ? 'SANDWIRE_ISOLATION=none' : obstacle
+  const why = requested === 'none' ? 'SANDWIRE_ISOLATION=none' : problem
   if (why === undefined) return { kind: 'bubblewrap' }
-  const fault = canLaunch ? '' : ', and they cannot start: setpriv, of util-linux, is not installed'
-  return { kind: 'none', notice: `Sandboxes are not isolated from this machine: ${why}${fault}` }
+  const missing = canLaunch ? '' : ', and cannot start: setpriv (util-linux) is not installed'
+  return { kind: 'none', notice: `Sandboxes are not isolated from this machine: ${why}${missing}` }
 }
 
 /** Whether bubblewrap is installed. */
@@ -77,7 +77,7 @@ const ROOT_TRIAL = [
 ]
 
 /** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */
-export async function findObstacle(isRoot = process.getuid?.() === 0): Promise<string | undefined> {
+export async function findBubblewrapProblem(isRoot = process.getuid?.() === 0): Promise<string | undefined> {
   if (!hasBubblewrap()) return 'bubblewrap is not installed'
   try {
     await runTool([...(isRoot ? ROOT_TRIAL : []), ...TRIAL])
@@ -97,9 +97,9 @@ export async function chooseIsolation(
   settings: IsolationSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Choice> {
-  const wish = env['SANDWIRE_ISOLATION']
-  const obstacle = wish === 'none' ? undefined : await findObstacle()
-  const { kind, notice } = decide({ wish, obstacle, canLaunch: canLaunchUnisolated() })
+  const requested = env['SANDWIRE_ISOLATION']
+  const problem = requested === 'none' ? undefined : await findBubblewrapProblem()
+  const { kind, notice } = decide({ requested, problem, canLaunch: canLaunchUnisolated() })
   const isolation = createIsolation(kind, settings)
   return notice === undefined ? { isolation } : { isolation, notice }
 }

@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
-import { unfinishedName } from '../data/private-file.ts'
+import { temporaryName } from '../data/private-file.ts'
 
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'
@@ -59,7 +59,7 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
   const folder = path.join(cacheFolder, `${source.name}-${hash}`)
   if (existsSync(folder)) return folder
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
-  const unfinished = unfinishedName(folder)
+  const unfinished = temporaryName(folder)
   try {
     mkdirSync(unfinished, { mode: 0o755 })
     chmodSync(unfinished, 0o755)

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { bypassCache, hasLoopDevices, isAttached } from './disk-image.ts'
+import { enableDirectIo, hasLoopDevices, isAttached } from './disk-image.ts'
 
-// Not in a folder for temporary files, which may be in memory, where there is no cache to go around.
+// Not in a folder for temporary files, which may be in memory, where there is no cache to go context.
 const FOLDER = resolve(import.meta.dir, '../../../../.cache')
 
 test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
-  'what is written to a loop device goes around the cache once that is asked for',
+  'what is written to a loop device goes context the cache once that is stopRequested for',
   async () => {
     mkdirSync(FOLDER, { recursive: true })
     const folder = mkdtempSync(join(FOLDER, 'loop-'))
@@ -20,12 +20,12 @@ test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
       expect(isAttached(file)).toBe(true)
       const isDirect = () => readFileSync(`/sys/block/${basename(device)}/loop/dio`, 'utf8').trim()
       expect(isDirect()).toBe('0')
-      await bypassCache(file)
+      await enableDirectIo(file)
       expect(isDirect()).toBe('1')
     } finally {
       Bun.spawnSync(['losetup', '--detach', device])
       rmSync(folder, { recursive: true })
     }
-    await bypassCache(file)
+    await enableDirectIo(file)
   },
 )

@@ -77,10 +77,10 @@ function backingFileOf(device: string): string | undefined {
 }
 
 /**
- * Lets what is written to the file system in a file go around the machine's cache, since there is one above it already: each
+ * Lets what is written to the file system in a file go context the machine's cache, since there is one above it already: each
  * byte is copied once less and held once. Not every file system can; then all stays as it is.
  */
-export async function bypassCache(file: string): Promise<void> {
+export async function enableDirectIo(file: string): Promise<void> {
   const device = findDevice(file)
   if (device === undefined) return
   const argv = ['losetup', '--direct-io=on', `/dev/${device}`]

@@ -1,4 +1,4 @@
-/** What this machine offers for isolation, and what was asked for. */
+/** What this machine offers for isolation, and what was stopRequested for. */
 export interface BubblewrapFacts {
   readonly wanted: 'bubblewrap' | 'none' | undefined
   readonly isInstalled: boolean

@@ -9,7 +9,7 @@ import { parseInfo } from './process-table.ts'
 import { countsPerNamespace, createRlimits } from './resource-limits.ts'
 import { createEtcFiles } from './system-files.ts'
 import { toOutside } from './unisolated.ts'
-import { judgeMemory, parseRollup, pauseAfter, sumOfLines } from './watchdog.ts'
+import { decideMemoryAction, parseRollup, pauseAfter, sumOfLines } from './watchdog.ts'
 
 const folder = mkdtempSync('/tmp/run-')
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -38,27 +38,27 @@ describe('the memory watchdog (threat T32)', () => {
   }
 
   test('leaves a sandbox within its limit alone', () => {
-    expect(judgeMemory([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
   })
 
   test('ends the largest process of the user first, not sandboxd', () => {
-    expect(judgeMemory([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
+    expect(decideMemoryAction([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
       kind: 'kill',
       pid: 1008,
     })
   })
 
   test('ends the sandbox when only its own are left', () => {
-    expect(judgeMemory([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
+    expect(decideMemoryAction([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
   })
 
   test('counts what is held open and mapped by nobody, and ends who holds it', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
-    expect(judgeMemory(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
+    expect(decideMemoryAction(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
   })
 
   test('counts what is held open and mapped once', () => {
-    expect(judgeMemory([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
   })
 
   test('reads which part of a process is shared memory', () => {
@@ -71,21 +71,21 @@ describe('the memory watchdog (threat T32)', () => {
 
 test('bubblewrap is used where it works, and what is used instead is said', () => {
   const canLaunch = true
-  expect(decide({ wish: undefined, obstacle: undefined, canLaunch })).toEqual({ kind: 'bubblewrap' })
-  expect(decide({ wish: 'none', obstacle: undefined, canLaunch })).toMatchObject({
+  expect(decide({ requested: undefined, problem: undefined, canLaunch })).toEqual({ kind: 'bubblewrap' })
+  expect(decide({ requested: 'none', problem: undefined, canLaunch })).toMatchObject({
     kind: 'none',
     notice: expect.stringContaining('SANDWIRE_ISOLATION=none'),
   })
-  expect(decide({ wish: undefined, obstacle: 'bubblewrap is not installed', canLaunch })).toEqual({
+  expect(decide({ requested: undefined, problem: 'bubblewrap is not installed', canLaunch })).toEqual({
     kind: 'none',
     notice: 'Sandboxes are not isolated from this machine: bubblewrap is not installed',
   })
 })
 
 test('sandboxes without isolation that cannot be launched are told of', () => {
-  const found = { wish: 'none', obstacle: undefined, canLaunch: false }
+  const found = { requested: 'none', problem: undefined, canLaunch: false }
   expect(decide(found).notice).toEndWith(
-    'SANDWIRE_ISOLATION=none, and they cannot start: setpriv, of util-linux, is not installed',
+    'SANDWIRE_ISOLATION=none, and cannot start: setpriv (util-linux) is not installed',
   )
 })
 

@@ -4,15 +4,21 @@ import { pollUntil } from '../poll.ts'
 import { type Binding, createBwrapArgv, INSIDE_PROGRAM } from './bwrap-argv.ts'
 import { type CgroupKind, cgroupOf } from './cgroups.ts'
 import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
-import { bypassCache, isAttached } from './disk-image.ts'
+import { enableDirectIo, isAttached } from './disk-image.ts'
 import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv, type Mount } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
 import { findDaemon, findInit, signalProcess } from './process-table.ts'
-import { createRlimits, findScore, limitProcesses } from './resource-limits.ts'
+import { createRlimits, findOomScore, limitProcesses } from './resource-limits.ts'
 import { ensureFolder, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
-import { hostEtcBindings, ownSystemFolders, procSwitches, usrLinks, writeEtcFolder } from './system-files.ts'
+import {
+  hostEtcBindings,
+  ownSystemFolders,
+  procReadOnlyBindings,
+  usrLinks,
+  writeEtcFolder,
+} from './system-files.ts'
 import { DAEMON_MEMORY, SYSTEM_ENV } from './system-tools.ts'
 import { openUserNamespace } from './user-namespace.ts'
 import { startWatches, watchDisk, watchMemory } from './watchdog.ts'
@@ -113,7 +119,7 @@ function createBindings(
 ): { readOnly: Binding[]; writable: Binding[] } {
   return {
     readOnly: [
-      ...(ids === undefined && process.getuid?.() === 0 ? procSwitches() : []),
+      ...(ids === undefined && process.getuid?.() === 0 ? procReadOnlyBindings() : []),
       ...ownSystemFolders(),
       ...(plan.hasEgress ? [{ from: folders.egress, to: path.dirname(INSIDE.proxySocket) }] : []),
       { from: folders.etc, to: '/etc' },
@@ -172,26 +178,26 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     cleanUp: () => void cgroup.remove(),
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
   })
-  keepWatch(request, launched)
+  startWatchdogs(request, launched)
   if (machine.hasImages) settleDisk(folders.image, launched)
   return launched
 }
 
 function settleDisk(image: string, launched: Launched): void {
   // It is as good without, so nobody waits for it or hears of it.
-  const timer = setTimeout(() => void bypassCache(image).catch(() => undefined), SETTLED_MS)
+  const timer = setTimeout(() => void enableDirectIo(image).catch(() => undefined), SETTLED_MS)
   void launched.ended.finally(() => clearTimeout(timer))
 }
 
 /** Watches over what the kernel does not limit on this machine. */
-function keepWatch({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
+function startWatchdogs({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
   const { memoryBytes, diskBytes } = plan.limits
   const disk = { rootPid: launched.pid, folders: [folders.files, folders.io], limitBytes: diskBytes }
   const watches = startWatches([
     ...(machine.cgroups === 'none'
-      ? [watchMemory(launched.pid, memoryBytes, () => launched.condemn('oom'))]
+      ? [watchMemory(launched.pid, memoryBytes, () => launched.terminate('oom'))]
       : []),
-    ...(machine.hasImages ? [] : [watchDisk(disk, () => launched.condemn('disk_full'))]),
+    ...(machine.hasImages ? [] : [watchDisk(disk, () => launched.terminate('disk_full'))]),
   ])
   void launched.ended.finally(() => watches[Symbol.dispose]())
 }
@@ -216,7 +222,7 @@ async function spawn(
   })
   const root = ids === undefined ? undefined : { hostId: ids.daemon, mounts: sources.mounts }
   const rlimits = createRlimits(plan.limits, machine.cgroups !== 'none')
-  const argv = createLaunchArgv({ joinFiles, root, rlimits, oomScore: findScore() }, process.pid, [
+  const argv = createLaunchArgv({ joinFiles, root, rlimits, oomScore: findOomScore() }, process.pid, [
     'bwrap',
     ...bwrap,
   ])

@@ -71,7 +71,7 @@ export class Launched implements LaunchedSandbox {
   }
 
   /** Ends everything now, for a reason that `ended` tells. */
-  condemn(reason: string): void {
+  terminate(reason: string): void {
     this.#verdict ??= reason
     this.#parts.killAll()
   }

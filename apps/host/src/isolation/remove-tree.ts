@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
 import { SYSTEM_ENV } from './system-tools.ts'
 
-/** A disk full of small files takes seconds; what takes longer goes on when it is asked for again. Control waits 30 s. */
+/** A disk full of small files takes seconds; what takes longer goes on when it is stopRequested for again. Control waits 30 s. */
 const REMOVE_TIMEOUT_MS = 20_000
 
 /** Runs a tool until it ends or the time is up; true when it succeeded. */

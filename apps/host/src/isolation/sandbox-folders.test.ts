@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { ensureFolder, ensureOwnFolder } from './sandbox-folders.ts'
+import { ensureFolder, ensureOwnedFolderMode } from './sandbox-folders.ts'
 
 describe('the folder for sockets', () => {
   let root = ''
@@ -14,13 +14,13 @@ describe('the folder for sockets', () => {
   test('is made private, or made private again', () => {
     const folder = path.join(root, 'run')
     mkdirSync(folder, { mode: 0o777 })
-    ensureOwnFolder(folder, 0o700)
+    ensureOwnedFolderMode(folder, 0o700)
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
   test('is not taken from a link that somebody left in its place (threat T39)', () => {
     symlinkSync(root, path.join(root, 'link'))
-    expect(() => ensureOwnFolder(path.join(root, 'link'), 0o700)).toThrow("somebody else's")
+    expect(() => ensureOwnedFolderMode(path.join(root, 'link'), 0o700)).toThrow("somebody else's")
   })
 
   // Only root can give a folder away.
@@ -28,7 +28,7 @@ describe('the folder for sockets', () => {
     const folder = path.join(root, 'theirs')
     mkdirSync(folder)
     chownSync(folder, 65_534, 65_534)
-    expect(() => ensureOwnFolder(folder, 0o700)).toThrow("somebody else's")
+    expect(() => ensureOwnedFolderMode(folder, 0o700)).toThrow("somebody else's")
   })
 })
 

@@ -66,16 +66,16 @@ export function ensureFolder(folder: string, mode: number, owner?: { uid: number
 }
 
 /** Makes a folder of this user unless there is one; refuses one that somebody else put there, or a link. */
-export function requireOwnFolder(folder: string, mode: number): void {
+export function ensureOwnedFolder(folder: string, mode: number): void {
   mkdirSync(folder, { recursive: true, mode })
   const found = lstatSync(folder)
   if (!found.isDirectory() || found.uid !== process.getuid?.())
     throw new Error(`Cannot use folder "${folder}": it is somebody else's`)
 }
 
-/** Like `requireOwnFolder`, and gives the folder this mode. */
-export function ensureOwnFolder(folder: string, mode: number): void {
-  requireOwnFolder(folder, mode)
+/** Like `ensureOwnedFolder`, and gives the folder this mode. */
+export function ensureOwnedFolderMode(folder: string, mode: number): void {
+  ensureOwnedFolder(folder, mode)
   chmodSync(folder, mode)
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { procSwitches } from './system-files.ts'
+import { procReadOnlyBindings } from './system-files.ts'
 
 test('switches are the folders and writable files that belong to no process (threat T39)', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'proc-'))
@@ -11,7 +11,7 @@ test('switches are the folders and writable files that belong to no process (thr
   writeFileSync(path.join(root, 'sysrq-trigger'), '', { mode: 0o200 })
   writeFileSync(path.join(root, 'cpuinfo'), '', { mode: 0o444 })
   symlinkSync('42', path.join(root, 'self'))
-  expect(procSwitches(root).sort((a, b) => a.to.localeCompare(b.to))).toEqual([
+  expect(procReadOnlyBindings(root).sort((a, b) => a.to.localeCompare(b.to))).toEqual([
     { from: path.join(root, 'sys'), to: '/proc/sys' },
     { from: path.join(root, 'sysrq-trigger'), to: '/proc/sysrq-trigger' },
   ])

@@ -61,7 +61,7 @@ export const ETC_LINKS: Readonly<Record<string, string>> = {
 
 /**
  * What programs of a usual system look for in `/etc` and cannot do without: taken from this machine, read-only,
- * where it exists. Nothing here says who uses the machine or how it is reached.
+ * where it exists. Nothing here says who uses the machine or how it is result.
  */
 export const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
   { name: 'alternatives', kind: 'folder' },
@@ -130,7 +130,7 @@ const OWNER_MAY_WRITE = 0o200
  * What of `/proc` is read only in a sandbox whose processes are root's by their number. The kernel lets that number write its switches
  * without any capability, and bubblewrap (0.8) covers only those folders that can themselves be written.
  */
-export function procSwitches(root = '/proc'): Binding[] {
+export function procReadOnlyBindings(root = '/proc'): Binding[] {
   return readdirSync(root)
     .filter((name) => !/^[0-9]+$/.test(name) && isSwitch(path.join(root, name)))
     .map((name) => ({ from: path.join(root, name), to: path.join('/proc', name) }))

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { LinkClaims } from '../data/link-claims.ts'
+import { SymlinkClaims } from '../data/link-claims.ts'
 import type { SandboxIds } from './sandbox-folders.ts'
 
 /** First host id for sandboxes. systemd and subordinate ids leave the range from here to 2^31 alone. */
@@ -25,11 +25,11 @@ function idsFrom(daemon: number): SandboxIds {
  */
 export class UidClaims {
   readonly #firstId: number
-  readonly #claims: LinkClaims
+  readonly #claims: SymlinkClaims
 
   constructor(dataFolder: string) {
     this.#firstId = firstIdOf(dataFolder)
-    this.#claims = new LinkClaims(path.join(dataFolder, 'isolation', 'uids'))
+    this.#claims = new SymlinkClaims(path.join(dataFolder, 'isolation', 'uids'))
   }
 
   find(sandbox: string): SandboxIds | undefined {

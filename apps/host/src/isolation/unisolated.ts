@@ -16,7 +16,7 @@ import { descendantsOf, findProcess, listProcesses, signalProcess } from './proc
 import { removeTree } from './remove-tree.ts'
 import {
   ensureFolder,
-  ensureOwnFolder,
+  ensureOwnedFolderMode,
   foldersOf,
   outsidePaths,
   type SandboxFolders,
@@ -85,7 +85,7 @@ class Unisolated implements Isolation {
 
   async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
-    ensureOwnFolder(this.#settings.runBase, 0o700)
+    ensureOwnedFolderMode(this.#settings.runBase, 0o700)
     await removeTree(folders.io)
     for (const folder of [folders.run, folders.io, folders.egress]) ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
@@ -131,7 +131,7 @@ class Unisolated implements Isolation {
     return outsidePaths(folders, { ...NO_IMAGES, workspace: this.#settings.workspace })
   }
 
-  /** sandboxd is asked to end when its parent dies, so that it can end what it started. */
+  /** sandboxd is stopRequested to end when its parent dies, so that it can end what it started. */
   #argv(plan: LaunchPlan, outside: OutsidePaths): string[] {
     const { executable, code } = this.#settings.program
     return [

@@ -81,7 +81,7 @@ export interface MemoryUse {
 }
 
 /** What to do about it: nothing, end one process, or end the sandbox, when what it needs to live is too much. */
-export type MemoryVerdict =
+export type MemoryAction =
   | { readonly kind: 'fine' }
   | { readonly kind: 'kill'; readonly pid: number }
   | { readonly kind: 'end' }
@@ -94,11 +94,11 @@ function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
  * Ends the largest process of the user first, as the kernel does. `heldBytes` is the shared memory of the sandbox that is held open or
  * in files, each counted once. What of it is mapped cannot be told, so that the larger of both counts, and nobody is accused too much.
  */
-export function judgeMemory(
+export function decideMemoryAction(
   uses: readonly MemoryUse[],
   heldBytes: number,
   limitBytes: number,
-): MemoryVerdict {
+): MemoryAction {
   const own = uses.reduce((sum, { bytes }) => sum + bytes, 0)
   const shared = uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
   if (own + Math.max(shared, heldBytes) <= limitBytes) return { kind: 'fine' }
@@ -168,7 +168,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
       // The exact figure costs more, and is never above this one.
       if (resident + held <= limitBytes) return
       const uses = entries.map((entry) => measure(entry, open.get(entry.pid) ?? []))
-      const verdict = judgeMemory(uses, held, limitBytes)
+      const verdict = decideMemoryAction(uses, held, limitBytes)
       if (verdict.kind === 'kill') signalProcess(verdict.pid, 'SIGKILL')
       if (verdict.kind === 'end') endSandbox()
     },
@@ -177,7 +177,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
 
 const DISK_POLL_MS = 2_000
 /** A look that takes longer is given up; the next one finds more in the cache. */
-const LOOK_MS = 60_000
+const POLL_MS = 60_000
 
 /** Adds up the first column of what `du` says. */
 export function sumOfLines(text: string): number {
@@ -221,7 +221,7 @@ async function usage(folders: readonly string[], what: '--block-size=1' | '--ino
     stdout: 'pipe',
     stderr: 'ignore',
     env: SYSTEM_ENV,
-    timeout: LOOK_MS,
+    timeout: POLL_MS,
   })
   return sumOfLines(await new Response(child.stdout).text())
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import { createLog } from '../log.ts'
-import { PaperKeeper } from '../paper-keeper.fixture.ts'
-import { claimAll } from './claim-sandboxes.ts'
+import { FakeSandboxManager } from '../sandbox-manager.fixture.ts'
+import { claimRunningSandboxes } from './claim-sandboxes.ts'
 
 function specOf(id: string): StartSpec {
   const network = { policy: 'none', allow: [] } as const
@@ -10,18 +10,18 @@ function specOf(id: string): StartSpec {
 }
 
 test('every sandbox that runs is claimed, and one that cannot be told is logged', async () => {
-  const keeper = new PaperKeeper()
-  for (const id of ['a', 'b', 'c']) await keeper.start(specOf(id))
-  await keeper.stop('b', 'requested')
-  keeper.failure = new Error('gone')
+  const manager = new FakeSandboxManager()
+  for (const id of ['a', 'b', 'c']) await manager.start(specOf(id))
+  await manager.stop('b', 'requested')
+  manager.failure = new Error('gone')
   const lines: string[] = []
-  await claimAll(
-    keeper,
+  await claimRunningSandboxes(
+    manager,
     createLog(
       (line) => lines.push(line),
       () => new Date(0),
     ),
   )
-  expect(keeper.calls.filter((call) => call.startsWith('claim'))).toEqual(['claim a', 'claim c'])
+  expect(manager.calls.filter((call) => call.startsWith('claim'))).toEqual(['claim a', 'claim c'])
   expect(lines.map((line) => JSON.parse(line).sandbox)).toEqual(['a', 'c'])
 })

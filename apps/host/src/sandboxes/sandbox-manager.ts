@@ -19,22 +19,22 @@ import { READY_MS, STOP_GRACE_MS, type SupervisorSpec, UNCLAIMED_MS } from '../s
 import { pollUntil } from '../poll.ts'
 import { isAlive, statusFrom } from './sandbox-status.ts'
 import { readTail, SandboxStore } from './sandbox-store.ts'
-import { askSupervisor, type Order, spawnSupervisor } from './supervisor-client.ts'
+import { requestSupervisor, type Order, spawnSupervisor } from './supervisor-client.ts'
 
 /** Makes and keeps the sandboxes of this machine. Every method may be called at any time, by several at once. */
-export interface SandboxKeeper {
+export interface SandboxManager {
   /** How sandboxes are isolated from this machine. */
   readonly isolation: 'bubblewrap' | 'none'
   /** Starts the sandbox unless it runs; concurrent calls for one id share one start. Throws `sandbox_failed`. */
   start(spec: StartSpec): Promise<SandboxStatus>
   status(id: string): Promise<SandboxStatus>
   list(): Promise<readonly SandboxStatus[]>
-  /** Ends every process of the sandbox; its files stay. Its log says why, and so does its state, unless it was asked for. */
+  /** Ends every process of the sandbox; its files stay. Its log says why, and so does its state, unless it was stopRequested for. */
   stop(id: string, reason?: StopReason): Promise<SandboxStatus>
   /** Ends and removes everything of it. Nothing to do is no error. */
   destroy(id: string): Promise<void>
   /** Cuts every connection into the sandbox; its processes run on. */
-  sever(id: string): Promise<void>
+  disconnect(id: string): Promise<void>
   /** The last bytes of the sandbox's log, cut at a line. */
   readLog(id: string, maxBytes: number): Promise<string>
   /** Finds the sandboxes that outlived the last host and tells them that they are wanted. */
@@ -55,7 +55,7 @@ const KILL_MS = 5_000
 /** Time a process that does not answer has to be gone before it is taken for a slow one. */
 const DYING_MS = 1_000
 
-export interface KeeperOptions {
+export interface SandboxManagerOptions {
   /** State and logs of sandboxes, one folder each. */
   readonly sandboxesFolder: string
   /** Sockets of supervisors. Short, because socket addresses are. */
@@ -68,7 +68,7 @@ export interface KeeperOptions {
   /** The ways into sandboxes. */
   readonly slots: SlotPlan
   /** Cuts every connection into sandboxes but those that these processes listen for. */
-  readonly cut: (sparedPids: ReadonlySet<number>) => void
+  readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   readonly unclaimedMs?: number
   readonly readyMs?: number
 }
@@ -83,14 +83,14 @@ function signal(state: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
 }
 
 /** Keeps sandboxes through supervisors, which are processes of their own and live on without this one. */
-class Keeper implements SandboxKeeper {
-  readonly isolation: SandboxKeeper['isolation']
-  readonly #options: KeeperOptions
+class SupervisedSandboxManager implements SandboxManager {
+  readonly isolation: SandboxManager['isolation']
+  readonly #options: SandboxManagerOptions
   readonly #store: SandboxStore
   readonly #slots: Slots
   readonly #serializer = new KeyedSerializer<SandboxStatus>()
 
-  constructor(options: KeeperOptions) {
+  constructor(options: SandboxManagerOptions) {
     this.#options = options
     this.isolation = options.isolation.kind
     this.#store = new SandboxStore(options.sandboxesFolder, options.controlFolder)
@@ -103,7 +103,7 @@ class Keeper implements SandboxKeeper {
 
   async status(id: string): Promise<SandboxStatus> {
     const status = await this.#look(id)
-    if (!this.#isLost(id)) return status
+    if (!this.#hasLostSupervisor(id)) return status
     await this.#serializer.run(id, () => this.#sweep(id))
     return this.#look(id)
   }
@@ -129,14 +129,14 @@ class Keeper implements SandboxKeeper {
   }
 
   /** What is not known to be another sandbox's is cut: a sandbox can hide who it is, but not pass for another. */
-  async sever(id: string): Promise<void> {
+  async disconnect(id: string): Promise<void> {
     if (!isAlive(readState(this.#store.filesOf(id).state))) return
     const others = this.#store.list().filter((each) => each !== id)
-    const spared = others.flatMap((each) => {
+    const exceptPids = others.flatMap((each) => {
       const state = readState(this.#store.filesOf(each).state)
       return state?.state === 'running' && isRunning(state) ? [state.daemonPid] : []
     })
-    this.#options.cut(new Set(spared))
+    this.#options.closeConnections(new Set(exceptPids))
   }
 
   async claim(id: string): Promise<void> {
@@ -183,7 +183,7 @@ class Keeper implements SandboxKeeper {
     const state = readState(files.state)
     if (!isAlive(state) || state.state !== 'running') return undefined
     // One that was killed is there for a moment longer, and one that is merely slow for more than that.
-    if (!(await askSupervisor(state.controlSocket, 'GET /status')))
+    if (!(await requestSupervisor(state.controlSocket, 'GET /status')))
       await pollUntil(() => !isRunning(state), DYING_MS)
     const status = statusFrom(id, readState(files.state))
     return status.state === 'running' ? status : undefined
@@ -217,7 +217,8 @@ class Keeper implements SandboxKeeper {
     const state = readState(file)
     if (!isAlive(state)) return this.#sweep(id)
     const isGone = (): boolean => !isRunning(state)
-    if (!(await askSupervisor(state.controlSocket, `POST /stop?reason=${reason}`))) signal(state, 'SIGTERM')
+    if (!(await requestSupervisor(state.controlSocket, `POST /stop?reason=${reason}`)))
+      signal(state, 'SIGTERM')
     if (!(await pollUntil(isGone, STOP_GRACE_MS + STOP_MARGIN_MS))) {
       signal(state, 'SIGKILL')
       await pollUntil(isGone, KILL_MS)
@@ -230,13 +231,13 @@ class Keeper implements SandboxKeeper {
     const { state: file } = this.#store.filesOf(id)
     const status = statusFrom(id, readState(file))
     if (status.state !== 'running') return status
-    // One that ends while it is asked has a newer word to say.
-    await askSupervisor(this.#store.controlSocketOf(id), 'GET /status')
+    // One that ends while it is stopRequested has a newer word to say.
+    await requestSupervisor(this.#store.controlSocketOf(id), 'GET /status')
     return statusFrom(id, readState(file))
   }
 
   /** Whether the supervisor of a sandbox died without leaving word. */
-  #isLost(id: string): boolean {
+  #hasLostSupervisor(id: string): boolean {
     const state = readState(this.#store.filesOf(id).state)
     return state !== undefined && state.state !== 'stopped' && !isRunning(state)
   }
@@ -244,7 +245,7 @@ class Keeper implements SandboxKeeper {
   /** Removes what a supervisor that died left behind, and says in its place that the sandbox has stopped. */
   async #sweep(id: string, stopped?: SupervisorState): Promise<void> {
     const files = this.#store.filesOf(id)
-    if (!this.#isLost(id)) return
+    if (!this.#hasLostSupervisor(id)) return
     const outcome = DataLock.take(files.lock)
     // A new supervisor has it, and makes way for itself.
     if (outcome.kind === 'held') return
@@ -279,7 +280,7 @@ class Keeper implements SandboxKeeper {
   async #order(id: string, order: Order): Promise<void> {
     const state = readState(this.#store.filesOf(id).state)
     if (!isAlive(state)) return
-    if (await askSupervisor(state.controlSocket, order)) return
+    if (await requestSupervisor(state.controlSocket, order)) return
     if (isRunning(state))
       throw new SandwireError(
         'sandbox_unreachable',
@@ -305,9 +306,9 @@ class Keeper implements SandboxKeeper {
   }
 }
 
-/** Makes the keeper of a data folder's sandboxes. */
-export function createKeeper(options: KeeperOptions): SandboxKeeper {
-  return new Keeper(options)
+/** Makes the manager of a data folder's sandboxes. */
+export function createSandboxManager(options: SandboxManagerOptions): SandboxManager {
+  return new SupervisedSandboxManager(options)
 }
 
 /** What is told of a start that failed. Paths and causes are in the log of the sandbox, not here. */
@@ -318,7 +319,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   egress_failed: 'its proxy could not be opened',
   late: 'it took too long',
   launch_failed: 'it could not be launched',
-  no_way_in: 'there is no way into it',
+  slot_failed: 'there is no way into it',
   not_ready: 'sandboxd was not ready in time',
   oom: 'it ran out of memory',
   prepare_failed: 'its files could not be prepared',

@@ -7,11 +7,11 @@ import type { SandboxFiles } from '../supervisor/sandbox-files.ts'
 /** Time a supervisor has to answer; it does nothing that takes long, so only a loaded machine needs this much. */
 const ANSWER_MS = 2_000
 
-/** What can be asked of a supervisor over its control socket. */
+/** What can be stopRequested of a supervisor over its control socket. */
 export type Order = 'GET /status' | 'POST /claim' | `POST /stop?reason=${StopReason}`
 
 /** Asks a supervisor; false when it does not answer, or not well. */
-export async function askSupervisor(controlSocket: string, order: Order): Promise<boolean> {
+export async function requestSupervisor(controlSocket: string, order: Order): Promise<boolean> {
   const [method = 'GET', path = '/'] = order.split(' ')
   try {
     const response = await fetch(`http://supervisor${path}`, {
@@ -29,7 +29,7 @@ export async function askSupervisor(controlSocket: string, order: Order): Promis
 }
 
 /** What a supervisor's environment has of this one's; nothing else of the host is known to it. */
-const KEPT_VARIABLES = ['PATH', 'HOME', 'LANG', 'TMPDIR'] as const
+const PASSED_VARIABLES = ['PATH', 'HOME', 'LANG', 'TMPDIR'] as const
 
 /** A supervisor that was started. */
 export interface Spawned {
@@ -39,9 +39,9 @@ export interface Spawned {
   readonly announcement: Promise<Announcement | undefined>
 }
 
-function keptEnvironment(): Record<string, string> {
+function passedEnvironment(): Record<string, string> {
   const kept: Record<string, string> = {}
-  for (const name of KEPT_VARIABLES) {
+  for (const name of PASSED_VARIABLES) {
     const value = process.env[name]
     if (value !== undefined) kept[name] = value
   }
@@ -60,7 +60,7 @@ export function spawnSupervisor(program: readonly string[], files: SandboxFiles)
     const child = Bun.spawn([...program, files.spec], {
       // Bun reads settings from the folder it starts in; nobody but root can put any there.
       cwd: '/',
-      env: keptEnvironment(),
+      env: passedEnvironment(),
       stdio: ['ignore', 'pipe', crash],
       detached: true,
     })

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'bun:test'
-import { type Containers, DEFAULT_EGRESS_IMAGE, judgeContainers } from './containers.ts'
+import { type Containers, DEFAULT_EGRESS_IMAGE, validateContainers } from './containers.ts'
 
 function judge(env: Record<string, string>, hasWorkspace = false): [Containers | undefined, string[]] {
   const problems: string[] = []
-  return [judgeContainers(env, { hasWorkspace }, problems), problems]
+  return [validateContainers(env, { hasWorkspace }, problems), problems]
 }
 
-describe('judgeContainers', () => {
+describe('validateContainers', () => {
   test('without a word the host makes sandboxes, whatever else is set', () => {
     expect(judge({ DOCKER_HOST: 'tcp://elsewhere:1' })).toEqual([undefined, []])
     expect(judge({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])

@@ -18,7 +18,7 @@ export const DEFAULT_EGRESS_IMAGE =
 /** What image names are made of; anything else could become another request to the engine. */
 const IMAGE = /^[a-zA-Z0-9][a-zA-Z0-9._:@/-]{0,255}$/
 
-function judgeSocket(env: Environment, problems: string[]): string {
+function validateSocket(env: Environment, problems: string[]): string {
   const host = read(env, 'DOCKER_HOST')
   if (host === undefined) return DEFAULT_SOCKET
   if (host.startsWith('unix:///')) return host.slice('unix://'.length)
@@ -28,14 +28,14 @@ function judgeSocket(env: Environment, problems: string[]): string {
   return DEFAULT_SOCKET
 }
 
-function judgeImage(env: Environment, name: string, fallback: string, problems: string[]): string {
+function validateImage(env: Environment, name: string, fallback: string, problems: string[]): string {
   const image = read(env, name) ?? fallback
   if (!IMAGE.test(image)) problems.push(`${name} is "${image}": give the name of an image`)
   return image
 }
 
 /** Judges what makes sandboxes; undefined: the host does, without containers. */
-export function judgeContainers(
+export function validateContainers(
   env: Environment,
   { hasWorkspace }: { readonly hasWorkspace: boolean },
   problems: string[],
@@ -56,8 +56,8 @@ export function judgeContainers(
       `SANDWIRE_ISOLATION is "${isolation}", but SANDWIRE_PROVIDER=container isolates by itself: unset one of them`,
     )
   return {
-    socket: judgeSocket(env, problems),
-    image: judgeImage(env, 'SANDWIRE_IMAGE', `sandwire-sandbox:${SOFTWARE_VERSION}`, problems),
-    egressImage: judgeImage(env, 'SANDWIRE_EGRESS_IMAGE', DEFAULT_EGRESS_IMAGE, problems),
+    socket: validateSocket(env, problems),
+    image: validateImage(env, 'SANDWIRE_IMAGE', `sandwire-sandbox:${SOFTWARE_VERSION}`, problems),
+    egressImage: validateImage(env, 'SANDWIRE_EGRESS_IMAGE', DEFAULT_EGRESS_IMAGE, problems),
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { hasIdentity, type Identity, judgeIdentity, nameIdentities } from './identity.ts'
-import { judgeSettingsFile } from './settings-file.ts'
+import { hasIdentity, type Identity, validateIdentity, listIdentities } from './identity.ts'
+import { validateSettingsFile } from './settings-file.ts'
 
 function judge(
   env: Record<string, string>,
@@ -8,13 +8,13 @@ function judge(
 ): { readonly identity: Identity; readonly passed: unknown; readonly problems: string[] } {
   const problems: string[] = []
   const text = typeof settings === 'string' ? settings : JSON.stringify(settings)
-  const file = judgeSettingsFile('/s', () => (settings === undefined ? undefined : text), problems)
-  const around = {
+  const file = validateSettingsFile('/s', () => (settings === undefined ? undefined : text), problems)
+  const context = {
     env,
     readFile: (name: string) => (name === '/ca' ? '-----BEGIN CERTIFICATE-----' : undefined),
     readSecretFile: () => '',
   }
-  return { identity: judgeIdentity(around, file.issuers, problems), passed: file.passed, problems }
+  return { identity: validateIdentity(context, file.issuers, problems), passed: file.passed, problems }
 }
 
 const KEYCLOAK = {
@@ -25,12 +25,12 @@ const KEYCLOAK = {
   SANDWIRE_ISSUER_CLIENT_ID: 'web',
 }
 
-describe('judgeIdentity', () => {
+describe('validateIdentity', () => {
   test('knows nobody by itself', () => {
     const { identity, problems } = judge({})
     expect(problems).toEqual([])
     expect(hasIdentity(identity)).toBe(false)
-    expect(nameIdentities(identity)).toEqual([])
+    expect(listIdentities(identity)).toEqual([])
   })
 
   test('makes an issuer of a preset and variables', () => {
@@ -40,7 +40,7 @@ describe('judgeIdentity', () => {
       { id: 'keycloak', issuer: 'https://id.example/realms/team', audiences: ['sandwire'], clientId: 'web' },
     ])
     expect(hasIdentity(identity)).toBe(true)
-    expect(nameIdentities(identity)).toEqual(['Keycloak (https://id.example/realms/team)'])
+    expect(listIdentities(identity)).toEqual(['Keycloak (https://id.example/realms/team)'])
   })
 
   test('takes a URL as an issuer that no preset knows', () => {

@@ -8,7 +8,7 @@ import {
 } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type Environment, read } from './input.ts'
-import { judgeSecrets, type Secrets } from './secrets.ts'
+import { validateSecrets, type Secrets } from './secrets.ts'
 
 const text = shape.text(2048, /./)
 const short = { shape: shape.optional(text), expected: 'a text', fallback: undefined }
@@ -18,7 +18,7 @@ const listOf = <T>(items: shape.Shape<T>, count: number, names: string) => ({
   fallback: undefined,
 })
 
-const WISH = {
+const ISSUER_FIELDS = {
   /** A preset, or the issuer's URL to the letter as its tokens say it. */
   issuer: { shape: text, expected: 'a preset or the URL of an issuer' },
   /** URL behind a preset that needs one, such as a broker. */
@@ -28,7 +28,7 @@ const WISH = {
   tenant: short,
   clientId: short,
   audience: short,
-  /** What a token is asked for, where the issuer has to be told (RFC 8707). */
+  /** What a token is stopRequested for, where the issuer has to be told (RFC 8707). */
   resource: short,
   requestParameters: {
     shape: shape.optional(shape.dictionary(8, /^[a-z_]{1,64}$/, shape.text(1024))),
@@ -48,28 +48,34 @@ const WISH = {
 } as const
 
 /** An issuer as an operator writes it down: a preset or a URL, and what only this installation can know. */
-const wishShape = shape.record({
-  issuer: WISH.issuer.shape,
-  url: WISH.url.shape,
-  domain: WISH.domain.shape,
-  realm: WISH.realm.shape,
-  tenant: WISH.tenant.shape,
-  clientId: WISH.clientId.shape,
-  audience: WISH.audience.shape,
-  resource: WISH.resource.shape,
-  requestParameters: WISH.requestParameters.shape,
-  id: WISH.id.shape,
-  name: WISH.name.shape,
-  defaultScopes: WISH.defaultScopes.shape,
-  requestScopes: WISH.requestScopes.shape,
-  bearer: WISH.bearer.shape,
-  algorithms: WISH.algorithms.shape,
+const issuerInputShape = shape.record({
+  issuer: ISSUER_FIELDS.issuer.shape,
+  url: ISSUER_FIELDS.url.shape,
+  domain: ISSUER_FIELDS.domain.shape,
+  realm: ISSUER_FIELDS.realm.shape,
+  tenant: ISSUER_FIELDS.tenant.shape,
+  clientId: ISSUER_FIELDS.clientId.shape,
+  audience: ISSUER_FIELDS.audience.shape,
+  resource: ISSUER_FIELDS.resource.shape,
+  requestParameters: ISSUER_FIELDS.requestParameters.shape,
+  id: ISSUER_FIELDS.id.shape,
+  name: ISSUER_FIELDS.name.shape,
+  defaultScopes: ISSUER_FIELDS.defaultScopes.shape,
+  requestScopes: ISSUER_FIELDS.requestScopes.shape,
+  bearer: ISSUER_FIELDS.bearer.shape,
+  algorithms: ISSUER_FIELDS.algorithms.shape,
 })
-export type IssuerWish = shape.Decoded<typeof wishShape>
+export type IssuerInput = shape.Decoded<typeof issuerInputShape>
 
 /** Decodes an issuer of the settings file; undefined with every reason added to `problems`. */
-export function judgeWish(where: string, raw: unknown, problems: string[]): IssuerWish | undefined {
-  return judgeRecord(where, raw, WISH, problems) === undefined ? undefined : wishShape.decode(raw)
+export function validateIssuerInput(
+  where: string,
+  raw: unknown,
+  problems: string[],
+): IssuerInput | undefined {
+  return judgeRecord(where, raw, ISSUER_FIELDS, problems) === undefined
+    ? undefined
+    : issuerInputShape.decode(raw)
 }
 
 /** What the one issuer that variables can name is made of. */
@@ -85,13 +91,13 @@ const VARIABLES = {
 } as const
 
 /** What is wrong with the issuer that variables name, with the variable to set or change. */
-export function nameVariable(problem: string): string {
+export function addVariableName(problem: string): string {
   const found = Object.entries(VARIABLES).find(([, key]) => problem.includes(`: "${key}" `))
   return found === undefined ? problem : `${problem} (${found[0]})`
 }
 
 /** The issuer that variables name, if they do. */
-export function wishFromEnvironment(env: Environment, problems: string[]): IssuerWish | undefined {
+export function issuerFromEnvironment(env: Environment, problems: string[]): IssuerInput | undefined {
   const issuer = read(env, 'SANDWIRE_ISSUER')
   const set = Object.entries(VARIABLES).flatMap(([variable, key]) => {
     const text = read(env, variable)
@@ -102,16 +108,16 @@ export function wishFromEnvironment(env: Environment, problems: string[]): Issue
       problems.push(`${variable} is set without SANDWIRE_ISSUER: set that too, or unset it`)
     return undefined
   }
-  const wish = wishShape.decode({
+  const input = issuerInputShape.decode({
     issuer,
     ...Object.fromEntries(set.map(({ key, text }) => [key, text])),
   })
-  if (wish === undefined) problems.push('SANDWIRE_ISSUER cannot be used: something of it is too long')
-  return wish
+  if (input === undefined) problems.push('SANDWIRE_ISSUER cannot be used: something of it is too long')
+  return input
 }
 
-/** Settings of a wished issuer. Throws with the reason when the wish is not complete or not sound. */
-export function grantWish({ issuer, url, ...inputs }: IssuerWish): IssuerConfig {
+/** Settings of a wished issuer. Throws with the reason when the input is not complete or not sound. */
+export function resolveIssuer({ issuer, url, ...inputs }: IssuerInput): IssuerConfig {
   if (isIssuerPreset(issuer))
     return issuerFromPreset(issuer, { ...inputs, ...(url !== undefined && { issuer: url }) })
   // Whoever writes an address means that issuer, and nothing is known about it.
@@ -126,16 +132,16 @@ export interface Identity {
   readonly issuerAuthorities?: string
 }
 
-interface IdentitySurroundings {
+interface IdentityContext {
   readonly env: Environment
   readonly readFile: (file: string) => string | undefined
   readonly readSecretFile: (file: string) => string
 }
 
-function grantAll(wishes: readonly IssuerWish[], problems: string[]): readonly IssuerConfig[] {
-  return wishes.flatMap((wish) => {
+function resolveIssuers(issuerInputs: readonly IssuerInput[], problems: string[]): readonly IssuerConfig[] {
+  return issuerInputs.flatMap((input) => {
     try {
-      return [grantWish(wish)]
+      return [resolveIssuer(input)]
     } catch (error) {
       problems.push(error instanceof Error ? error.message : 'Cannot use an issuer')
       return []
@@ -144,7 +150,7 @@ function grantAll(wishes: readonly IssuerWish[], problems: string[]): readonly I
 }
 
 /** Two that cannot be told apart would make two people one. */
-function refuseTwins(issuers: readonly IssuerConfig[], problems: string[]): void {
+function rejectDuplicates(issuers: readonly IssuerConfig[], problems: string[]): void {
   for (const [at, { id, issuer }] of issuers.entries()) {
     const before = issuers.slice(0, at)
     if (before.some((other) => other.id === id))
@@ -154,7 +160,7 @@ function refuseTwins(issuers: readonly IssuerConfig[], problems: string[]): void
   }
 }
 
-function judgeAuthorities({ env, readFile }: IdentitySurroundings, problems: string[]): string | undefined {
+function validateAuthorities({ env, readFile }: IdentityContext, problems: string[]): string | undefined {
   const file = env['SANDWIRE_ISSUER_CA_FILE'] ?? ''
   if (file === '') return undefined
   try {
@@ -171,19 +177,19 @@ function judgeAuthorities({ env, readFile }: IdentitySurroundings, problems: str
 }
 
 /** Judges everything that says who people are: issuers of variables and of the settings file, and secrets. */
-export function judgeIdentity(
-  around: IdentitySurroundings,
-  wishes: readonly IssuerWish[],
+export function validateIdentity(
+  context: IdentityContext,
+  issuerInputs: readonly IssuerInput[],
   problems: string[],
 ): Identity {
-  const own = wishFromEnvironment(around.env, problems)
+  const own = issuerFromEnvironment(context.env, problems)
   const ownProblems: string[] = []
-  const ownIssuers = grantAll(own === undefined ? [] : [own], ownProblems)
-  problems.push(...ownProblems.map(nameVariable))
-  const issuers = [...ownIssuers, ...grantAll(wishes, problems)]
-  refuseTwins(issuers, problems)
-  const secrets = judgeSecrets(around.env, around.readSecretFile, problems)
-  const issuerAuthorities = judgeAuthorities(around, problems)
+  const ownIssuers = resolveIssuers(own === undefined ? [] : [own], ownProblems)
+  problems.push(...ownProblems.map(addVariableName))
+  const issuers = [...ownIssuers, ...resolveIssuers(issuerInputs, problems)]
+  rejectDuplicates(issuers, problems)
+  const secrets = validateSecrets(context.env, context.readSecretFile, problems)
+  const issuerAuthorities = validateAuthorities(context, problems)
   return { issuers, secrets, ...(issuerAuthorities !== undefined && { issuerAuthorities }) }
 }
 
@@ -193,7 +199,7 @@ export function hasIdentity({ issuers, secrets }: Identity): boolean {
 }
 
 /** Who can sign in, as people are told. */
-export function nameIdentities({ issuers, secrets }: Identity): readonly string[] {
+export function listIdentities({ issuers, secrets }: Identity): readonly string[] {
   return [
     ...issuers.map(({ name, issuer }) => `${name} (${issuer})`),
     ...(secrets.jwtSecret === undefined ? [] : ['service tokens']),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { judgeReach, type Reach } from './listen.ts'
+import { validateListenSettings, type ListenSettings } from './listen.ts'
 
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----'
 const KEY = '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----'
@@ -8,19 +8,22 @@ const FILES: Readonly<Record<string, string>> = { '/cert': CERTIFICATE, '/key': 
 function judge(
   env: Record<string, string>,
   hasIdentity = true,
-): { readonly reach: Reach; readonly problems: string[] } {
+): { readonly reach: ListenSettings; readonly problems: string[] } {
   const problems: string[] = []
   const readFile = (file: string): string => {
     const text = FILES[file]
     if (text === undefined) throw new Error('there is no such file')
     return text
   }
-  return { reach: judgeReach({ env, readFile, readSecretFile: readFile, hasIdentity }, problems), problems }
+  return {
+    reach: validateListenSettings({ env, readFile, readSecretFile: readFile, hasIdentity }, problems),
+    problems,
+  }
 }
 
 const PUBLIC = { SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
 
-describe('judgeReach', () => {
+describe('validateListenSettings', () => {
   test('is for this machine alone unless it is told otherwise', () => {
     expect(judge({}, false)).toEqual({
       reach: { addresses: ['127.0.0.1', '::1'], mode: 'local' },

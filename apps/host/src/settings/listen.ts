@@ -3,7 +3,7 @@ import { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from '@sandwire/operator-settin
 import { type Environment, read } from './input.ts'
 
 /** Who can get to this server, and under which name. */
-export interface Reach {
+export interface ListenSettings {
   /** Addresses to listen on; those but the first only where the machine has them. */
   readonly addresses: readonly string[]
   /** `local`: this machine alone. `open`: others too, so everybody has to show who they are. */
@@ -18,7 +18,7 @@ export interface Reach {
   readonly tls?: { readonly certificateChain: string; readonly privateKey: string }
 }
 
-export interface ReachSurroundings {
+export interface ListenContext {
   readonly env: Environment
   /** Text of a file that anybody may know; undefined when there is none. */
   readonly readFile: (file: string) => string | undefined
@@ -40,7 +40,7 @@ function isLoopbackName(hostname: string): boolean {
   return Object.hasOwn(LOOPBACK, hostname)
 }
 
-function judgeBind({ env, hasIdentity }: ReachSurroundings, problems: string[]): readonly string[] {
+function validateBind({ env, hasIdentity }: ListenContext, problems: string[]): readonly string[] {
   const text = read(env, 'SANDWIRE_BIND') ?? 'localhost'
   const loopback = Object.hasOwn(LOOPBACK, text) ? LOOPBACK[text] : undefined
   if (loopback !== undefined) return loopback
@@ -51,7 +51,7 @@ function judgeBind({ env, hasIdentity }: ReachSurroundings, problems: string[]):
   return [address]
 }
 
-function judgePublicUrl({ env, hasIdentity }: ReachSurroundings, problems: string[]): URL | undefined {
+function validatePublicUrl({ env, hasIdentity }: ListenContext, problems: string[]): URL | undefined {
   const text = read(env, 'SANDWIRE_PUBLIC_URL')
   if (text === undefined) return undefined
   const refuse = (why: string): undefined => void problems.push(`SANDWIRE_PUBLIC_URL is "${text}": ${why}`)
@@ -67,7 +67,10 @@ function judgePublicUrl({ env, hasIdentity }: ReachSurroundings, problems: strin
   return url
 }
 
-function judgeTls({ env, readFile, readSecretFile }: ReachSurroundings, problems: string[]): Reach['tls'] {
+function validateTls(
+  { env, readFile, readSecretFile }: ListenContext,
+  problems: string[],
+): ListenSettings['tls'] {
   const certificate = read(env, 'SANDWIRE_TLS_CERT')
   const key = read(env, 'SANDWIRE_TLS_KEY')
   if (certificate === undefined && key === undefined) return undefined
@@ -98,7 +101,7 @@ function judgeTls({ env, readFile, readSecretFile }: ReachSurroundings, problems
   }
 }
 
-function judgeAddressHeader({ env }: ReachSurroundings, problems: string[]): string | undefined {
+function validateAddressHeader({ env }: ListenContext, problems: string[]): string | undefined {
   const text = read(env, 'SANDWIRE_CLIENT_ADDRESS_HEADER')?.toLowerCase()
   if (text === undefined || /^[a-z0-9-]{1,64}$/.test(text)) return text
   problems.push(
@@ -108,11 +111,11 @@ function judgeAddressHeader({ env }: ReachSurroundings, problems: string[]): str
 }
 
 /** Separated by spaces or commas, each exactly as browsers send it. */
-function judgeEmbedOrigins({ env }: ReachSurroundings, problems: string[]): readonly string[] {
+function validateEmbedOrigins({ env }: ListenContext, problems: string[]): readonly string[] {
   const all = (read(env, 'SANDWIRE_EMBED_ORIGINS') ?? '').split(/[\s,]+/).filter((text) => text !== '')
   for (const text of all) {
-    const fault = faultOfEmbedOrigin(text)
-    if (fault !== undefined) problems.push(`SANDWIRE_EMBED_ORIGINS has "${text}": ${fault}`)
+    const problem = faultOfEmbedOrigin(text)
+    if (problem !== undefined) problems.push(`SANDWIRE_EMBED_ORIGINS has "${text}": ${problem}`)
   }
   if (all.length > MAX_EMBED_ORIGINS)
     problems.push(`SANDWIRE_EMBED_ORIGINS has ${all.length} origins: give at most ${MAX_EMBED_ORIGINS}`)
@@ -120,15 +123,15 @@ function judgeEmbedOrigins({ env }: ReachSurroundings, problems: string[]): read
 }
 
 /** Judges where the server listens and what people call it. */
-export function judgeReach(around: ReachSurroundings, problems: string[]): Reach {
-  const addresses = judgeBind(around, problems)
-  const publicUrl = judgePublicUrl(around, problems)
-  const tls = judgeTls(around, problems)
-  const clientAddressHeader = judgeAddressHeader(around, problems)
-  const embedOrigins = judgeEmbedOrigins(around, problems)
+export function validateListenSettings(context: ListenContext, problems: string[]): ListenSettings {
+  const addresses = validateBind(context, problems)
+  const publicUrl = validatePublicUrl(context, problems)
+  const tls = validateTls(context, problems)
+  const clientAddressHeader = validateAddressHeader(context, problems)
+  const embedOrigins = validateEmbedOrigins(context, problems)
   const isBoundOpen = addresses.some((address) => !isLoopbackName(address))
   const isNamedOpen = publicUrl !== undefined && !isLoopbackName(publicUrl.hostname)
-  if (isBoundOpen && read(around.env, 'SANDWIRE_PUBLIC_URL') === undefined)
+  if (isBoundOpen && read(context.env, 'SANDWIRE_PUBLIC_URL') === undefined)
     problems.push(
       'SANDWIRE_PUBLIC_URL is not set: give the origin that people use, such as https://sandwire.example, since every request is checked against it',
     )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { forgetSecrets, judgeSecrets, type Secrets } from './secrets.ts'
+import { removeSecrets, validateSecrets, type Secrets } from './secrets.ts'
 
 const LONG = 'x'.repeat(32)
 const KEYS = `k1:${Buffer.alloc(32).toString('base64')}`
@@ -10,10 +10,10 @@ function judge(env: Record<string, string>): { readonly secrets: Secrets; readon
     if (file === '/secret') return `${LONG}\n`
     throw new Error('others can open it; chmod 600')
   }
-  return { secrets: judgeSecrets(env, readFile, problems), problems }
+  return { secrets: validateSecrets(env, readFile, problems), problems }
 }
 
-describe('judgeSecrets', () => {
+describe('validateSecrets', () => {
   test('takes none, and each from a variable or a file', () => {
     expect(judge({})).toEqual({ secrets: {}, problems: [] })
     expect(judge({ JWT_SECRET: LONG, API_TOKEN_FILE: '/secret', SESSION_TOKEN_SECRET: KEYS })).toEqual({
@@ -40,7 +40,7 @@ describe('judgeSecrets', () => {
 
   test('are taken out of the environment that children get', () => {
     const env = { JWT_SECRET: 'a', API_TOKEN: 'b', SESSION_TOKEN_SECRET: 'c', PATH: '/bin' }
-    forgetSecrets(env)
+    removeSecrets(env)
     expect(env).toEqual({ PATH: '/bin' } as typeof env)
   })
 

@@ -21,24 +21,24 @@ interface Rule {
   readonly key: keyof Secrets
   readonly variable: string
   /** What is wrong with one, without a character of it. */
-  readonly faultOf: (text: string) => string | undefined
+  readonly findProblem: (text: string) => string | undefined
 }
 
-function faultOfLength(text: string): string | undefined {
+function findLengthProblem(text: string): string | undefined {
   const length = new TextEncoder().encode(text).byteLength
   if (length < MIN_CHARS) return `it has ${length} characters and needs ${MIN_CHARS} or more; ${RECIPE}`
   return length > MAX_CHARS ? `it has ${length} characters and may have ${MAX_CHARS}` : undefined
 }
 
-function faultOfBearer(text: string): string | undefined {
+function findBearerProblem(text: string): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(text)) return `it has characters that no header can carry; ${RECIPE}`
   // The form of a bearer decides who examines it.
   if (text.split('.').length >= 3 || text.startsWith('swl_'))
     return `it looks like another kind of token; ${RECIPE}`
-  return faultOfLength(text)
+  return findLengthProblem(text)
 }
 
-function faultOfSessionKeys(text: string): string | undefined {
+function findSessionKeysProblem(text: string): string | undefined {
   try {
     decodeSessionKeys(text)
     return undefined
@@ -48,13 +48,13 @@ function faultOfSessionKeys(text: string): string | undefined {
 }
 
 const RULES: readonly Rule[] = [
-  { key: 'jwtSecret', variable: 'JWT_SECRET', faultOf: faultOfLength },
-  { key: 'apiToken', variable: 'API_TOKEN', faultOf: faultOfBearer },
-  { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', faultOf: faultOfSessionKeys },
+  { key: 'jwtSecret', variable: 'JWT_SECRET', findProblem: findLengthProblem },
+  { key: 'apiToken', variable: 'API_TOKEN', findProblem: findBearerProblem },
+  { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', findProblem: findSessionKeysProblem },
 ]
 
 /** Takes secrets out of an environment, so that no child is given one; the kernel still shows what this process was started with. */
-export function forgetSecrets(env: Record<string, string | undefined>): void {
+export function removeSecrets(env: Record<string, string | undefined>): void {
   for (const { variable } of RULES) delete env[variable]
 }
 
@@ -81,19 +81,19 @@ function findText(
  * Collects the secrets from variables, or from the files that variables ending in `_FILE` name; `readFile` throws with the reason
  * when others can open a file.
  */
-export function judgeSecrets(
+export function validateSecrets(
   env: Environment,
   readFile: (file: string) => string,
   problems: string[],
 ): Secrets {
   const found: { -readonly [K in keyof Secrets]: Secrets[K] } = {}
   for (const rule of RULES) {
-    const { text, problem } = findText(rule, env, readFile)
-    if (problem !== undefined) problems.push(problem)
+    const { text, problem: readProblem } = findText(rule, env, readFile)
+    if (readProblem !== undefined) problems.push(readProblem)
     if (text === undefined) continue
-    const fault = rule.faultOf(text)
-    if (fault === undefined) found[rule.key] = text
-    else problems.push(`${rule.variable} cannot be used: ${fault}`)
+    const problem = rule.findProblem(text)
+    if (problem === undefined) found[rule.key] = text
+    else problems.push(`${rule.variable} cannot be used: ${problem}`)
   }
   return found
 }

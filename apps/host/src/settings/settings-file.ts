@@ -1,13 +1,13 @@
 import { type Field, judgeCommands, judgeRecord } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
-import { type IssuerWish, judgeWish } from './identity.ts'
+import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
 /** More than anybody signs in through. */
 const MAX_ISSUERS = 16
 
 /** What a settings file says. */
 export interface SettingsFile {
-  readonly issuers: readonly IssuerWish[]
+  readonly issuers: readonly IssuerInput[]
   /** Keys that are control's to judge, as they are. */
   readonly passed: Readonly<Record<string, unknown>>
 }
@@ -27,24 +27,24 @@ const LIMITS = {
   outputBytesPerSecond: optional(whole(0, 2 ** 40)),
 }
 
-type Judge = (value: unknown, problems: string[]) => void
+type Validate = (value: unknown, problems: string[]) => void
 
 /** Judges a setting that is one value. */
-function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Judge {
+function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validate {
   return (value, problems) => {
     if (decode(value) === undefined) problems.push(`"${key}" must be ${expected}`)
   }
 }
 
 /** Settings of control that an operator may set, and what they may be, which is what control takes. */
-const PASSED: Readonly<Record<string, Judge>> = {
+const PASSED: Readonly<Record<string, Validate>> = {
   commands: judgeCommands,
   limits: (value, problems) => void judgeRecord('limits', value, LIMITS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }
 
-const NOTHING: SettingsFile = { issuers: [], passed: {} }
+const NOT_FOUND_CODES: SettingsFile = { issuers: [], passed: {} }
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
@@ -57,16 +57,16 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function judgeIssuers(value: unknown, problems: string[]): readonly IssuerWish[] {
+function validateIssuers(value: unknown, problems: string[]): readonly IssuerInput[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.length <= MAX_ISSUERS)
-    return value.flatMap((each, at) => judgeWish(`issuers[${at}]`, each, problems) ?? [])
+    return value.flatMap((each, at) => validateIssuerInput(`issuers[${at}]`, each, problems) ?? [])
   problems.push(`"issuers" must be a list of at most ${MAX_ISSUERS}`)
   return []
 }
 
 /** Reads the settings file if there is one, and says what is wrong with it. */
-export function judgeSettingsFile(
+export function validateSettingsFile(
   file: string,
   readFile: (file: string) => string | undefined,
   problems: string[],
@@ -76,22 +76,22 @@ export function judgeSettingsFile(
     text = readFile(file)
   } catch (error) {
     problems.push(`"${file}" cannot be used: ${error instanceof Error ? error.message : 'it cannot be read'}`)
-    return NOTHING
+    return NOT_FOUND_CODES
   }
-  if (text === undefined) return NOTHING
+  if (text === undefined) return NOT_FOUND_CODES
   const all = parse(text)
   if (all === undefined) {
     problems.push(`"${file}" cannot be used: it is not a JSON object`)
-    return NOTHING
+    return NOT_FOUND_CODES
   }
   const { issuers, ...passed } = all
-  const faults: string[] = []
+  const fileProblems: string[] = []
   for (const [key, value] of Object.entries(passed)) {
     const judge = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
-    if (judge !== undefined) judge(value, faults)
-    else faults.push(`"${key}" is not a setting; there are issuers, ${Object.keys(PASSED).join(', ')}`)
+    if (judge !== undefined) judge(value, fileProblems)
+    else fileProblems.push(`"${key}" is not a setting; there are issuers, ${Object.keys(PASSED).join(', ')}`)
   }
-  const wishes = judgeIssuers(issuers, faults)
-  problems.push(...faults.map((fault) => `"${file}": ${fault}`))
-  return { issuers: wishes, passed }
+  const issuerInputs = validateIssuers(issuers, fileProblems)
+  problems.push(...fileProblems.map((problem) => `"${file}": ${problem}`))
+  return { issuers: issuerInputs, passed }
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { cutConnections } from './close-connections.ts'
+import { closeConnections } from './close-connections.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'cut-'))
 const children: Bun.Subprocess[] = []
@@ -24,23 +24,23 @@ async function connect(name: string): Promise<{ readonly pid: number; readonly i
   return { pid: child.pid, isOpen: () => isOpen }
 }
 
-test('cuts the connections to a process that is stopped, and none to one that is spared', async () => {
-  const [cut, spared] = [await connect('cut'), await connect('spared')]
+test('cuts the connections to a process that is stopped, and none to one that is kept', async () => {
+  const [cut, kept] = [await connect('cut'), await connect('kept')]
   process.kill(cut.pid, 'SIGSTOP')
-  expect(cutConnections(process.pid, new Set([spared.pid]))).toBe(true)
+  expect(closeConnections(process.pid, new Set([kept.pid]))).toBe(true)
   await eventually(() => !cut.isOpen(), { what: 'the cut' })
-  expect(spared.isOpen()).toBe(true)
+  expect(kept.isOpen()).toBe(true)
 })
 
 test('leaves ends of socket pairs alone, such as what a program prints to', async () => {
   const child = Bun.spawn(['cat'], { stdin: 'pipe', stdout: 'pipe' })
   children.push(child)
-  expect(cutConnections(process.pid, new Set())).toBe(true)
+  expect(closeConnections(process.pid, new Set())).toBe(true)
   await child.stdin.write('still here')
   await child.stdin.end()
   expect(await new Response(child.stdout).text()).toBe('still here')
 })
 
 test('says so when it cannot', () => {
-  expect(cutConnections(2 ** 30, new Set())).toBe(false)
+  expect(closeConnections(2 ** 30, new Set())).toBe(false)
 })

@@ -60,10 +60,10 @@ function listSockets(pid: number): number[] {
 }
 
 /**
- * Shuts down, from outside, the unix sockets that a process of this user has dialled, except to the spared processes.
+ * Shuts down, from outside, the unix sockets that a process of this user has dialled, except those to `exceptPids`.
  * Neither end needs to cooperate. False when this machine does not allow it.
  */
-export function cutConnections(pid: number, spared: ReadonlySet<number>): boolean {
+export function closeConnections(pid: number, exceptPids: ReadonlySet<number>): boolean {
   const opened = openLibrary()
   const library = opened.symbols
   const handle = Number(library.syscall(PIDFD_OPEN, pid, 0, 0))
@@ -72,10 +72,10 @@ export function cutConnections(pid: number, spared: ReadonlySet<number>): boolea
     for (const fd of listSockets(pid)) {
       const copy = Number(library.syscall(PIDFD_GETFD, handle, fd, 0))
       // Closed by now, or forbidden: then all of them are.
-      if (copy < 0 && isThere(pid, fd)) return false
+      if (copy < 0 && isOpen(pid, fd)) return false
       if (copy < 0) continue
       const peer = readPeer(library, copy)
-      if (peer !== undefined && !spared.has(peer)) library.shutdown(copy, SHUT_RDWR)
+      if (peer !== undefined && !exceptPids.has(peer)) library.shutdown(copy, SHUT_RDWR)
       library.close(copy)
     }
     return true
@@ -88,7 +88,7 @@ export function cutConnections(pid: number, spared: ReadonlySet<number>): boolea
   }
 }
 
-function isThere(pid: number, fd: number): boolean {
+function isOpen(pid: number, fd: number): boolean {
   try {
     readlinkSync(`/proc/${pid}/fd/${fd}`)
     return true

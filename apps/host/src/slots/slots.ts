@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { linkSync, lstatSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { LinkClaims } from '../data/link-claims.ts'
+import { SymlinkClaims } from '../data/link-claims.ts'
 import { makePrivateFolder } from '../data/private-file.ts'
 import { removeIfEmpty } from '../data/socket-path.ts'
-import { requireOwnFolder } from '../isolation/sandbox-folders.ts'
+import { ensureOwnedFolder } from '../isolation/sandbox-folders.ts'
 
 /** Where the slots of a data folder are, and how many. */
 export interface SlotPlan {
@@ -31,17 +31,17 @@ export function socketsOf({ folder, count }: SlotPlan): string[] {
  */
 export class Slots {
   readonly #plan: SlotPlan
-  readonly #claims: LinkClaims
+  readonly #claims: SymlinkClaims
 
   constructor(plan: SlotPlan) {
     this.#plan = plan
-    this.#claims = new LinkClaims(path.join(plan.folder, 'claims'))
+    this.#claims = new SymlinkClaims(path.join(plan.folder, 'claims'))
   }
 
   /** Makes a slot lead to a socket that must belong to this user id. Throws when it is something else, or no slot is free. */
   publish(sandbox: string, socket: string, uid: number): number {
     const { folder, count } = this.#plan
-    requireOwnFolder(path.dirname(folder), 0o700)
+    ensureOwnedFolder(path.dirname(folder), 0o700)
     makePrivateFolder(folder)
     const names = Array.from({ length: count }, (_, slot) => String(slot))
     const name = this.#claims.claim(sandbox, names)
@@ -69,7 +69,7 @@ export class Slots {
     removeIfEmpty(this.#plan.folder)
   }
 
-  /** What is judged is the link, which nobody else can change: the path may become something else at any time. */
+  /** What is validated is the link, which nobody else can change: the path may become something else at any time. */
   #link(socket: string, uid: number, slot: string): void {
     const fresh = `${slot}.new`
     for (const left of [fresh, slot]) rmSync(left, { force: true })

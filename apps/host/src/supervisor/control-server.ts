@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { parseStopReason, type StopReason } from '@sandwire/protocol'
 import type { SupervisorLog } from './supervisor-log.ts'
 
-/** What can be asked of a supervisor. */
+/** What can be stopRequested of a supervisor. */
 export interface ControlTarget {
   readonly status: () => object
   /** Says that the sandbox is wanted. */

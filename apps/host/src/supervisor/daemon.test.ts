@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, type StartSpec, STOP_REASON_FILE } from '@sandwire/internal-api'
-import { createDaemonArguments, leaveStopReason } from './daemon.ts'
+import { createDaemonArguments, writeStopReason } from './daemon.ts'
 
 const spec: StartSpec = {
   id: '0123456789abcdefghjkmnpqrstvwxyz',
@@ -53,7 +53,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const leave = (): void => leaveStopReason({ daemonSocket: at('sandboxd.sock') }, 'idle')
+const leave = (): void => writeStopReason({ daemonSocket: at('sandboxd.sock') }, 'idle')
 
 test('the reason is where sandboxd, another user, can read it', () => {
   leave()

@@ -49,8 +49,8 @@ export async function watchForReady(stdout: ReadableStream<Uint8Array>, onReady:
   for await (const line of readLines(stdout)) if (isReady(line)) onReady()
 }
 
-/** Tells sandboxd why it is about to be asked to end, so that it can tell whoever is attached. What is in the way stays. */
-export function leaveStopReason({ daemonSocket }: Pick<OutsidePaths, 'daemonSocket'>, reason: string): void {
+/** Tells sandboxd why it is about to be stopRequested to end, so that it can notify whoever is attached. What is in the way stays. */
+export function writeStopReason({ daemonSocket }: Pick<OutsidePaths, 'daemonSocket'>, reason: string): void {
   try {
     // The sandbox can put anything there: nothing is followed, and nothing replaced.
     const fd = openSync(path.join(path.dirname(daemonSocket), STOP_REASON_FILE), 'wx', 0o600)

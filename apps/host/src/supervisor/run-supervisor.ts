@@ -34,7 +34,7 @@ export async function runSupervisor(
   specFile: string,
   createIsolation: (choice: IsolationChoice) => Isolation,
 ): Promise<void> {
-  const asked = awaitSignal()
+  const stopRequested = awaitSignal()
   const spec = readSpec(specFile)
   const self = identifyProcess(process.pid)
   if (spec === undefined || self === undefined) {
@@ -58,7 +58,7 @@ export async function runSupervisor(
     self,
     epoch: crypto.randomUUID(),
     nowMs: Date.now,
-    asked,
+    stopRequested,
     onRunning: () => {
       isAnnounced = true
       announce({ type: 'running' })

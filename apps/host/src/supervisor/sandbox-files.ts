@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import path from 'node:path'
 import { MAX_SLOTS } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
-import { unfinishedName } from '../data/private-file.ts'
+import { temporaryName } from '../data/private-file.ts'
 
 /** Files of one sandbox in its own folder. */
 export interface SandboxFiles {
@@ -92,7 +92,7 @@ export function readState(file: string): SupervisorState | undefined {
 
 /** Replaces a file that only this user can read. It speaks of processes, so it need not survive a power cut. */
 export function replaceFile(file: string, text: string): void {
-  const fresh = unfinishedName(file)
+  const fresh = temporaryName(file)
   rmSync(fresh, { force: true })
   const fd = openSync(fresh, 'wx', 0o600)
   try {

@@ -7,7 +7,7 @@ import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isol
 import { describeCause } from '../log.ts'
 import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
-import { createDaemonArguments, ENV_FILE, hasEgress, leaveStopReason, watchForReady } from './daemon.ts'
+import { createDaemonArguments, ENV_FILE, hasEgress, writeStopReason, watchForReady } from './daemon.ts'
 import { reasonInState, type RunningState, type SandboxFiles, writeState } from './sandbox-files.ts'
 import { STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
@@ -22,7 +22,7 @@ export interface SuperviseDependencies {
   readonly epoch: string
   readonly nowMs: () => number
   /** Settles when somebody asks this process to end, with why. */
-  readonly asked: Promise<StopReason>
+  readonly stopRequested: Promise<StopReason>
   /** Called once, when the sandbox serves. */
   readonly onRunning: () => void
 }
@@ -79,14 +79,14 @@ function writeEnvFile(paths: OutsidePaths, env: Readonly<Record<string, string>>
 async function awaitReady(
   launched: LaunchedSandbox,
   readyMs: number,
-  asked: Promise<StopReason>,
+  stopRequested: Promise<StopReason>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const fail = (reason: string, cause?: unknown): void => reject(new StartFailure(reason, cause))
   const timer = setTimeout(() => fail('not_ready'), readyMs)
   watchForReady(launched.stdout, resolve).catch((error: unknown) => fail('not_ready', error))
   void launched.ended.then((reason) => fail(reason))
-  void asked.then(() => fail('stopped'))
+  void stopRequested.then(() => fail('stopped'))
   try {
     await promise
   } finally {
@@ -124,12 +124,12 @@ async function begin(
   const launched = await step('launch_failed', isolation.launch(plan))
   undo.defer(() => launched.stop(STOP_GRACE_MS))
   log.follow(launched.stderr).catch((error: unknown) => log.warn('log_lost', { cause: describeCause(error) }))
-  await awaitReady(launched, spec.readyMs, deps.asked)
+  await awaitReady(launched, spec.readyMs, deps.stopRequested)
   return { launched, paths }
 }
 
 /** Makes the way into a sandbox that listens. */
-function openWay(
+function publishSlot(
   slots: Slots,
   id: string,
   launched: LaunchedSandbox,
@@ -140,7 +140,7 @@ function openWay(
   try {
     return { slot: slots.publish(id, daemonSocket, launched.daemonUid), daemonPid }
   } catch (cause) {
-    throw new StartFailure('no_way_in', cause)
+    throw new StartFailure('slot_failed', cause)
   }
 }
 
@@ -162,9 +162,9 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   // The slot is free for another sandbox only when nothing of this one is left to read from it.
   undo.defer(() => slots.release(alive.id))
   writeState(files.state, { state: 'starting', ...alive })
-  const asked = Promise.race([deps.asked, stopped])
-  const { launched, paths } = await begin(spec, { ...deps, asked }, undo)
-  const way = openWay(slots, alive.id, launched, paths)
+  const stopRequested = Promise.race([deps.stopRequested, stopped])
+  const { launched, paths } = await begin(spec, { ...deps, stopRequested }, undo)
+  const way = publishSlot(slots, alive.id, launched, paths)
   const running: RunningState = { state: 'running', ...alive, ...way, startedMs: nowMs() }
   writeState(files.state, running)
   log.info('running', {
@@ -174,10 +174,10 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
     duration_ms: running.startedMs - beganMs,
   })
   deps.onRunning()
-  const reason = await Promise.race([launched.ended, asked, clock.expired.then(() => 'unclaimed')])
+  const reason = await Promise.race([launched.ended, stopRequested, clock.expired.then(() => 'unclaimed')])
   // Before the state, which a full disk does not take.
   log.info('stopping', { reason })
-  leaveStopReason(paths, reason)
+  writeStopReason(paths, reason)
   writeState(files.state, { state: 'stopping', ...alive, ...reasonInState(reason) })
   return reason
 }

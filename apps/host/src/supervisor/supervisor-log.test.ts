@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import { MAX_LOG_LINE_CHARS } from './spec.ts'
-import { formatLine, keepLine } from './supervisor-log.ts'
+import { formatLine, formatDaemonLine } from './supervisor-log.ts'
 
 const TIME = new Date(0)
 const parse = (line: string): unknown => JSON.parse(line)
 
 describe('(threat T36) a line of a sandbox', () => {
   test('that is an object is kept, and cannot pass for one of the supervisor', () => {
-    const line = keepLine('{"event":"x","source":"supervisor","__proto__":{"a":1}}', TIME)
+    const line = formatDaemonLine('{"event":"x","source":"supervisor","__proto__":{"a":1}}', TIME)
     expect(line).toBe('{"event":"x","source":"sandboxd","__proto__":{"a":1}}\n')
   })
 
   test('that is anything else becomes a message', () => {
     for (const text of ['panic: /x', '[1]', 'null', '"text"', '{"a":'])
-      expect(parse(keepLine(text, TIME))).toEqual({
+      expect(parse(formatDaemonLine(text, TIME))).toEqual({
         time: '1970-01-01T00:00:00.000Z',
         level: 'info',
         event: 'output',
@@ -24,13 +24,16 @@ describe('(threat T36) a line of a sandbox', () => {
 
   test('that is too long is cut and says so', () => {
     const long = `{"a":"${'\u{1f600}'.repeat(MAX_LOG_LINE_CHARS)}"}`
-    expect(parse(keepLine(long, TIME))).toMatchObject({ event: 'output', cut: true })
-    expect(keepLine(long, TIME).length).toBeLessThan(MAX_LOG_LINE_CHARS + 200)
+    expect(parse(formatDaemonLine(long, TIME))).toMatchObject({ event: 'output', cut: true })
+    expect(formatDaemonLine(long, TIME).length).toBeLessThan(MAX_LOG_LINE_CHARS + 200)
   })
 
   test('holds nothing that a terminal obeys or that hides text', () => {
     const nasty = '\u001b]0;x\u0007\r\u009b31m\u202eevil\u2028\u200f\u007f\ufeff'
-    for (const line of [keepLine(nasty, TIME), keepLine(JSON.stringify({ message: nasty }), TIME)]) {
+    for (const line of [
+      formatDaemonLine(nasty, TIME),
+      formatDaemonLine(JSON.stringify({ message: nasty }), TIME),
+    ]) {
       expect(line).toMatch(/^[\x20-\x7e]+\n$/)
       expect(parse(line)).toMatchObject({ message: nasty })
     }

@@ -37,7 +37,8 @@ export class SupervisorLog {
 
   /** Keeps every line of a stream until it ends. */
   async follow(stream: ReadableStream<Uint8Array>): Promise<void> {
-    for await (const line of readLines(stream)) if (line !== '') this.#write(keepLine(line, this.#now()))
+    for await (const line of readLines(stream))
+      if (line !== '') this.#write(formatDaemonLine(line, this.#now()))
   }
 
   #say(level: string, event: string, fields: SupervisorFields): void {
@@ -50,13 +51,13 @@ export class SupervisorLog {
 /** What a terminal could take for an order, or what hides text: C1 controls, line separators, direction marks. */
 const UNSEEN = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
-function spell(character: string): string {
+function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** One line of JSON in which nothing but printable characters stands raw. */
 export function formatLine(value: object): string {
-  return `${JSON.stringify(value).replace(UNSEEN, spell)}\n`
+  return `${JSON.stringify(value).replace(UNSEEN, escapeCharacter)}\n`
 }
 
 function parseObject(text: string): object | undefined {
@@ -73,7 +74,7 @@ function parseObject(text: string): object | undefined {
  * A line that sandboxd wrote, as it is kept. What is no object, or too long to be one, becomes the message of a line of ours;
  * a line cannot pass for one of ours, because `source` is said last.
  */
-export function keepLine(text: string, time: Date): string {
+export function formatDaemonLine(text: string, time: Date): string {
   const fields = text.length <= MAX_LOG_LINE_CHARS ? parseObject(text) : undefined
   if (fields !== undefined) return formatLine({ ...fields, source: 'sandboxd' })
   const isCut = text.length > MAX_LOG_LINE_CHARS

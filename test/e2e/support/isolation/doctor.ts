@@ -1,11 +1,11 @@
 // Runs the escape battery on an isolation of the given kind, and says its reports in JSON.
 
-import { runBattery } from '../../../../apps/host/src/doctor/run-probes.ts'
+import { runProbes } from '../../../../apps/host/src/doctor/run-probes.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
 
 const [dataFolder = '', kind = ''] = process.argv.slice(2)
 const uid = process.getuid?.() ?? 0
-const reports = await runBattery(kind === 'none' ? 'none' : 'bubblewrap', {
+const reports = await runProbes(kind === 'none' ? 'none' : 'bubblewrap', {
   dataFolder,
   runBase: defaultRunBase(process.env, uid),
   isRoot: uid === 0,

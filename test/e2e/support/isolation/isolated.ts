@@ -1,7 +1,7 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwire/internal-api'
-import { findObstacle } from '../../../../apps/host/src/isolation/choose-isolation.ts'
+import { findBubblewrapProblem } from '../../../../apps/host/src/isolation/choose-isolation.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
 import { AS_NOBODY, NOBODY, nobodyObstacle } from '../nobody.ts'
@@ -21,7 +21,7 @@ export interface RunResult {
 
 /** Why tests as somebody cannot run here; undefined when they can. */
 export async function whyNot(starter: Starter): Promise<string | undefined> {
-  const obstacle = await findObstacle()
+  const obstacle = await findBubblewrapProblem()
   if (obstacle !== undefined) return obstacle
   if (starter === 'root') return process.getuid?.() === 0 ? undefined : 'not started as root'
   return nobodyObstacle

@@ -9,11 +9,11 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { type Clues, type ProbeReport, report } from '../probe-protocol.ts'
+import { type ProbeTargets, type ProbeReport, report } from '../probe-protocol.ts'
 
 /** Places that a process may write to; everywhere else it may not. */
-const OWN_PLACES = ['/workspace', '/home/user', '/tmp', '/dev/shm']
-const FOREIGN_PLACES = [
+const WRITABLE_FOLDERS = ['/workspace', '/home/user', '/tmp', '/dev/shm']
+const READ_ONLY_FOLDERS = [
   '/',
   '/usr',
   '/usr/bin',
@@ -60,8 +60,8 @@ function canOpen(file: string, flags: 'r' | 'r+' | 'w'): boolean {
 }
 
 function probeWrites(): ProbeReport {
-  const open = FOREIGN_PLACES.filter(canCreateIn)
-  const closed = OWN_PLACES.filter((place) => existsSync(place) && !canCreateIn(place))
+  const open = READ_ONLY_FOLDERS.filter(canCreateIn)
+  const closed = WRITABLE_FOLDERS.filter((place) => existsSync(place) && !canCreateIn(place))
   if (open.length > 0) return report('write-outside', 'failed', `could write to ${open.join(', ')}`)
   if (closed.length > 0) return report('write-outside', 'weak', `cannot write to ${closed.join(', ')} either`)
   return report('write-outside', 'ok', 'can write to workspace, home and temporary files only')
@@ -154,8 +154,8 @@ function probeRoots(): ProbeReport {
     : report('process-roots', 'failed', `could enter the root of process ${strange.join(', ')}`)
 }
 
-function probeForeignFiles(clues: Clues): ProbeReport {
-  const seen = clues.files.filter((file) => canOpen(file, 'r'))
+function probeForeignFiles(targets: ProbeTargets): ProbeReport {
+  const seen = targets.files.filter((file) => canOpen(file, 'r'))
   return seen.length === 0
     ? report('foreign-files', 'ok', 'sees no file of this machine or of other sandboxes')
     : report('foreign-files', 'failed', `could read ${seen.join(', ')}`)
@@ -178,7 +178,7 @@ function probeTemporaryBytes(): ProbeReport {
 }
 
 /** Tries what files, mounts and `/proc` must hold back. */
-export function probeFiles(clues: Clues): ProbeReport[] {
+export function probeFiles(targets: ProbeTargets): ProbeReport[] {
   return [
     probeWrites(),
     probeKernelFiles(),
@@ -187,7 +187,7 @@ export function probeFiles(clues: Clues): ProbeReport[] {
     probeCapabilities(),
     probeDescriptors(),
     probeRoots(),
-    probeForeignFiles(clues),
+    probeForeignFiles(targets),
     probeTemporaryBytes(),
   ]
 }

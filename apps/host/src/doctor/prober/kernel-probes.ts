@@ -1,5 +1,5 @@
 import { closeSync, mkdtempSync, openSync, rmdirSync } from 'node:fs'
-import { DENIED_CALLS, JUDGED_CALLS } from '../../isolation/seccomp/denied-calls.ts'
+import { DENIED_CALLS, FILTERED_CALLS } from '../../isolation/seccomp/denied-calls.ts'
 import { type ProbeReport, report } from '../probe-protocol.ts'
 import { cString, EAFNOSUPPORT, EPERM, systemCall } from './system-call.ts'
 
@@ -13,7 +13,7 @@ const AF_VSOCK = 40
 const SYS_EXIT_GROUP = { x64: 231, arm64: 94 }[ARCHITECTURE]
 
 function numberOf(name: string): number {
-  const number = { ...DENIED_CALLS, ...JUDGED_CALLS }[name]?.[ARCHITECTURE]
+  const number = { ...DENIED_CALLS, ...FILTERED_CALLS }[name]?.[ARCHITECTURE]
   if (number === undefined) throw new Error(`No system call "${name}" here`)
   return number
 }
@@ -71,7 +71,7 @@ const ATTEMPTS: readonly Attempt[] = [
   },
   {
     name: 'userfaultfd',
-    what: 'handle page faults',
+    what: 'handle page fileProblems',
     run: () => systemCall(numberOf('userfaultfd'), 1),
   },
   {

@@ -17,10 +17,10 @@ const BURN_MS = 1_500
 const WATCHDOG_MS = 8_000
 
 /** Ways to take memory: as everybody does, as a file that nobody maps, and as such a file of a process that cannot be looked into. */
-const HOARDS = ['mapped', 'held', 'hidden'] as const
-type Hoard = (typeof HOARDS)[number]
+const ALLOCATIONS = ['mapped', 'held', 'hidden'] as const
+type Allocation = (typeof ALLOCATIONS)[number]
 
-const HOARD_REPORTS: Readonly<Record<Hoard, ProbeReport>> = {
+const ALLOCATION_REPORTS: Readonly<Record<Allocation, ProbeReport>> = {
   mapped: report('memory-limit', 'failed', 'could take twice its memory'),
   held: report('memory-limit', 'failed', 'could take twice its memory in a file that nobody maps'),
   hidden: report(
@@ -33,11 +33,11 @@ const HOARD_REPORTS: Readonly<Record<Hoard, ProbeReport>> = {
 /** Runs this program again to take memory, since it does not survive. */
 function probeMemory(limits: SandboxLimits, self: readonly string[]): ProbeReport {
   const bytes = String(limits.memoryBytes * EXCESS)
-  const got = HOARDS.find((how) => {
+  const got = ALLOCATIONS.find((how) => {
     const hog = Bun.spawnSync([...self, 'hog', bytes, how], { stdout: 'pipe', stderr: 'ignore' })
     return hog.stdout.toString().includes('took')
   })
-  if (got !== undefined) return HOARD_REPORTS[got]
+  if (got !== undefined) return ALLOCATION_REPORTS[got]
   return report('memory-limit', 'ok', 'a process that takes more than its memory is ended, the others go on')
 }
 

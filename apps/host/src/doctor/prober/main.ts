@@ -4,7 +4,7 @@
 import { dlopen, FFIType } from 'bun:ffi'
 import { limitsShape } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
-import { cluesShape, type ProbeReport } from '../probe-protocol.ts'
+import { probeTargetsShape, type ProbeReport } from '../probe-protocol.ts'
 import { probeFiles } from './file-probes.ts'
 import { probeKernel, probeTools } from './kernel-probes.ts'
 import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
@@ -17,7 +17,11 @@ function say(reports: readonly ProbeReport[]): void {
   for (const each of reports) process.stdout.write(`${JSON.stringify(each)}\n`)
 }
 
-const taskShape = shape.record({ clues: cluesShape, limits: limitsShape, workspace: shape.text(400) })
+const taskShape = shape.record({
+  targets: probeTargetsShape,
+  limits: limitsShape,
+  workspace: shape.text(400),
+})
 
 function decodeTask(text: string): shape.Decoded<typeof taskShape> {
   const task = taskShape.decode(JSON.parse(text))
@@ -39,9 +43,9 @@ async function serve(task: string, runAs: string | undefined): Promise<void> {
     prctl: { args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64], returns: FFIType.i32 },
   })
   libc.symbols.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-  const { clues, workspace } = decodeTask(task)
+  const { targets, workspace } = decodeTask(task)
   process.umask(0o177)
-  using _server = Bun.serve({ unix: clues.daemonSocket, fetch: () => new Response() })
+  using _server = Bun.serve({ unix: targets.daemonSocket, fetch: () => new Response() })
   process.umask(0o022)
   for (const part of ['tools', 'kernel', 'files', 'neighbors', 'limits', 'disk']) {
     const argv = [...launcher(runAs), ...SELF, part, task]
@@ -51,16 +55,16 @@ async function serve(task: string, runAs: string | undefined): Promise<void> {
 }
 
 async function attempt(part: string, text: string): Promise<void> {
-  const { clues, limits, workspace } = decodeTask(text)
+  const { targets, limits, workspace } = decodeTask(text)
   switch (part) {
     case 'tools':
       return say(probeTools())
     case 'kernel':
       return say(probeKernel())
     case 'files':
-      return say(probeFiles(clues))
+      return say(probeFiles(targets))
     case 'neighbors':
-      return say(await probeNeighbors(clues))
+      return say(await probeNeighbors(targets))
     case 'limits':
       return say(await probeLimits(limits, SELF))
     case 'disk':

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { type Clues, type ProbeReport, report } from '../probe-protocol.ts'
+import { type ProbeTargets, type ProbeReport, report } from '../probe-protocol.ts'
 
 const CONNECT_MS = 1_000
 
@@ -19,25 +19,25 @@ function answers(target: { path: string } | { host: string; port: number }): Pro
   return promise
 }
 
-async function probeAbstractSocket(clues: Clues): Promise<ProbeReport> {
-  return (await answers({ path: `\0${clues.abstractSocket}` }))
+async function probeAbstractSocket(targets: ProbeTargets): Promise<ProbeReport> {
+  return (await answers({ path: `\0${targets.abstractSocket}` }))
     ? report('abstract-sockets', 'failed', 'could connect to an abstract socket of this machine')
     : report('abstract-sockets', 'ok', 'reaches no abstract socket of this machine')
 }
 
-async function probeNetwork(clues: Clues): Promise<ProbeReport> {
-  const reached: string[] = []
-  for (const address of clues.addresses) {
+async function probeNetwork(targets: ProbeTargets): Promise<ProbeReport> {
+  const result: string[] = []
+  for (const address of targets.addresses) {
     const [host = '', port = '0'] = address.split(':')
-    if (await answers({ host, port: Number(port) })) reached.push(address)
+    if (await answers({ host, port: Number(port) })) result.push(address)
   }
-  return reached.length === 0
+  return result.length === 0
     ? report('host-network', 'ok', "does not reach this machine's network")
-    : report('host-network', 'failed', `could connect to ${reached.join(', ')}`)
+    : report('host-network', 'failed', `could connect to ${result.join(', ')}`)
 }
 
-function probeProcesses(clues: Clues): ProbeReport {
-  const marker = Array.from(clues.processMarkerBackwards).toReversed().join('')
+function probeProcesses(targets: ProbeTargets): ProbeReport {
+  const marker = Array.from(targets.processMarkerBackwards).toReversed().join('')
   const found = readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .some((pid) => textOf(`/proc/${pid}/cmdline`)?.includes(marker) === true)
@@ -55,8 +55,8 @@ function textOf(file: string): string | undefined {
   }
 }
 
-function probeEnvironment(clues: Clues): ProbeReport {
-  return process.env[clues.variable] === undefined
+function probeEnvironment(targets: ProbeTargets): ProbeReport {
+  return process.env[targets.variable] === undefined
     ? report('environment', 'ok', "has nothing of this machine's environment")
     : report('environment', 'failed', "could read this machine's environment")
 }
@@ -79,8 +79,8 @@ function tryOpen(file: string): string | undefined {
     : undefined
 }
 
-async function probeDaemonReach(clues: Clues): Promise<ProbeReport> {
-  const canConnect = await answers({ path: clues.daemonSocket })
+async function probeDaemonReach(targets: ProbeTargets): Promise<ProbeReport> {
+  const canConnect = await answers({ path: targets.daemonSocket })
   const canSignal = Bun.spawnSync(['sh', '-c', 'kill -0 "$1"', 'sh', String(process.ppid)], {
     stderr: 'ignore',
   })
@@ -95,13 +95,13 @@ async function probeDaemonReach(clues: Clues): Promise<ProbeReport> {
 }
 
 /** Tries to find who else is there. */
-export async function probeNeighbors(clues: Clues): Promise<ProbeReport[]> {
+export async function probeNeighbors(targets: ProbeTargets): Promise<ProbeReport[]> {
   return [
-    await probeAbstractSocket(clues),
-    await probeNetwork(clues),
-    probeProcesses(clues),
-    probeEnvironment(clues),
+    await probeAbstractSocket(targets),
+    await probeNetwork(targets),
+    probeProcesses(targets),
+    probeEnvironment(targets),
     probeDaemonMemory(),
-    await probeDaemonReach(clues),
+    await probeDaemonReach(targets),
   ]
 }

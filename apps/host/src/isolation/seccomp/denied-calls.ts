@@ -28,7 +28,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   fspick: common(433),
   mount_setattr: common(442),
   open_tree_attr: common(467),
-  // Namespaces; `clone` is judged by its flags.
+  // Namespaces; `clone` is validated by its flags.
   unshare: call(272, 97),
   setns: call(308, 268),
   // Other processes' memory and descriptors.
@@ -76,8 +76,8 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   ioperm: call(173, undefined),
 }
 
-/** Calls that are judged by an argument, or answered specially. */
-export const JUDGED_CALLS = {
+/** Calls that are validated by an argument, or answered specially. */
+export const FILTERED_CALLS = {
   clone: call(56, 220),
   clone3: common(435),
   ioctl: call(16, 29),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { assemble, type Instruction } from './bpf.ts'
-import { DENIED_CALLS, JUDGED_CALLS } from './denied-calls.ts'
+import { DENIED_CALLS, FILTERED_CALLS } from './denied-calls.ts'
 import { createFilter, createFilterBytes, type Architecture } from './filter.ts'
 
 const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 }
@@ -37,7 +37,7 @@ function ask(architecture: Architecture, call: Call): number {
 }
 
 describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T39)', (architecture) => {
-  const numberOf = (name: keyof typeof JUDGED_CALLS): number => JUDGED_CALLS[name][architecture] ?? -1
+  const numberOf = (name: keyof typeof FILTERED_CALLS): number => FILTERED_CALLS[name][architecture] ?? -1
 
   const denied = Object.entries(DENIED_CALLS).flatMap(([name, call]) => {
     const nr = call[architecture]
@@ -48,11 +48,11 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
   })
 
   test('allows every other call', () => {
-    const judged = new Set([
+    const validated = new Set([
       ...denied.map(({ nr }) => nr),
-      ...Object.values(JUDGED_CALLS).map((each) => each[architecture]),
+      ...Object.values(FILTERED_CALLS).map((each) => each[architecture]),
     ])
-    for (let nr = 0; nr < 500; nr += 1) if (!judged.has(nr)) expect(ask(architecture, { nr })).toBe(ALLOW)
+    for (let nr = 0; nr < 500; nr += 1) if (!validated.has(nr)) expect(ask(architecture, { nr })).toBe(ALLOW)
   })
 
   test('allows segments of shared memory of a page, and no larger ones (threat T32)', () => {

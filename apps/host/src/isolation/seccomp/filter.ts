@@ -13,7 +13,7 @@ import {
   whenEqual,
   type Instruction,
 } from './bpf.ts'
-import { DENIED_CALLS, JUDGED_CALLS } from './denied-calls.ts'
+import { DENIED_CALLS, FILTERED_CALLS } from './denied-calls.ts'
 
 export type Architecture = 'x64' | 'arm64'
 
@@ -58,7 +58,7 @@ function judge(number: number | undefined, body: readonly Instruction[]): Instru
 
 /** The filter as instructions: everything is allowed but what is refused here. */
 export function createFilter(architecture: Architecture): Instruction[] {
-  const { clone, clone3, ioctl, personality, shmget, socket } = JUDGED_CALLS
+  const { clone, clone3, ioctl, personality, shmget, socket } = FILTERED_CALLS
   return [
     load(DATA_ARCH),
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),

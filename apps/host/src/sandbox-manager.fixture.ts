@@ -1,9 +1,9 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
-import type { SandboxKeeper } from './sandboxes/sandbox-manager.ts'
+import type { SandboxManager } from './sandboxes/sandbox-manager.ts'
 
-/** A keeper whose sandboxes are entries of a map, and which remembers what it was asked. */
-export class PaperKeeper implements SandboxKeeper {
+/** A manager whose sandboxes are entries of a map, and which remembers what it was stopRequested. */
+export class FakeSandboxManager implements SandboxManager {
   readonly isolation = 'bubblewrap'
   readonly calls: string[] = []
   /** Reasons of the stops. */
@@ -41,8 +41,8 @@ export class PaperKeeper implements SandboxKeeper {
     this.#sandboxes.delete(id)
   }
 
-  async sever(id: string): Promise<void> {
-    this.calls.push(`sever ${id}`)
+  async disconnect(id: string): Promise<void> {
+    this.calls.push(`disconnect ${id}`)
   }
 
   async readLog(_id: string, maxBytes: number): Promise<string> {
