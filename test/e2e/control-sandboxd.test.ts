@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { attach } from '@sandwire/client'
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { connectPlain, eventually } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { RealSandboxes } from '../../apps/control/test/support/real-sandboxes.ts'
@@ -101,7 +101,7 @@ describe('the real sandboxd behind control', () => {
       json(await control.fetch('/api/sandboxes/real/sessions', { method: 'POST', json: body }))
     const { id, sandbox } = await start()
     expect((await start())['id']).toBe(id)
-    expect(sandboxOfSession(String(id))).toBe(String(sandbox))
+    expect(sandboxIdOf(String(id))).toBe(String(sandbox))
     const path = `/api/account/sessions/${String(id)}`
     expect(await json(await control.fetch(path))).toMatchObject({ state: 'running', cmd: 'sh', pinned: true })
     const { sessions } = await json(await control.fetch('/api/account/sessions'))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { encodePath, textOfPath } from '@sandwire/protocol'
+import { encodePath, pathFromBytes } from '@sandwire/protocol'
 import { TarReader } from '@sandwire/tar'
 import { readShell } from './support/attached.ts'
 import { FrontDoor } from './support/front-door.ts'
@@ -188,8 +188,8 @@ describe('names', () => {
     '#hash',
     'per%41cent',
     'a+b&c=d',
-    textOfPath(Uint8Array.of(0x78, 0xff, 0xfe, 0x79)),
-    textOfPath(Uint8Array.of(0xc3, 0x28)),
+    pathFromBytes(Uint8Array.of(0x78, 0xff, 0xfe, 0x79)),
+    pathFromBytes(Uint8Array.of(0xc3, 0x28)),
     'x'.repeat(255),
   ]
   beforeAll(async () => {

@@ -1,11 +1,11 @@
 import {
-  faultOfEmbedOrigin,
+  findEmbedOriginProblem,
   ISSUED_SCOPES,
   ISSUER_ALGORITHMS,
   type IssuerConfig,
   isSecureUrl,
   type CommandSettings,
-  judgeCommands,
+  validateCommandSettings,
   MAX_EMBED_ORIGINS,
 } from '@sandwire/operator-settings'
 import { z } from 'zod'
@@ -106,7 +106,7 @@ function areDistinct(issuers: readonly IssuerConfig[]): boolean {
 /** Says all that is wrong at once, in the words that the host uses. */
 function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
   const problems: string[] = []
-  const settings = judgeCommands(raw, problems)
+  const settings = validateCommandSettings(raw, problems)
   for (const problem of problems) context.addIssue(problem)
   return settings
 }
@@ -116,7 +116,7 @@ function isOrigin(text: string): boolean {
 }
 
 function refuseEmbedOrigin(text: string, context: z.RefinementCtx): void {
-  const fault = faultOfEmbedOrigin(text)
+  const fault = findEmbedOriginProblem(text)
   if (fault !== undefined) context.addIssue(fault)
 }
 

@@ -14,13 +14,13 @@ export type Outcome<T> =
 /** Runs and catches; `onFault` hears of what is nobody's fault but ours. */
 export async function settle<T>(
   run: () => T | Promise<T>,
-  onFault: (cause: unknown) => void,
+  onCallbackError: (cause: unknown) => void,
 ): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await run() }
   } catch (caught) {
     const { code, message, cause, retryAfterMs } = nameFault(caught)
-    if (code === 'internal') onFault(cause)
+    if (code === 'internal') onCallbackError(cause)
     return { ok: false, code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
   }
 }

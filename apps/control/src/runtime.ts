@@ -1,4 +1,4 @@
-import { bindingOfSlot, decodeSessionKeys } from '@sandwire/internal-api'
+import { slotBindingName, decodeSessionKeys } from '@sandwire/internal-api'
 import { type AccountIds, openAccountIds } from './auth/account-id.ts'
 import { type LoginStates, openLoginStates } from './auth/login-state.ts'
 import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
@@ -87,7 +87,7 @@ function createRuntime(env: Env): Runtime {
   const breaker = new Breaker()
   const host = new HostProvider({
     askHost: (url, init) => (env.HOST === undefined ? notHere() : env.HOST.fetch(url, init)),
-    findSlot: (slot) => env[bindingOfSlot(slot)],
+    findSlot: (slot) => env[slotBindingName(slot)],
     breaker,
     nowMs,
     sleep,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { eventually, OPCODE, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
@@ -85,7 +85,7 @@ describe('an attach', () => {
       session,
       path: '/attach?cmd=bash&arg=a+b&arg=%C3%A9%27*%7E%21%28%29&mode=pty',
     })
-    expect(sandboxOfSession(session)).toBe(claims?.sandbox)
+    expect(sandboxIdOf(session)).toBe(claims?.sandbox)
     expect(Number(claims?.expiresMs) - Number(claims?.issuedMs)).toBeLessThanOrEqual(60_000)
     expect(sandboxes.refusals).toEqual([])
   })
@@ -134,7 +134,7 @@ describe('an attach', () => {
     )
     const sockets = all.map(socketOf)
     const frames = await Promise.all(sockets.map((socket) => socket.nextFrame()))
-    const places = frames.map((frame) => sandboxOfSession(text(frame.payload).replace('session ', '')))
+    const places = frames.map((frame) => sandboxIdOf(text(frame.payload).replace('session ', '')))
     expect(new Set(places).size).toBe(1)
     expect(sandboxes.starts - before).toBe(1)
     for (const socket of sockets) socket.reset()
@@ -211,7 +211,7 @@ describe('joining a session', () => {
 
   test('that does not exist is refused in our words', async () => {
     const { socket, session } = await openSession('sandbox=dev&cmd=cat')
-    const other = `${sandboxOfSession(session) ?? ''}.${'0'.repeat(26)}`
+    const other = `${sandboxIdOf(session) ?? ''}.${'0'.repeat(26)}`
     const response = await control.fetch(`/api/account/sessions/${other}`)
     expect(response.status).toBe(404)
     expect(await response.text()).not.toContain('RAW')
@@ -269,7 +269,7 @@ describe('a running sandbox', () => {
   test('that moved is found again', async () => {
     const { socket, session } = await openSession('sandbox=mover&cmd=cat')
     socket.reset()
-    const id = sandboxOfSession(session) ?? ''
+    const id = sandboxIdOf(session) ?? ''
     const spec = control.host.specs.get(id)
     if (spec === undefined) throw new Error('The sandbox was never started')
     // Behind control's back: gone, and started again somewhere else.
@@ -277,7 +277,7 @@ describe('a running sandbox', () => {
     const address = control.host.lead(await sandboxes.start(spec))
     control.host.sandboxes.set(id, { id, state: 'running', address, epoch: 'moved', startedMs: 1 })
     const again = await openSession('sandbox=mover&cmd=cat')
-    expect(sandboxOfSession(again.session)).toBe(id)
+    expect(sandboxIdOf(again.session)).toBe(id)
     again.socket.reset()
   })
 
@@ -286,7 +286,7 @@ describe('a running sandbox', () => {
     socket.reset()
     const other = await openSession('sandbox=other&cmd=cat')
     other.socket.reset()
-    const [id, otherId] = [session, other.session].map((each) => sandboxOfSession(each) ?? '')
+    const [id, otherId] = [session, other.session].map((each) => sandboxIdOf(each) ?? '')
     if (id === undefined || otherId === undefined) throw new Error('These are no sessions')
     const { host } = control
     const [before, after] = [host.sandboxes.get(id), host.sandboxes.get(otherId)]
@@ -298,7 +298,7 @@ describe('a running sandbox', () => {
     const refused = sandboxes.refusals.length
     const again = await openSession('sandbox=stale&cmd=cat')
     again.socket.reset()
-    expect(sandboxOfSession(again.session)).toBe(id)
+    expect(sandboxIdOf(again.session)).toBe(id)
     expect(sandboxes.refusals).toHaveLength(refused + 1)
     expect(host.count(`GET /sandboxes/${id}`)).toBe(askedBefore + 1)
     // The host knows no better: an error, not what some sandbox says.
@@ -306,13 +306,13 @@ describe('a running sandbox', () => {
     host.sandboxes.set(otherId, { ...after, address: before.address })
     const last = await openSession('sandbox=other&cmd=cat')
     last.socket.reset()
-    expect(sandboxOfSession(last.session)).toBe(otherId)
+    expect(sandboxIdOf(last.session)).toBe(otherId)
   })
 
   test('that ended by itself is started again for a process', async () => {
     const { socket, session } = await openSession('sandbox=phoenix&cmd=cat')
     socket.reset()
-    const id = sandboxOfSession(session) ?? ''
+    const id = sandboxIdOf(session) ?? ''
     await sandboxes.stop(id)
     control.host.sandboxes.set(id, { id, state: 'stopped', reason: 'oom' })
     const again = await openSession('sandbox=phoenix&cmd=cat')

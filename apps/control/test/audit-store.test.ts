@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { MAX_OTHERS_ROWS, MAX_OWN_ROWS } from '../src/account/audit-shares.ts'
 import { AUDIT_LIFE_MS, AuditStore } from '../src/account/audit-store.ts'
 import { AccountStore } from '../src/account/store.ts'
-import { type AuditEntry, cleanField, nameOfCommand } from '../src/audit/entry.ts'
+import { type AuditEntry, cleanField, commandName } from '../src/audit/entry.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 const NOW = 1_800_000_000_000
@@ -226,7 +226,7 @@ test('(threat T36) no text of a row can end a line, move a cursor, turn text aro
 })
 
 test('of a command only its name is kept', () => {
-  expect(nameOfCommand('/home/me/secret-project/bin/run')).toBe('run')
-  expect(nameOfCommand('bash')).toBe('bash')
-  expect(nameOfCommand('/bin/')).toBe('')
+  expect(commandName('/home/me/secret-project/bin/run')).toBe('run')
+  expect(commandName('bash')).toBe('bash')
+  expect(commandName('/bin/')).toBe('')
 })

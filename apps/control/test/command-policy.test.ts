@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { judgeCommands } from '@sandwire/operator-settings'
+import { validateCommandSettings } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { CommandPolicy } from '../src/commands/command-policy.ts'
 import { expandTemplate } from '../src/commands/template-query.ts'
@@ -28,7 +28,7 @@ const TEMPLATES = [
 
 function policyOf(settings: object): CommandPolicy {
   const problems: string[] = []
-  const policy = new CommandPolicy(judgeCommands({ templates: TEMPLATES, ...settings }, problems))
+  const policy = new CommandPolicy(validateCommandSettings({ templates: TEMPLATES, ...settings }, problems))
   expect(problems).toEqual([])
   return policy
 }

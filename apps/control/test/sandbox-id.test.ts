@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { isSandboxId, sandboxOfSession } from '@sandwire/internal-api'
+import { isSandboxId, sandboxIdOf } from '@sandwire/internal-api'
 import { type IdMint, openIdMint } from '../src/sandbox/sandbox-id.ts'
 import { isSandboxName, parseSandboxRef } from '../src/sandbox/sandbox-name.ts'
 
@@ -13,7 +13,7 @@ test('a minted id is known, and its session names it', async () => {
   const id = await mint.mintSandbox()
   expect(isSandboxId(id)).toBe(true)
   expect(await mint.isMinted(id)).toBe(true)
-  expect(sandboxOfSession(mint.mintSession(id))).toBe(id)
+  expect(sandboxIdOf(mint.mintSession(id))).toBe(id)
 })
 
 test('(threat T7) an invented or bent id is not known', async () => {

@@ -2,8 +2,8 @@ import type { Server } from 'bun'
 import {
   checkSubprotocols,
   type Dialect,
-  type LinkId,
-  type LinkRights,
+  type ConnectionId,
+  type ConnectionRights,
   SandwireError,
   SUBPROTOCOL,
 } from '@sandwire/protocol'
@@ -20,7 +20,7 @@ import type { SessionRegistry } from './sessions/session-registry.ts'
 /** A session that an adapted connection is about to join. */
 export interface AdaptedSession {
   readonly host: SessionHost
-  readonly connection: LinkId
+  readonly connection: ConnectionId
   /** The name that the client uses for the session. */
   readonly name: string
 }
@@ -122,8 +122,8 @@ export class AttachHandler {
   #rightsOf(
     caller: Caller,
   ): Pick<
-    LinkRights,
-    'principal' | 'usualRole' | 'name' | 'login' | 'grant' | 'bandwidth' | 'reauthorizeMs'
+    ConnectionRights,
+    'principal' | 'defaultRole' | 'name' | 'login' | 'grant' | 'bandwidth' | 'reauthorizeMs'
   > {
     const { now, wallClock, shares } = this.#deps
     const { identity, authority, usualRole, name, login, grant, reauthorizeMs } = caller
@@ -131,7 +131,7 @@ export class AttachHandler {
     const bandwidth = authority === 'bearer' ? undefined : shares.of(identity)
     return {
       principal: identity,
-      ...(usualRole === undefined ? {} : { usualRole }),
+      ...(usualRole === undefined ? {} : { defaultRole: usualRole }),
       ...(name === undefined ? {} : { name }),
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),

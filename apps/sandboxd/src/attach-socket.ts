@@ -3,9 +3,9 @@ import {
   encode,
   ERRORS,
   FramePacker,
-  type LinkId,
-  type LinkRights,
-  messageWithWait,
+  type ConnectionId,
+  type ConnectionRights,
+  formatRetryMessage,
   type SandwireError,
   type StartParameters,
 } from '@sandwire/protocol'
@@ -36,9 +36,9 @@ export type SocketData =
   /** A connection to a session. */
   | {
       readonly kind: 'attach'
-      readonly connection: LinkId
+      readonly connection: ConnectionId
       readonly host: SessionHost
-      readonly rights: LinkRights
+      readonly rights: ConnectionRights
       readonly start: StartParameters
       readonly adapter: ConnectionAdapter | undefined
       /** The client acknowledges output, waits for input credit and sends heartbeats; any other is paced by TCP and pinged. */
@@ -147,7 +147,7 @@ export function createSocketHandlers(
 
 function refuse(error: SandwireError): ReturnType<RefuseSocket> {
   const { code } = error
-  const message = encode({ type: 'error', code, message: messageWithWait(error), fatal: true })
+  const message = encode({ type: 'error', code, message: formatRetryMessage(error), fatal: true })
   return { message, code: ERRORS[code].close, reason: code }
 }
 

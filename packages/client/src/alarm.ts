@@ -3,11 +3,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** One timer that is set anew again and again. */
 export class Alarm {
-  readonly #ring: () => void
+  readonly #onAlarm: () => void
   #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
 
-  constructor(ring: () => void) {
-    this.#ring = ring
+  constructor(fire: () => void) {
+    this.#onAlarm = fire
   }
 
   /** Rings at this time or sooner; not at all when it is undefined. */
@@ -17,11 +17,11 @@ export class Alarm {
     if (this.#timer !== undefined) clearTimeout(this.#timer.id)
     this.#timer = undefined
     if (atMs === undefined) return
-    const ring = (): void => {
+    const fire = (): void => {
       this.#timer = undefined
-      this.#ring()
+      this.#onAlarm()
     }
     const delayMs = Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(atMs - nowMs)))
-    this.#timer = { id: setTimeout(ring, delayMs), atMs }
+    this.#timer = { id: setTimeout(fire, delayMs), atMs }
   }
 }

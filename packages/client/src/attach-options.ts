@@ -54,7 +54,7 @@ export interface AttachOptions {
   /** Input that will never be delivered, because the role or the process's stdin is gone. */
   readonly onInputLost?: (bytes: number, why: 'role' | 'stdinClosed') => void
   /** Something of the caller's has thrown: a callback or a listener. The attachment goes on. Default: the console. */
-  readonly onFault?: (error: unknown) => void
+  readonly onCallbackError?: (error: unknown) => void
   /** Most output bytes in flight. */
   readonly windowBytes?: number
   /** How long to try before the first welcome. An attempt that has begun is given 15 s: a sandbox may have to start. */

@@ -154,7 +154,7 @@ describe('attach', () => {
     'counts output as consumed when the consumer %s, so that nothing waits for it for ever',
     async (_, onOutput) => {
       const faults: unknown[] = []
-      const { handle, welcomed, say } = open({ onOutput, onFault: (error) => faults.push(error) })
+      const { handle, welcomed, say } = open({ onOutput, onCallbackError: (error) => faults.push(error) })
       const first = await welcomed()
       first.events.message(packData('stdout', new TextEncoder().encode('last')))
       say(first, EXIT)
@@ -172,7 +172,7 @@ describe('attach', () => {
       onGap: fail('gap'),
       onResized: fail('resized'),
       onWarning: fail('warning'),
-      onFault: (error) => faults.push(error),
+      onCallbackError: (error) => faults.push(error),
     })
     const seen: string[] = []
     handle.status.subscribe(fail('status'))

@@ -13,8 +13,8 @@ import {
 import { Alarm } from './alarm.ts'
 import type { AttachHandle, AttachOptions, SessionDetails } from './attach-options.ts'
 import { Consumption } from './consumption.ts'
-import { Link } from './link.ts'
-import { reportFault } from './report-fault.ts'
+import { Connection } from './connection.ts'
+import { reportError } from './report-error.ts'
 import { createStore, type Store } from './store.ts'
 import { withoutTerminalReplies } from './terminal-replies.ts'
 
@@ -37,10 +37,10 @@ class Attachment implements AttachHandle {
   readonly #options: AttachOptions
   readonly #session: ClientSession
   readonly #createId = randomHex(16)
-  readonly #fault = (error: unknown): void => (this.#options.onFault ?? reportFault)(error)
-  readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 }, this.#fault)
-  readonly #roundTripMs = createStore<number | undefined>(undefined, this.#fault)
-  readonly #isSilent = createStore(false, this.#fault)
+  readonly #reportError = (error: unknown): void => (this.#options.onCallbackError ?? reportError)(error)
+  readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 }, this.#reportError)
+  readonly #roundTripMs = createStore<number | undefined>(undefined, this.#reportError)
+  readonly #isSilent = createStore(false, this.#reportError)
   readonly #consumption: Consumption
   readonly #effects = new EffectQueue<ClientEffect>(
     (effect) => this.#perform(effect),
@@ -48,7 +48,7 @@ class Attachment implements AttachHandle {
   )
   readonly #alarm = new Alarm(() => this.#run(this.#session.tick(this.#now())))
   #details: SessionDetails | undefined
-  #current: { readonly attempt: number; readonly link: Link } | undefined
+  #current: { readonly attempt: number; readonly connection: Connection } | undefined
   #waiting: (() => void)[] = []
   readonly #settleExit: { resolve: (exit: Exit) => void; reject: (error: SandwireError) => void }
   readonly #settleClosed: () => void
@@ -167,10 +167,10 @@ class Attachment implements AttachHandle {
         this.#connect(effect.attempt, effect.session)
         return
       case 'send':
-        this.#linkOf(effect.attempt)?.send(effect.data)
+        this.#connectionOf(effect.attempt)?.send(effect.data)
         return
       case 'close':
-        this.#linkOf(effect.attempt)?.giveUp()
+        this.#connectionOf(effect.attempt)?.close()
         return
       case 'output':
         this.#consume(effect.end, this.#options.onOutput.length > 2, (done) =>
@@ -183,25 +183,25 @@ class Attachment implements AttachHandle {
         )
         return
       case 'gap':
-        this.#tell(() => this.#options.onGap?.(effect.from, effect.to))
+        this.#callBack(() => this.#options.onGap?.(effect.from, effect.to))
         return
       case 'resized':
-        this.#tell(() => this.#options.onResized?.(effect.cols, effect.rows))
+        this.#callBack(() => this.#options.onResized?.(effect.cols, effect.rows))
         return
       case 'writable':
         this.#release()
         return
       case 'inputLost':
-        this.#tell(() => this.#options.onInputLost?.(effect.bytes, effect.why))
+        this.#callBack(() => this.#options.onInputLost?.(effect.bytes, effect.why))
         return
       case 'presence':
-        this.#tell(() => this.#options.onPresence?.(effect.presence))
+        this.#callBack(() => this.#options.onPresence?.(effect.presence))
         return
       case 'asked':
-        this.#tell(() => this.#options.onAsked?.(effect.by))
+        this.#callBack(() => this.#options.onAsked?.(effect.by))
         return
       case 'warning':
-        this.#tell(() => this.#options.onWarning?.(effect.code, effect.message, effect.stopReason))
+        this.#callBack(() => this.#options.onWarning?.(effect.code, effect.message, effect.stopReason))
         return
       case 'roundTrip':
         this.#roundTripMs.set(effect.ms)
@@ -216,11 +216,11 @@ class Attachment implements AttachHandle {
   }
 
   /** Calls something of the caller's; what it throws is not the attachment's. */
-  #tell(call: () => void): void {
+  #callBack(call: () => void): void {
     try {
       call()
     } catch (error) {
-      this.#fault(error)
+      this.#reportError(error)
     }
   }
 
@@ -232,11 +232,11 @@ class Attachment implements AttachHandle {
       returned = deliver(done)
     } catch (error) {
       // Thrown at once or by its promise: either way the consumer has had these bytes, and the stream goes on.
-      this.#fault(error)
+      this.#reportError(error)
       done()
       return
     }
-    if (returned instanceof Promise) void returned.catch(this.#fault).finally(done)
+    if (returned instanceof Promise) void returned.catch(this.#reportError).finally(done)
     else if (!takesDone) done()
   }
 
@@ -260,7 +260,7 @@ class Attachment implements AttachHandle {
   }
 
   #considerClosed(): void {
-    if (this.#isOver() && this.#current?.link.hasSocket !== true) this.#settleClosed()
+    if (this.#isOver() && this.#current?.connection.hasSocket !== true) this.#settleClosed()
   }
 
   #release(): void {
@@ -269,14 +269,14 @@ class Attachment implements AttachHandle {
     for (const resume of waiting) resume()
   }
 
-  #linkOf(attempt: number): Link | undefined {
-    return this.#current?.attempt === attempt ? this.#current.link : undefined
+  #connectionOf(attempt: number): Connection | undefined {
+    return this.#current?.attempt === attempt ? this.#current.connection : undefined
   }
 
   #connect(attempt: number, session: string | undefined): void {
     let isWelcomed = false
     const identity = { createId: this.#createId, session }
-    const link = new Link(this.#options, identity, {
+    const connection = new Connection(this.#options, identity, {
       opened: () => this.#run(this.#session.opened(attempt, this.#now())),
       message: (data) => {
         isWelcomed ||= this.#noteWelcome(data)
@@ -284,9 +284,9 @@ class Attachment implements AttachHandle {
       },
       closed: () => this.#considerClosed(),
       lost: (reason) => this.#run(this.#session.closed(attempt, reason, this.#now())),
-      isWanted: () => this.#current?.link === link && !this.#isOver(),
+      isWanted: () => this.#current?.connection === connection && !this.#isOver(),
     })
-    this.#current = { attempt, link }
-    void link.connect()
+    this.#current = { attempt, connection }
+    void connection.connect()
   }
 }

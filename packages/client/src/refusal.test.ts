@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { explainRefusal, reasonOfClose } from './refusal.ts'
+import { explainRefusal, parseCloseReason } from './refusal.ts'
 
 const REQUEST = { url: new URL('wss://h/attach?cmd=x'), headers: { authorization: 'Bearer t' } }
 const answer = (status: number, body: unknown) => () => Promise.resolve(Response.json(body, { status }))
@@ -77,7 +77,7 @@ describe('explainRefusal in a page', () => {
 })
 
 test('reasonOfClose believes a reason only with the close code that belongs to it', () => {
-  expect(reasonOfClose(4410, 'session_gone')).toMatchObject({ code: 'session_gone' })
-  expect(reasonOfClose(1000, 'session_gone')).toBeUndefined()
-  expect(reasonOfClose(1006, '')).toBeUndefined()
+  expect(parseCloseReason(4410, 'session_gone')).toMatchObject({ code: 'session_gone' })
+  expect(parseCloseReason(1000, 'session_gone')).toBeUndefined()
+  expect(parseCloseReason(1006, '')).toBeUndefined()
 })

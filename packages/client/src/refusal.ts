@@ -7,13 +7,13 @@ export interface RefusalReason {
 }
 
 /** The code that a close code of the table stands for. */
-export function reasonOfClose(close: number, reason: string): RefusalReason | undefined {
+export function parseCloseReason(close: number, reason: string): RefusalReason | undefined {
   if (isErrorCode(reason) && ERRORS[reason].close === close)
     return { code: reason, message: `The server closed the connection: ${reason}` }
   return undefined
 }
 
-function codeOfStatus(status: number): ErrorCode | undefined {
+function codeForStatus(status: number): ErrorCode | undefined {
   if (status === 401) return 'unauthorized'
   if (status === 403) return 'forbidden'
   if (status === 404) return 'not_found'
@@ -23,7 +23,7 @@ function codeOfStatus(status: number): ErrorCode | undefined {
 }
 
 /** Why a request could not be made, in words where the platform says it. */
-function faultOf(error: unknown): string {
+function describeNetworkError(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host'
@@ -35,8 +35,9 @@ function faultOf(error: unknown): string {
  * Why nothing was heard. Of another origin a page hears nothing but answers that are meant for it, so a refusal looks to it like
  * silence, and all that it may be is said.
  */
-function silence(error: unknown, server: URL, page: string | undefined): string {
-  if (page === undefined || page === server.origin) return `The server cannot be reached: ${faultOf(error)}`
+function describeSilence(error: unknown, server: URL, page: string | undefined): string {
+  if (page === undefined || page === server.origin)
+    return `The server cannot be reached: ${describeNetworkError(error)}`
   return `Cannot connect to ${server.origin}: it does not answer, does not allow pages of ${page}, or did not accept the ticket`
 }
 
@@ -69,7 +70,7 @@ export async function explainRefusal(
     const message =
       typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
     if (code === 'upgrade_required') return undefined
-    const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(response.status)
+    const known = typeof code === 'string' && isErrorCode(code) ? code : codeForStatus(response.status)
     if (known === undefined) {
       return { code: 'link_lost', message: `The server answered ${response.status} instead of an upgrade` }
     }
@@ -78,6 +79,6 @@ export async function explainRefusal(
       message: typeof message === 'string' ? printable(message) : `The server answered ${response.status}`,
     }
   } catch (error) {
-    return { code: 'link_lost', message: silence(error, url, page) }
+    return { code: 'link_lost', message: describeSilence(error, url, page) }
   }
 }

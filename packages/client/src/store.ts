@@ -1,4 +1,4 @@
-import { reportFault } from './report-fault.ts'
+import { reportError } from './report-error.ts'
 
 /** A value that can be read and watched, outside any framework. */
 export interface Store<T> {
@@ -12,7 +12,7 @@ export interface WritableStore<T> extends Store<T> {
 }
 
 /** `fault` is told what listeners throw; each of them is called all the same. */
-export function createStore<T>(initial: T, fault: (error: unknown) => void = reportFault): WritableStore<T> {
+export function createStore<T>(initial: T, fault: (error: unknown) => void = reportError): WritableStore<T> {
   let current = initial
   const listeners = new Set<(value: T) => void>()
   return {

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { isSandboxId, sandboxOfSession, spellId } from './ids.ts'
+import { isSandboxId, sandboxIdOf, encodeId } from './ids.ts'
 
 const SANDBOX = '0123456789abcdefghjkmnpqrstvwxyz'
 
-test('spellId spells 128 bits in 26 letters, each bit in its place', () => {
-  expect(spellId(new Uint8Array(16))).toBe('0'.repeat(26))
-  expect(spellId(new Uint8Array(16).fill(255))).toBe(`${'z'.repeat(25)}w`)
-  expect(spellId(Uint8Array.of(0b00001_000, 0b10_00011_0, 0b0100_0010, 0b1_00110_00, 0b111_01000))).toBe(
+test('encodeId spells 128 bits in 26 letters, each bit in its place', () => {
+  expect(encodeId(new Uint8Array(16))).toBe('0'.repeat(26))
+  expect(encodeId(new Uint8Array(16).fill(255))).toBe(`${'z'.repeat(25)}w`)
+  expect(encodeId(Uint8Array.of(0b00001_000, 0b10_00011_0, 0b0100_0010, 0b1_00110_00, 0b111_01000))).toBe(
     '12345678',
   )
 })
@@ -20,7 +20,7 @@ test('(threat T7) a sandbox id has one spelling', () => {
 
 test('(threat T7) a session id names its sandbox only when it is spelled right', () => {
   const random = '0123456789abcdefghjkmnpqrs'
-  expect(sandboxOfSession(`${SANDBOX}.${random}`)).toBe(SANDBOX)
+  expect(sandboxIdOf(`${SANDBOX}.${random}`)).toBe(SANDBOX)
   for (const text of [SANDBOX, `${SANDBOX}.`, `${SANDBOX}.${random}0`, `${SANDBOX}/../${random}`, '.', '..'])
-    expect(sandboxOfSession(text)).toBeUndefined()
+    expect(sandboxIdOf(text)).toBeUndefined()
 })

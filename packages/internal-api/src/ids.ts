@@ -12,12 +12,12 @@ export function isSandboxId(text: string): boolean {
 }
 
 /** The sandbox that a session id names, or undefined when it is spelled wrong. */
-export function sandboxOfSession(sessionId: string): string | undefined {
+export function sandboxIdOf(sessionId: string): string | undefined {
   return SESSION_ID.exec(sessionId)?.[1]
 }
 
 /** Spells bytes in the letters of ids, five bits each, the last group padded with zero bits. */
-export function spellId(bytes: Uint8Array): string {
+export function encodeId(bytes: Uint8Array): string {
   let text = ''
   let bits = 0
   let held = 0

@@ -1,3 +1,4 @@
+export * from './compat-messages.ts'
 export * from './host-api.ts'
 export * from './ids.ts'
 export * from './internal-token.ts'

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { decodeSandboxStatus } from './host-api.ts'
-import { addressOfSlot, bindingOfSlot, MAX_SLOTS, slotOfAddress } from './slots.ts'
+import { formatSlotAddress, slotBindingName, MAX_SLOTS, parseSlotAddress } from './slots.ts'
 
 test('a slot has one address and one binding', () => {
-  for (const slot of [0, 7, 99, MAX_SLOTS - 1]) expect(slotOfAddress(addressOfSlot(slot))).toBe(slot)
-  expect(bindingOfSlot(17)).toBe('SLOT_17')
+  for (const slot of [0, 7, 99, MAX_SLOTS - 1]) expect(parseSlotAddress(formatSlotAddress(slot))).toBe(slot)
+  expect(slotBindingName(17)).toBe('SLOT_17')
 })
 
 test('nothing else is an address, so that control dials nothing else (threat T22)', () => {
@@ -21,7 +21,7 @@ test('nothing else is an address, so that control dials nothing else (threat T22
     'http://127.0.0.1:1',
     'unix:/run/host.sock',
   ]) {
-    expect(slotOfAddress(address)).toBeUndefined()
+    expect(parseSlotAddress(address)).toBeUndefined()
     const status = { id: 'a', state: 'running', address, epoch: 'e', startedMs: 1 }
     expect(decodeSandboxStatus(status)).toBeUndefined()
   }

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { READY_MADE_SETS } from './ready-made-sets.ts'
-import { parseHost, parseName, parsePort, spellHost, splitAuthority, type Target } from './target.ts'
+import { HOST_SETS } from './ready-made-sets.ts'
+import { parseHost, parseName, parsePort, formatHost, splitAuthority, type Target } from './target.ts'
 
 /** Ports that a name without one stands for. */
 const WEB_PORTS: readonly number[] = [80, 443]
@@ -19,7 +19,7 @@ interface Rule {
 export type Listing = 'listed' | 'other_port' | 'not_listed'
 
 function wrong(entry: string): SandwireError {
-  const sets = Object.keys(READY_MADE_SETS).join(', ')
+  const sets = Object.keys(HOST_SETS).join(', ')
   return new SandwireError(
     'bad_request',
     `Cannot use "${entry.replace(/[^\x21-\x7e]/g, '?')}" in an allowlist: it must be a name, *.name, an address, one of these with :port, or set: with one of ${sets}`,
@@ -37,13 +37,13 @@ function parseRule(entry: string): Rule {
 
 function spellParsed(text: string): string | undefined {
   const host = parseHost(text)
-  return host === undefined ? undefined : spellHost(host)
+  return host === undefined ? undefined : formatHost(host)
 }
 
 function expand(entry: string): readonly string[] {
   if (!entry.startsWith(SET_PREFIX)) return [entry]
   const name = entry.slice(SET_PREFIX.length)
-  const set = Object.hasOwn(READY_MADE_SETS, name) ? READY_MADE_SETS[name] : undefined
+  const set = Object.hasOwn(HOST_SETS, name) ? HOST_SETS[name] : undefined
   if (set === undefined) throw wrong(entry)
   return set
 }
@@ -60,7 +60,7 @@ export function isAllowEntry(entry: string): boolean {
 }
 
 function isMeant(rule: Rule, { host }: Target): boolean {
-  const text = spellHost(host)
+  const text = formatHost(host)
   if (!rule.isSubdomains) return text === rule.host
   return host.kind === 'name' && text.endsWith(`.${rule.host}`)
 }

@@ -1,5 +1,5 @@
 /** What `set:NAME` in an allowlist stands for: the hosts a tool needs to install and to fetch, on ports 80 and 443. */
-export const READY_MADE_SETS: Readonly<Record<string, readonly string[]>> = {
+export const HOST_SETS: Readonly<Record<string, readonly string[]>> = {
   npm: ['registry.npmjs.org', 'registry.yarnpkg.com', 'nodejs.org'],
   pypi: ['pypi.org', 'files.pythonhosted.org', 'pythonhosted.org', 'pypi.python.org'],
   debian: [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { parseConnectTarget, parseRequestTarget, spellHost, spellHostHeader } from './target.ts'
+import { parseConnectTarget, parseRequestTarget, formatHost, spellHostHeader } from './target.ts'
 
 function connect(text: string): string | undefined {
   const target = parseConnectTarget(text)
-  return target === undefined ? undefined : `${spellHost(target.host)} ${target.port}`
+  return target === undefined ? undefined : `${formatHost(target.host)} ${target.port}`
 }
 
 test('a CONNECT target is read into its one spelling', () => {

@@ -81,12 +81,12 @@ export function parseRequestTarget(text: string): RequestTarget | undefined {
 }
 
 /** The host as people and logs see it, brackets included; never a character that the parser did not allow. */
-export function spellHost(host: Host): string {
+export function formatHost(host: Host): string {
   if (host.kind === 'name') return host.name
   return host.address.bytes.length === 16 ? `[${host.address.text}]` : host.address.text
 }
 
 /** Host and port, the port left out where `http://` means it. */
 export function spellHostHeader({ host, port }: Target): string {
-  return port === HTTP_PORT ? spellHost(host) : `${spellHost(host)}:${port}`
+  return port === HTTP_PORT ? formatHost(host) : `${formatHost(host)}:${port}`
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { faultOfEmbedOrigin } from './embed-origin.ts'
+import { findEmbedOriginProblem } from './embed-origin.ts'
 
-describe('faultOfEmbedOrigin', () => {
+describe('findEmbedOriginProblem', () => {
   test.each([
     'https://app.example',
     'https://app.example:8443',
@@ -10,7 +10,7 @@ describe('faultOfEmbedOrigin', () => {
     'http://[::1]:3000',
     'https://xn--bcher-kva.example',
   ])('takes %s', (text) => {
-    expect(faultOfEmbedOrigin(text)).toBeUndefined()
+    expect(findEmbedOriginProblem(text)).toBeUndefined()
   })
 
   test.each([
@@ -35,6 +35,6 @@ describe('faultOfEmbedOrigin', () => {
     ['http://127.0.0.1.example', 'expected https'],
     ['ws://localhost', 'expected https'],
   ])('(threat T1) refuses %j', (text, why) => {
-    expect(faultOfEmbedOrigin(text)).toContain(why)
+    expect(findEmbedOriginProblem(text)).toContain(why)
   })
 })

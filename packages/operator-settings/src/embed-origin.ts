@@ -7,7 +7,7 @@ export const MAX_EMBED_ORIGINS = 64
  * Why a text is no origin whose pages may hold a terminal; undefined when it is one, to the letter as browsers send it. What is
  * almost one is refused too: it would never be sent, or it means more than one.
  */
-export function faultOfEmbedOrigin(text: string): string | undefined {
+export function findEmbedOriginProblem(text: string): string | undefined {
   if (text.includes('*')) return 'expected one origin, without wildcards'
   if (!URL.canParse(text)) return 'expected an origin, such as https://app.example'
   const { origin, hostname } = new URL(text)

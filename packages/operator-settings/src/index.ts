@@ -1,9 +1,13 @@
-export { type CommandSettings, judgeCommands, NO_COMMAND_SETTINGS } from './commands/command-settings.ts'
-export { type Field, judgeRecord } from './commands/judge-record.ts'
-export { nameOfCommand, SHELLS } from './commands/command-name.ts'
+export {
+  type CommandSettings,
+  validateCommandSettings,
+  NO_COMMAND_SETTINGS,
+} from './commands/command-settings.ts'
+export { type Field, validateRecord } from './commands/judge-record.ts'
+export { commandName, SHELLS } from './commands/command-name.ts'
 export type { CommandTemplate, TemplateParameter } from './commands/judge-template.ts'
-export { faultOfValue } from './commands/parameter-value.ts'
+export { findValueProblem } from './commands/parameter-value.ts'
 export { replacePlaceholders } from './commands/placeholders.ts'
-export { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from './embed-origin.ts'
+export { findEmbedOriginProblem, MAX_EMBED_ORIGINS } from './embed-origin.ts'
 export * from './identity/issuer-config.ts'
 export * from './identity/presets.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { bytesOfPath, decodePath, encodePath, textOfPath } from './path-text.ts'
+import { pathToBytes, decodePath, encodePath, pathFromBytes } from './path-text.ts'
 
 const NAMES: readonly (readonly [string, Uint8Array])[] = [
   ['plain', Buffer.from('src/index.ts')],
@@ -15,21 +15,21 @@ const NAMES: readonly (readonly [string, Uint8Array])[] = [
 ]
 
 test.each([...NAMES])('a name survives as text and in a query: %s', (_, bytes) => {
-  const text = textOfPath(bytes)
-  expect(bytesOfPath(text)).toEqual(new Uint8Array(bytes))
-  expect(bytesOfPath(JSON.parse(JSON.stringify(text)))).toEqual(new Uint8Array(bytes))
+  const text = pathFromBytes(bytes)
+  expect(pathToBytes(text)).toEqual(new Uint8Array(bytes))
+  expect(pathToBytes(JSON.parse(JSON.stringify(text)))).toEqual(new Uint8Array(bytes))
   expect(decodePath(encodePath(text) ?? '')).toBe(text)
   expect(encodePath(text)).toMatch(/^[\x21-\x7e]+$/)
 })
 
 test('names that differ in bytes differ in text', () => {
-  const texts = Array.from({ length: 256 * 256 }, (_, at) => textOfPath(Uint8Array.of(at >> 8, at & 0xff)))
+  const texts = Array.from({ length: 256 * 256 }, (_, at) => pathFromBytes(Uint8Array.of(at >> 8, at & 0xff)))
   expect(new Set(texts).size).toBe(256 * 256)
 })
 
 test('a surrogate that stands for no byte is no path', () => {
   for (const text of ['\u{d800}', 'a\u{dc7f}', '\u{dfff}']) {
-    expect(bytesOfPath(text)).toBeUndefined()
+    expect(pathToBytes(text)).toBeUndefined()
     expect(encodePath(text)).toBeUndefined()
   }
 })

@@ -21,7 +21,7 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
 }
 
 /** The text of a name. */
-export function textOfPath(bytes: Uint8Array): string {
+export function pathFromBytes(bytes: Uint8Array): string {
   const strict = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true })
   const whole = strict.decode(bytes)
   if (!whole.includes(String.fromCodePoint(REPLACEMENT))) return whole
@@ -39,7 +39,7 @@ export function textOfPath(bytes: Uint8Array): string {
 }
 
 /** The bytes of a name; undefined when the text holds a surrogate that stands for no byte. */
-export function bytesOfPath(text: string): Uint8Array | undefined {
+export function pathToBytes(text: string): Uint8Array | undefined {
   const encoder = new TextEncoder()
   if (text.isWellFormed()) return encoder.encode(text)
   const parts: number[] = []
@@ -54,7 +54,7 @@ export function bytesOfPath(text: string): Uint8Array | undefined {
 
 /** A path as it stands in a query; undefined when it has no bytes. */
 export function encodePath(text: string): string | undefined {
-  const bytes = bytesOfPath(text)
+  const bytes = pathToBytes(text)
   if (bytes === undefined) return undefined
   let encoded = ''
   for (const byte of bytes) {
@@ -77,5 +77,5 @@ export function decodePath(encoded: string): string | undefined {
         ? [Number.parseInt(part.slice(1), 16)]
         : [...new TextEncoder().encode(part)],
     )
-  return textOfPath(Uint8Array.from(parts))
+  return pathFromBytes(Uint8Array.from(parts))
 }

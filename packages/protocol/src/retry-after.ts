@@ -15,7 +15,7 @@ export function retryAfterSeconds({ code, retryAfterMs }: Refused): number | und
 }
 
 /** The text for a frame, which has no header to say the wait in. */
-export function messageWithWait(error: Refused & Pick<SandwireError, 'message'>): string {
+export function formatRetryMessage(error: Refused & Pick<SandwireError, 'message'>): string {
   const waitSeconds = retryAfterSeconds(error)
   return waitSeconds === undefined ? error.message : `${error.message}: try again in ${waitSeconds} s`
 }

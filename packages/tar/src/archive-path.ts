@@ -1,4 +1,4 @@
-import { bytesOfPath } from '@sandwire/protocol'
+import { pathToBytes } from '@sandwire/protocol'
 
 /** Folders in one another: more than people make, few enough to walk. */
 export const MAX_DEPTH = 256
@@ -14,9 +14,9 @@ export function readArchivePath(path: string): readonly string[] | { readonly re
   const parts = path.split('/').filter((part) => part !== '' && part !== '.')
   if (parts.includes('..')) return { refused: 'its path holds ".."' }
   if (parts.length > MAX_DEPTH) return { refused: `it is more than ${MAX_DEPTH} folders deep` }
-  const bytes = bytesOfPath(path)
+  const bytes = pathToBytes(path)
   if (bytes === undefined || bytes.length > MAX_PATH_BYTES) return { refused: 'its path is too long' }
-  const isLong = parts.some((part) => (bytesOfPath(part)?.length ?? 0) > MAX_NAME_BYTES)
+  const isLong = parts.some((part) => (pathToBytes(part)?.length ?? 0) > MAX_NAME_BYTES)
   return isLong ? { refused: 'its name is too long' } : parts
 }
 
@@ -48,7 +48,7 @@ function compareNames(a: string, b: string): number {
   if (a === b) return 0
   // For these the order of characters is that of bytes.
   if (ASCII.test(a) && ASCII.test(b)) return a < b ? -1 : 1
-  return compareBytes(bytesOfPath(a) ?? NOTHING, bytesOfPath(b) ?? NOTHING)
+  return compareBytes(pathToBytes(a) ?? NOTHING, pathToBytes(b) ?? NOTHING)
 }
 
 /** The order in which a folder is packed: that of the bytes of each component, folders before what is in them. */

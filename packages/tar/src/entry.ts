@@ -1,7 +1,7 @@
 /** What an entry of an archive is. */
 export type TarKind = 'file' | 'folder' | 'link' | 'hard-link' | 'special'
 
-/** One entry of an archive. Names are text as `textOfPath` makes it, so that any bytes survive. */
+/** One entry of an archive. Names are text as `pathFromBytes` makes it, so that any bytes survive. */
 export interface TarEntry {
   /** As it stands in the archive; `readArchivePath` says whether it may be used. */
   readonly path: string

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bytesOfPath } from '@sandwire/protocol'
+import { pathToBytes } from '@sandwire/protocol'
 import { paddingOf, type TarEntry } from './entry.ts'
 import { TarReader } from './tar-reader.ts'
 import { TAR_END, writeEntry, writeNote } from './pieces.fixture.ts'
@@ -56,7 +56,7 @@ function tar(args: readonly string[], stdin?: Uint8Array): Uint8Array {
 }
 
 function bytesPath(base: string, path: string): Buffer {
-  return Buffer.concat([Buffer.from(`${base}/`), bytesOfPath(path) ?? new Uint8Array(0)])
+  return Buffer.concat([Buffer.from(`${base}/`), pathToBytes(path) ?? new Uint8Array(0)])
 }
 
 /** A tree with what names, modes and times can be. */

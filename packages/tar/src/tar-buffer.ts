@@ -1,5 +1,5 @@
 import { concatBytes } from '@sandwire/bytes'
-import { bytesOfPath } from '@sandwire/protocol'
+import { pathToBytes } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 import { fitsName, fitsTarget, type HeaderBlock, MAX_OCTAL, writeHeader } from './header-block.ts'
 import { wholeSeconds, writeSeconds } from './nanoseconds.ts'
@@ -24,7 +24,7 @@ const FIRST_BYTES = 64 * 1024
 export type WritableEntry = TarEntry & { readonly kind: Exclude<TarKind, 'special'> }
 
 function nameOf({ path, kind }: TarEntry): Uint8Array {
-  const bytes = bytesOfPath(path) ?? NOTHING
+  const bytes = pathToBytes(path) ?? NOTHING
   return kind === 'folder' && bytes.at(-1) !== SLASH ? concatBytes([bytes, Uint8Array.of(SLASH)]) : bytes
 }
 
@@ -56,7 +56,7 @@ export class TarBuffer {
       sizeBytes: entry.kind === 'file' ? entry.sizeBytes : 0,
       mtimeSeconds: wholeSeconds(entry.mtimeNs),
       type: TYPES[entry.kind],
-      target: entry.target === undefined ? NOTHING : (bytesOfPath(entry.target) ?? NOTHING),
+      target: entry.target === undefined ? NOTHING : (pathToBytes(entry.target) ?? NOTHING),
     }
     const records = recordsOf(header, entry.mtimeNs)
     if (records.length > 0) this.#extended('x', records)
@@ -77,7 +77,7 @@ export class TarBuffer {
   /** A comment about the archive, which other programs pass over. */
   note({ code, path }: TarNote): void {
     const mark = new TextEncoder().encode(`${NOTE_MARK}${code} `)
-    this.#extended('g', [['comment', concatBytes([mark, bytesOfPath(path) ?? NOTHING])]])
+    this.#extended('g', [['comment', concatBytes([mark, pathToBytes(path) ?? NOTHING])]])
   }
 
   /** What ends an archive. */

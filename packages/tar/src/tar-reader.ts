@@ -1,4 +1,4 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { BLOCK_BYTES, paddingOf, type TarEntry, type TarKind, type TarNote } from './entry.ts'
 import { type HeaderBlock, readHeader } from './header-block.ts'
 import { nanosecondsOf, readSeconds } from './nanoseconds.ts'
@@ -188,13 +188,13 @@ export class TarReader {
     const kind = isOldFolder ? 'folder' : (KINDS[header.type] ?? 'special')
     const linked = records.get('linkpath') ?? target ?? header.target
     return {
-      path: textOfPath(name),
+      path: pathFromBytes(name),
       kind,
       // Links and folders have no bytes, whatever their header says; of devices neither.
       sizeBytes: kind === 'file' || !'123456'.includes(header.type) ? this.#sizeOf(header) : 0,
       mode: header.mode & 0o7777,
       mtimeNs: this.#mtimeOf(header),
-      ...(kind === 'link' || kind === 'hard-link' ? { target: textOfPath(linked) } : {}),
+      ...(kind === 'link' || kind === 'hard-link' ? { target: pathFromBytes(linked) } : {}),
     }
   }
 
@@ -216,7 +216,7 @@ export class TarReader {
 function readNote(records: PaxRecords): TarNote | undefined {
   const comment = records.get('comment')
   if (comment === undefined) return undefined
-  const text = textOfPath(comment)
+  const text = pathFromBytes(comment)
   const [, code, path] = /^([a-z_]{1,40}) (.*)$/s.exec(text.slice(NOTE_MARK.length)) ?? []
   return !text.startsWith(NOTE_MARK) || code === undefined || path === undefined ? undefined : { code, path }
 }

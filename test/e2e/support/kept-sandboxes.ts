@@ -6,7 +6,7 @@ import {
   ID_ALPHABET,
   type InternalClaims,
   signInternalToken,
-  slotOfAddress,
+  parseSlotAddress,
   type StartSpec,
 } from '@sandwire/internal-api'
 import { connectPlain, type PlainClient, Random } from '@sandwire/testing'
@@ -109,7 +109,7 @@ export class KeptSandboxes implements AsyncDisposable {
 
   /** The unix socket of an address. */
   socketOf(address: string): string {
-    const socket = socketsOf(this.#slots)[slotOfAddress(address) ?? -1]
+    const socket = socketsOf(this.#slots)[parseSlotAddress(address) ?? -1]
     if (socket === undefined) throw new Error(`Cannot dial "${address}": it is no slot`)
     return socket
   }

@@ -3,7 +3,7 @@ import type { Exit, SandwireError, StopReason } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
 import { reattachCommand, formatSeconds } from '../text/command-line.ts'
 import type { StopSignal } from './stop-signals.ts'
-import { sandboxOfSession } from '../commands/session-id.ts'
+import { sandboxIdOf } from '../commands/session-id.ts'
 import { HintedError } from '../errors/errors.ts'
 import {
   EXIT_DETACHED,
@@ -107,7 +107,7 @@ function formatStopNotice({ message, reason }: StopNotice, context: OutcomeConte
   const { options, program, session } = context
   if (reason === 'removed')
     return [`sbx-stdio: ${printable(message)}`, 'hint: its files were removed with it']
-  const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxOfSession(session.id))
+  const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxIdOf(session.id))
   const again =
     sandbox === undefined
       ? 'start it again, then run this again'

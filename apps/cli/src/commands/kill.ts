@@ -1,7 +1,7 @@
 import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { readSession } from './positionals.ts'
-import { resolveSession, sandboxOfSession } from './session-id.ts'
+import { resolveSession, sandboxIdOf } from './session-id.ts'
 
 /** Ends one session. */
 export const kill: Command = {
@@ -13,7 +13,7 @@ SESSION is an id from sbx-stdio sessions, or its beginning where only one begins
   options: {},
   read: (words) => {
     const session = readSession(words)
-    const sandbox = sandboxOfSession(session)
+    const sandbox = sandboxIdOf(session)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async ({ api, io, isJson, urlOption }) => {

@@ -1,4 +1,4 @@
-import { bytesOfPath } from '@sandwire/protocol'
+import { pathToBytes } from '@sandwire/protocol'
 import { CopyReport } from '../copy/progress.ts'
 import { baseName, statRemote, parseLocation } from '../copy/location.ts'
 import type { Transfer } from '../copy/transfer.ts'
@@ -29,7 +29,7 @@ async function* entriesOf(transfer: Transfer, path: string): AsyncGenerator<read
 /** One name: as it is for a program, in printable characters for a person. */
 function formatName({ name }: RemoteEntry, isTerminal: boolean): string | Uint8Array {
   if (isTerminal) return `${escapeName(name)}\n`
-  return Buffer.concat([bytesOfPath(name) ?? new Uint8Array(0), Buffer.from('\n')])
+  return Buffer.concat([pathToBytes(name) ?? new Uint8Array(0), Buffer.from('\n')])
 }
 
 async function run(

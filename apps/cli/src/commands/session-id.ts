@@ -17,7 +17,7 @@ export function isSessionPrefix(text: string): boolean {
 }
 
 /** The sandbox that a session is in, as its id tells. */
-export function sandboxOfSession(session: string): string | undefined {
+export function sandboxIdOf(session: string): string | undefined {
   return isFullSessionId(session) ? session.slice(0, session.indexOf('.')) : undefined
 }
 

@@ -6,7 +6,7 @@ import { formatJson } from '../text/table.ts'
 import { UsageError } from '../options/words.ts'
 import type { Command, CommandContext, CommandOptions } from './command.ts'
 import { optionalSandbox, sessionOption } from './positionals.ts'
-import { resolveSession, sandboxOfSession } from './session-id.ts'
+import { resolveSession, sandboxIdOf } from './session-id.ts'
 import { decodeCreatedGrant } from './responses.ts'
 
 const ROLES = ['viewer', 'collaborator'] as const
@@ -81,13 +81,13 @@ Give it to them in private: they run sbx-stdio join, or open it in a browser.
       ...(expiresSeconds === undefined ? {} : { expiresSeconds }),
       ...(label === undefined ? {} : { label }),
     }
-    const named = sandbox ?? (session === undefined ? undefined : sandboxOfSession(session))
+    const named = sandbox ?? (session === undefined ? undefined : sandboxIdOf(session))
     return {
       ...(named === undefined ? {} : { sandbox: named }),
       run: async (context) => {
         const whole = session === undefined ? undefined : await resolveSession(session, context)
         const place =
-          whole === undefined ? { sandbox } : { sandbox: sandbox ?? sandboxOfSession(whole), session: whole }
+          whole === undefined ? { sandbox } : { sandbox: sandbox ?? sandboxIdOf(whole), session: whole }
         await make({ ...place, ...details }, context)
       },
     }

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
-import { bytesOfPath, textOfPath } from '@sandwire/protocol'
+import { pathToBytes, pathFromBytes } from '@sandwire/protocol'
 import type { TarEntry } from '@sandwire/tar'
 
 /** A place on this machine: names are bytes. */
@@ -12,9 +12,9 @@ export function localPath(typed: string): LocalPath {
   return Buffer.from(typed)
 }
 
-/** Something in a folder, by names that are text as `textOfPath` makes it. */
+/** Something in a folder, by names that are text as `pathFromBytes` makes it. */
 export function joinLocalPath(folder: LocalPath, ...names: readonly string[]): LocalPath {
-  return Buffer.concat([folder, ...names.flatMap((name) => [SLASH, bytesOfPath(name) ?? new Uint8Array(0)])])
+  return Buffer.concat([folder, ...names.flatMap((name) => [SLASH, pathToBytes(name) ?? new Uint8Array(0)])])
 }
 
 /** Something on this machine that is to be copied. */
@@ -53,7 +53,7 @@ export function statLocal(at: LocalPath, path: string): LocalEntry {
     sizeBytes: kind === 'file' ? Number(stat.size) : 0,
     mode: Number(stat.mode) & 0o7777,
     mtimeNs: String(stat.mtimeNs),
-    ...(kind === 'link' ? { target: textOfPath(readlinkSync(at, { encoding: 'buffer' })) } : {}),
+    ...(kind === 'link' ? { target: pathFromBytes(readlinkSync(at, { encoding: 'buffer' })) } : {}),
   }
 }
 
@@ -67,7 +67,7 @@ export function* walkLocal(folder: LocalPath, path: string): Generator<LocalEntr
     return
   }
   for (const bytes of names) {
-    const name = textOfPath(bytes)
+    const name = pathFromBytes(bytes)
     const within = path === '' ? name : `${path}/${name}`
     try {
       const entry = statLocal(joinLocalPath(folder, name), within)

@@ -1,5 +1,5 @@
 import { closeSync, constants, lstatSync, openSync, realpathSync, statSync } from 'node:fs'
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { OutputWriter } from '../attach/output-writer.ts'
 import { WriteRefusedError } from './local-folder.ts'
 import { joinLocalPath, type LocalPath } from './local-entries.ts'
@@ -26,7 +26,7 @@ function checkWritable(link: LocalPath): void {
 function splitReal(at: LocalPath): { base: LocalPath; name: string } {
   const real = realpathSync(at, { encoding: 'buffer' })
   const slash = real.lastIndexOf(SLASH)
-  return { base: real.subarray(0, slash), name: textOfPath(real.subarray(slash + 1)) }
+  return { base: real.subarray(0, slash), name: pathFromBytes(real.subarray(slash + 1)) }
 }
 
 /** Looks at what has the name now, and follows links: whoever types a name means what is behind it. Throws `WriteRefusedError`. */

@@ -57,6 +57,6 @@ export function isRefusal(code: ErrorCode): boolean {
 }
 
 /** The name of a command as the audit has it: its arguments and its folder may be secrets. */
-export function nameOfCommand(command: string): string {
+export function commandName(command: string): string {
   return cleanField(command.slice(command.lastIndexOf('/') + 1))
 }

@@ -1,4 +1,4 @@
-import { spellId } from '@sandwire/internal-api'
+import { encodeId } from '@sandwire/internal-api'
 import { isEqualInConstantTime } from '../bytes.ts'
 import { LOCAL_ACCOUNT } from './local-token.ts'
 
@@ -35,7 +35,7 @@ export async function openAccountIds(keyBytes: Uint8Array<ArrayBuffer>): Promise
   const key = await crypto.subtle.importKey('raw', keyBytes, algorithm, false, ['sign'])
   const lettersOf = async (use: string, text: string, bytes: number): Promise<string> => {
     const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(`${use}:${text}`))
-    return spellId(new Uint8Array(mac, 0, bytes))
+    return encodeId(new Uint8Array(mac, 0, bytes))
   }
   const markOf = async (body: string): Promise<string> =>
     (await lettersOf('account-mark', body, MARK_BYTES)).slice(0, MARK_LETTERS)

@@ -1,5 +1,5 @@
 import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
-import { sandboxOfSession, type SessionKey } from '@sandwire/internal-api'
+import { sandboxIdOf, type SessionKey } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** First part of every token, so that one of another kind or version is not taken for one. */
@@ -90,7 +90,7 @@ export async function openSessionTokens(
         session,
         kind,
         user,
-        workspace: sandboxOfSession(session) ?? '',
+        workspace: sandboxIdOf(session) ?? '',
         issued: nowMs,
         expires: nowMs + lifeMs,
       }
@@ -115,7 +115,7 @@ export async function openSessionTokens(
       if (!claims.success) return undefined
       const { session, workspace, expires, issued, user: owner } = claims.data
       const isNow = nowMs < expires && expires - issued <= lifeMs
-      return isNow && owner === user && sandboxOfSession(session) === workspace ? session : undefined
+      return isNow && owner === user && sandboxIdOf(session) === workspace ? session : undefined
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { CommandSettings } from '@sandwire/operator-settings'
-import { findFreeVariable, SandwireError } from '@sandwire/protocol'
+import { findRestrictedVariable, SandwireError } from '@sandwire/protocol'
 import type { Scope } from '../auth/authenticator.ts'
 
 /**
@@ -12,7 +12,7 @@ export function checkEnvironment(
   { free }: Pick<CommandSettings, 'free'>,
 ): void {
   if (scopes.includes('exec') && free !== 'nobody') return
-  const name = findFreeVariable(env)
+  const name = findRestrictedVariable(env)
   if (name === undefined) return
   const why = free === 'nobody' ? 'only templates are run here' : 'the credential is not good for "exec"'
   throw new SandwireError('forbidden', `Cannot set "${name}": ${why}`)

@@ -1,9 +1,4 @@
-import {
-  type CommandSettings,
-  type CommandTemplate,
-  nameOfCommand,
-  SHELLS,
-} from '@sandwire/operator-settings'
+import { type CommandSettings, type CommandTemplate, commandName, SHELLS } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import type { Scope } from '../auth/authenticator.ts'
 import { type FilledTemplate, fillTemplate } from './fill-template.ts'
@@ -48,6 +43,6 @@ export class CommandPolicy {
     // Which shell a sandbox has is not known here; who blocks one does not mean it to run by default.
     return cmd === undefined
       ? blocked.some((name) => SHELLS.includes(name))
-      : blocked.includes(nameOfCommand(cmd))
+      : blocked.includes(commandName(cmd))
   }
 }

@@ -1,4 +1,4 @@
-import { type CommandTemplate, faultOfValue, replacePlaceholders } from '@sandwire/operator-settings'
+import { type CommandTemplate, findValueProblem, replacePlaceholders } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 
 /** A template with its holes filled: a command that nobody but the operator could have written. */
@@ -26,7 +26,7 @@ function valueOf(
   if (more.length > 0) throw bad(name, 'given twice')
   const value = mine?.[1] ?? fallback
   if (value === undefined) throw bad(name, 'not given')
-  const fault = faultOfValue(parameter, value)
+  const fault = findValueProblem(parameter, value)
   if (fault !== undefined) throw bad(name, fault)
   return value
 }

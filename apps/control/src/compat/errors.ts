@@ -1,4 +1,5 @@
-import { encodePty, ENVELOPE_SUBPROTOCOL, envelopeEndOf, type SandwireError } from '@sandwire/protocol'
+import { COMPAT_SUBPROTOCOL, compatCloseOfError, encodeCompatMessage } from '@sandwire/internal-api'
+import { type SandwireError } from '@sandwire/protocol'
 import { sendAndClose } from '../http/refuse-socket.ts'
 import { CODE_HEADER, respondJsonError } from '../http/respond.ts'
 
@@ -14,10 +15,10 @@ export function respondDetail(
 
 /** Accepts a compat upgrade, sends the error and closes. Most clients offer no subprotocol and must then get none. */
 export function refusePtySocket(error: SandwireError, requestId: string, request: Request): Response {
-  const { told, ...end } = envelopeEndOf(error)
+  const { told, ...end } = compatCloseOfError(error)
   const offers = request.headers.get('sec-websocket-protocol') ?? ''
-  return sendAndClose(encodePty(told), end, {
-    ...(offers.includes(ENVELOPE_SUBPROTOCOL) ? { 'sec-websocket-protocol': ENVELOPE_SUBPROTOCOL } : {}),
+  return sendAndClose(encodeCompatMessage(told), end, {
+    ...(offers.includes(COMPAT_SUBPROTOCOL) ? { 'sec-websocket-protocol': COMPAT_SUBPROTOCOL } : {}),
     'x-request-id': requestId,
   })
 }

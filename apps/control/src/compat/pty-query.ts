@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isSessionToken } from '../auth/session-token.ts'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
@@ -52,7 +52,7 @@ function readSession(
 ): Pick<PtyQuery, 'session' | 'alias'> {
   if (id === undefined) return {}
   // A new session gets a new id, so the id or token of another session is ignored.
-  if (isSessionToken(id) || sandboxOfSession(id) !== undefined) return select === 'new' ? {} : { session: id }
+  if (isSessionToken(id) || sandboxIdOf(id) !== undefined) return select === 'new' ? {} : { session: id }
   if (ALIAS.test(id)) return { alias: id }
   // A malformed name is reported like an unknown session.
   if (select === 'resume') return { session: id }

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { ENVELOPE_SUBPROTOCOL, SandwireError } from '@sandwire/protocol'
+import { COMPAT_SUBPROTOCOL } from '@sandwire/internal-api'
+import { SandwireError } from '@sandwire/protocol'
 import type { TicketBinding } from '../auth/authenticator.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { checkHandshake, offeredSubprotocols } from '../http/upgrade.ts'
@@ -26,10 +27,10 @@ const parameters = z.looseObject({
 
 /** Throws `version_unsupported` if the client offers only subprotocols that this route does not speak. */
 function checkOffers(offers: readonly string[]): void {
-  if (offers.length === 0 || offers.includes(ENVELOPE_SUBPROTOCOL)) return
+  if (offers.length === 0 || offers.includes(COMPAT_SUBPROTOCOL)) return
   throw new SandwireError(
     'version_unsupported',
-    `Unsupported subprotocol: offer "${ENVELOPE_SUBPROTOCOL}" or none`,
+    `Unsupported subprotocol: offer "${COMPAT_SUBPROTOCOL}" or none`,
   )
 }
 
@@ -124,7 +125,7 @@ export function addPtyRoute(app: App, guardOf: GuardOf, deps: AttachDependencies
       if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
       try {
         const opened = await openPty(query, call, ticket, deps)
-        if (offers.length > 0) opened.headers.set('sec-websocket-protocol', ENVELOPE_SUBPROTOCOL)
+        if (offers.length > 0) opened.headers.set('sec-websocket-protocol', COMPAT_SUBPROTOCOL)
         return opened
       } catch (caught) {
         throw joins ? toMissingSession(caught) : caught

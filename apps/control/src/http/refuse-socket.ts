@@ -1,4 +1,4 @@
-import { encode, ERRORS, messageWithWait, type SandwireError, SUBPROTOCOL } from '@sandwire/protocol'
+import { encode, ERRORS, formatRetryMessage, type SandwireError, SUBPROTOCOL } from '@sandwire/protocol'
 
 /** Accepts an upgrade, sends one message and closes, because browsers cannot read the body of a refused upgrade. */
 export function sendAndClose(
@@ -17,7 +17,7 @@ export function sendAndClose(
 export function refuseSocket(error: SandwireError, requestId: string): Response {
   const { code } = error
   return sendAndClose(
-    encode({ type: 'error', code, message: messageWithWait(error), fatal: true }),
+    encode({ type: 'error', code, message: formatRetryMessage(error), fatal: true }),
     { code: ERRORS[code].close, reason: code },
     { 'sec-websocket-protocol': SUBPROTOCOL, 'x-request-id': requestId },
   )

@@ -3,7 +3,7 @@ import {
   DISK_FULL,
   type HostHealth,
   type SandboxStatus,
-  slotOfAddress,
+  parseSlotAddress,
   type StartSpec,
 } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError, shape, type StopReason } from '@sandwire/protocol'
@@ -126,7 +126,10 @@ export class HostProvider implements Provider {
   }
 
   async sever(id: string, requestId: string): Promise<void> {
-    await this.#ask({ name: 'sever', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId }, dismiss)
+    await this.#ask(
+      { name: 'sever', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId },
+      dismiss,
+    )
   }
 
   async renew(): Promise<void> {
@@ -149,7 +152,7 @@ export class HostProvider implements Provider {
   }
 
   async fetch(address: string, request: UpstreamRequest): Promise<Response> {
-    const slot = slotOfAddress(address)
+    const slot = parseSlotAddress(address)
     const way = slot === undefined ? undefined : this.#deps.findSlot(slot)
     if (way === undefined) throw unreachable()
     // The name that sandboxd answers to behind a unix socket.

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { type Dialect, limits, ROLES, SandwireError } from '@sandwire/protocol'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
 
@@ -135,7 +135,7 @@ function readTarget(values: ReadonlyMap<Name, string>, hasArgs: boolean): Attach
     return rule.isForStart === true && values.has(name)
   })
   if (refused !== undefined || hasArgs) throw bad(refused ?? 'arg', 'the session exists already')
-  if (sandboxOfSession(session) === undefined) throw bad('session', 'not spelled like a session id')
+  if (sandboxIdOf(session) === undefined) throw bad('session', 'not spelled like a session id')
   return { kind: 'join', session, ...(sandbox === undefined ? {} : { sandbox }) }
 }
 

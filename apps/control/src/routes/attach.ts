@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { checkSubprotocols, SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
 import type { TicketBinding } from '../auth/authenticator.ts'
@@ -245,7 +245,7 @@ export function addAttachRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
     (context) => {
       const { session } = context.req.valid('param')
       const query = new URL(context.req.url).searchParams
-      const isSession = isSessionToken(session) || sandboxOfSession(session) !== undefined
+      const isSession = isSessionToken(session) || sandboxIdOf(session) !== undefined
       if (query.has('session') || query.has('sandbox') || !isSession)
         throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
       query.append('session', session)

@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { Action } from '../audit/actions.ts'
 import { Chatter } from '../audit/chatter.ts'
-import { type AuditEntry, isRefusal, nameOfCommand } from '../audit/entry.ts'
+import { type AuditEntry, isRefusal, commandName } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/authenticator.ts'
 import { isProxiedPath } from '../workspace-proxy/routes.ts'
 import { withDeadline } from '../http/deadline.ts'
@@ -57,7 +57,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
   ): Promise<void> => {
     // A ticket leads to its sandbox, whether or not the URL says so again.
     const place = (await placeOf(deps, call.identity, target)) ?? ticket
-    const command = target.command === undefined ? {} : { command: nameOfCommand(target.command) }
+    const command = target.command === undefined ? {} : { command: commandName(target.command) }
     if (place === undefined) return noteOfAccount(call, error, { ...command, ...aboutAccount(target) })
     const about = { session: place.session, ...command }
     unwrap(await directory.sandbox(place.sandbox).noteRefusal(call, error.code, about))

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
@@ -12,7 +12,7 @@ export async function placeOf(
   { sandbox, session }: { readonly sandbox: string | undefined; readonly session: string | undefined },
 ): Promise<string> {
   if (session === undefined) return directory.resolve(account, parseSandboxRef(sandbox ?? ''))
-  if (sandboxOfSession(session) === undefined)
+  if (sandboxIdOf(session) === undefined)
     throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
   const id = await directory.ofSession(session)
   if (sandbox !== undefined && (await directory.resolve(account, parseSandboxRef(sandbox))) !== id)

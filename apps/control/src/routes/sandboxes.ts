@@ -1,4 +1,4 @@
-import { DEFAULT_SANDBOX_LIMITS, type HostHealth, spellId } from '@sandwire/internal-api'
+import { DEFAULT_SANDBOX_LIMITS, type HostHealth, encodeId } from '@sandwire/internal-api'
 import { checkEnvironment } from '../commands/check-environment.ts'
 import type { Config } from '../config.ts'
 import { unwrap } from '../outcome.ts'
@@ -21,7 +21,7 @@ export const DEFAULT_SETTINGS: SandboxSettings = {
 
 /** A name for a sandbox whose maker gave none. */
 function mintName(): string {
-  return `sandbox-${spellId(crypto.getRandomValues(new Uint8Array(5)))}`
+  return `sandbox-${encodeId(crypto.getRandomValues(new Uint8Array(5)))}`
 }
 
 interface SandboxRouteDependencies {

@@ -120,7 +120,7 @@ export const execBody = z
   })
   .openapi('Exec')
 
-/** Path parameters; what they mean is decided once, by `parseSandboxRef` and `sandboxOfSession`. */
+/** Path parameters; what they mean is decided once, by `parseSandboxRef` and `sandboxIdOf`. */
 export const sandboxParams = z.object({
   sandbox: z.string().openapi({ param: { name: 'sandbox', in: 'path' }, description: 'Id or name.' }),
 })

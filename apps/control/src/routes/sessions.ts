@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi'
 import { withTimeout } from '@sandwire/async'
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
@@ -93,7 +93,7 @@ export function addSessionRoutes(
   { directory, mint, commands, sessionNames }: SessionRouteDependencies,
 ): void {
   const placeOf = async (session: string): Promise<string> => {
-    if (sandboxOfSession(session) === undefined)
+    if (sandboxIdOf(session) === undefined)
       throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
     return directory.ofSession(session)
   }

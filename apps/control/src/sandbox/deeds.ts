@@ -1,4 +1,4 @@
-import { nameOfCommand } from '../audit/entry.ts'
+import { commandName } from '../audit/entry.ts'
 import type { Deed } from './audit-trail.ts'
 import type { AttachCall } from './call.ts'
 
@@ -7,7 +7,7 @@ export type About<T> = Partial<Deed> | ((value: T | undefined) => Partial<Deed>)
 
 /** The command of a request by its name, which is all that is ever written down of it. */
 export function commandOf({ cmd }: { readonly cmd?: string }): Pick<Deed, 'command'> {
-  return cmd === undefined ? {} : { command: nameOfCommand(cmd) }
+  return cmd === undefined ? {} : { command: commandName(cmd) }
 }
 
 /** What the audit says of an attach. */

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
 import type { Env } from '../env.ts'
@@ -44,7 +44,7 @@ export class Directory {
 
   /** The sandbox that a session is in; an invented id is `session_not_found`, as one that is not yours. */
   async ofSession(session: string): Promise<string> {
-    const id = sandboxOfSession(session)
+    const id = sandboxIdOf(session)
     if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchSession()
     return id
   }

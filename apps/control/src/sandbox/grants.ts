@@ -1,4 +1,4 @@
-import { spellId } from '@sandwire/internal-api'
+import { encodeId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { Grant } from './access.ts'
 
@@ -46,7 +46,7 @@ export interface HeldGrant {
 }
 
 export function mintGrantId(sandbox: string, random: (bytes: Uint8Array) => Uint8Array): string {
-  return `${sandbox}.${spellId(random(new Uint8Array(GRANT_BYTES)))}`
+  return `${sandbox}.${encodeId(random(new Uint8Array(GRANT_BYTES)))}`
 }
 
 /** The sandbox that a grant is of, or undefined when the id is spelled wrong. */

@@ -1,4 +1,4 @@
-import { isSandboxId, spellId } from '@sandwire/internal-api'
+import { isSandboxId, encodeId } from '@sandwire/internal-api'
 import { isEqualInConstantTime } from '../bytes.ts'
 
 /** Letters of the random part: 128 bits. */
@@ -22,10 +22,10 @@ export async function openIdMint(
   const key = await crypto.subtle.importKey('raw', keyBytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
     'sign',
   ])
-  const letters = (): string => spellId(random(new Uint8Array(ID_BYTES)))
+  const letters = (): string => encodeId(random(new Uint8Array(ID_BYTES)))
   const markOf = async (text: string): Promise<string> => {
     const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(`sandbox:${text}`))
-    return spellId(new Uint8Array(mac, 0, 4)).slice(0, MARK_LETTERS)
+    return encodeId(new Uint8Array(mac, 0, 4)).slice(0, MARK_LETTERS)
   }
   return {
     async mintSandbox() {

@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import type { Dialect } from '@sandwire/protocol'
 import { isSessionToken, SESSION_KINDS, type SessionTokens } from '../auth/session-token.ts'
 import { noSuchSession } from './missing.ts'
@@ -52,7 +52,7 @@ export class SessionNames {
     // Only who speaks v1 can join by it.
     if (dialect === 'plain') return headers
     // A sandbox speaks for its own sessions only.
-    if (kind === undefined || kind === 'chat' || sandboxOfSession(session) !== sandbox) return headers
+    if (kind === undefined || kind === 'chat' || sandboxIdOf(session) !== sandbox) return headers
     const { token } = await this.tokenOf({ id: session, mode: kind }, identity)
     if (token !== undefined) headers.set(TOKEN_HEADER, token)
     return headers

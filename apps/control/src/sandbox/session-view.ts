@@ -1,4 +1,4 @@
-import { sandboxOfSession } from '@sandwire/internal-api'
+import { sandboxIdOf } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** Sessions of one sandbox that are looked at; sandboxd allows fewer. */
@@ -55,7 +55,7 @@ export type SessionFacts = z.infer<typeof toldSession>
 export function decodeOneSession(value: unknown, sandbox: string, nowMs: number): SessionFacts | undefined {
   const told = toldSession.safeParse(value)
   // A sandbox speaks for its own sessions only.
-  if (!told.success || sandboxOfSession(told.data.id) !== sandbox) return undefined
+  if (!told.success || sandboxIdOf(told.data.id) !== sandbox) return undefined
   // Nor does it know the future: a time that never comes would keep it awake for good.
   const past = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.min(ms, nowMs)))
   const { createdMs, lastInputMs, lastOutputMs } = told.data

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { bindingOfSlot } from '@sandwire/internal-api'
+import { slotBindingName } from '@sandwire/internal-api'
 import { Miniflare, type MiniflareOptions } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 
@@ -183,7 +183,7 @@ export async function startControl({
       ISSUERS: { network: { allow: ['local'], deny: [] } },
       ...(workbench !== undefined && { ASSETS: { disk: { path: workbench, writable: false } } }),
       ...(containers !== undefined && { OUTSIDE: { network: { allow: ['local', 'private'], deny: [] } } }),
-      ...Object.fromEntries(host.slots.map((socket, slot) => [bindingOfSlot(slot), dial(socket)])),
+      ...Object.fromEntries(host.slots.map((socket, slot) => [slotBindingName(slot), dial(socket)])),
     },
     ...(containers !== undefined && {
       containerEngine: {

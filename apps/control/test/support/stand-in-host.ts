@@ -1,6 +1,11 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { addressOfSlot, type SandboxStatus, slotOfAddress, type StartSpec } from '@sandwire/internal-api'
+import {
+  formatSlotAddress,
+  type SandboxStatus,
+  parseSlotAddress,
+  type StartSpec,
+} from '@sandwire/internal-api'
 
 type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
 
@@ -54,16 +59,16 @@ export class StandInHost implements AsyncDisposable {
   /** Makes a free slot lead to a socket, and says its address. */
   lead(socket: string): string {
     const taken = new Set([...this.sandboxes.values()].map((each) => 'address' in each && each.address))
-    const slot = this.slots.findIndex((_, each) => !taken.has(addressOfSlot(each)))
+    const slot = this.slots.findIndex((_, each) => !taken.has(formatSlotAddress(each)))
     const link = this.slots[slot] ?? ''
     rmSync(link, { force: true })
     symlinkSync(socket, link)
-    return addressOfSlot(slot)
+    return formatSlotAddress(slot)
   }
 
   /** Makes each of two slots lead where the other did. */
   swap(one: string, two: string): void {
-    const [first, second] = [one, two].map((address) => this.slots[slotOfAddress(address) ?? -1] ?? '')
+    const [first, second] = [one, two].map((address) => this.slots[parseSlotAddress(address) ?? -1] ?? '')
     if (first === undefined || second === undefined) return
     const aside = `${first}.aside`
     renameSync(first, aside)
@@ -138,7 +143,7 @@ export class StandInHost implements AsyncDisposable {
     if (known === undefined) return { id, state: 'absent' }
     if (known.state === 'running') {
       await this.#birthplace.stop(id)
-      rmSync(this.slots[slotOfAddress(known.address) ?? -1] ?? '', { force: true })
+      rmSync(this.slots[parseSlotAddress(known.address) ?? -1] ?? '', { force: true })
     }
     const status: SandboxStatus = { id, state: 'stopped' }
     this.sandboxes.set(id, status)

@@ -1,4 +1,4 @@
-import { bindingOfSlot } from '@sandwire/internal-api'
+import { slotBindingName } from '@sandwire/internal-api'
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
@@ -108,7 +108,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     { name: 'HOST', service: { name: 'host' } },
     { name: 'ASSETS', service: { name: 'workbench' } },
     ...plan.slots.map((_socket, slot) => ({
-      name: bindingOfSlot(slot),
+      name: slotBindingName(slot),
       service: { name: nameOfSlot(slot) },
     })),
     { name: 'SANDWIRE_CONFIG', text: JSON.stringify(plan.control) },

@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { type NetworkSpec } from '@sandwire/internal-api'
-import { spellHost, type Target } from '@sandwire/network-policy'
+import { formatHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
 import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
@@ -137,7 +137,11 @@ export class EgressProxy implements AsyncDisposable {
 
   #blocked(target: Target, refusal: Refusal): void {
     this.#counts.blocked++
-    const { host, port, reason, count } = this.#blockedHosts.add(spellHost(target.host), target.port, refusal)
+    const { host, port, reason, count } = this.#blockedHosts.add(
+      formatHost(target.host),
+      target.port,
+      refusal,
+    )
     if (count === 1 && this.#logBucket.take(1, performance.now()))
       this.#log.warn('egress_blocked', { host, port, reason })
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseConnectTarget, READY_MADE_SETS } from '@sandwire/network-policy'
+import { parseConnectTarget, HOST_SETS } from '@sandwire/network-policy'
 import { checkAddresses, createPolicy, explainRefusal } from './policy.ts'
 
 function target(text: string) {
@@ -56,12 +56,11 @@ describe('allowlist (threat T22)', () => {
   })
 
   test('a ready-made set stands for its hosts', () => {
-    for (const host of READY_MADE_SETS['npm'] ?? [])
-      expect(decide(['set:npm'], `${host}:443`)).toBe('allowed')
+    for (const host of HOST_SETS['npm'] ?? []) expect(decide(['set:npm'], `${host}:443`)).toBe('allowed')
     expect(decide(['set:npm'], 'pypi.org:443')).toBe('not_listed')
     for (const name of ['npm', 'pypi', 'debian', 'github', 'crates', 'go'])
-      expect(READY_MADE_SETS).toHaveProperty(name)
-    for (const name of Object.keys(READY_MADE_SETS))
+      expect(HOST_SETS).toHaveProperty(name)
+    for (const name of Object.keys(HOST_SETS))
       expect(decide([`set:${name}`], 'evil.com:443')).toBe('not_listed')
   })
 

@@ -1,5 +1,5 @@
 import { type NetworkSpec } from '@sandwire/internal-api'
-import { AllowList, type IpAddress, parseIpAddress, spellHost, type Target } from '@sandwire/network-policy'
+import { AllowList, type IpAddress, parseIpAddress, formatHost, type Target } from '@sandwire/network-policy'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
 /** Why a target is refused. Part of the log. */
@@ -56,7 +56,7 @@ export function checkAddresses(
 
 /** One line that says what was refused and how to allow it. */
 export function explainRefusal(refusal: Refusal, target: Target): string {
-  const host = spellHost(target.host)
+  const host = formatHost(target.host)
   const what = `Sandwire blocked ${host}:${target.port}`
   switch (refusal) {
     case 'network_off':
@@ -73,5 +73,5 @@ export function explainRefusal(refusal: Refusal, target: Target): string {
 }
 
 function listingOf({ host, port }: Target): string {
-  return port === 80 || port === 443 ? spellHost(host) : `${spellHost(host)}:${port}`
+  return port === 80 || port === 443 ? formatHost(host) : `${formatHost(host)}:${port}`
 }

@@ -1,4 +1,4 @@
-import { spellHost, type Target } from '@sandwire/network-policy'
+import { formatHost, type Target } from '@sandwire/network-policy'
 import { findHeadEnd } from './message-head.ts'
 import { SocketWriter, type PeerSocket } from './socket-writer.ts'
 import { explainRefusal, type Refusal } from './policy.ts'
@@ -160,7 +160,7 @@ export class ProxyConnection {
 
   #unreachable({ host, port }: Target, why: string): void {
     if (this.#state === 'opening')
-      this.#answer(502, `Sandwire proxy: cannot connect to ${spellHost(host)}:${port}: ${why}`)
+      this.#answer(502, `Sandwire proxy: cannot connect to ${formatHost(host)}:${port}: ${why}`)
   }
 
   #open(request: AcceptedRequest, { socket, events }: Extract<ConnectResult, { is: 'open' }>): void {

@@ -1,4 +1,4 @@
-import { addressOfSlot, type SandboxStatus } from '@sandwire/internal-api'
+import { formatSlotAddress, type SandboxStatus } from '@sandwire/internal-api'
 import { isRunning } from '../data/process-identity.ts'
 import type { AliveState, SupervisorState } from '../supervisor/sandbox-files.ts'
 
@@ -24,7 +24,7 @@ export function statusFrom(id: string, state: SupervisorState | undefined): Sand
     case 'running': {
       if (!isRunning(state)) return stopped(id, 'supervisor_lost')
       const { epoch, startedMs, slot } = state
-      return { id, state: 'running', address: addressOfSlot(slot), epoch, startedMs }
+      return { id, state: 'running', address: formatSlotAddress(slot), epoch, startedMs }
     }
   }
 }

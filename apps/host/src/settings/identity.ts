@@ -4,7 +4,7 @@ import {
   ISSUER_ALGORITHMS,
   type IssuerConfig,
   issuerFromPreset,
-  judgeRecord,
+  validateRecord,
 } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type Environment, read } from './input.ts'
@@ -73,7 +73,7 @@ export function validateIssuerInput(
   raw: unknown,
   problems: string[],
 ): IssuerInput | undefined {
-  return judgeRecord(where, raw, ISSUER_FIELDS, problems) === undefined
+  return validateRecord(where, raw, ISSUER_FIELDS, problems) === undefined
     ? undefined
     : issuerInputShape.decode(raw)
 }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { faultOfEmbedOrigin, MAX_EMBED_ORIGINS } from '@sandwire/operator-settings'
+import { findEmbedOriginProblem, MAX_EMBED_ORIGINS } from '@sandwire/operator-settings'
 import { type Environment, read } from './input.ts'
 
 /** Who can get to this server, and under which name. */
@@ -114,7 +114,7 @@ function validateAddressHeader({ env }: ListenContext, problems: string[]): stri
 function validateEmbedOrigins({ env }: ListenContext, problems: string[]): readonly string[] {
   const all = (read(env, 'SANDWIRE_EMBED_ORIGINS') ?? '').split(/[\s,]+/).filter((text) => text !== '')
   for (const text of all) {
-    const problem = faultOfEmbedOrigin(text)
+    const problem = findEmbedOriginProblem(text)
     if (problem !== undefined) problems.push(`SANDWIRE_EMBED_ORIGINS has "${text}": ${problem}`)
   }
   if (all.length > MAX_EMBED_ORIGINS)

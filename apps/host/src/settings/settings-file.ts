@@ -1,4 +1,4 @@
-import { type Field, judgeCommands, judgeRecord } from '@sandwire/operator-settings'
+import { type Field, validateCommandSettings, validateRecord } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
@@ -38,8 +38,8 @@ function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validat
 
 /** Settings of control that an operator may set, and what they may be, which is what control takes. */
 const PASSED: Readonly<Record<string, Validate>> = {
-  commands: judgeCommands,
-  limits: (value, problems) => void judgeRecord('limits', value, LIMITS, problems),
+  commands: validateCommandSettings,
+  limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }

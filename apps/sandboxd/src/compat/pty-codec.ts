@@ -1,14 +1,16 @@
 import {
+  compatClose,
+  type CompatClose,
+  type CompatServerMessage,
+  encodeCompatMessage,
+} from '@sandwire/internal-api'
+import {
   type ClientMessage,
   encode,
-  encodePty,
-  envelopeEnd,
-  type EnvelopeEnd,
   type FromServer,
   isErrorCode,
   limits,
   PROTOCOL_VERSION,
-  type PtyServerMessage,
   type Role,
   type ServerMessage,
   type WireMessage,
@@ -59,7 +61,7 @@ export class PtyCodec {
   #hasEnded = false
   #isStopping = false
   /** How the connection closes, once the session sent a fatal error. */
-  #end: EnvelopeEnd | undefined
+  #end: CompatClose | undefined
 
   constructor(options: PtyCodecOptions) {
     this.#options = options
@@ -185,7 +187,7 @@ export class PtyCodec {
 
   #error(error: Extract<ServerMessage, { type: 'error' }>): readonly PtyEffect[] {
     const code = isErrorCode(error.code) ? error.code : 'internal'
-    const end = envelopeEnd({ code, message: error.message })
+    const end = compatClose({ code, message: error.message })
     if (error.fatal) this.#end = end
     if (code === 'shutting_down') this.#isStopping = true
     const isOver = this.#hasEnded && this.#isStopping && !error.fatal
@@ -202,8 +204,8 @@ function createDecoder(): TextDecoder {
   return new TextDecoder('utf-8', { ignoreBOM: true })
 }
 
-function toClient(message: PtyServerMessage): PtyEffect {
-  return { do: 'toClient', text: encodePty(message) }
+function toClient(message: CompatServerMessage): PtyEffect {
+  return { do: 'toClient', text: encodeCompatMessage(message) }
 }
 
 function toSession(message: ClientMessage): PtyEffect {

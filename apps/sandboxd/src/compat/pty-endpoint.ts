@@ -1,12 +1,5 @@
-import {
-  decodeServer,
-  encodePty,
-  envelopeEndOf,
-  limits,
-  type OutputLog,
-  SandwireError,
-  TokenBucket,
-} from '@sandwire/protocol'
+import { compatCloseOfError, encodeCompatMessage } from '@sandwire/internal-api'
+import { decodeServer, limits, type OutputLog, SandwireError, TokenBucket } from '@sandwire/protocol'
 import type { AdaptedSession, CompatEndpoint } from '../attach-handler.ts'
 import type { ConnectionAdapter, RefuseSocket } from '../attach-socket.ts'
 import { parseAttach } from '../http/attach-parameters.ts'
@@ -58,8 +51,8 @@ export class PtyEndpoint implements CompatEndpoint {
   }
 
   readonly refuse: RefuseSocket = (error) => {
-    const { told, code, reason } = envelopeEndOf(error)
-    return { message: encodePty(told), code, reason }
+    const { told, code, reason } = compatCloseOfError(error)
+    return { message: encodeCompatMessage(told), code, reason }
   }
 
   #adapt(adapted: AdaptedSession, acceptsEnded: boolean): ConnectionAdapter {
@@ -138,8 +131,10 @@ class PtyConnection implements ConnectionAdapter {
       if (outcome === 'lost') this.#client?.terminate()
       return
     }
-    const { told, ...end } = envelopeEndOf(new SandwireError('rate_limited', 'Cannot take more messages now'))
-    this.#client?.send(encodePty(told))
+    const { told, ...end } = compatCloseOfError(
+      new SandwireError('rate_limited', 'Cannot take more messages now'),
+    )
+    this.#client?.send(encodeCompatMessage(told))
     this.#close(end)
   }
 
@@ -154,18 +149,18 @@ class PtyConnection implements ConnectionAdapter {
   }
 
   #remember(attachment: string): void {
-    const { roster } = this.#session.host.session
+    const known = this.#session.host.session.attachments
     const { attachments } = this.#endpoint
-    for (const id of attachments) if (roster.ofId(id) === undefined) attachments.delete(id)
+    for (const id of attachments) if (known.byId(id) === undefined) attachments.delete(id)
     attachments.add(attachment)
   }
 
   /** Whether the lease is free, or held by another connection of this endpoint. */
   get #canTake(): boolean {
-    const { roster } = this.#session.host.session
-    const { holder } = roster.lease
+    const { lease } = this.#session.host.session.attachments
+    const { holder } = lease
     const isShared = holder !== null && this.#endpoint.attachments.has(holder)
-    return isShared || roster.lease.isClaimable(this.#deps.now())
+    return isShared || lease.isClaimable(this.#deps.now())
   }
 
   /** Returns the outcome of the last message to the client. */

@@ -11,7 +11,7 @@ export function renderMetrics(
   let paused = 0
   let logBytes = 0
   for (const { session } of registry.all()) {
-    attachments += session.roster.attachedCount
+    attachments += session.attachments.attachedCount
     if (session.isPaused) paused += 1
     logBytes += session.log.end - session.log.start
   }

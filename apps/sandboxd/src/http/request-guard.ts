@@ -1,10 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import {
-  CLOCK_SKEW_MS,
-  type InternalClaims,
-  sandboxOfSession,
-  verifyInternalToken,
-} from '@sandwire/internal-api'
+import { CLOCK_SKEW_MS, type InternalClaims, sandboxIdOf, verifyInternalToken } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { BEARER, type Caller } from '../caller.ts'
 import { readUpgrade } from './upgrade.ts'
@@ -56,7 +51,7 @@ function byToken(publicKey: CryptoKey, sandbox: string, wallClock: () => number)
     const claims = await verifyInternalToken(publicKey, bearerTokenOf(headers), facts)
     const { identity, name, authority, exec, session, requestId, ...more } = claims
     const { login, grant, reauthorizeMs, starts, env, usualRole, templateRole, sessionName } = more
-    if (session !== undefined && sandboxOfSession(session) !== sandbox)
+    if (session !== undefined && sandboxIdOf(session) !== sandbox)
       throw new SandwireError(
         'unauthorized',
         'Cannot authenticate: the token names a session of another sandbox',

@@ -41,16 +41,16 @@ export function toWall(ms: number | null, epochMs: number): number | null {
 /** `epochMs` is the wall time at which the monotonic clock was zero. */
 export function viewSession(host: SessionHost, epochMs: number): SessionView {
   const { session, command, pid } = host
-  const { state, options, roster, log } = session
+  const { state, options, attachments, log } = session
   return {
     id: session.id,
     state: state.is,
     mode: options.mode,
     cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
     pid: state.is === 'running' ? (pid ?? null) : null,
-    attachments: roster.attachedCount,
-    people: roster.people.slice(0, MAX_SHOWN_PEOPLE),
-    driver: roster.lease.holder,
+    attachments: attachments.attachedCount,
+    people: attachments.people.slice(0, MAX_SHOWN_PEOPLE),
+    driver: attachments.lease.holder,
     output: { start: log.start, end: log.end },
     createdMs: Math.round(epochMs + session.createdMs),
     lastInputMs: toWall(session.lastInputMs, epochMs),

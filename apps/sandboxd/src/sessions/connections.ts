@@ -1,5 +1,5 @@
 import type { ServerWebSocket } from 'bun'
-import type { LinkId, OutputStream } from '@sandwire/protocol'
+import type { ConnectionId, OutputStream } from '@sandwire/protocol'
 
 /** What became of a frame handed to a socket. */
 export type SendOutcome =
@@ -36,31 +36,31 @@ export interface SessionConnection {
 
 /** The connections of one session. */
 export class SessionConnections {
-  readonly #connections = new Map<LinkId, SessionConnection>()
+  readonly #connections = new Map<ConnectionId, SessionConnection>()
   /** Those that became an attachment; closing any other with a reason refuses it. */
-  readonly #admitted = new Set<LinkId>()
+  readonly #admitted = new Set<ConnectionId>()
   /** Called whenever the last one is removed. */
   #onEmpty: () => void = () => undefined
 
-  add(id: LinkId, connection: SessionConnection): void {
+  add(id: ConnectionId, connection: SessionConnection): void {
     this.#connections.set(id, connection)
   }
 
-  remove(id: LinkId): void {
+  remove(id: ConnectionId): void {
     this.#connections.delete(id)
     this.#admitted.delete(id)
     if (this.#connections.size === 0) this.#onEmpty()
   }
 
-  find(id: LinkId): SessionConnection | undefined {
+  find(id: ConnectionId): SessionConnection | undefined {
     return this.#connections.get(id)
   }
 
-  isAdmitted(id: LinkId): boolean {
+  isAdmitted(id: ConnectionId): boolean {
     return this.#admitted.has(id)
   }
 
-  admit(id: LinkId): void {
+  admit(id: ConnectionId): void {
     this.#admitted.add(id)
   }
 

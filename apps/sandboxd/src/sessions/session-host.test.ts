@@ -5,7 +5,7 @@ import {
   encode,
   ERRORS,
   type FromServer,
-  type LinkRights,
+  type ConnectionRights,
   type OutputStream,
   packData,
   type ServerMessage,
@@ -101,7 +101,7 @@ const HELLO = encode(HELLO_MESSAGE)
 const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false } as const
 const START = { env: {}, cols: 80, rows: 24 }
 
-function setUp(windowBytes = 8, rights: LinkRights = RIGHTS) {
+function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
   const processes: HandProcess[] = []
   const gone: boolean[] = []
   const refused: string[] = []
@@ -208,7 +208,7 @@ describe('SessionHost', () => {
     process.events.output('stdout', bytes('one'))
     await nextTurn()
     expect(link.isTerminated).toBe(true)
-    expect(host.session.roster.attachedCount).toBe(0)
+    expect(host.session.attachments.attachedCount).toBe(0)
     link.outcome = 'sent'
     process.events.output('stdout', bytes('two'))
     await nextTurn()

@@ -1,13 +1,13 @@
 import {
   EffectQueue,
-  type LinkId,
-  type LinkRights,
+  type ConnectionId,
+  type ConnectionRights,
   type OutputStream,
   type ServerEffect,
   ServerSession,
   type SessionOptions,
   type StartParameters,
-  type WhichAttachments,
+  type AttachmentFilter,
 } from '@sandwire/protocol'
 import type { Log } from '../log.ts'
 import type {
@@ -91,27 +91,32 @@ export class SessionHost {
     this.#run(this.session.start(start, this.#deps.now()))
   }
 
-  connected(id: LinkId, link: SessionConnection, rights: LinkRights, start: StartParameters): void {
+  connected(
+    id: ConnectionId,
+    link: SessionConnection,
+    rights: ConnectionRights,
+    start: StartParameters,
+  ): void {
     this.#connections.add(id, link)
     this.#runFor(id, this.session.connected(id, rights, start, this.#deps.now()))
   }
 
-  received(id: LinkId, data: string | Uint8Array): void {
+  received(id: ConnectionId, data: string | Uint8Array): void {
     if (typeof data !== 'string') this.#deps.countInput(data.byteLength)
     this.#runFor(id, this.session.received(id, data, this.#deps.now()))
   }
 
   /** Input of a connection that the process has not taken. */
-  unsettledInput(id: LinkId): number {
-    const attachment = this.session.roster.ofLink(id)
+  unsettledInput(id: ConnectionId): number {
+    const attachment = this.session.attachments.byConnection(id)
     return attachment === undefined ? 0 : attachment.inputAccepted - attachment.inputSettled
   }
 
-  drained(id: LinkId): void {
+  drained(id: ConnectionId): void {
     this.#run(this.session.drained(id, this.#deps.now()))
   }
 
-  disconnected(id: LinkId): void {
+  disconnected(id: ConnectionId): void {
     this.#connections.remove(id)
     this.#run(this.session.disconnected(id, this.#deps.now()))
   }
@@ -131,7 +136,7 @@ export class SessionHost {
    * exit; whoever has not is told to come back. Resolves when nothing of it is left.
    */
   async shutDown({ notice, timeouts, totalMs }: ShutdownPlan): Promise<void> {
-    this.#run(this.session.forewarn({ code: 'shutting_down', ...notice }, this.#deps.now()))
+    this.#run(this.session.warnAll({ code: 'shutting_down', ...notice }, this.#deps.now()))
     // A process that nobody has greeted yet is not started any more.
     if (this.#process === undefined) this.end()
     await Promise.all([this.#process?.terminate(timeouts), this.#connections.whenEmpty(totalMs)])
@@ -144,20 +149,20 @@ export class SessionHost {
   }
 
   /** Cuts off the attachments that match; returns how many had a connection. */
-  revoke(which: WhichAttachments): number {
+  revoke(which: AttachmentFilter): number {
     const { effects, closed } = this.session.revoke(which, this.#deps.now())
     this.#run(effects)
     return closed
   }
 
   /** Performs what a connection's own event led to, which may be that it is let in. */
-  #runFor(id: LinkId, effects: readonly ServerEffect[]): void {
-    if (!this.#connections.isAdmitted(id) && this.session.roster.ofLink(id) !== undefined)
+  #runFor(id: ConnectionId, effects: readonly ServerEffect[]): void {
+    if (!this.#connections.isAdmitted(id) && this.session.attachments.byConnection(id) !== undefined)
       this.#connections.admit(id)
     this.#run(effects)
   }
 
-  #close(id: LinkId, code: number, reason: string): void {
+  #close(id: ConnectionId, code: number, reason: string): void {
     const link = this.#connections.find(id)
     if (link === undefined) return
     if (reason !== '' && !this.#connections.isAdmitted(id)) this.#deps.onRefused(link.requestId, reason)
@@ -174,13 +179,13 @@ export class SessionHost {
         this.#start(effect)
         return
       case 'send':
-        this.#send(effect.link, (link) => link.send(effect.data))
+        this.#send(effect.connectionId, (link) => link.send(effect.data))
         return
       case 'sendOutput':
-        this.#send(effect.link, (link) => link.sendOutput(effect.stream, effect.bytes))
+        this.#send(effect.connectionId, (link) => link.sendOutput(effect.stream, effect.bytes))
         return
       case 'close':
-        this.#close(effect.link, effect.code, effect.reason)
+        this.#close(effect.connectionId, effect.code, effect.reason)
         return
       case 'write':
         this.#process?.write(effect.bytes)
@@ -272,7 +277,7 @@ export class SessionHost {
     this.#run(this.session.ended(end, this.#deps.now()))
   }
 
-  #send(id: LinkId, send: (link: SessionConnection) => SendOutcome): void {
+  #send(id: ConnectionId, send: (link: SessionConnection) => SendOutcome): void {
     const link = this.#connections.find(id)
     if (link === undefined) return
     switch (send(link)) {

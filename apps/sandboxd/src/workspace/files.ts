@@ -13,7 +13,7 @@ export interface FileStat {
   readonly etag: string
 }
 
-/** One name in a folder. Names are text as `textOfPath` makes it. */
+/** One name in a folder. Names are text as `pathFromBytes` makes it. */
 export interface Entry extends FileStat {
   readonly name: string
   /** What a link leads to, when that is a file or a folder inside the workspace. */
@@ -75,7 +75,7 @@ export interface WalkLimits {
 }
 
 /**
- * The files of one workspace, as its user may use them. Paths are text as `textOfPath` makes it, relative to the root, which is
+ * The files of one workspace, as its user may use them. Paths are text as `pathFromBytes` makes it, relative to the root, which is
  * ".". Every one is resolved beneath the root by the kernel, component by component, while it is used: nothing outside is
  * reached by `..`, an absolute path, a link, or by what is swapped meanwhile. Refusals are errors with a code; links are followed
  * inside, but what is written, moved or removed is the link itself.

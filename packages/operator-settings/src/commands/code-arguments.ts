@@ -1,6 +1,6 @@
 import { CODE_RULES, type CodeRule } from './code-rules.ts'
-import { nameOfCommand } from './command-name.ts'
-import { placeholdersOf } from './placeholders.ts'
+import { commandName } from './command-name.ts'
+import { listPlaceholders } from './placeholders.ts'
 
 /** Options of shells whose next argument is not the script. */
 const TAKES_ARGUMENT = /^(?:[-+][A-Za-z]*[oO]|--(?:rcfile|init-file))$/
@@ -12,7 +12,7 @@ export interface InCode {
 }
 
 function rulesOf(argument: string): readonly CodeRule[] {
-  const name = nameOfCommand(argument)
+  const name = commandName(argument)
   const plain = name.replace(/[-.0-9]+$/, '')
   return CODE_RULES.filter(({ names }) => names.includes(name) || names.includes(plain))
 }
@@ -28,7 +28,7 @@ function codeAfter(argv: readonly string[], flag: number): number {
     const argument = argv[at]
     if (argument === undefined || !isOption(argument) || argument === '--') break
     // A value cannot be told from an option here, so the author must not put one.
-    if (placeholdersOf(argument).length > 0) break
+    if (listPlaceholders(argument).length > 0) break
     at += TAKES_ARGUMENT.test(argument) ? 2 : 1
   }
   return argv[at] === '--' ? at + 1 : at
@@ -49,14 +49,14 @@ function operandsOf(args: readonly string[], { takes }: CodeRule): readonly stri
 /** What stands in options that code follows or is glued to. */
 function inOptions(args: readonly string[], { flags, glued }: CodeRule): string | undefined {
   for (const [at, argument] of args.entries()) {
-    const [inside] = placeholdersOf(argument)
+    const [inside] = listPlaceholders(argument)
     const before = argument.split(/[={]/, 1)[0] ?? ''
     // Options made of values are whatever the caller likes.
     const isMade = /^(?:-+|\+)$/.test(before)
     const isGlued = glued?.test(argument) === true || (isOption(argument) && flags?.test(before) === true)
     if (inside !== undefined && (isMade || isGlued)) return inside
     if (inside !== undefined || flags?.test(argument) !== true) continue
-    const [following] = placeholdersOf(args[codeAfter(args, at)] ?? '')
+    const [following] = listPlaceholders(args[codeAfter(args, at)] ?? '')
     if (following !== undefined) return following
   }
   return undefined
@@ -70,7 +70,7 @@ function inOperands(args: readonly string[], rule: CodeRule): string | undefined
   const counted = all.filter((operand) => !settings.includes(operand))
   const isElsewhere = args.some((argument) => instead?.test(argument))
   const run = code === undefined || isElsewhere ? [] : counted.slice(code.from, code.to + 1)
-  return [...run, ...settings.slice(0, settingsThatCount(all, assigns, code))].flatMap(placeholdersOf)[0]
+  return [...run, ...settings.slice(0, settingsThatCount(all, assigns, code))].flatMap(listPlaceholders)[0]
 }
 
 /** Where a command follows, what is behind it is the command's own. */
@@ -97,9 +97,9 @@ export function parameterInCode(argv: readonly string[]): InCode | undefined {
     const args = argv.slice(start + 1)
     for (const rule of rulesOf(program)) {
       if (!isProgram && rule.isWord === true) continue
-      const all = rule.isAll === true ? args.flatMap(placeholdersOf)[0] : undefined
+      const all = rule.isAll === true ? args.flatMap(listPlaceholders)[0] : undefined
       const parameter = inOptions(args, rule) ?? (isProgram ? (all ?? inOperands(args, rule)) : undefined)
-      if (parameter !== undefined) return { parameter, program: nameOfCommand(program) }
+      if (parameter !== undefined) return { parameter, program: commandName(program) }
     }
   }
   return undefined

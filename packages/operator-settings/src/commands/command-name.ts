@@ -16,6 +16,6 @@ export const SHELLS: readonly string[] = [
 ]
 
 /** The last part of a command's path, by which blocklists know it. */
-export function nameOfCommand(command: string): string {
+export function commandName(command: string): string {
   return command.replace(/\/+$/, '').split('/').at(-1) ?? ''
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type CommandSettings, judgeCommands } from './command-settings.ts'
+import { type CommandSettings, validateCommandSettings } from './command-settings.ts'
 
 const LOGS = {
   id: 'logs',
@@ -13,11 +13,11 @@ const LOGS = {
 
 function judge(raw: unknown): { settings: CommandSettings; problems: readonly string[] } {
   const problems: string[] = []
-  return { settings: judgeCommands(raw, problems), problems }
+  return { settings: validateCommandSettings(raw, problems), problems }
 }
 const withTemplate = (changes: object) => judge({ templates: [{ ...LOGS, ...changes }] }).problems
 
-describe('judgeCommands', () => {
+describe('validateCommandSettings', () => {
   test('takes a template, and fills in what is not said', () => {
     const { settings, problems } = judge({ templates: [LOGS] })
     expect(problems).toEqual([])

@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
-import { nameOfCommand } from './command-name.ts'
-import { anything, judgeRecord } from './judge-record.ts'
-import { type CommandTemplate, judgeTemplate } from './judge-template.ts'
+import { commandName } from './command-name.ts'
+import { anything, validateRecord } from './judge-record.ts'
+import { type CommandTemplate, validateTemplate } from './judge-template.ts'
 
 /** What may be run, as the operator says it. */
 export interface CommandSettings {
@@ -36,17 +36,17 @@ const SETTINGS = {
 } as const
 
 /** Decodes the operator's `commands`, and adds every reason why they cannot be used to `problems`. */
-export function judgeCommands(raw: unknown, problems: string[]): CommandSettings {
-  const judged = judgeRecord('commands', raw, SETTINGS, problems)
+export function validateCommandSettings(raw: unknown, problems: string[]): CommandSettings {
+  const judged = validateRecord('commands', raw, SETTINGS, problems)
   if (judged === undefined) return NO_COMMAND_SETTINGS
   const { free, blocked } = judged
   const templates = judged.templates.flatMap(
-    (each, at) => judgeTemplate(`commands.templates[${at}]`, each, problems) ?? [],
+    (each, at) => validateTemplate(`commands.templates[${at}]`, each, problems) ?? [],
   )
   for (const [at, { id, argv }] of templates.entries()) {
     if (templates.findIndex((other) => other.id === id) !== at)
       problems.push(`commands.templates: "${id}" is there twice`)
-    if (blocked.includes(nameOfCommand(argv[0] ?? '')))
+    if (blocked.includes(commandName(argv[0] ?? '')))
       problems.push(`commands.templates: "${id}" runs a command that "blocked" lists`)
   }
   return { free, blocked, templates }

@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, Field<unknown>>>
 type Judged<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never }
 
 /** Decodes an object of exactly these fields; undefined when it is none, with every reason added to `problems`. */
-export function judgeRecord<const F extends Fields>(
+export function validateRecord<const F extends Fields>(
   where: string,
   raw: unknown,
   fields: F,

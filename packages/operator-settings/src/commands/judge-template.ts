@@ -1,9 +1,9 @@
 import { shape } from '@sandwire/protocol'
 import { parameterInCode } from './code-arguments.ts'
-import { anything, judgeRecord } from './judge-record.ts'
-import { faultOfPattern } from './pattern-cost.ts'
-import { placeholdersOf } from './placeholders.ts'
-import { faultOfValue } from './parameter-value.ts'
+import { anything, validateRecord } from './judge-record.ts'
+import { findPatternProblem } from './pattern-cost.ts'
+import { listPlaceholders } from './placeholders.ts'
+import { findValueProblem } from './parameter-value.ts'
 
 /** A hole in a template, and what may fill it. */
 export interface TemplateParameter {
@@ -95,14 +95,14 @@ function judgeParameter(
   raw: unknown,
   problems: string[],
 ): TemplateParameter | undefined {
-  const judged = judgeRecord(where, raw, PARAMETER, problems)
+  const judged = validateRecord(where, raw, PARAMETER, problems)
   if (judged === undefined) return undefined
   const { description, pattern, enum: options, maxLength, default: fallback, allowDash } = judged
   if ((pattern === undefined) === (options === undefined)) {
     problems.push(`${where}: give either "pattern" or "enum"`)
     return undefined
   }
-  const fault = pattern === undefined ? undefined : faultOfPattern(pattern, maxLength)
+  const fault = pattern === undefined ? undefined : findPatternProblem(pattern, maxLength)
   if (fault !== undefined) {
     problems.push(`${where}: "pattern" cannot be used: ${fault}`)
     return undefined
@@ -118,7 +118,7 @@ function judgeParameter(
   }
   // The author's own values are held to the same rules, or nobody could use them.
   for (const value of [...(options ?? []), ...(fallback === undefined ? [] : [fallback])]) {
-    const why = faultOfValue(parameter, value)
+    const why = findValueProblem(parameter, value)
     if (why !== undefined) problems.push(`${where}: a value of its own cannot be used: ${why}`)
   }
   return parameter
@@ -145,9 +145,9 @@ function judgeArguments(
 ): void {
   const [command = '', ...rest] = argv
   if (command === '') problems.push(`${where}: "argv" names no command`)
-  if (placeholdersOf(command).length > 0)
+  if (listPlaceholders(command).length > 0)
     problems.push(`${where}: the command itself cannot be a parameter: it would be any command`)
-  const used = rest.flatMap(placeholdersOf)
+  const used = rest.flatMap(listPlaceholders)
   for (const name of new Set(used))
     if (!names.includes(name)) problems.push(`${where}: "argv" holds {${name}}, which "params" does not say`)
   for (const name of names)
@@ -160,8 +160,12 @@ function judgeArguments(
 }
 
 /** Decodes one template, and adds every reason why it cannot be used. */
-export function judgeTemplate(place: string, raw: unknown, problems: string[]): CommandTemplate | undefined {
-  const judged = judgeRecord(place, raw, TEMPLATE, problems)
+export function validateTemplate(
+  place: string,
+  raw: unknown,
+  problems: string[],
+): CommandTemplate | undefined {
+  const judged = validateRecord(place, raw, TEMPLATE, problems)
   if (judged === undefined) return undefined
   const { params: rawParams, cwd, ...rest } = judged
   const where = `${place} "${rest.id}"`

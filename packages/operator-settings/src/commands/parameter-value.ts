@@ -7,7 +7,7 @@ const DASH = /^[\p{Pd}\u2212]/u
 const UNPRINTABLE = /\p{C}|\p{Zl}|\p{Zp}/u
 
 /** Why a value cannot fill a parameter, without a character of it; undefined when it can. */
-export function faultOfValue(parameter: TemplateParameter, value: string): string | undefined {
+export function findValueProblem(parameter: TemplateParameter, value: string): string | undefined {
   const { maxLength, allowDash, options, pattern } = parameter
   // First of all, since it bounds what a pattern costs.
   if (value.length > maxLength) return `longer than ${maxLength} characters`

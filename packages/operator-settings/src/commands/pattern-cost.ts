@@ -31,7 +31,7 @@ function spanOf([, least = '0', comma, most = '']: RegExpMatchArray, maxLength: 
  * is at most the product of all choices: a value's length for each repetition, two for each option. Groups are not
  * repeated, because then choices multiply with the length.
  */
-export function faultOfPattern(pattern: string, maxLength: number): PatternFault | undefined {
+export function findPatternProblem(pattern: string, maxLength: number): PatternFault | undefined {
   // Compiled alone first: what is balanced by itself cannot close the group it is put into.
   if (!compiles(pattern)) return 'not a regular expression'
   let bits = 0

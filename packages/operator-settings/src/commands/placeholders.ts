@@ -2,7 +2,7 @@
 const PLACEHOLDER = /\{([a-z][A-Za-z0-9_]{0,31})\}/g
 
 /** Names of the parameters that an argument holds, in order. */
-export function placeholdersOf(argument: string): readonly string[] {
+export function listPlaceholders(argument: string): readonly string[] {
   return [...argument.matchAll(PLACEHOLDER)].map(([, name = '']) => name)
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ERRORS, isErrorCode } from '../errors.ts'
 import { MAX_DATA_BYTES } from '../limits.ts'
-import { ClientBench } from './client-bench.fixture.ts'
+import { ClientBench } from './client-session.fixture.ts'
 
 const failure = (bench: ClientBench): string | undefined =>
   bench.status?.is === 'failed' ? bench.status.error.code : undefined

@@ -6,15 +6,15 @@ import { CLIENT_INPUT_BYTES, HEARTBEAT_MS } from '../limits.ts'
 import type { Exit, ServerMessage, Welcome } from '../server-frames.ts'
 import { parseStopReason } from '../stop-reason.ts'
 import { PROTOCOL_VERSION } from '../version.ts'
-import { Connection, type Loss } from './connection.ts'
-import { EffectList } from './effect-list.ts'
+import { ConnectionLifecycle, type ConnectionLoss } from './connection-lifecycle.ts'
+import { EffectBuffer } from './effect-list.ts'
 import type { AttemptId, ClientEffect, ClientStatus } from './effects.ts'
-import { InputOutlet } from './input-outlet.ts'
-import { OutputIntake } from './output-intake.ts'
-import type { Patience } from './reconnection.ts'
-import type { UnplacedMessage } from './send-log.ts'
+import { InputSender } from './input-sender.ts'
+import { OutputReceiver } from './output-receiver.ts'
+import type { RetryOptions } from './retry-schedule.ts'
+import type { UnsequencedControl } from './send-log.ts'
 
-export interface ClientOptions extends Patience {
+export interface ClientOptions extends RetryOptions {
   /** Secret of this attachment: 32 lower-case hex digits. */
   readonly identity: string
   /** Most output bytes in flight. */
@@ -34,30 +34,30 @@ export interface ClientOptions extends Patience {
  */
 export class ClientSession {
   readonly #options: ClientOptions
-  readonly #effects = new EffectList()
-  readonly #intake = new OutputIntake(this.#effects)
-  readonly #outlet: InputOutlet
-  readonly #connection: Connection
+  readonly #effects = new EffectBuffer()
+  readonly #output = new OutputReceiver(this.#effects)
+  readonly #input: InputSender
+  readonly #connection: ConnectionLifecycle
   /** The process has ended, and every byte before that has arrived. */
   #exit: Exit | undefined
 
   constructor(options: ClientOptions) {
     const { cols, rows, maxInputBytes = CLIENT_INPUT_BYTES, heartbeatMs = HEARTBEAT_MS } = options
     this.#options = options
-    this.#outlet = new InputOutlet(this.#effects, maxInputBytes, { cols, rows })
-    this.#connection = new Connection(this.#effects, { ...options, heartbeatMs })
+    this.#input = new InputSender(this.#effects, maxInputBytes, { cols, rows })
+    this.#connection = new ConnectionLifecycle(this.#effects, { ...options, heartbeatMs })
   }
 
   get received(): number {
-    return this.#intake.received
+    return this.#output.received
   }
 
   get consumedOffset(): number {
-    return this.#intake.consumed
+    return this.#output.consumed
   }
 
   get role(): Role {
-    return this.#outlet.role
+    return this.#input.role
   }
 
   get session(): string | undefined {
@@ -65,11 +65,11 @@ export class ClientSession {
   }
 
   get heldInputBytes(): number {
-    return this.#outlet.heldBytes
+    return this.#input.heldBytes
   }
 
   get isInputEmpty(): boolean {
-    return this.#outlet.isEmpty
+    return this.#input.isEmpty
   }
 
   start(nowMs: number): readonly ClientEffect[] {
@@ -86,7 +86,7 @@ export class ClientSession {
   /** A message came in. */
   receive(attempt: AttemptId, wire: WireMessage, nowMs: number): readonly ClientEffect[] {
     if (!this.#connection.isCurrent(attempt)) return []
-    this.#connection.heard(nowMs)
+    this.#connection.received(nowMs)
     const frame = decodeServer(wire)
     if (frame === undefined) this.#fail(new SandwireError('bad_frame', 'Cannot decode what the server sent'))
     else if (frame.kind === 'data') this.#data(frame.stream, frame.payload, nowMs)
@@ -96,7 +96,7 @@ export class ClientSession {
   }
 
   /** The connection is gone, or could not be opened; `refusal` is what the server said about it, if it could be learnt. */
-  closed(attempt: AttemptId, refusal: Loss | undefined, nowMs: number): readonly ClientEffect[] {
+  closed(attempt: AttemptId, refusal: ConnectionLoss | undefined, nowMs: number): readonly ClientEffect[] {
     const why = refusal ?? { code: 'link_lost', message: 'The connection was lost' }
     if (this.#connection.isCurrent(attempt)) this.#lost(why, nowMs)
     return this.#effects.take()
@@ -104,7 +104,7 @@ export class ClientSession {
 
   /** The consumer is done with everything up to `end`. */
   consumed(end: number, nowMs: number): readonly ClientEffect[] {
-    this.#intake.consume(end)
+    this.#output.consume(end)
     this.#considerAck(nowMs)
     this.#finishWhenDone()
     return this.#effects.take()
@@ -112,21 +112,21 @@ export class ClientSession {
 
   /** True when `write` takes more now. */
   get canWrite(): boolean {
-    return this.#outlet.canWrite
+    return this.#input.canWrite
   }
 
   /** Takes input. The caller waits for `writable` while `canWrite` is false. */
   write(bytes: Uint8Array): readonly ClientEffect[] {
-    if (this.#connection.is === 'over') return []
-    this.#outlet.write(bytes, this.#connection.is === 'attached')
+    if (this.#connection.is === 'ended') return []
+    this.#input.write(bytes, this.#connection.is === 'attached')
     this.#flush()
     return this.#effects.take()
   }
 
   /** Queues end of input, a signal or a resize. */
-  control(message: UnplacedMessage): readonly ClientEffect[] {
-    if (this.#connection.is === 'over') return []
-    this.#outlet.control(message, this.#connection.is === 'attached')
+  control(message: UnsequencedControl): readonly ClientEffect[] {
+    if (this.#connection.is === 'ended') return []
+    this.#input.control(message, this.#connection.is === 'attached')
     this.#flush()
     return this.#effects.take()
   }
@@ -151,8 +151,8 @@ export class ClientSession {
   }
 
   tick(nowMs: number): readonly ClientEffect[] {
-    const { ackDueMs } = this.#intake
-    if (ackDueMs !== undefined && nowMs >= ackDueMs) this.#ack(this.#intake.takeAck())
+    const { ackDueMs } = this.#output
+    if (ackDueMs !== undefined && nowMs >= ackDueMs) this.#ack(this.#output.takeAck())
     const loss = this.#connection.tick(nowMs)
     if (loss !== undefined) this.#lost(loss, nowMs)
     return this.#effects.take()
@@ -160,7 +160,7 @@ export class ClientSession {
 
   /** When `tick` is next needed. */
   nextTickMs(): number | undefined {
-    const { ackDueMs } = this.#intake
+    const { ackDueMs } = this.#output
     const otherMs = this.#connection.nextTickMs()
     return ackDueMs === undefined || otherMs === undefined
       ? (ackDueMs ?? otherMs)
@@ -179,9 +179,9 @@ export class ClientSession {
       identity,
       attempt,
       resuming: !isNew,
-      received: this.#intake.received,
+      received: this.#output.received,
       window: windowBytes,
-      ...this.#outlet.size,
+      ...this.#input.size,
       ...(role === undefined ? {} : { role }),
       ...(name === undefined ? {} : { name }),
       ...(env === undefined || !isNew ? {} : { env }),
@@ -189,7 +189,7 @@ export class ClientSession {
   }
 
   #message(message: ServerMessage, nowMs: number): void {
-    if (this.#connection.is === 'greeting' && message.type !== 'welcome' && message.type !== 'error') {
+    if (this.#connection.is === 'handshaking' && message.type !== 'welcome' && message.type !== 'error') {
       this.#fail(new SandwireError('bad_frame', `Cannot take ${message.type} before welcome`))
       return
     }
@@ -198,20 +198,20 @@ export class ClientSession {
         this.#welcome(message, nowMs)
         return
       case 'ack':
-        this.#failIf(this.#outlet.acked(message.input, message.seq))
+        this.#failIf(this.#input.acked(message.input, message.seq))
         return
       case 'gap':
-        this.#failIf(this.#intake.gap(message.from, message.to))
+        this.#failIf(this.#output.gap(message.from, message.to))
         this.#considerAck(nowMs)
         return
       case 'snapshot':
-        this.#failIf(this.#intake.snapshotHead(message))
+        this.#failIf(this.#output.snapshotHead(message))
         return
       case 'resized':
         this.#effects.push({ do: 'resized', cols: message.cols, rows: message.rows })
         return
       case 'stdinClosed':
-        this.#outlet.close(message.at)
+        this.#input.close(message.at)
         return
       case 'exit':
         this.#exited(message)
@@ -235,8 +235,8 @@ export class ClientSession {
   }
 
   #welcome(welcome: Welcome, nowMs: number): void {
-    if (this.#connection.is !== 'greeting') return
-    const { received } = this.#intake
+    if (this.#connection.is !== 'handshaking') return
+    const { received } = this.#output
     const isResume = this.session !== undefined
     if (isResume && (welcome.session !== this.session || welcome.output !== received)) {
       const message = `Cannot resume at ${received}: the server continues at ${welcome.output}`
@@ -244,10 +244,10 @@ export class ClientSession {
       return
     }
     this.#connection.welcome(welcome.session, nowMs)
-    if (isResume) this.#intake.continue()
-    else this.#intake.beginAt(welcome.output)
+    if (isResume) this.#output.continue()
+    else this.#output.beginAt(welcome.output)
     const { role, input, inputWindow } = welcome
-    if (this.#failIf(this.#outlet.welcome({ role, input, inputWindow, isResume }))) return
+    if (this.#failIf(this.#input.welcome({ role, input, inputWindow, isResume }))) return
     this.#connection.status({ is: 'attached', session: welcome.session, role })
     this.#considerAck(nowMs)
   }
@@ -255,12 +255,12 @@ export class ClientSession {
   #data(stream: StreamName, payload: Uint8Array, nowMs: number): void {
     if (this.#connection.is !== 'attached') {
       this.#fail(new SandwireError('bad_frame', 'Cannot take output before welcome'))
-    } else if (stream === 'snapshot') this.#failIf(this.#intake.snapshotData(payload))
-    else this.#failIf(this.#intake.data(stream, payload, nowMs))
+    } else if (stream === 'snapshot') this.#failIf(this.#output.snapshotData(payload))
+    else this.#failIf(this.#output.data(stream, payload, nowMs))
   }
 
   #considerAck(nowMs: number): void {
-    if (this.#connection.is === 'attached') this.#ack(this.#intake.considerAck(nowMs))
+    if (this.#connection.is === 'attached') this.#ack(this.#output.considerAck(nowMs))
   }
 
   #ack(output: number | undefined): void {
@@ -268,7 +268,7 @@ export class ClientSession {
   }
 
   #roleChanged(message: Extract<ServerMessage, { type: 'role' }>): void {
-    this.#outlet.takeRole(message.role, message.input)
+    this.#input.setRole(message.role, message.input)
     this.#connection.send({ type: 'roleSeen', epoch: message.epoch })
     if (this.session !== undefined) {
       this.#connection.status({ is: 'attached', session: this.session, role: message.role })
@@ -286,7 +286,7 @@ export class ClientSession {
   }
 
   #exited(exit: Exit): void {
-    const { received } = this.#intake
+    const { received } = this.#output
     if (exit.outputEnd !== received) {
       const message = `The process ended at ${exit.outputEnd}, but ${received} was received`
       this.#fail(new SandwireError('desync', message))
@@ -298,17 +298,17 @@ export class ClientSession {
 
   /** The exit is told once every byte before it has been consumed. */
   #finishWhenDone(): void {
-    if (this.#exit === undefined || !this.#intake.isConsumed) return
-    if (this.#connection.is === 'attached') this.#ack(this.#intake.takeAck())
+    if (this.#exit === undefined || !this.#output.isConsumed) return
+    if (this.#connection.is === 'attached') this.#ack(this.#output.takeAck())
     this.#end({ is: 'exited', exit: this.#exit })
   }
 
-  #lost(why: Loss, nowMs: number): void {
-    if (this.#connection.is === 'over') return
-    this.#intake.stop()
+  #lost(why: ConnectionLoss, nowMs: number): void {
+    if (this.#connection.is === 'ended') return
+    this.#output.stop()
     // Once everything has arrived, no connection is needed to finish.
     if (this.#exit !== undefined) this.#connection.finish()
-    else if (!this.#connection.lose(why, this.jitter(), nowMs)) this.#outlet.releaseWriter()
+    else if (!this.#connection.lose(why, this.jitter(), nowMs)) this.#input.releaseWriter()
   }
 
   #failIf(error: SandwireError | undefined): boolean {
@@ -321,16 +321,16 @@ export class ClientSession {
   }
 
   #end(status: ClientStatus): void {
-    if (this.#connection.is === 'over') return
-    this.#intake.stop()
+    if (this.#connection.is === 'ended') return
+    this.#output.stop()
     this.#connection.end(status)
-    this.#outlet.releaseWriter()
+    this.#input.releaseWriter()
   }
 
   /** Sends what waits, as far as role and credit allow. */
   #flush(): void {
     if (this.#connection.is !== 'attached') return
-    for (let next = this.#outlet.next(); next !== undefined; next = this.#outlet.next()) {
+    for (let next = this.#input.next(); next !== undefined; next = this.#input.next()) {
       this.#connection.send(next)
     }
   }

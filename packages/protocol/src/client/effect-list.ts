@@ -1,7 +1,7 @@
 import type { ClientEffect } from './effects.ts'
 
 /** Collects the effects of one call into the client session, in order. */
-export class EffectList {
+export class EffectBuffer {
   #effects: ClientEffect[] = []
 
   push(effect: ClientEffect): void {

@@ -12,7 +12,7 @@ import { Heartbeat } from './heartbeat.ts'
 function welcomed(): Heartbeat {
   const heartbeat = new Heartbeat(HEARTBEAT_MS)
   heartbeat.opened(0)
-  heartbeat.heard(0)
+  heartbeat.received(0)
   heartbeat.welcomed(0)
   expect(heartbeat.beat(0)).toBe(1)
   return heartbeat
@@ -20,7 +20,7 @@ function welcomed(): Heartbeat {
 
 /** Answers a ping after a while; returns the round-trip time. */
 function answer(heartbeat: Heartbeat, id: number, nowMs: number): number | undefined {
-  heartbeat.heard(nowMs)
+  heartbeat.received(nowMs)
   return heartbeat.pong(id, nowMs)
 }
 
@@ -64,7 +64,7 @@ describe('Heartbeat', () => {
     const heartbeat = welcomed()
     for (let nowMs = 9_000; nowMs < 500_000; nowMs += 9_000) {
       expect(heartbeat.beat(nowMs)).toBeUndefined()
-      heartbeat.heard(nowMs)
+      heartbeat.received(nowMs)
     }
   })
 
@@ -112,7 +112,7 @@ describe('a path of 1 KB/s', () => {
         expect(heartbeat.beat(atMs)).not.toBe('dead')
         pings += 1
       }
-      heartbeat.heard(nowMs)
+      heartbeat.received(nowMs)
       // The pong is behind a window of output.
       if (nowMs % (4 * frameMs) === 0) heartbeat.pong(pings + 1, nowMs)
     }
@@ -125,7 +125,7 @@ describe('a path of 1 KB/s', () => {
     const heartbeat = welcomed()
     for (let sent = 0; sent <= 2 * INPUT_WINDOW_BYTES; sent += MAX_INPUT_FRAME_BYTES) {
       expect(heartbeat.beat(sent + frameMs - 1)).not.toBe('dead')
-      heartbeat.heard(sent + frameMs)
+      heartbeat.received(sent + frameMs)
     }
   })
 })

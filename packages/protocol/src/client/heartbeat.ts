@@ -5,9 +5,9 @@ const UNKNOWN_DEADLINE_MS = 30_000
 /** Longest silence that any slowness can excuse. */
 const MAX_DEADLINE_MS = 120_000
 /** Silence after a ping that is worth a word to who looks, long before it is a verdict. */
-const QUIET_MS = 5_000
+const SILENCE_NOTICE_MS = 5_000
 /** How many times the longest silence seen before is forgiven. */
-const PATIENCE = 4
+const SILENCE_FACTOR = 4
 
 /**
  * Tells a slow connection from a dead one. Any frame is a sign of life, so only silence counts, and only while a ping
@@ -16,7 +16,7 @@ const PATIENCE = 4
  */
 export class Heartbeat {
   readonly #intervalMs: number
-  #lastHeardMs = 0
+  #lastReceivedMs = 0
   #lastPingMs = 0
   #pingId = 0
   /** When the unanswered ping was sent. */
@@ -34,7 +34,7 @@ export class Heartbeat {
 
   /** A connection is open; nothing is known of its path. */
   opened(nowMs: number): void {
-    this.#lastHeardMs = nowMs
+    this.#lastReceivedMs = nowMs
     this.#lastPingMs = nowMs
     this.#unansweredMs = undefined
     this.#urgentMs = undefined
@@ -48,12 +48,12 @@ export class Heartbeat {
   }
 
   /** A frame came in. */
-  heard(nowMs: number): void {
+  received(nowMs: number): void {
     if (this.#unansweredMs !== undefined) {
-      const sinceMs = Math.max(this.#lastHeardMs, this.#unansweredMs)
+      const sinceMs = Math.max(this.#lastReceivedMs, this.#unansweredMs)
       this.#silenceMs = Math.max(this.#silenceMs, nowMs - sinceMs)
     }
-    this.#lastHeardMs = nowMs
+    this.#lastReceivedMs = nowMs
     this.#urgentMs = undefined
   }
 
@@ -83,17 +83,19 @@ export class Heartbeat {
   /** When `beat` next has something to say. */
   get nextMs(): number {
     if (this.#unansweredMs === undefined) return this.#lastPingMs + this.#intervalMs
-    const patientMs = this.#silentFromMs(this.#unansweredMs) + this.#deadlineMs()
-    return this.#urgentMs === undefined ? patientMs : Math.min(patientMs, this.#urgentMs)
+    const deadlineMs = this.#silentFromMs(this.#unansweredMs) + this.#deadlineMs()
+    return this.#urgentMs === undefined ? deadlineMs : Math.min(deadlineMs, this.#urgentMs)
   }
 
   /** From when on the silence is worth a word; undefined while nothing is awaited. */
-  get quietMs(): number | undefined {
-    return this.#unansweredMs === undefined ? undefined : this.#silentFromMs(this.#unansweredMs) + QUIET_MS
+  get silenceNoticeMs(): number | undefined {
+    return this.#unansweredMs === undefined
+      ? undefined
+      : this.#silentFromMs(this.#unansweredMs) + SILENCE_NOTICE_MS
   }
 
   #silentFromMs(unansweredMs: number): number {
-    return Math.max(this.#lastHeardMs, unansweredMs)
+    return Math.max(this.#lastReceivedMs, unansweredMs)
   }
 
   #ping(nowMs: number): number {
@@ -106,6 +108,6 @@ export class Heartbeat {
   #deadlineMs(): number {
     const known = Math.max(this.#silenceMs, this.#pastSilenceMs ?? 0)
     const leastMs = this.#pastSilenceMs === undefined ? UNKNOWN_DEADLINE_MS : MIN_DEADLINE_MS
-    return Math.min(MAX_DEADLINE_MS, Math.max(leastMs, PATIENCE * known))
+    return Math.min(MAX_DEADLINE_MS, Math.max(leastMs, SILENCE_FACTOR * known))
   }
 }

@@ -2,7 +2,7 @@ import type { ClientMessage } from '../client-frames.ts'
 import { MAX_INPUT_FRAME_BYTES } from '../limits.ts'
 
 /** A control message before it has a place in the stream. */
-export type UnplacedMessage =
+export type UnsequencedControl =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly signal: string }
   | { readonly type: 'eof' }
@@ -10,7 +10,7 @@ export type UnplacedMessage =
 /** Something in the order it is, or will be, sent. */
 type Item =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'control'; readonly message: UnplacedMessage }
+  | { readonly kind: 'control'; readonly message: UnsequencedControl }
 
 /** A frame to put on the connection. */
 export type Outgoing = Uint8Array | ClientMessage
@@ -61,7 +61,7 @@ export class SendLog {
    * Queues a control message behind the bytes; a signal goes ahead of bytes that are still waiting. Where very many wait, only
    * the last of all sizes does, and one of each signal.
    */
-  control(message: UnplacedMessage): void {
+  control(message: UnsequencedControl): void {
     const controls = this.#queue.filter(isControl)
     if (controls.length >= MAX_WAITING_CONTROLS && !this.#makeRoom(message)) return
     const item: Item = { kind: 'control', message }
@@ -75,7 +75,7 @@ export class SendLog {
   }
 
   /** Takes back what the message replaces; false when the message itself is not needed. */
-  #makeRoom(message: UnplacedMessage): boolean {
+  #makeRoom(message: UnsequencedControl): boolean {
     if (message.type === 'resize') this.#queue = this.#queue.filter((item) => !isResize(item))
     if (message.type !== 'signal') return true
     return !this.#queue.some((item) => isSignal(item) && item.message.signal === message.signal)
@@ -159,11 +159,11 @@ export class SendLog {
   }
 }
 
-type Control<Type extends UnplacedMessage['type']> = Item & {
-  readonly message: UnplacedMessage & { readonly type: Type }
+type Control<Type extends UnsequencedControl['type']> = Item & {
+  readonly message: UnsequencedControl & { readonly type: Type }
 }
 
-function isControl(item: Item): item is Control<UnplacedMessage['type']> {
+function isControl(item: Item): item is Control<UnsequencedControl['type']> {
   return item.kind === 'control'
 }
 

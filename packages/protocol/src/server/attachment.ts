@@ -2,17 +2,17 @@ import { AckWindow } from '../ack-window.ts'
 import type { Role } from '../client-frames.ts'
 import { LEASE_MOVES_PER_SECOND } from '../limits.ts'
 import { TokenBucket } from '../token-bucket.ts'
-import type { LinkId } from './effects.ts'
+import type { ConnectionId } from './effects.ts'
 import type { SessionLimits } from './session-options.ts'
 
 /** Which conversation a connection speaks. */
 export type Dialect = 'plain' | 'v1'
 
 /** Whether an attachment has a connection now. */
-export type LinkState =
-  | { readonly is: 'attached'; readonly link: LinkId }
+export type ConnectionState =
+  | { readonly is: 'attached'; readonly connectionId: ConnectionId }
   /** `awaitedMs`: until then it is waited for even if the session is kept for less. */
-  | { readonly is: 'detached'; readonly sinceMs: number; readonly awaitedMs: number }
+  | { readonly is: 'detached'; readonly sinceMs: number; readonly returnExpectedUntilMs: number }
 
 /** One client of the session, across its reconnects. */
 export interface Attachment {
@@ -34,7 +34,7 @@ export interface Attachment {
   /** The most it may become, from the connection's authorization. */
   authority: Role
   role: Role
-  state: LinkState
+  state: ConnectionState
 
   /** Where its raw stream begins: 0, the offset of the last screen it was sent, or infinity while it has not got one. */
   base: number
@@ -65,7 +65,7 @@ export interface Attachment {
   /** Which state of the roster it was told last, and when. */
   presence: { told: number; atMs: number }
   /** A ping to answer once the connection takes more. */
-  pongOwed: number | undefined
+  pendingPongId: number | undefined
   /** How often it may still take, give or ask for the lease. */
   readonly leaseMoves: TokenBucket
 
@@ -79,7 +79,7 @@ export interface Attachment {
   /** An input ack is due at this time. */
   inputAckDueMs: number | undefined
   /** Input is discarded until the client has seen the role change of this epoch. */
-  deafUntilEpoch: number | undefined
+  ignoreInputUntilEpoch: number | undefined
   /** Where reading ended, once nobody reads input any more. */
   stdinClosedAt: number | undefined
   isStdinClosedSent: boolean
@@ -105,7 +105,7 @@ export function createAttachment(init: {
   name: string
   authority: Role
   role: Role
-  link: LinkId
+  connectionId: ConnectionId
   from: number
   resizeSerial: number
   windowBytes: number
@@ -126,7 +126,7 @@ export function createAttachment(init: {
     name: init.name,
     authority: init.authority,
     role: init.role,
-    state: { is: 'attached', link: init.link },
+    state: { is: 'attached', connectionId: init.connectionId },
     base: 0,
     sent: init.from,
     sentMax: init.from,
@@ -142,14 +142,14 @@ export function createAttachment(init: {
     bandwidth: init.bandwidth ?? createBandwidth(limits, nowMs),
     isThrottled: false,
     presence: { told: 0, atMs: Number.NEGATIVE_INFINITY },
-    pongOwed: undefined,
+    pendingPongId: undefined,
     leaseMoves: new TokenBucket(LEASE_MOVES_PER_SECOND, LEASE_MOVES_PER_SECOND * 2, nowMs),
     inputAccepted: 0,
     inputSettled: 0,
     controlSeq: 0,
     inputAckSent: { at: 0, seq: 0 },
     inputAckDueMs: undefined,
-    deafUntilEpoch: undefined,
+    ignoreInputUntilEpoch: undefined,
     stdinClosedAt: undefined,
     isStdinClosedSent: false,
   }

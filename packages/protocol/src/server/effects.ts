@@ -4,7 +4,7 @@ import type { OutputStream } from '../data-frame.ts'
 import type { StopReason } from '../stop-reason.ts'
 
 /** Names one connection for as long as it lives. Minted by the driver of the session, never reused. */
-export type LinkId = number
+export type ConnectionId = number
 
 /** What a server session asks its driver to do, in order. */
 export type ServerEffect =
@@ -15,16 +15,21 @@ export type ServerEffect =
       readonly cols: number
       readonly rows: number
     }
-  | { readonly do: 'send'; readonly link: LinkId; readonly data: WireMessage }
+  | { readonly do: 'send'; readonly connectionId: ConnectionId; readonly data: WireMessage }
   /** Send output as one data frame. The bytes are a view of the log, which does not change them. */
   | {
       readonly do: 'sendOutput'
-      readonly link: LinkId
+      readonly connectionId: ConnectionId
       readonly stream: OutputStream
       readonly bytes: Uint8Array
     }
   /** Close a connection after what was sent. */
-  | { readonly do: 'close'; readonly link: LinkId; readonly code: number; readonly reason: string }
+  | {
+      readonly do: 'close'
+      readonly connectionId: ConnectionId
+      readonly code: number
+      readonly reason: string
+    }
   | { readonly do: 'write'; readonly bytes: Uint8Array }
   | { readonly do: 'closeInput' }
   | { readonly do: 'resize'; readonly cols: number; readonly rows: number }

@@ -12,7 +12,7 @@ export interface FlowInputs {
   /** Until then a session without a driver blocks rather than trims. */
   readonly graceUntilMs: number
   /** Offset that whoever drove last has consumed. */
-  readonly pin: number
+  readonly retainedFrom: number
   readonly isPaused: boolean
 }
 
@@ -40,7 +40,7 @@ function resumeAt(windowBytes: number): number {
 
 /** Whether reading from the process has to stop. Once paused, it goes on when there is room again. */
 export function shouldPause(inputs: FlowInputs, nowMs: number): boolean {
-  const { log, driver, pin, isPaused } = inputs
+  const { log, driver, retainedFrom, isPaused } = inputs
   if (isHeldByDriver(driver)) {
     if (driver.awaitsSnapshot) return true
     const unread = log.end - driver.acked
@@ -50,11 +50,11 @@ export function shouldPause(inputs: FlowInputs, nowMs: number): boolean {
     return isPaused ? unread > resumeAt(window) : unread >= window
   }
   if (!isBlocking(inputs, nowMs)) return false
-  return log.end - pin >= log.limitBytes
+  return log.end - retainedFrom >= log.limitBytes
 }
 
 /** Offset from which on nothing may be trimmed. */
-export function keepFrom(inputs: FlowInputs, nowMs: number): number {
+export function trimLimit(inputs: FlowInputs, nowMs: number): number {
   if (isHeldByDriver(inputs.driver)) return inputs.driver.acked
-  return isBlocking(inputs, nowMs) ? inputs.pin : inputs.log.end
+  return isBlocking(inputs, nowMs) ? inputs.retainedFrom : inputs.log.end
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_WINDOW } from '../ack-window.ts'
 import { TokenBucket } from '../token-bucket.ts'
-import { Bench, type Peer } from './session-bench.fixture.ts'
+import { Bench, type Peer } from './server-session.fixture.ts'
 
 const flood = (bytes: number): string => 'x'.repeat(bytes)
 

@@ -4,7 +4,7 @@ import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import { type Attachment, knowsNoWindow } from './attachment.ts'
 import type { Refusal } from './effects.ts'
-import type { Outbox } from './outbox.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 
 /** A screen rendered at an exact offset. */
 export interface Snapshot {
@@ -19,24 +19,24 @@ export interface Snapshot {
 export class OutputPump {
   readonly #log: OutputLog
   readonly #resizes: ResizeLog
-  readonly #outbox: Outbox
+  readonly #effects: EffectBuffer
   readonly #isPty: boolean
   readonly #turnBytes: number
   /** Bytes that may still be sent in this turn, and when the turn began. */
   #turnLeft: number
   #turnMs = Number.NEGATIVE_INFINITY
-  #isAgainAsked = false
+  #isTurnRequested = false
 
   constructor(deps: {
     log: OutputLog
     resizes: ResizeLog
-    outbox: Outbox
+    effects: EffectBuffer
     isPty: boolean
     turnBytes: number
   }) {
     this.#log = deps.log
     this.#resizes = deps.resizes
-    this.#outbox = deps.outbox
+    this.#effects = deps.effects
     this.#isPty = deps.isPty
     this.#turnBytes = deps.turnBytes
     this.#turnLeft = deps.turnBytes
@@ -45,7 +45,7 @@ export class OutputPump {
   /** A new turn of the event loop began. */
   turn(): void {
     this.#turnLeft = this.#turnBytes
-    this.#isAgainAsked = false
+    this.#isTurnRequested = false
   }
 
   /** Sends what the attachment may get now. */
@@ -58,11 +58,11 @@ export class OutputPump {
     attachment.isThrottled = false
     // What is not sent to a full connection stays in the log, so it costs nothing however long that lasts.
     if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot || attachment.isBlocked) return
-    const { link } = attachment.state
-    this.#skipWhatIsGone(attachment)
+    const { connectionId } = attachment.state
+    this.#skipTrimmed(attachment)
     while (!attachment.awaitsSnapshot) {
       const room = this.#room(attachment, nowMs)
-      this.#tellResizes(attachment)
+      this.#sendResizes(attachment)
       const resize = this.#resizes.after(attachment.resizeSerial)
       const untilResize = resize === undefined ? room : Math.min(room, resize.at - attachment.sent)
       const slice = this.#log.read(attachment.sent, Math.min(untilResize, frameBytes(attachment)))
@@ -74,7 +74,7 @@ export class OutputPump {
       attachment.sentMax = Math.max(attachment.sentMax, end)
       if (attachment.acked + bytes.byteLength === end) attachment.ackProgressMs = nowMs
       attachment.window.sent(end, nowMs)
-      this.#outbox.push({ do: 'sendOutput', link, stream, bytes })
+      this.#effects.push({ do: 'sendOutput', connectionId, stream, bytes })
     }
   }
 
@@ -94,22 +94,22 @@ export class OutputPump {
   }
 
   /** Asks for a rendered screen; output waits for it. */
-  askSnapshot(attachment: Attachment): void {
+  requestSnapshot(attachment: Attachment): void {
     attachment.awaitsSnapshot = true
-    this.#outbox.push({ do: 'snapshot', attachment: attachment.id })
+    this.#effects.push({ do: 'snapshot', attachment: attachment.id })
   }
 
   /** Sends a rendered screen and continues behind it. */
   sendSnapshot(attachment: Attachment, snapshot: Snapshot): void {
     attachment.awaitsSnapshot = false
     if (attachment.state.is !== 'attached') return
-    const { link } = attachment.state
+    const { connectionId } = attachment.state
     const { at, cols, rows, data, exact } = snapshot
-    this.#outbox.tell(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
+    this.#effects.send(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
     for (let from = 0; from < data.byteLength; from += MAX_DATA_BYTES) {
-      this.#outbox.push({
+      this.#effects.push({
         do: 'send',
-        link,
+        connectionId,
         data: packData('snapshot', data.subarray(from, from + MAX_DATA_BYTES)),
       })
     }
@@ -120,35 +120,35 @@ export class OutputPump {
     attachment.resizeSerial = size.serial
     // The terminal may have been resized without any output while the screen was rendered.
     if (size.cols === cols && size.rows === rows) return
-    this.#outbox.tell(attachment, { type: 'resized', at, cols: size.cols, rows: size.rows })
+    this.#effects.send(attachment, { type: 'resized', at, cols: size.cols, rows: size.rows })
   }
 
   /**
    * An attachment that fell behind the log continues at what is left: with a gap, or a screen. It is told when its
    * window has room, so that one which reads nothing is told once, however much is trimmed meanwhile.
    */
-  #skipWhatIsGone(attachment: Attachment): void {
+  #skipTrimmed(attachment: Attachment): void {
     if (
       attachment.sent >= this.#log.start ||
       attachment.sent - attachment.acked >= attachment.window.sizeBytes
     )
       return
     if (this.#isPty && attachment.dialect === 'v1') {
-      this.askSnapshot(attachment)
+      this.requestSnapshot(attachment)
       return
     }
-    this.#outbox.tell(attachment, { type: 'gap', from: attachment.sent, to: this.#log.start })
+    this.#effects.send(attachment, { type: 'gap', from: attachment.sent, to: this.#log.start })
     attachment.sent = this.#log.start
     attachment.sentMax = Math.max(attachment.sentMax, attachment.sent)
   }
 
   /** Tells the resizes that happened at the attachment's place in the stream. */
-  #tellResizes(attachment: Attachment): void {
+  #sendResizes(attachment: Attachment): void {
     let resize = this.#resizes.after(attachment.resizeSerial)
     while (resize !== undefined && resize.at <= attachment.sent) {
       attachment.resizeSerial = resize.serial
       const { at, cols, rows } = resize
-      this.#outbox.tell(attachment, { type: 'resized', at, cols, rows })
+      this.#effects.send(attachment, { type: 'resized', at, cols, rows })
       resize = this.#resizes.after(attachment.resizeSerial)
     }
   }
@@ -162,8 +162,8 @@ export class OutputPump {
     attachment.isThrottled = ready <= 0 && window > 0 && attachment.sent < this.#log.end
     if (ready <= 0) return 0
     if (this.#turnLeft > 0) return Math.min(ready, this.#turnLeft)
-    if (!this.#isAgainAsked) this.#outbox.push({ do: 'again' })
-    this.#isAgainAsked = true
+    if (!this.#isTurnRequested) this.#effects.push({ do: 'again' })
+    this.#isTurnRequested = true
     return 0
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { identityOf, Bench } from './session-bench.fixture.ts'
+import { identityOf, Bench } from './server-session.fixture.ts'
 
 describe('a connection that has to show its right again', () => {
   test('[A9] is closed when its time comes, not before', () => {

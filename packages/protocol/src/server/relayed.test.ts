@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { PLAIN_INPUT_BYTES, SILENCE_MS, STALL_MS } from '../limits.ts'
-import { Bench, type Peer } from './session-bench.fixture.ts'
+import { Bench, type Peer } from './server-session.fixture.ts'
 
 const RELAYED = { isRelayed: true } as const
 
@@ -31,7 +31,7 @@ describe('an attachment behind a translator', () => {
     other.sends('a')
     driver.sends('b')
     other.says({ type: 'take' })
-    driver.says({ type: 'roleSeen', epoch: bench.session.roster.lease.epoch })
+    driver.says({ type: 'roleSeen', epoch: bench.session.attachments.lease.epoch })
     driver.sends('c')
     expect(bench.takeEffects().map((effect) => effect.do)).toEqual(['write', 'write', 'write'])
     expect(driver.attachment?.role).toBe('collaborator')

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { WhichAttachments } from './revocation.ts'
-import { Bench, identityOf } from './session-bench.fixture.ts'
+import type { AttachmentFilter } from './revocation.ts'
+import { Bench, identityOf } from './server-session.fixture.ts'
 
-function revoke(bench: Bench, which: WhichAttachments): number {
+function revoke(bench: Bench, which: AttachmentFilter): number {
   const { effects, closed } = bench.session.revoke(which, bench.nowMs)
   bench.run(effects)
   return closed

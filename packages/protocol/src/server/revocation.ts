@@ -1,11 +1,11 @@
 import type { Attachment } from './attachment.ts'
-import { refuseLink } from './departure.ts'
+import { refuseConnection } from './teardown.ts'
 import type { Refusal } from './effects.ts'
-import type { LinkRights } from './link-table.ts'
+import type { ConnectionRights } from './connection-table.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Which attachments are meant: those that match everything given; all when nothing is. */
-export interface WhichAttachments {
+export interface AttachmentFilter {
   readonly principal?: string | undefined
   /** Sign-in, and grant, that the right to be here hangs on. */
   readonly login?: string | undefined
@@ -20,7 +20,7 @@ const REVOKED: Refusal = {
 }
 
 /** Whether a connection or an attachment is one of those meant, as far as what it was allowed by tells. */
-function isMeant(which: WhichAttachments, of: LinkRights | Attachment): boolean {
+function matches(which: AttachmentFilter, of: ConnectionRights | Attachment): boolean {
   const { principal, login, grant } = which
   return (
     (principal === undefined || principal === of.principal) &&
@@ -33,22 +33,22 @@ function isMeant(which: WhichAttachments, of: LinkRights | Attachment): boolean 
  * Cuts off whoever matches, for good: connections close, those that may have resumed cannot, and a lease they hold is
  * free at once. Returns how many connections were closed.
  */
-export function revoke(parts: SessionParts, which: WhichAttachments, nowMs: number): number {
-  const { links, roster } = parts
+export function revoke(parts: SessionParts, which: AttachmentFilter, nowMs: number): number {
+  const { connections, attachments } = parts
   let closed = 0
-  for (const [link, { rights }] of links.all()) {
+  for (const [connectionId, { rights }] of connections.all()) {
     if (
-      !isMeant(which, rights) ||
-      (which.attachment !== undefined && roster.ofLink(link)?.id !== which.attachment)
+      !matches(which, rights) ||
+      (which.attachment !== undefined && attachments.byConnection(connectionId)?.id !== which.attachment)
     )
       continue
-    refuseLink(parts, link, REVOKED, nowMs)
+    refuseConnection(parts, connectionId, REVOKED, nowMs)
     closed += 1
   }
-  for (const attachment of Array.from(roster.all())) {
-    if (isMeant(which, attachment) && (which.attachment === undefined || which.attachment === attachment.id))
-      roster.retire(attachment)
+  for (const attachment of Array.from(attachments.all())) {
+    if (matches(which, attachment) && (which.attachment === undefined || which.attachment === attachment.id))
+      attachments.retire(attachment)
   }
-  roster.announce()
+  attachments.presenceChanged()
   return closed
 }

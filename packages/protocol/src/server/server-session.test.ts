@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ROLES } from '../client-frames.ts'
 import { MAX_MESSAGE_BYTES, MESSAGES_PER_SECOND } from '../limits.ts'
-import { Bench, type Peer } from './session-bench.fixture.ts'
+import { Bench, type Peer } from './server-session.fixture.ts'
 
 describe('a connection that goes too far', () => {
   test('[B1] with a message over a mebibyte is closed', () => {
@@ -160,7 +160,7 @@ function perform(bench: Bench, peers: Peer[], step: Act): void {
       bench.settle(3)
       return
     case 'render':
-      for (const { id } of Array.from(bench.session.roster.all())) bench.render(id)
+      for (const { id } of Array.from(bench.session.attachments.all())) bench.render(id)
       return
     case 'refuse':
       bench.run(bench.session.inputRefused({ code: 'line_too_long', message: 'x' }))
@@ -185,11 +185,11 @@ function perform(bench: Bench, peers: Peer[], step: Act): void {
 
 /** What holds whatever anybody does. */
 function checkSession(bench: Bench): void {
-  const { roster, log, options } = bench.session
-  const drivers = [...roster.all()].filter(({ role }) => role === 'driver')
+  const { attachments, log, options } = bench.session
+  const drivers = [...attachments.all()].filter(({ role }) => role === 'driver')
   expect(drivers.length).toBeLessThanOrEqual(1)
-  for (const driver of drivers) expect(roster.lease.holder).toBe(driver.id)
-  for (const attachment of roster.all()) {
+  for (const driver of drivers) expect(attachments.lease.holder).toBe(driver.id)
+  for (const attachment of attachments.all()) {
     expect(attachment.acked).toBeLessThanOrEqual(attachment.sentMax)
     expect(attachment.sent).toBeLessThanOrEqual(log.end)
     expect(attachment.inputSettled).toBeLessThanOrEqual(attachment.inputAccepted)
@@ -199,7 +199,7 @@ function checkSession(bench: Bench): void {
       options.limits.inputWindowBytes,
     )
   }
-  expect(roster.size).toBeLessThanOrEqual(options.limits.maxAttachments + 1)
+  expect(attachments.size).toBeLessThanOrEqual(options.limits.maxAttachments + 1)
 }
 
 test('[B7] nothing that clients, network and process do in any order breaks a session', () => {

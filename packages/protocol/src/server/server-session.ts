@@ -5,18 +5,18 @@ import { BULK_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import { type Attachment, knowsNoWindow } from './attachment.ts'
-import { control } from './controls.ts'
-import { dropLink, refuseLink } from './departure.ts'
-import type { LinkId, Refusal, ServerEffect } from './effects.ts'
+import { handleControl } from './control-messages.ts'
+import { dropConnection, refuseConnection } from './teardown.ts'
+import type { ConnectionId, Refusal, ServerEffect } from './effects.ts'
 import { beginEnding } from './ending.ts'
-import { tellExit } from './exit-teller.ts'
-import { greet, greetPlain, refuseConnection, startProcess, type StartParameters } from './greeting.ts'
-import type { LinkRights } from './link-table.ts'
+import { sendExit } from './exit-message.ts'
+import { handleHello, admitPlain, checkConnection, startProcess, type StartParameters } from './handshake.ts'
+import type { ConnectionRights } from './connection-table.ts'
 import type { Snapshot } from './output-pump.ts'
-import type { Roster } from './roster.ts'
-import { revoke, type WhichAttachments } from './revocation.ts'
-import { expire, nextExpiryMs, vanish } from './session-clocks.ts'
-import type { ProcessExit, SessionState } from './session-life.ts'
+import type { AttachmentList } from './attachment-list.ts'
+import { revoke, type AttachmentFilter } from './revocation.ts'
+import { expire, nextExpiryMs, endSession } from './timers.ts'
+import type { ProcessExit, SessionState } from './session-lifecycle.ts'
 import type { SessionOptions } from './session-options.ts'
 import { createParts, type SessionParts } from './session-parts.ts'
 
@@ -40,7 +40,7 @@ export class ServerSession {
   }
 
   get state(): SessionState {
-    return this.#parts.life.state
+    return this.#parts.lifecycle.state
   }
 
   get log(): OutputLog {
@@ -51,24 +51,24 @@ export class ServerSession {
     return this.#parts.resizes
   }
 
-  get roster(): Roster {
-    return this.#parts.roster
+  get attachments(): AttachmentList {
+    return this.#parts.attachments
   }
 
   get isPaused(): boolean {
-    return this.#parts.valve.isPaused
+    return this.#parts.flow.isPaused
   }
 
   get createdMs(): number {
-    return this.#parts.life.createdMs
+    return this.#parts.lifecycle.createdMs
   }
 
   get lastInputMs(): number | null {
-    return this.#parts.life.lastInputMs
+    return this.#parts.lifecycle.lastInputMs
   }
 
   get lastOutputMs(): number | null {
-    return this.#parts.life.lastOutputMs
+    return this.#parts.lifecycle.lastOutputMs
   }
 
   /** Starts the process without waiting for a hello. */
@@ -79,59 +79,59 @@ export class ServerSession {
 
   /** A connection was opened for this session. A plain one is an attachment at once, a `sandwire.v1` one after its hello. */
   connected(
-    link: LinkId,
-    rights: LinkRights,
+    connectionId: ConnectionId,
+    rights: ConnectionRights,
     start: StartParameters,
     nowMs: number,
   ): readonly ServerEffect[] {
-    this.#parts.links.add(link, rights, nowMs)
-    const refusal = refuseConnection(this.#parts, rights, nowMs)
-    if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
-    else if (rights.dialect === 'plain') greetPlain(this.#parts, { link, rights }, start, nowMs)
+    this.#parts.connections.add(connectionId, rights, nowMs)
+    const refusal = checkConnection(this.#parts, rights, nowMs)
+    if (refusal !== undefined) refuseConnection(this.#parts, connectionId, refusal, nowMs)
+    else if (rights.dialect === 'plain') admitPlain(this.#parts, { connectionId, rights }, start, nowMs)
     return this.#settle(nowMs)
   }
 
   /** A message came in on a connection. */
-  received(link: LinkId, wire: WireMessage, nowMs: number): readonly ServerEffect[] {
-    const known = this.#parts.links.get(link)
+  received(connectionId: ConnectionId, wire: WireMessage, nowMs: number): readonly ServerEffect[] {
+    const known = this.#parts.connections.get(connectionId)
     if (known === undefined) return []
-    known.lastHeardMs = nowMs
+    known.lastReceivedMs = nowMs
     const { messagesPerSecond } = this.#parts.options.limits
     const isBulk = typeof wire !== 'string' && wire.byteLength >= BULK_BYTES
     const refusal: Refusal | undefined = known.messages.take(isBulk ? 0 : 1, nowMs)
-      ? this.#handle(link, known.rights, wire, nowMs)
+      ? this.#handle(connectionId, known.rights, wire, nowMs)
       : { code: 'rate_limited', message: `Cannot take more than ${messagesPerSecond} messages a second` }
-    if (refusal !== undefined) refuseLink(this.#parts, link, refusal, nowMs)
+    if (refusal !== undefined) refuseConnection(this.#parts, connectionId, refusal, nowMs)
     // Input changes nothing about output, and a key's way to the process is short.
-    else if (typeof wire !== 'string') return this.#parts.outbox.take()
+    else if (typeof wire !== 'string') return this.#parts.effects.take()
     return this.#settle(nowMs)
   }
 
   /** A connection is gone, whichever side closed it. */
-  disconnected(link: LinkId, nowMs: number): readonly ServerEffect[] {
-    dropLink(this.#parts, link, nowMs)
+  disconnected(connectionId: ConnectionId, nowMs: number): readonly ServerEffect[] {
+    dropConnection(this.#parts, connectionId, nowMs)
     return this.#settle(nowMs)
   }
 
   /** The connection's own buffer is full. */
-  blocked(link: LinkId): void {
-    const attachment = this.#parts.roster.ofLink(link)
+  blocked(connectionId: ConnectionId): void {
+    const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment !== undefined) attachment.isBlocked = true
   }
 
   /** The connection's own buffer is empty again. */
-  drained(link: LinkId, nowMs: number): readonly ServerEffect[] {
-    const attachment = this.#parts.roster.ofLink(link)
+  drained(connectionId: ConnectionId, nowMs: number): readonly ServerEffect[] {
+    const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment !== undefined) attachment.isBlocked = false
     return this.#settle(nowMs)
   }
 
   /** The process wrote. The bytes belong to the session from then on. */
   output(stream: OutputStream, bytes: Uint8Array, nowMs: number): readonly ServerEffect[] {
-    const { life, log, roster } = this.#parts
-    if (life.state.is !== 'running' || bytes.byteLength === 0) return []
-    life.noteOutput(nowMs)
-    const { driver } = roster
+    const { lifecycle, log, attachments } = this.#parts
+    if (lifecycle.state.is !== 'running' || bytes.byteLength === 0) return []
+    lifecycle.recordOutput(nowMs)
+    const { driver } = attachments
     // Its time to show progress begins with the first byte it has not got.
     if (driver?.acked === log.end) driver.ackProgressMs = nowMs
     log.append(stream, bytes)
@@ -140,23 +140,23 @@ export class ServerSession {
 
   /** The process took `bytes` more of its input. */
   inputSettled(bytes: number, nowMs: number): readonly ServerEffect[] {
-    const { gate, outbox } = this.#parts
-    gate.settled(bytes, nowMs)
-    return outbox.take()
+    const { input, effects } = this.#parts
+    input.settled(bytes, nowMs)
+    return effects.take()
   }
 
   /** The process's terminal refused the oldest unsettled input; its writer is told. */
   inputRefused(refusal: Refusal): readonly ServerEffect[] {
-    const { gate, outbox } = this.#parts
-    const writer = gate.oldestWriter
-    if (writer !== undefined) outbox.warn(writer, refusal)
-    return outbox.take()
+    const { input, effects } = this.#parts
+    const writer = input.oldestWriter
+    if (writer !== undefined) effects.sendWarning(writer, refusal)
+    return effects.take()
   }
 
   /** Nobody will read the process's input any more. */
   inputClosed(nowMs: number): readonly ServerEffect[] {
-    const { gate, roster } = this.#parts
-    gate.close(roster.all(), nowMs, true)
+    const { input, attachments } = this.#parts
+    input.close(attachments.all(), nowMs, true)
     return this.#settle(nowMs)
   }
 
@@ -169,19 +169,19 @@ export class ServerSession {
   /** The process could not be started; attachments get the reason and then an exit. */
   startFailed(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
     if (this.state.is !== 'running') return []
-    const { roster, outbox } = this.#parts
-    for (const attachment of roster.all()) outbox.warn(attachment, refusal)
+    const { attachments, effects } = this.#parts
+    for (const attachment of attachments.all()) effects.sendWarning(attachment, refusal)
     this.#exit({ code: ERRORS[refusal.code].exit, signal: null, truncated: false }, nowMs)
     return this.#settle(nowMs)
   }
 
   /** A screen asked for was rendered. */
   snapshotReady(attachmentId: string, snapshot: Snapshot, nowMs: number): readonly ServerEffect[] {
-    const { roster, pump, outbox } = this.#parts
-    const attachment = roster.ofId(attachmentId)
+    const { attachments, pump, effects } = this.#parts
+    const attachment = attachments.byId(attachmentId)
     if (attachment?.awaitsSnapshot !== true) return []
     pump.sendSnapshot(attachment, snapshot)
-    if (!snapshot.exact) outbox.push({ do: 'repaint' })
+    if (!snapshot.exact) effects.push({ do: 'repaint' })
     return this.#settle(nowMs)
   }
 
@@ -199,24 +199,25 @@ export class ServerSession {
 
   /** Ends every connection with a reason that lets clients resume, for example before the server restarts. */
   closeAll(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
-    for (const [link] of this.#parts.links.all()) refuseLink(this.#parts, link, refusal, nowMs)
+    for (const [connectionId] of this.#parts.connections.all())
+      refuseConnection(this.#parts, connectionId, refusal, nowMs)
     return this.#settle(nowMs)
   }
 
   /** Tells attachments of an end that is near, while everything goes on; a connection without a hello comes too late for it. */
-  forewarn(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
-    const { links, roster, outbox } = this.#parts
-    for (const [link] of links.all()) {
-      const attachment = roster.ofLink(link)
-      if (attachment === undefined) refuseLink(this.#parts, link, refusal, nowMs)
-      else outbox.warn(attachment, refusal)
+  warnAll(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
+    const { connections, attachments, effects } = this.#parts
+    for (const [connectionId] of connections.all()) {
+      const attachment = attachments.byConnection(connectionId)
+      if (attachment === undefined) refuseConnection(this.#parts, connectionId, refusal, nowMs)
+      else effects.sendWarning(attachment, refusal)
     }
     return this.#settle(nowMs)
   }
 
   /** Cuts off the attachments that match, for good; says how many had a connection. */
   revoke(
-    which: WhichAttachments,
+    which: AttachmentFilter,
     nowMs: number,
   ): { readonly effects: readonly ServerEffect[]; readonly closed: number } {
     const closed = revoke(this.#parts, which, nowMs)
@@ -235,67 +236,72 @@ export class ServerSession {
   }
 
   #exit(exit: ProcessExit, nowMs: number): void {
-    this.#parts.life.exit(exit, nowMs)
-    this.#parts.gate.close(this.#parts.roster.all(), nowMs, false)
+    this.#parts.lifecycle.exit(exit, nowMs)
+    this.#parts.input.close(this.#parts.attachments.all(), nowMs, false)
   }
 
-  #handle(link: LinkId, rights: LinkRights, wire: WireMessage, nowMs: number): Refusal | undefined {
+  #handle(
+    connectionId: ConnectionId,
+    rights: ConnectionRights,
+    wire: WireMessage,
+    nowMs: number,
+  ): Refusal | undefined {
     if (wire.length > MAX_MESSAGE_BYTES) {
       return { code: 'frame_too_large', message: `Cannot take a message over ${MAX_MESSAGE_BYTES} bytes` }
     }
     const frame = rights.dialect === 'v1' ? decodeClient(wire) : decodePlainClient(wire)
     if (frame === undefined) return { code: 'bad_frame', message: 'Cannot decode frame' }
-    const attachment = this.#parts.roster.ofLink(link)
+    const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment === undefined) {
       const isHello = frame.kind === 'control' && frame.message.type === 'hello'
       if (!isHello) return { code: 'bad_frame', message: 'Cannot take a frame before hello' }
-      return greet(this.#parts, { link, rights }, frame.message, nowMs)
+      return handleHello(this.#parts, { connectionId, rights }, frame.message, nowMs)
     }
-    if (frame.kind === 'control') return control(this.#parts, attachment, frame.message, nowMs)
-    this.#parts.life.noteInput(nowMs)
-    return this.#parts.gate.accept(attachment, frame.bytes, nowMs)
+    if (frame.kind === 'control') return handleControl(this.#parts, attachment, frame.message, nowMs)
+    this.#parts.lifecycle.recordInput(nowMs)
+    return this.#parts.input.accept(attachment, frame.bytes, nowMs)
   }
 
   /** What follows from any change: output goes out, exits are told, the process is paused or resumed. */
   #settle(nowMs: number): readonly ServerEffect[] {
-    const { life, roster, options, outbox, valve } = this.#parts
-    if (life.state.is === 'gone') return outbox.take()
-    const { driver } = roster
+    const { lifecycle, attachments, options, effects, flow } = this.#parts
+    if (lifecycle.state.is === 'gone') return effects.take()
+    const { driver } = attachments
     if (driver !== undefined) this.#serve(driver, nowMs)
-    for (const attachment of roster.all()) if (attachment !== driver) this.#serve(attachment, nowMs)
-    const isEmpty = roster.attachedCount === 0
-    const isEnding = life.endingSinceMs !== null
-    if (life.state.is === 'running') valve.apply(driver, isEnding && isEmpty, nowMs)
-    const endMs = options.keepSeconds === 0 ? life.idleEndMs(0) : undefined
+    for (const attachment of attachments.all()) if (attachment !== driver) this.#serve(attachment, nowMs)
+    const isEmpty = attachments.attachedCount === 0
+    const isEnding = lifecycle.endingSinceMs !== null
+    if (lifecycle.state.is === 'running') flow.apply(driver, isEnding && isEmpty, nowMs)
+    const endMs = options.keepSeconds === 0 ? lifecycle.idleEndMs(0) : undefined
     const isLeft = endMs !== undefined && nowMs >= endMs
-    const isOver = life.state.is === 'exited' && isEmpty && (isEnding || isLeft)
-    if (isOver || (isEnding && life.state.is === 'pending')) {
-      vanish(this.#parts, 'session_ended', nowMs)
-    } else if (life.state.is === 'running' && isLeft) {
+    const isOver = lifecycle.state.is === 'exited' && isEmpty && (isEnding || isLeft)
+    if (isOver || (isEnding && lifecycle.state.is === 'pending')) {
+      endSession(this.#parts, 'session_ended', nowMs)
+    } else if (lifecycle.state.is === 'running' && isLeft) {
       beginEnding(this.#parts, nowMs)
     }
-    return outbox.take()
+    return effects.take()
   }
 
   #serve(attachment: Attachment, nowMs: number): void {
     if (attachment.state.is !== 'attached') return
-    const { gate, pump, roster } = this.#parts
+    const { input, pump, attachments } = this.#parts
     this.#pong(attachment)
-    gate.ackIfDue(attachment, nowMs)
-    roster.tellPresence(attachment, nowMs)
+    input.ackIfDue(attachment, nowMs)
+    attachments.sendPresence(attachment, nowMs)
     pump.pump(attachment, nowMs)
     if (knowsNoWindow(attachment) && !attachment.isBlocked) {
       attachment.acked = attachment.sent
       attachment.ackProgressMs = nowMs
       attachment.isStalled = false
     }
-    tellExit(this.#parts, attachment)
+    sendExit(this.#parts, attachment)
   }
 
   /** Answers the last ping once the connection takes it: a client that does not read gets one answer, not thousands. */
   #pong(attachment: Attachment): void {
-    if (attachment.pongOwed === undefined || attachment.isBlocked) return
-    this.#parts.outbox.tell(attachment, { type: 'pong', id: attachment.pongOwed })
-    attachment.pongOwed = undefined
+    if (attachment.pendingPongId === undefined || attachment.isBlocked) return
+    this.#parts.effects.send(attachment, { type: 'pong', id: attachment.pendingPongId })
+    attachment.pendingPongId = undefined
   }
 }

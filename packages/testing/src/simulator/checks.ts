@@ -25,13 +25,13 @@ export function checkStep({ scenario, server, clients, intruder }: Cast): void {
   if (server.spawns > 1) throw new Error('a retried create spawned twice')
   if (intruder?.status.is === 'attached') throw new Error('somebody else resumed an attachment')
   for (const { session } of server.sessions.values()) {
-    const { log, roster } = session
+    const { log, attachments } = session
     let drivers = 0
-    for (const attachment of roster.all()) {
+    for (const attachment of attachments.all()) {
       if (RANK[attachment.role] > RANK[attachment.authority])
         throw new Error('a role rose above its authority')
       if (attachment.role === 'driver') drivers += 1
-      if ((attachment.role === 'driver') !== (attachment.id === roster.lease.holder))
+      if ((attachment.role === 'driver') !== (attachment.id === attachments.lease.holder))
         throw new Error('a driver without the lease')
       if (attachment.acked > attachment.sentMax) throw new Error('acknowledged more than was sent')
       const unsettled = attachment.inputAccepted - attachment.inputSettled

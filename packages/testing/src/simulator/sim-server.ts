@@ -2,8 +2,8 @@ import {
   CreateLedger,
   ERRORS,
   type ErrorCode,
-  type LinkId,
-  type LinkRights,
+  type ConnectionId,
+  type ConnectionRights,
   packData,
   ServerSession,
   type ServerEffect,
@@ -23,7 +23,7 @@ export function screenAt(offset: number): Uint8Array {
 export interface SimRequest {
   readonly session: string | undefined
   readonly createId: string
-  readonly rights: LinkRights
+  readonly rights: ConnectionRights
 }
 
 export interface Hosted {
@@ -37,12 +37,12 @@ export class SimServer {
   readonly sessions = new Map<string, Hosted>()
   readonly #world: World
   #ledger = new CreateLedger()
-  readonly #links = new Map<LinkId, { hosted: Hosted; link: SimLink }>()
+  readonly #links = new Map<ConnectionId, { hosted: Hosted; link: SimLink }>()
   readonly #options: Omit<SessionOptions, 'id'>
   readonly #plan: ProcessPlan
   readonly #sabotage: Sabotage
   /** Newest connection per create id and principal, for a sabotage that mixes them up. */
-  readonly #newestLink = new Map<string, LinkId>()
+  readonly #newestLink = new Map<string, ConnectionId>()
   #minted = 0
   #spawns = 0
   /** Called after every step that changed something. */
@@ -84,7 +84,7 @@ export class SimServer {
       this.#links.set(id, { hosted, link: linkOf() })
       run(session.connected(id, rights, { env: {}, cols: 80, rows: 24 }, now()))
     })
-    const listener = (): LinkId =>
+    const listener = (): ConnectionId =>
       this.#sabotage.mixesLinks === true ? (this.#newestLink.get(line) ?? id) : id
     return {
       message: (data) => run(session.received(listener(), data, now())),
@@ -149,10 +149,10 @@ export class SimServer {
 
   #perform(hosted: Hosted, effect: ServerEffect): void {
     const { session } = hosted
-    if (effect.do === 'send') this.#links.get(effect.link)?.link.send('down', effect.data)
+    if (effect.do === 'send') this.#links.get(effect.connectionId)?.link.send('down', effect.data)
     else if (effect.do === 'sendOutput')
-      this.#links.get(effect.link)?.link.send('down', packData(effect.stream, effect.bytes))
-    else if (effect.do === 'close') this.#links.get(effect.link)?.link.close('server', effect.code)
+      this.#links.get(effect.connectionId)?.link.send('down', packData(effect.stream, effect.bytes))
+    else if (effect.do === 'close') this.#links.get(effect.connectionId)?.link.close('server', effect.code)
     else if (effect.do === 'snapshot') this.#render(hosted, effect.attachment)
     else if (effect.do === 'again') {
       this.#world.after(0, () => this.#run(hosted, session.turn(this.#world.nowMs)))

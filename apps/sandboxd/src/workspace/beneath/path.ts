@@ -1,4 +1,4 @@
-import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { showPath } from './show-path.ts'
 
 /** Longest path and longest name that Linux takes, without the zero at the end. */
@@ -57,7 +57,7 @@ function obstacleTo(text: string, bytes: Uint8Array | undefined): string | undef
 /** Reads a path relative to the workspace; throws `path_refused`, which says why. */
 export function parsePath(text: string): RelativePath {
   const bytes =
-    text.length > MAX_PATH_BYTES ? new Uint8Array(MAX_PATH_BYTES + 1).fill(DOT) : bytesOfPath(text)
+    text.length > MAX_PATH_BYTES ? new Uint8Array(MAX_PATH_BYTES + 1).fill(DOT) : pathToBytes(text)
   const obstacle = obstacleTo(text, bytes)
   if (obstacle !== undefined || bytes === undefined)
     throw new SandwireError('path_refused', `Cannot use the path ${showPath(text)}: ${obstacle ?? ''}`)

@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 import { closeFd, statAt, statFd } from '../beneath/calls.ts'
 import { AT_SYMLINK_NOFOLLOW, O_PATH } from '../beneath/flags.ts'
 import type { Root } from '../beneath/root.ts'
@@ -12,7 +12,7 @@ import { type ByteName, bytesOfName, cName } from './names.ts'
  */
 export function readEntry(folder: number, name: ByteName, stat: Uint8Array): Entry | undefined {
   if (statAt(folder, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) return undefined
-  return { name: textOfPath(bytesOfName(name)), ...readStat(stat) }
+  return { name: pathFromBytes(bytesOfName(name)), ...readStat(stat) }
 }
 
 /** What the link at a path leads to, when that is a file or a folder inside. */

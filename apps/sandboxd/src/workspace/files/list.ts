@@ -1,4 +1,4 @@
-import { bytesOfPath } from '@sandwire/protocol'
+import { pathToBytes } from '@sandwire/protocol'
 import { parsePath } from '../beneath/path.ts'
 import { STATX_BYTES } from '../beneath/statx.ts'
 import type { Entry, Listing } from '../files.ts'
@@ -22,7 +22,7 @@ export function* list(ground: Ground, path: string, limits: ListLimits): Job<Lis
   const { root, now } = ground
   using folder = root.openFolder(path, 'list')
   const endMs = now() + limits.timeMs
-  const after = byteName(bytesOfPath(limits.after ?? '') ?? new Uint8Array(0))
+  const after = byteName(pathToBytes(limits.after ?? '') ?? new Uint8Array(0))
   const smallest = new Smallest(limits.maxEntries)
   let isLate = false
   const visit = (name: string): boolean => {

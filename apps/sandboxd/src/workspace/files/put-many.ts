@@ -1,4 +1,4 @@
-import { bytesOfPath, SandwireError, textOfPath } from '@sandwire/protocol'
+import { pathToBytes, SandwireError, pathFromBytes } from '@sandwire/protocol'
 import {
   chmodFd,
   cString,
@@ -80,7 +80,7 @@ export function openPut({ root }: Ground, folder: string, path: string): OpenPut
   const place = placeOf(trail, path)
   const hidden = hiddenName()
   const fd = must(openAt(place.folder, hidden, NEW_FILE, PENDING_MODE), path)
-  return { fd, hidden: textOfPath(hidden.subarray(0, -1)) }
+  return { fd, hidden: pathFromBytes(hidden.subarray(0, -1)) }
 }
 
 /** Puts many things into a folder, and says of each why it was not done. A full disk ends it. */
@@ -130,7 +130,7 @@ function put(trail: Trail, item: Put, bytes: Uint8Array): void {
 }
 
 function hiddenOf({ hidden }: OpenPut): Uint8Array {
-  return cString(bytesOfPath(hidden) ?? NOTHING)
+  return cString(pathToBytes(hidden) ?? NOTHING)
 }
 
 function putFolder(place: Place, path: string): void {
@@ -190,7 +190,7 @@ function putWritten(place: Place, { file, path, mode, mtimeNs }: Extract<Put, { 
 
 function putLink(place: Place, { path, target, mtimeNs }: Extract<Put, { is: 'link' }>): void {
   const hidden = { folder: place.folder, name: hiddenName() }
-  must(symlinkAt(cString(bytesOfPath(target) ?? NOTHING), hidden.folder, hidden.name), path)
+  must(symlinkAt(cString(pathToBytes(target) ?? NOTHING), hidden.folder, hidden.name), path)
   replaceWith(hidden, place, path, () => {
     // Some file systems keep no time of links.
     setTimeAt(hidden.folder, hidden.name, BigInt(mtimeNs), AT_SYMLINK_NOFOLLOW)

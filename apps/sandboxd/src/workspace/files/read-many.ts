@@ -1,4 +1,4 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { cString, openAt, type Place, readFd, readLinkAt, statAt } from '../beneath/calls.ts'
 import { Descriptor } from '../beneath/descriptor.ts'
 import { fileError, refusal } from '../beneath/file-error.ts'
@@ -130,7 +130,7 @@ function readTarget({ folder, name }: Place, path: string): string {
   const into = new Uint8Array(MAX_TARGET_BYTES)
   const size = readLinkAt(folder, name, into)
   if (size < 0) throw fileError('read', path, size)
-  return textOfPath(into.subarray(0, size))
+  return pathFromBytes(into.subarray(0, size))
 }
 
 /** `full` when it has to wait for the next reading. */

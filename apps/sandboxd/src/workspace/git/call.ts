@@ -1,4 +1,4 @@
-import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import type { RunningTool, RunTool } from '../tool.ts'
 
 /**
@@ -176,5 +176,5 @@ function argumentsOf({ args, path, oldPath, paths, stdinPaths, stdin }: GitCall)
 }
 
 function joinPaths(paths: readonly string[]): Uint8Array {
-  return Buffer.concat(paths.flatMap((path) => [bytesOfPath(path) ?? new Uint8Array(), Uint8Array.of(0)]))
+  return Buffer.concat(paths.flatMap((path) => [pathToBytes(path) ?? new Uint8Array(), Uint8Array.of(0)]))
 }

@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 import { NulTokens } from './nul-tokens.ts'
 
 /** One file of a diff. */
@@ -55,12 +55,12 @@ export class DiffParser {
         return this.#begin(token)
       case 'raw':
         if (/^[RC]/.test(state.status) && state.from === undefined)
-          return { ...state, from: textOfPath(token) }
-        this.#addFile(textOfPath(token), state)
+          return { ...state, from: pathFromBytes(token) }
+        this.#addFile(pathFromBytes(token), state)
         return { at: 'start' }
       case 'counted':
-        if (state.from === undefined) return { ...state, from: textOfPath(token) }
-        this.#count(textOfPath(token), state.counts)
+        if (state.from === undefined) return { ...state, from: pathFromBytes(token) }
+        this.#count(pathFromBytes(token), state.counts)
         return { at: 'start' }
       case 'patch':
         return state
@@ -69,7 +69,7 @@ export class DiffParser {
 
   #begin(token: Uint8Array): State {
     if (token.length === 0) return { at: 'patch' }
-    const text = textOfPath(token)
+    const text = pathFromBytes(token)
     if (token[0] === COLON) return { at: 'raw', status: text.slice(text.lastIndexOf(' ') + 1) }
     const [, added = '', removed = '', path = ''] = /^([0-9]+|-)\t([0-9]+|-)\t(.*)$/s.exec(text) ?? []
     const counts = { added: Number(added) || 0, removed: Number(removed) || 0, isBinary: added === '-' }

@@ -1,4 +1,4 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { showPath } from '../beneath/show-path.ts'
 import { pathIn } from '../path-in.ts'
 import { callGit } from './call.ts'
@@ -59,7 +59,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
     // A path, the name of the attribute and its value, one after the other.
     const said: string[] = []
     for await (const token of readTokens(tool)) {
-      said.push(textOfPath(token))
+      said.push(pathFromBytes(token))
       const [path, , filter] = said
       if (filter === undefined) continue
       if (filters.includes(filter))

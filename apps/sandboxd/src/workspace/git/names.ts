@@ -1,11 +1,11 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { parsePath } from '../beneath/path.ts'
 import { showPath } from '../beneath/show-path.ts'
 import { isHiddenName } from '../files/hidden-name.ts'
 
 /** A path of the repository as git names it, or "." for all of it; throws `path_refused`. */
 export function checkPath(path: string): string {
-  const names = parsePath(path).names.map(textOfPath)
+  const names = parsePath(path).names.map(pathFromBytes)
   // Git would take `a/..` for the folder itself, whatever `a` is.
   if (names.includes('..'))
     throw new SandwireError('path_refused', `Cannot use the path ${showPath(path)}: it holds ".."`)

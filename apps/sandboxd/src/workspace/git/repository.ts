@@ -1,5 +1,5 @@
 import { closeSync, readlinkSync } from 'node:fs'
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { showPath } from '../beneath/show-path.ts'
 import type { Files } from '../files.ts'
 import type { RunTool } from '../tool.ts'
@@ -54,7 +54,7 @@ async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> 
   const tool = await callListing(runTool, folder, LOOK_MS)
   const names: string[] = []
   for await (const token of readTokens(tool)) {
-    names.push(textOfPath(token))
+    names.push(pathFromBytes(token))
     if (names.length > MAX_SETTINGS)
       throw new SandwireError('git_failed', 'Cannot use git: it is configured too much')
   }
@@ -70,8 +70,8 @@ async function locate(git: GitFolder, root: number): Promise<string> {
   const { code } = await tool.exited
   if (code !== 0 && /not a git repository/.test(await tool.stderr)) throw none('there is no repository')
   await expectSuccess(tool, 'Cannot use git')
-  const top = `${textOfPath(readlinkSync(`/proc/self/fd/${root}`, { encoding: 'buffer' }))}/`
-  const [own, common, ...more] = textOfPath(bytes).replace(/\n$/, '').split('\n')
+  const top = `${pathFromBytes(readlinkSync(`/proc/self/fd/${root}`, { encoding: 'buffer' }))}/`
+  const [own, common, ...more] = pathFromBytes(bytes).replace(/\n$/, '').split('\n')
   // A place with a newline in its name reads as two: it is refused, rather than guessed at.
   const isInside = own?.startsWith(top) === true && common?.startsWith(top) === true && more.length === 0
   if (own === undefined || !isInside) throw none('what it keeps is outside the workspace')

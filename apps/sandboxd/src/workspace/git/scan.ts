@@ -1,4 +1,4 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { callGit } from './call.ts'
 import { isUnfinished } from './names.ts'
 import { expectSuccess, readTokens } from './output.ts'
@@ -39,7 +39,7 @@ export async function scan(
   let files = 0
   for await (const token of readTokens(tool)) {
     const tag = String.fromCharCode(token[0] ?? 0)
-    const name = textOfPath(token.subarray(2))
+    const name = pathFromBytes(token.subarray(2))
     if (tag === UNTRACKED && isUnfinished(name)) continue
     for (const path of ['.', ...foldersOf(name), name]) {
       if (!wanted.has(path)) continue

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { BEARER } from '../../caller.ts'
 import { respondDetail, respondError } from '../../http/respond.ts'
 import { NO_VICTIM } from '../../processes/family/oom-score.ts'
@@ -102,7 +102,7 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
 }
 
 function placeIn(root: string, path: string): Buffer {
-  return Buffer.concat([Buffer.from(`${root}/`), bytesOfPath(path) ?? Buffer.alloc(0)])
+  return Buffer.concat([Buffer.from(`${root}/`), pathToBytes(path) ?? Buffer.alloc(0)])
 }
 
 const CONTRACT_PREFIX = '/workspace/contract/'

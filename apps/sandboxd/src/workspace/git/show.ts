@@ -1,4 +1,4 @@
-import { SandwireError, textOfPath } from '@sandwire/protocol'
+import { SandwireError, pathFromBytes } from '@sandwire/protocol'
 import { showPath } from '../beneath/show-path.ts'
 import { callGit } from './call.ts'
 import { expectSuccess, readBytes, readTokens } from './output.ts'
@@ -53,7 +53,7 @@ async function findEntry(
   const tool = await callGit(repository, { args, path, timeMs: SHOW_MS })
   for await (const token of readTokens(tool)) {
     const [, mode, type, oid, size, name] =
-      /^([0-7]+) (\w+) ([0-9a-f]+) +([0-9]+|-)\t(.*)$/s.exec(textOfPath(token)) ?? []
+      /^([0-7]+) (\w+) ([0-9a-f]+) +([0-9]+|-)\t(.*)$/s.exec(pathFromBytes(token)) ?? []
     if (mode === undefined || type === undefined || oid === undefined || name !== path) continue
     return { mode, type, oid, sizeBytes: Number(size) || 0 }
   }

@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 
 /** One column of git's status: modified, type changed, added, deleted, renamed, copied. */
 export type Change = 'M' | 'T' | 'A' | 'D' | 'R' | 'C'
@@ -47,9 +47,9 @@ export class StatusParser {
     const renamed = this.#renamed
     if (renamed !== undefined) {
       this.#renamed = undefined
-      return { ...renamed, from: textOfPath(token) }
+      return { ...renamed, from: pathFromBytes(token) }
     }
-    if (token[0] === 0x23) this.#readHeader(textOfPath(token))
+    if (token[0] === 0x23) this.#readHeader(pathFromBytes(token))
     return this.#readEntry(token)
   }
 
@@ -57,7 +57,7 @@ export class StatusParser {
     const type = String.fromCharCode(token[0] ?? 0)
     const [fields, rest] = splitFields(token, FIELDS[type] ?? 0)
     const [, sides = '', submodule = ''] = fields
-    const path = textOfPath(rest)
+    const path = pathFromBytes(rest)
     if (type === '?') return { kind: 'untracked', path }
     if (type === 'u') return { kind: 'conflict', path, sides }
     if (type !== '1' && type !== '2') return undefined
@@ -91,7 +91,7 @@ function splitFields(token: Uint8Array, count: number): readonly [string[], Uint
   while (fields.length < count) {
     const end = token.indexOf(SPACE, at)
     if (end < 0) break
-    fields.push(textOfPath(token.subarray(at, end)))
+    fields.push(pathFromBytes(token.subarray(at, end)))
     at = end + 1
   }
   return [fields, token.subarray(at)]

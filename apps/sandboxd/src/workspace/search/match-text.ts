@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 import type { FoundLine } from './rg-event.ts'
 
 /** A found line as it is told. */
@@ -54,7 +54,7 @@ class Pieces {
 
   upTo(position: number): number {
     if (position > this.#at) {
-      this.text += textOfPath(this.#bytes.subarray(this.#at, position))
+      this.text += pathFromBytes(this.#bytes.subarray(this.#at, position))
       this.#at = position
     }
     return this.text.length

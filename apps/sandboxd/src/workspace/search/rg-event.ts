@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 import type { CutLine, RgLine } from './rg-lines.ts'
 
 /** Where a match is in the bytes of its line. */
@@ -47,7 +47,7 @@ function decodeWhole(line: Uint8Array): RgEvent | undefined {
   const number = field(data, 'line_number')
   if (path === undefined || bytes === undefined || typeof number !== 'number') return undefined
   const ranges = rangesIn(field(data, 'submatches'))
-  return { kind, path: textOfPath(path), line: number, bytes: withoutEnd(bytes), ranges, isCut: false }
+  return { kind, path: pathFromBytes(path), line: number, bytes: withoutEnd(bytes), ranges, isCut: false }
 }
 
 /**
@@ -67,7 +67,7 @@ function decodeCut({ head, tail }: CutLine): RgEvent | undefined {
   const ranges = [...after.matchAll(/\},"start":(\d+),"end":(\d+)\}/g)]
     .map(([, start, end]): ByteRange => [Number(start), Number(end)])
     .filter(([, end]) => end <= bytes.byteLength)
-  return { kind, path: textOfPath(path), line: Number(number), bytes, ranges, isCut: true }
+  return { kind, path: pathFromBytes(path), line: Number(number), bytes, ranges, isCut: true }
 }
 
 /** The bytes of the beginning of a JSON string, given as Latin-1, up to the last whole character. */

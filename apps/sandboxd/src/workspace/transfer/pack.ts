@@ -1,6 +1,6 @@
 import { close, fstat, read } from 'node:fs'
 import { promisify } from 'node:util'
-import { bytesOfPath, SandwireError } from '@sandwire/protocol'
+import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { comparePaths, MAX_DEPTH, TarBuffer } from '@sandwire/tar'
 import type { Files, FileStat, Found } from '../files.ts'
 import { systemError } from '../thread/system-error.ts'
@@ -32,7 +32,7 @@ function isUnfinished({ name }: Found): boolean {
 /** Whether it is in a folder that is told to have too long a path: what is in that needs no word of its own. */
 function isBeyond(path: string): boolean {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')))
-  return folder.length * 3 > MAX_PATH_BYTES && (bytesOfPath(folder)?.length ?? 0) > MAX_PATH_BYTES
+  return folder.length * 3 > MAX_PATH_BYTES && (pathToBytes(folder)?.length ?? 0) > MAX_PATH_BYTES
 }
 
 function isDeepest(path: string): boolean {

@@ -1,4 +1,4 @@
-import { textOfPath } from '@sandwire/protocol'
+import { pathFromBytes } from '@sandwire/protocol'
 
 /** Bits of inotify(7). */
 export const IN_MODIFY = 0x2
@@ -38,7 +38,7 @@ export function* decodeInotify(bytes: Uint8Array): Generator<InotifyEvent> {
     const nameBytes = view.getUint32(at + 12, true)
     const field = bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + nameBytes)
     const end = field.indexOf(0)
-    const name = textOfPath(end < 0 ? field : field.subarray(0, end))
+    const name = pathFromBytes(end < 0 ? field : field.subarray(0, end))
     const event = interpret(view.getInt32(at, true), view.getUint32(at + 4, true), name)
     if (event !== undefined) yield event
     at += HEADER_BYTES + nameBytes

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { PLAIN_INPUT_BYTES } from '../limits.ts'
-import { Bench } from './session-bench.fixture.ts'
+import { Bench } from './server-session.fixture.ts'
 
 const bytes = (content: string): Uint8Array => new TextEncoder().encode(content)
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench } from './session-bench.fixture.ts'
+import { Bench } from './server-session.fixture.ts'
 
 describe('the exit', () => {
   test('[X1] comes behind the last byte, with the end of the output', () => {

@@ -1,17 +1,17 @@
 import type { Role } from '../client-frames.ts'
 import { SandwireError } from '../errors.ts'
-import type { EffectList } from './effect-list.ts'
-import { type Outgoing, SendLog, type UnplacedMessage } from './send-log.ts'
+import type { EffectBuffer } from './effect-list.ts'
+import { type Outgoing, SendLog, type UnsequencedControl } from './send-log.ts'
 
 /** How far the server has taken an attachment's input. */
-interface InputPlace {
+interface InputPosition {
   readonly at: number
   readonly seq: number
 }
 
 /** Input on its way to the process: as far as role and credit allow, and back again after a cut. */
-export class InputOutlet {
-  readonly #effects: EffectList
+export class InputSender {
+  readonly #effects: EffectBuffer
   readonly #maxBytes: number
   readonly #log = new SendLog()
   #role: Role = 'viewer'
@@ -27,7 +27,7 @@ export class InputOutlet {
   /** Set when a write was turned away; cleared by the effect `writable`. */
   #isWriterWaiting = false
 
-  constructor(effects: EffectList, maxBytes: number, size: { cols: number; rows: number }) {
+  constructor(effects: EffectBuffer, maxBytes: number, size: { cols: number; rows: number }) {
     this.#effects = effects
     this.#maxBytes = maxBytes
     this.#size = size
@@ -56,13 +56,13 @@ export class InputOutlet {
   /** Takes input; before the first welcome it waits for the role to be known. */
   write(bytes: Uint8Array, isAttached: boolean): void {
     const isRefused = isAttached && this.#role === 'viewer'
-    if (this.#isClosed) this.#lose(bytes.byteLength, 'stdinClosed')
-    else if (isRefused) this.#lose(bytes.byteLength, 'role')
+    if (this.#isClosed) this.#reportLoss(bytes.byteLength, 'stdinClosed')
+    else if (isRefused) this.#reportLoss(bytes.byteLength, 'role')
     else this.#log.write(bytes)
     this.#isWriterWaiting = !this.canWrite
   }
 
-  control(message: UnplacedMessage, isAttached: boolean): void {
+  control(message: UnsequencedControl, isAttached: boolean): void {
     if (message.type === 'resize') {
       this.#size = { cols: message.cols, rows: message.rows }
       this.#syncSize()
@@ -72,7 +72,7 @@ export class InputOutlet {
   /** Continues on a new connection; an error means the two sides disagree. */
   welcome(welcome: {
     role: Role
-    input: InputPlace
+    input: InputPosition
     inputWindow: number
     isResume: boolean
   }): SandwireError | undefined {
@@ -80,7 +80,7 @@ export class InputOutlet {
     this.#windowBytes = inputWindow
     this.#limit = input.at
     if (!isResume) this.#sizeSent = { ...this.#size }
-    this.takeRole(role, input)
+    this.setRole(role, input)
     if (this.#log.rewind(input.at, input.seq)) return undefined
     return new SandwireError('desync', `Cannot resume input: the server has taken ${input.at}`)
   }
@@ -99,12 +99,12 @@ export class InputOutlet {
   close(at: number): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#lose(Math.max(0, this.#log.sentAt - at) + this.#log.dropQueuedBytes(), 'stdinClosed')
+    this.#reportLoss(Math.max(0, this.#log.sentAt - at) + this.#log.dropQueuedBytes(), 'stdinClosed')
     this.releaseWriter()
   }
 
   /** The role is now this; a narrower one gives up what the server has not accepted. */
-  takeRole(role: Role, input: InputPlace): void {
+  setRole(role: Role, input: InputPosition): void {
     const isNarrower = role === 'viewer' || (role === 'collaborator' && this.#role === 'driver')
     this.#role = role
     if (role === 'collaborator') this.#log.dropQueuedControls()
@@ -112,7 +112,7 @@ export class InputOutlet {
       this.#sizeSent = undefined
       const dropped = this.#log.discard(input.at, input.seq)
       // What was there when the input closed has been reported then.
-      if (!this.#isClosed) this.#lose(dropped, 'role')
+      if (!this.#isClosed) this.#reportLoss(dropped, 'role')
       this.releaseWriter()
     }
     this.#syncSize()
@@ -129,7 +129,7 @@ export class InputOutlet {
     return this.#role === 'viewer' ? undefined : this.#log.next(this.#limit)
   }
 
-  #lose(bytes: number, why: 'role' | 'stdinClosed'): void {
+  #reportLoss(bytes: number, why: 'role' | 'stdinClosed'): void {
     if (bytes > 0) this.#effects.push({ do: 'inputLost', bytes, why })
   }
 

@@ -1,17 +1,17 @@
 import { SandwireError, SUBPROTOCOL } from '@sandwire/protocol'
 import type { AttachOptions } from './attach-options.ts'
 import { attachUrl } from './attach-url.ts'
-import { explainRefusal, reasonOfClose, type RefusalReason } from './refusal.ts'
+import { explainRefusal, parseCloseReason, type RefusalReason } from './refusal.ts'
 import { openWebSocket, type Socket } from './socket.ts'
 
 /** How the connection to a server is asked for, out of what an attachment was asked for. */
-export type LinkOptions = Pick<
+export type ConnectionOptions = Pick<
   AttachOptions,
   'url' | 'request' | 'credentials' | 'renewCredentials' | 'openSocket'
 >
 
 /** What the attachment hears of its connection. */
-export interface LinkEvents {
+export interface ConnectionEvents {
   opened(): void
   message(data: string | Uint8Array): void
   /** The socket is closed; `lost` follows unless nobody waits for the connection any more. */
@@ -30,19 +30,19 @@ function pageOrigin(): string | undefined {
 }
 
 /** One connection: its credentials, which are made anew once when they are refused, its socket, and why it went. */
-export class Link {
-  readonly #options: LinkOptions
+export class Connection {
+  readonly #options: ConnectionOptions
   readonly #identity: { readonly createId: string; readonly session: string | undefined }
-  readonly #events: LinkEvents
+  readonly #events: ConnectionEvents
   #socket: Socket | undefined
   #isOpen = false
-  #isGivenUp = false
+  #isClosing = false
   #isRenewed = false
 
   constructor(
-    options: LinkOptions,
+    options: ConnectionOptions,
     identity: { readonly createId: string; readonly session: string | undefined },
-    events: LinkEvents,
+    events: ConnectionEvents,
   ) {
     this.#options = options
     this.#identity = identity
@@ -73,7 +73,7 @@ export class Link {
             this.#events.opened()
           },
           message: (data) => this.#events.message(data),
-          closed: (code, reason) => void this.#closed({ url, headers }, reasonOfClose(code, reason)),
+          closed: (code, reason) => void this.#closed({ url, headers }, parseCloseReason(code, reason)),
         },
       )
     } catch (error) {
@@ -86,13 +86,13 @@ export class Link {
   }
 
   /** Nobody waits for it any more. */
-  giveUp(): void {
-    this.#isGivenUp = true
+  close(): void {
+    this.#isClosing = true
     this.#socket?.close(DETACH_CLOSE, '')
   }
 
   #isWanted(): boolean {
-    return !this.#isGivenUp && this.#events.isWanted()
+    return !this.#isClosing && this.#events.isWanted()
   }
 
   #fail(error: unknown): void {
@@ -102,12 +102,12 @@ export class Link {
 
   async #closed(
     request: { url: URL; headers: Readonly<Record<string, string>> },
-    told: RefusalReason | undefined,
+    known: RefusalReason | undefined,
   ): Promise<void> {
     this.#socket = undefined
     this.#events.closed()
     if (!this.#events.isWanted()) return
-    const reason = told ?? (this.#isOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
+    const reason = known ?? (this.#isOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
     if (reason?.code === 'unauthorized' && !this.#isOpen && !this.#isRenewed) {
       try {
         if (await this.#options.renewCredentials?.()) {

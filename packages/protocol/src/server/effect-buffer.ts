@@ -1,17 +1,17 @@
 import { encode } from '../codec.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
 import { MAX_ERROR_CHARS } from '../limits.ts'
-import { messageWithWait } from '../retry-after.ts'
+import { formatRetryMessage } from '../retry-after.ts'
 import type { ServerMessage } from '../server-frames.ts'
 import type { StopReason } from '../stop-reason.ts'
 import type { Attachment } from './attachment.ts'
-import type { LinkId, Refusal, ServerEffect } from './effects.ts'
+import type { ConnectionId, Refusal, ServerEffect } from './effects.ts'
 
 /** Close code of a conversation that ended as it should. */
 const NORMAL_CLOSE = 1000
 
 /** Collects the effects of one call into the session, in order. */
-export class Outbox {
+export class EffectBuffer {
   #effects: ServerEffect[] = []
 
   push(effect: ServerEffect): void {
@@ -26,34 +26,34 @@ export class Outbox {
   }
 
   /** Sends a `sandwire.v1` message to an attachment that has a connection and speaks it. */
-  tell(attachment: Attachment, message: ServerMessage): void {
+  send(attachment: Attachment, message: ServerMessage): void {
     if (attachment.state.is !== 'attached' || attachment.dialect !== 'v1') return
-    this.push({ do: 'send', link: attachment.state.link, data: encode(message) })
+    this.push({ do: 'send', connectionId: attachment.state.connectionId, data: encode(message) })
   }
 
   /** Reports a fault that does not end the connection, in either dialect. */
-  warn(attachment: Attachment, refusal: Refusal): void {
+  sendWarning(attachment: Attachment, refusal: Refusal): void {
     if (attachment.state.is !== 'attached') return
     const text = errorText(refusal)
     const data = encode(
       attachment.dialect === 'v1' ? { ...text, fatal: false, ...reasonField(refusal) } : text,
     )
-    this.push({ do: 'send', link: attachment.state.link, data })
+    this.push({ do: 'send', connectionId: attachment.state.connectionId, data })
   }
 
   /** Says why, then closes. */
-  refuse(link: LinkId, dialect: 'plain' | 'v1', refusal: Refusal): void {
-    const text = errorText({ ...refusal, message: messageWithWait(refusal) })
+  sendRefusal(connectionId: ConnectionId, dialect: 'plain' | 'v1', refusal: Refusal): void {
+    const text = errorText({ ...refusal, message: formatRetryMessage(refusal) })
     this.push({
       do: 'send',
-      link,
+      connectionId,
       data: encode(dialect === 'v1' ? { ...text, fatal: true, ...reasonField(refusal) } : text),
     })
-    this.push({ do: 'close', link, code: ERRORS[refusal.code].close, reason: refusal.code })
+    this.push({ do: 'close', connectionId, code: ERRORS[refusal.code].close, reason: refusal.code })
   }
 
-  closeNormally(link: LinkId): void {
-    this.push({ do: 'close', link, code: NORMAL_CLOSE, reason: '' })
+  closeNormally(connectionId: ConnectionId): void {
+    this.push({ do: 'close', connectionId, code: NORMAL_CLOSE, reason: '' })
   }
 }
 

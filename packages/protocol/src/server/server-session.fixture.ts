@@ -3,8 +3,8 @@ import { decodePlainServer, decodeServer, encode, type WireMessage } from '../co
 import { packData } from '../data-frame.ts'
 import type { PlainServerMessage, ServerMessage } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
-import type { LinkId, ServerEffect } from './effects.ts'
-import type { LinkRights } from './link-table.ts'
+import type { ConnectionId, ServerEffect } from './effects.ts'
+import type { ConnectionRights } from './connection-table.ts'
 import { ServerSession } from './server-session.ts'
 import { DEFAULT_LIMITS, type SessionLimits, type SessionOptions } from './session-options.ts'
 
@@ -22,10 +22,10 @@ const bytesOf = (content: string): Uint8Array => new TextEncoder().encode(conten
 export class Bench {
   nowMs = 0
   readonly session: ServerSession
-  readonly #heard = new Map<LinkId, WireMessage[]>()
-  readonly #closed = new Map<LinkId, { code: number; reason: string }>()
+  readonly #heard = new Map<ConnectionId, WireMessage[]>()
+  readonly #closed = new Map<ConnectionId, { code: number; reason: string }>()
   #effects: ServerEffect[] = []
-  #links = 0
+  #connections = 0
 
   constructor(options: Partial<Omit<SessionOptions, 'limits'>> & { limits?: Partial<SessionLimits> } = {}) {
     const { limits, ...rest } = options
@@ -36,11 +36,11 @@ export class Bench {
   /** Takes the effects of a call: what goes to clients, and the rest. */
   run(effects: readonly ServerEffect[]): void {
     for (const effect of effects) {
-      if (effect.do === 'send') this.#heard.get(effect.link)?.push(effect.data)
+      if (effect.do === 'send') this.#heard.get(effect.connectionId)?.push(effect.data)
       else if (effect.do === 'sendOutput')
-        this.#heard.get(effect.link)?.push(packData(effect.stream, effect.bytes))
+        this.#heard.get(effect.connectionId)?.push(packData(effect.stream, effect.bytes))
       else if (effect.do === 'close')
-        this.#closed.set(effect.link, { code: effect.code, reason: effect.reason })
+        this.#closed.set(effect.connectionId, { code: effect.code, reason: effect.reason })
       else this.#effects.push(effect)
     }
   }
@@ -50,11 +50,11 @@ export class Bench {
     return this.#effects.splice(0)
   }
 
-  connect(rights: Partial<LinkRights> = {}): Peer {
-    this.#links += 1
-    const link = this.#links
-    this.#heard.set(link, [])
-    const all: LinkRights = {
+  connect(rights: Partial<ConnectionRights> = {}): Peer {
+    this.#connections += 1
+    const connectionId = this.#connections
+    this.#heard.set(connectionId, [])
+    const all: ConnectionRights = {
       principal: 'p',
       authority: 'driver',
       dialect: 'v1',
@@ -62,17 +62,17 @@ export class Bench {
       exec: true,
       ...rights,
     }
-    this.run(this.session.connected(link, all, { env: {}, cols: 80, rows: 24 }, this.nowMs))
-    return new Peer(this, link, all)
+    this.run(this.session.connected(connectionId, all, { env: {}, cols: 80, rows: 24 }, this.nowMs))
+    return new Peer(this, connectionId, all)
   }
 
   /** Connects and says hello. */
   attach(
-    who: { identity?: number; hello?: Partial<Hello>; rights?: Partial<LinkRights>; role?: Role } = {},
+    who: { identity?: number; hello?: Partial<Hello>; rights?: Partial<ConnectionRights>; role?: Role } = {},
   ): Peer {
     const peer = this.connect(who.rights)
     const role = who.role === undefined ? {} : { role: who.role }
-    peer.hello({ identity: identityOf(who.identity ?? this.#links), ...role, ...who.hello })
+    peer.hello({ identity: identityOf(who.identity ?? this.#connections), ...role, ...who.hello })
     return peer
   }
 
@@ -109,30 +109,30 @@ export class Bench {
     return at
   }
 
-  closedOf(link: LinkId): { code: number; reason: string } | undefined {
-    return this.#closed.get(link)
+  closedOf(connectionId: ConnectionId): { code: number; reason: string } | undefined {
+    return this.#closed.get(connectionId)
   }
 
-  takeHeard(link: LinkId): WireMessage[] {
-    return this.#heard.get(link)?.splice(0) ?? []
+  takeHeard(connectionId: ConnectionId): WireMessage[] {
+    return this.#heard.get(connectionId)?.splice(0) ?? []
   }
 }
 
 /** One connection, from the client's side. */
 export class Peer {
-  readonly link: LinkId
+  readonly connectionId: ConnectionId
   readonly #bench: Bench
-  readonly #rights: LinkRights
+  readonly #rights: ConnectionRights
   #isClosedHeard = false
 
-  constructor(bench: Bench, link: LinkId, rights: LinkRights) {
+  constructor(bench: Bench, connectionId: ConnectionId, rights: ConnectionRights) {
     this.#bench = bench
-    this.link = link
+    this.connectionId = connectionId
     this.#rights = rights
   }
 
   get attachment(): Attachment | undefined {
-    return this.#bench.session.roster.ofLink(this.link)
+    return this.#bench.session.attachments.byConnection(this.connectionId)
   }
 
   get id(): string {
@@ -142,7 +142,7 @@ export class Peer {
   hello(hello: Partial<Hello> = {}): void {
     const defaults = {
       version: 1,
-      identity: identityOf(this.link),
+      identity: identityOf(this.connectionId),
       resuming: false,
       received: 0,
       window: 1024 * 1024,
@@ -159,7 +159,7 @@ export class Peer {
   }
 
   sendsRaw(data: WireMessage): void {
-    this.#bench.run(this.#bench.session.received(this.link, data, this.#bench.nowMs))
+    this.#bench.run(this.#bench.session.received(this.connectionId, data, this.#bench.nowMs))
   }
 
   acks(output: number): void {
@@ -167,21 +167,21 @@ export class Peer {
   }
 
   cut(): void {
-    this.#bench.run(this.#bench.session.disconnected(this.link, this.#bench.nowMs))
+    this.#bench.run(this.#bench.session.disconnected(this.connectionId, this.#bench.nowMs))
   }
 
   block(): void {
-    this.#bench.session.blocked(this.link)
+    this.#bench.session.blocked(this.connectionId)
   }
 
   drain(): void {
-    this.#bench.run(this.#bench.session.drained(this.link, this.#bench.nowMs))
+    this.#bench.run(this.#bench.session.drained(this.connectionId, this.#bench.nowMs))
   }
 
   /** Everything heard since the last call; with types, only messages of those. */
   hears(...types: Heard['type'][]): readonly Heard[] {
-    const heard = this.#bench.takeHeard(this.link).map((wire) => this.#decode(wire))
-    const closed = this.#bench.closedOf(this.link)
+    const heard = this.#bench.takeHeard(this.connectionId).map((wire) => this.#decode(wire))
+    const closed = this.#bench.closedOf(this.connectionId)
     if (closed !== undefined && !this.#isClosedHeard) {
       this.#isClosedHeard = true
       heard.push({ type: 'closed', ...closed })

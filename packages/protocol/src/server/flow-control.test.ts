@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench, type Peer } from './session-bench.fixture.ts'
+import { Bench, type Peer } from './server-session.fixture.ts'
 
 const WINDOW = { startBytes: 8, minBytes: 1, maxBytes: 8 }
 
 /** Pauses and resumes among the effects since the last look. */
-function valve(bench: Bench): string[] {
+function flow(bench: Bench): string[] {
   return bench
     .takeEffects()
     .map((effect) => effect.do)
@@ -27,13 +27,13 @@ describe('the driver', () => {
     const driver = bench.attach()
     bench.takeEffects()
     bench.output('abcdefg')
-    expect(valve(bench)).toEqual([])
+    expect(flow(bench)).toEqual([])
     bench.output('h')
-    expect(valve(bench)).toEqual(['pause'])
+    expect(flow(bench)).toEqual(['pause'])
     driver.acks(6)
-    expect(valve(bench)).toEqual([])
+    expect(flow(bench)).toEqual([])
     driver.acks(7)
-    expect(valve(bench)).toEqual(['resume'])
+    expect(flow(bench)).toEqual(['resume'])
   })
 
   test('[F1] lets the process go on at half of a large window', () => {
@@ -42,11 +42,11 @@ describe('the driver', () => {
     const driver = bench.attach()
     bench.takeEffects()
     bench.output('x'.repeat(size))
-    expect(valve(bench)).toEqual(['pause'])
+    expect(flow(bench)).toEqual(['pause'])
     driver.acks(size / 2 - 1)
-    expect(valve(bench)).toEqual([])
+    expect(flow(bench)).toEqual([])
     driver.acks(size / 2)
-    expect(valve(bench)).toEqual(['resume'])
+    expect(flow(bench)).toEqual(['resume'])
   })
 
   test('[F1] pauses the process while 64 KiB wait for its connection', () => {
@@ -56,11 +56,11 @@ describe('the driver', () => {
     bench.takeEffects()
     driver.block()
     bench.output('x'.repeat(64 * 1024 - 1))
-    expect(valve(bench)).toEqual([])
+    expect(flow(bench)).toEqual([])
     bench.output('x')
-    expect(valve(bench)).toEqual(['pause'])
+    expect(flow(bench)).toEqual(['pause'])
     driver.drain()
-    expect(valve(bench)).toEqual(['resume'])
+    expect(flow(bench)).toEqual(['resume'])
   })
 
   test('[F1] is alone in that: viewers and collaborators never pause it', () => {
@@ -73,7 +73,7 @@ describe('the driver', () => {
       bench.output('abcd')
       driver.acks(offset + 4)
     }
-    expect(valve(bench)).toEqual([])
+    expect(flow(bench)).toEqual([])
   })
 
   test('[F9] has nothing trimmed that it has not consumed', () => {

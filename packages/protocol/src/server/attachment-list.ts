@@ -1,19 +1,19 @@
 import { MAX_ATTACHMENTS, PRESENCE_MS } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
 import { type Attachment, roleWithoutLease } from './attachment.ts'
-import type { LinkId } from './effects.ts'
+import type { ConnectionId } from './effects.ts'
 import { Lease } from './lease.ts'
-import type { Outbox } from './outbox.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 
 /** Identities remembered after they left; far more than connections can be under way. */
 const MAX_RETIRED = 256
 
 /** Who is attached, in which role, and who drives. */
-export class Roster {
+export class AttachmentList {
   readonly lease = new Lease()
-  readonly #outbox: Outbox
+  readonly #effects: EffectBuffer
   readonly #byIdentity = new Map<string, Attachment>()
-  readonly #byLink = new Map<LinkId, Attachment>()
+  readonly #byConnection = new Map<ConnectionId, Attachment>()
   /** Identities that have left on purpose, oldest first. */
   readonly #retired = new Set<string>()
   #minted = 0
@@ -22,8 +22,8 @@ export class Roster {
   /** The newest state as a message, once somebody was told. */
   #presence: ServerMessage | undefined
 
-  constructor(outbox: Outbox) {
-    this.#outbox = outbox
+  constructor(effects: EffectBuffer) {
+    this.#effects = effects
   }
 
   mintId(): string {
@@ -36,27 +36,27 @@ export class Roster {
   }
 
   get attachedCount(): number {
-    return this.#byLink.size
+    return this.#byConnection.size
   }
 
   /** Names of those who have a connection, each once. */
   get people(): readonly string[] {
-    return [...new Set(Array.from(this.#byLink.values(), ({ name }) => name))]
+    return [...new Set(Array.from(this.#byConnection.values(), ({ name }) => name))]
   }
 
   all(): IterableIterator<Attachment> {
     return this.#byIdentity.values()
   }
 
-  ofLink(link: LinkId): Attachment | undefined {
-    return this.#byLink.get(link)
+  byConnection(connectionId: ConnectionId): Attachment | undefined {
+    return this.#byConnection.get(connectionId)
   }
 
-  ofIdentity(identity: string): Attachment | undefined {
+  byIdentity(identity: string): Attachment | undefined {
     return this.#byIdentity.get(identity)
   }
 
-  ofId(id: string): Attachment | undefined {
+  byId(id: string): Attachment | undefined {
     for (const attachment of this.#byIdentity.values()) if (attachment.id === id) return attachment
     return undefined
   }
@@ -64,29 +64,29 @@ export class Roster {
   /** The driver, when it has a connection. */
   get driver(): Attachment | undefined {
     const { holder } = this.lease
-    const attachment = holder === null ? undefined : this.ofId(holder)
+    const attachment = holder === null ? undefined : this.byId(holder)
     return attachment?.state.is === 'attached' ? attachment : undefined
   }
 
   add(attachment: Attachment): void {
     this.#byIdentity.set(attachment.identity, attachment)
-    if (attachment.state.is === 'attached') this.#byLink.set(attachment.state.link, attachment)
+    if (attachment.state.is === 'attached') this.#byConnection.set(attachment.state.connectionId, attachment)
   }
 
   /** Gives an attachment a new connection; the one it had, if any, is returned and no longer speaks for it. */
-  relink(attachment: Attachment, link: LinkId): LinkId | undefined {
-    const previous = attachment.state.is === 'attached' ? attachment.state.link : undefined
-    if (previous !== undefined) this.#byLink.delete(previous)
-    attachment.state = { is: 'attached', link }
-    this.#byLink.set(link, attachment)
+  reconnect(attachment: Attachment, connectionId: ConnectionId): ConnectionId | undefined {
+    const previous = attachment.state.is === 'attached' ? attachment.state.connectionId : undefined
+    if (previous !== undefined) this.#byConnection.delete(previous)
+    attachment.state = { is: 'attached', connectionId }
+    this.#byConnection.set(connectionId, attachment)
     if (this.lease.holder === attachment.id) this.lease.confirm()
     return previous
   }
 
-  unlink(attachment: Attachment, nowMs: number, awaitedMs: number): void {
+  disconnect(attachment: Attachment, nowMs: number, returnExpectedUntilMs: number): void {
     if (attachment.state.is !== 'attached') return
-    this.#byLink.delete(attachment.state.link)
-    attachment.state = { is: 'detached', sinceMs: nowMs, awaitedMs }
+    this.#byConnection.delete(attachment.state.connectionId)
+    attachment.state = { is: 'detached', sinceMs: nowMs, returnExpectedUntilMs }
   }
 
   /** Forgets an attachment that left on purpose; a hello of it that is still under way must not bring it back. */
@@ -104,24 +104,24 @@ export class Roster {
   }
 
   forget(attachment: Attachment): void {
-    if (attachment.state.is === 'attached') this.#byLink.delete(attachment.state.link)
+    if (attachment.state.is === 'attached') this.#byConnection.delete(attachment.state.connectionId)
     this.#byIdentity.delete(attachment.identity)
     if (this.lease.holder === attachment.id) this.lease.free()
   }
 
   /** Moves the lease to `to`, who is not told; whoever had it watches, or types along where roles are not known, and is told where its input ended. */
   grantLease(to: Attachment): void {
-    const previous = this.lease.holder === null ? undefined : this.ofId(this.lease.holder)
+    const previous = this.lease.holder === null ? undefined : this.byId(this.lease.holder)
     this.lease.grant(to.id)
     to.role = 'driver'
     if (previous === undefined || previous === to) return
     previous.role = roleWithoutLease(previous)
-    if (previous.state.is === 'attached') previous.deafUntilEpoch = this.lease.epoch
-    this.tellRole(previous)
+    if (previous.state.is === 'attached') previous.ignoreInputUntilEpoch = this.lease.epoch
+    this.sendRole(previous)
   }
 
-  tellRole(attachment: Attachment): void {
-    this.#outbox.tell(attachment, {
+  sendRole(attachment: Attachment): void {
+    this.#effects.send(attachment, {
       type: 'role',
       role: attachment.role,
       epoch: this.lease.epoch,
@@ -130,7 +130,7 @@ export class Roster {
   }
 
   /** Something that everybody is told of has changed. */
-  announce(): void {
+  presenceChanged(): void {
     this.#version += 1
     this.#presence = undefined
   }
@@ -143,12 +143,12 @@ export class Roster {
   }
 
   /** Tells an attachment who is there, if that is due. */
-  tellPresence(attachment: Attachment, nowMs: number): void {
+  sendPresence(attachment: Attachment, nowMs: number): void {
     const dueMs = this.presenceDueMs(attachment)
     if (dueMs === undefined || nowMs < dueMs) return
     attachment.presence = { told: this.#version, atMs: nowMs }
     this.#presence ??= this.#describe()
-    this.#outbox.tell(attachment, this.#presence)
+    this.#effects.send(attachment, this.#presence)
   }
 
   #describe(): ServerMessage {

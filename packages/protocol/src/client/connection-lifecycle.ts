@@ -1,10 +1,10 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { encode } from '../codec.ts'
 import { ERRORS, type ErrorCode, SandwireError } from '../errors.ts'
-import type { EffectList } from './effect-list.ts'
+import type { EffectBuffer } from './effect-list.ts'
 import type { AttemptId, ClientStatus } from './effects.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { type Patience, Reconnection } from './reconnection.ts'
+import { type RetryOptions, RetrySchedule } from './retry-schedule.ts'
 
 /** Where the conversation is. */
 type Phase =
@@ -12,26 +12,26 @@ type Phase =
   /** The connection is being opened. */
   | { readonly is: 'connecting'; readonly attempt: AttemptId }
   /** Open, hello sent, welcome awaited. */
-  | { readonly is: 'greeting'; readonly attempt: AttemptId }
+  | { readonly is: 'handshaking'; readonly attempt: AttemptId }
   | { readonly is: 'attached'; readonly attempt: AttemptId }
-  | { readonly is: 'waiting'; readonly untilMs: number }
+  | { readonly is: 'backingOff'; readonly untilMs: number }
   /** Everything has arrived but is not consumed; no connection is needed any more. */
   | { readonly is: 'finishing' }
-  | { readonly is: 'over' }
+  | { readonly is: 'ended' }
 
 /** A connection that lasted this long did not break for what its successor will break for at once. */
 const SETTLED_MS = 1_000
 
 /** Why a connection ended. */
-export interface Loss {
+export interface ConnectionLoss {
   readonly code: ErrorCode
   readonly message: string
 }
 
 /** The connection of a client: one at a time, opened again after a cut until patience or the table of errors ends it. */
-export class Connection {
-  readonly #effects: EffectList
-  readonly #reconnection: Reconnection
+export class ConnectionLifecycle {
+  readonly #effects: EffectBuffer
+  readonly #reconnection: RetrySchedule
   readonly #heartbeat: Heartbeat
   #phase: Phase = { is: 'idle' }
   /** When the newest connection was welcomed. */
@@ -41,9 +41,9 @@ export class Connection {
   /** Known from the first welcome on. */
   #session: string | undefined
 
-  constructor(effects: EffectList, options: Patience & { heartbeatMs: number }) {
+  constructor(effects: EffectBuffer, options: RetryOptions & { heartbeatMs: number }) {
     this.#effects = effects
-    this.#reconnection = new Reconnection(options)
+    this.#reconnection = new RetrySchedule(options)
     this.#heartbeat = new Heartbeat(options.heartbeatMs)
   }
 
@@ -68,14 +68,14 @@ export class Connection {
   /** The connection is open; false when it is not the one awaited. */
   open(attempt: AttemptId, nowMs: number): boolean {
     if (this.#phase.is !== 'connecting' || this.#phase.attempt !== attempt) return false
-    this.#phase = { is: 'greeting', attempt }
+    this.#phase = { is: 'handshaking', attempt }
     this.#heartbeat.opened(nowMs)
     return true
   }
 
   /** The server accepted the hello. */
   welcome(session: string, nowMs: number): void {
-    if (this.#phase.is !== 'greeting') return
+    if (this.#phase.is !== 'handshaking') return
     this.#phase = { is: 'attached', attempt: this.#phase.attempt }
     this.#session = session
     this.#welcomedMs = nowMs
@@ -83,14 +83,14 @@ export class Connection {
     this.#heartbeat.welcomed(nowMs)
   }
 
-  heard(nowMs: number): void {
-    this.#heartbeat.heard(nowMs)
-    this.#tellSilence(false)
+  received(nowMs: number): void {
+    this.#heartbeat.received(nowMs)
+    this.#reportSilence(false)
   }
 
   /** Looks at once whether the server is there, and takes it for lost when nothing is heard in time; who waits to connect does so. */
   probe(withinMs: number, nowMs: number): void {
-    if (this.#phase.is === 'waiting') this.#connect(nowMs)
+    if (this.#phase.is === 'backingOff') this.#connect(nowMs)
     else if (this.#phase.is === 'attached')
       this.send({ type: 'ping', id: this.#heartbeat.probe(withinMs, nowMs) })
   }
@@ -102,14 +102,14 @@ export class Connection {
 
   send(frame: Uint8Array | ClientMessage): void {
     const phase = this.#phase
-    if (phase.is !== 'greeting' && phase.is !== 'attached') return
+    if (phase.is !== 'handshaking' && phase.is !== 'attached') return
     const data = frame instanceof Uint8Array ? frame : encode(frame)
     this.#effects.push({ do: 'send', attempt: phase.attempt, data })
   }
 
   /** Acts on the clocks; returns why the connection counts as lost, if it does. */
-  tick(nowMs: number): Loss | undefined {
-    if (this.#phase.is === 'waiting' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
+  tick(nowMs: number): ConnectionLoss | undefined {
+    if (this.#phase.is === 'backingOff' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
     const { deadlineMs } = this.#reconnection
     if (deadlineMs !== undefined && nowMs >= deadlineMs) {
       return { code: 'link_lost', message: 'The connection did not open in time' }
@@ -118,34 +118,34 @@ export class Connection {
     const beat = this.#heartbeat.beat(nowMs)
     if (beat === 'dead') return { code: 'link_lost', message: 'Nothing was heard from the server' }
     if (beat !== undefined) this.send({ type: 'ping', id: beat })
-    const { quietMs } = this.#heartbeat
-    if (quietMs !== undefined && nowMs >= quietMs) this.#tellSilence(true)
+    const { silenceNoticeMs } = this.#heartbeat
+    if (silenceNoticeMs !== undefined && nowMs >= silenceNoticeMs) this.#reportSilence(true)
     return undefined
   }
 
   /** When `tick` is next needed. */
   nextTickMs(): number | undefined {
     switch (this.#phase.is) {
-      case 'waiting':
+      case 'backingOff':
         return this.#phase.untilMs
       case 'attached': {
-        const { nextMs, quietMs } = this.#heartbeat
-        return quietMs === undefined || this.#isSilent ? nextMs : Math.min(nextMs, quietMs)
+        const { nextMs, silenceNoticeMs } = this.#heartbeat
+        return silenceNoticeMs === undefined || this.#isSilent ? nextMs : Math.min(nextMs, silenceNoticeMs)
       }
       case 'connecting':
-      case 'greeting':
+      case 'handshaking':
         return this.#reconnection.deadlineMs
       case 'idle':
       case 'finishing':
-      case 'over':
+      case 'ended':
         return undefined
     }
   }
 
   /** The connection is lost: waits for the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
-  lose(why: Loss, random: number, nowMs: number): boolean {
-    if (this.#comesBackAtOnce(why, nowMs)) {
-      this.#close({ is: 'waiting', untilMs: nowMs })
+  lose(why: ConnectionLoss, random: number, nowMs: number): boolean {
+    if (this.#reconnectsImmediately(why, nowMs)) {
+      this.#close({ is: 'backingOff', untilMs: nowMs })
       this.#connect(nowMs)
       return true
     }
@@ -156,14 +156,14 @@ export class Connection {
       this.end({ is: 'failed', error: new SandwireError(why.code, why.message) })
       return false
     }
-    this.#close({ is: 'waiting', untilMs })
+    this.#close({ is: 'backingOff', untilMs })
     const attempt = this.#reconnection.failures
     this.status({ is: 'reconnecting', attempt, atMs: untilMs, why: why.message })
     return true
   }
 
   /** A server that wants the credential again expects it now; one that wants nothing else is waited for like any other. */
-  #comesBackAtOnce({ code }: Loss, nowMs: number): boolean {
+  #reconnectsImmediately({ code }: ConnectionLoss, nowMs: number): boolean {
     const isSettled = this.#phase.is === 'attached' && nowMs >= this.#welcomedMs + SETTLED_MS
     return code === 'reauthorise' && isSettled
   }
@@ -174,7 +174,7 @@ export class Connection {
   }
 
   end(status: ClientStatus): void {
-    this.#close({ is: 'over' })
+    this.#close({ is: 'ended' })
     this.status(status)
   }
 
@@ -190,7 +190,7 @@ export class Connection {
     this.#effects.push({ do: 'connect', attempt, session: this.#session })
   }
 
-  #tellSilence(isSilent: boolean): void {
+  #reportSilence(isSilent: boolean): void {
     if (isSilent === this.#isSilent) return
     this.#isSilent = isSilent
     this.#effects.push({ do: 'silence', isSilent })
@@ -199,7 +199,7 @@ export class Connection {
   #close(next: Phase): void {
     if ('attempt' in this.#phase) this.#effects.push({ do: 'close', attempt: this.#phase.attempt })
     this.#reconnection.stop()
-    this.#tellSilence(false)
+    this.#reportSilence(false)
     this.#phase = next
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Lease } from './lease.ts'
-import { Bench } from './session-bench.fixture.ts'
+import { Bench } from './server-session.fixture.ts'
 
 describe('a lease', () => {
   test('[L1] has a new epoch for every change of hands', () => {
@@ -123,7 +123,7 @@ describe('give', () => {
     const viewer = bench.attach({ identity: 3, rights: { authority: 'viewer' } })
     for (const to of ['a99', id, viewer.id, first.id]) first.says({ type: 'give', to })
     expect(first.attachment?.role).toBe('driver')
-    expect(bench.session.roster.lease.epoch).toBe(1)
+    expect(bench.session.attachments.lease.epoch).toBe(1)
     expect(first.hears('error', 'closed', 'role')).toEqual([])
   })
 
@@ -192,7 +192,7 @@ test('[L7] a hello that is late does not bring back one who left, however many l
     const late = bench.attach({ identity, hello: { resuming: false }, rights: { take: true } })
     expect(late.refusal().error).toBe('resume_lost')
   }
-  expect(bench.session.roster.size).toBe(1)
+  expect(bench.session.attachments.size).toBe(1)
 })
 
 describe('what a role may not do', () => {
@@ -209,11 +209,11 @@ describe('what a role may not do', () => {
   test.each(['viewer', 'collaborator'] as const)(
     '[L8] resize, signal and eof of a %s are refused',
     (role) => {
-      const placed = { seq: 1, at: 0 }
+      const applySequenced = { seq: 1, at: 0 }
       for (const message of [
-        { type: 'resize', cols: 1, rows: 1, ...placed },
-        { type: 'signal', signal: 'SIGKILL', ...placed },
-        { type: 'eof', ...placed },
+        { type: 'resize', cols: 1, rows: 1, ...applySequenced },
+        { type: 'signal', signal: 'SIGKILL', ...applySequenced },
+        { type: 'eof', ...applySequenced },
       ] as const) {
         const bench = new Bench({ mode: 'pty' })
         bench.attach({ identity: 1 })
@@ -334,7 +334,7 @@ test('[L12] a lease that is moved without end is rate limited', () => {
   const first = bench.attach({ identity: 1 })
   const second = bench.attach({ identity: 2 })
   let moves = 0
-  while (bench.session.roster.ofLink(second.link) !== undefined && moves < 1_000) {
+  while (bench.session.attachments.byConnection(second.connectionId) !== undefined && moves < 1_000) {
     second.says({ type: 'take' })
     first.says({ type: 'give', to: second.id })
     moves += 1

@@ -1,14 +1,14 @@
 import type { Role } from '../client-frames.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import type { Dialect } from './attachment.ts'
-import type { LinkId } from './effects.ts'
+import type { ConnectionId } from './effects.ts'
 
 /** What the URL and token of a connection allow. */
-export interface LinkRights {
+export interface ConnectionRights {
   readonly principal: string
   readonly authority: Role
   /** What a newcomer is whose hello names no role; without it, as much as its authority. */
-  readonly usualRole?: Role
+  readonly defaultRole?: Role
   readonly dialect: Dialect
   /** Take the lease even if somebody drives. */
   readonly take: boolean
@@ -34,42 +34,42 @@ export interface LinkRights {
 }
 
 /** What is known of a connection, from before its hello until it is gone. */
-export interface Link {
-  readonly rights: LinkRights
+export interface ConnectionEntry {
+  readonly rights: ConnectionRights
   readonly sinceMs: number
-  lastHeardMs: number
+  lastReceivedMs: number
   readonly messages: TokenBucket
 }
 
 /** The connections of a session, whether or not they have said hello. */
-export class LinkTable {
-  readonly #links = new Map<LinkId, Link>()
+export class ConnectionTable {
+  readonly #connections = new Map<ConnectionId, ConnectionEntry>()
   readonly #messagesPerSecond: number
 
   constructor(messagesPerSecond: number) {
     this.#messagesPerSecond = messagesPerSecond
   }
 
-  add(link: LinkId, rights: LinkRights, nowMs: number): void {
+  add(connectionId: ConnectionId, rights: ConnectionRights, nowMs: number): void {
     const messages = new TokenBucket(this.#messagesPerSecond, this.#messagesPerSecond * 2, nowMs)
-    this.#links.set(link, { rights, sinceMs: nowMs, lastHeardMs: nowMs, messages })
+    this.#connections.set(connectionId, { rights, sinceMs: nowMs, lastReceivedMs: nowMs, messages })
   }
 
   get size(): number {
-    return this.#links.size
+    return this.#connections.size
   }
 
-  get(link: LinkId): Link | undefined {
-    return this.#links.get(link)
+  get(connectionId: ConnectionId): ConnectionEntry | undefined {
+    return this.#connections.get(connectionId)
   }
 
   /** Forgets a connection; false when it was not known. */
-  delete(link: LinkId): boolean {
-    return this.#links.delete(link)
+  delete(connectionId: ConnectionId): boolean {
+    return this.#connections.delete(connectionId)
   }
 
   /** Every connection; safe against changes while it is walked. */
-  all(): readonly (readonly [LinkId, Link])[] {
-    return [...this.#links]
+  all(): readonly (readonly [ConnectionId, ConnectionEntry])[] {
+    return [...this.#connections]
   }
 }

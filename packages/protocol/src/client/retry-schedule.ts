@@ -7,7 +7,7 @@ const ATTEMPT_MS = 15_000
 const LEAST_ATTEMPT_MS = 2_000
 
 /** How long a client keeps trying. */
-export interface Patience {
+export interface RetryOptions {
   /** How long to try before the first welcome. */
   readonly connectForMs: number
   /** How long to try to come back after a cut. */
@@ -16,18 +16,18 @@ export interface Patience {
 }
 
 /** Attempts to connect: their numbers, their deadlines, and when it is enough. */
-export class Reconnection {
-  readonly #patience: Patience
+export class RetrySchedule {
+  readonly #options: RetryOptions
   #attempts = 0
   /** Attempts since the last welcome. */
   #failures = 0
   #giveUpAtMs = 0
   /** It is about coming back, where no attempt lasts beyond `#giveUpAtMs`. */
-  #isComingBack = false
+  #isReconnecting = false
   #deadlineMs: number | undefined
 
-  constructor(patience: Patience) {
-    this.#patience = patience
+  constructor(options: RetryOptions) {
+    this.#options = options
   }
 
   get failures(): number {
@@ -40,13 +40,13 @@ export class Reconnection {
   }
 
   start(nowMs: number): void {
-    this.#giveUpAtMs = nowMs + this.#patience.connectForMs
+    this.#giveUpAtMs = nowMs + this.#options.connectForMs
   }
 
   /** Begins an attempt. */
   begin(nowMs: number): AttemptId {
     this.#attempts += 1
-    const leftMs = this.#isComingBack ? this.#giveUpAtMs - nowMs : ATTEMPT_MS
+    const leftMs = this.#isReconnecting ? this.#giveUpAtMs - nowMs : ATTEMPT_MS
     this.#deadlineMs = nowMs + Math.max(LEAST_ATTEMPT_MS, Math.min(ATTEMPT_MS, leftMs))
     return this.#attempts
   }
@@ -65,11 +65,11 @@ export class Reconnection {
   /** The connection is lost: when to try again, or undefined to give up. `random` is in [0, 1). */
   fail(wasWelcomed: boolean, random: number, nowMs: number): number | undefined {
     if (this.#failures === 0 && wasWelcomed) {
-      this.#giveUpAtMs = nowMs + this.#patience.retryForMs
-      this.#isComingBack = true
+      this.#giveUpAtMs = nowMs + this.#options.retryForMs
+      this.#isReconnecting = true
     }
     this.#failures += 1
-    const untilMs = nowMs + backOffMs(this.#failures, random, this.#patience.backOff ?? DEFAULT_BACK_OFF)
+    const untilMs = nowMs + backOffMs(this.#failures, random, this.#options.backOff ?? DEFAULT_BACK_OFF)
     return untilMs > this.#giveUpAtMs ? undefined : untilMs
   }
 }

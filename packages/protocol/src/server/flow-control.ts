@@ -1,23 +1,23 @@
 import type { OutputLog } from '../output-log.ts'
 import type { Attachment } from './attachment.ts'
-import { type FlowInputs, keepFrom, shouldPause } from './flow.ts'
-import type { Outbox } from './outbox.ts'
+import { type FlowInputs, trimLimit, shouldPause } from './flow.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 import type { SessionOptions } from './session-options.ts'
 
 /** Pauses the process when whoever may hold it back has enough to read, and trims the log as far as that allows. */
-export class SourceValve {
+export class FlowControl {
   readonly #log: OutputLog
-  readonly #outbox: Outbox
+  readonly #effects: EffectBuffer
   readonly #options: SessionOptions
   #isPaused = false
   /** Offset that whoever drove last has consumed. */
-  #pin = 0
+  #retainedFrom = 0
   /** Until then a session without a driver blocks rather than trims. */
   #graceUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(deps: { log: OutputLog; outbox: Outbox; options: SessionOptions }) {
+  constructor(deps: { log: OutputLog; effects: EffectBuffer; options: SessionOptions }) {
     this.#log = deps.log
-    this.#outbox = deps.outbox
+    this.#effects = deps.effects
     this.#options = deps.options
   }
 
@@ -36,8 +36,8 @@ export class SourceValve {
   }
 
   /** Remembers what the driver that is leaving has consumed. */
-  pinAt(offset: number): void {
-    this.#pin = offset
+  retainFrom(offset: number): void {
+    this.#retainedFrom = offset
   }
 
   /** Trims, then pauses or resumes. An abandoned session is ending with nobody there: its program may run into the void. */
@@ -47,13 +47,13 @@ export class SourceValve {
       driver,
       overflow: isAbandoned ? 'trim' : this.#options.overflow,
       graceUntilMs: isAbandoned ? 0 : this.#graceUntilMs,
-      pin: this.#pin,
+      retainedFrom: this.#retainedFrom,
       isPaused: this.#isPaused,
     }
-    this.#log.trim(keepFrom(inputs, nowMs))
+    this.#log.trim(trimLimit(inputs, nowMs))
     const isPaused = shouldPause(inputs, nowMs)
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
-    this.#outbox.push({ do: isPaused ? 'pause' : 'resume' })
+    this.#effects.push({ do: isPaused ? 'pause' : 'resume' })
   }
 }

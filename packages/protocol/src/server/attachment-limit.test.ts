@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench, type Peer } from './session-bench.fixture.ts'
+import { Bench, type Peer } from './server-session.fixture.ts'
 
 const EVE = { principal: 'eve', authority: 'viewer' } as const
 const OWNER = { principal: 'owner', authority: 'driver' } as const

@@ -14,12 +14,12 @@ export type SessionState =
   | { readonly is: 'gone' }
 
 /** How far the session is in its life, and the times its clocks count from. */
-export class SessionLife {
+export class SessionLifecycle {
   #state: SessionState
   /** Since when no attachment has a connection; null while one has. */
   #idleSinceMs: number | null
   /** Until when a connection that was asked to come back is waited for. */
-  #awaitedMs = Number.NEGATIVE_INFINITY
+  #returnExpectedUntilMs = Number.NEGATIVE_INFINITY
   /** Set once the session is to end: when that was decided. */
   #endingSinceMs: number | null = null
   #lastInputMs: number | null = null
@@ -43,7 +43,7 @@ export class SessionLife {
   /** When a session that nobody comes back to ends; undefined while somebody is there. */
   idleEndMs(keepSeconds: number): number | undefined {
     if (this.#idleSinceMs === null) return undefined
-    return Math.max(this.#idleSinceMs + keepSeconds * 1000, this.#awaitedMs)
+    return Math.max(this.#idleSinceMs + keepSeconds * 1000, this.#returnExpectedUntilMs)
   }
 
   get endingSinceMs(): number | null {
@@ -58,11 +58,11 @@ export class SessionLife {
     return this.#lastOutputMs
   }
 
-  noteInput(nowMs: number): void {
+  recordInput(nowMs: number): void {
     this.#lastInputMs = nowMs
   }
 
-  noteOutput(nowMs: number): void {
+  recordOutput(nowMs: number): void {
     this.#lastOutputMs = nowMs
   }
 
@@ -78,18 +78,18 @@ export class SessionLife {
   }
 
   /** An attachment has a connection. */
-  occupy(): void {
+  markActive(): void {
     this.#idleSinceMs = null
   }
 
   /** The last attachment lost its connection. */
-  vacate(nowMs: number): void {
+  markIdle(nowMs: number): void {
     this.#idleSinceMs = nowMs
   }
 
   /** Somebody was asked to come back. */
-  await(untilMs: number): void {
-    this.#awaitedMs = Math.max(this.#awaitedMs, untilMs)
+  expectReturn(untilMs: number): void {
+    this.#returnExpectedUntilMs = Math.max(this.#returnExpectedUntilMs, untilMs)
   }
 
   /** Decides that the session ends; false when that was decided before. */
@@ -99,7 +99,7 @@ export class SessionLife {
     return true
   }
 
-  vanish(): void {
+  endSession(): void {
     this.#state = { is: 'gone' }
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../errors.ts'
-import { Bench, identityOf } from './session-bench.fixture.ts'
+import { Bench, identityOf } from './server-session.fixture.ts'
 
 describe('a first hello', () => {
   test('[C5] starts the process once, with its size and environment', () => {
@@ -139,19 +139,19 @@ describe('authority', () => {
     bench.attach({ identity: 7 }).cut()
     const back = bench.attach({ identity: 7, rights: { authority: 'viewer' }, hello: { resuming: true } })
     expect(back.hears('welcome')).toMatchObject([{ role: 'viewer', authority: 'viewer' }])
-    expect(bench.session.roster.lease.holder).toBeNull()
+    expect(bench.session.attachments.lease.holder).toBeNull()
   })
 
   test('[A11] a newcomer that names no role has the usual one, and may still take the lease', () => {
     const bench = new Bench()
-    const rights = { usualRole: 'collaborator' } as const
+    const rights = { defaultRole: 'collaborator' } as const
     const helper = bench.attach({ identity: 1, rights })
     expect(helper.hears('welcome')).toMatchObject([{ role: 'collaborator', authority: 'driver' }])
-    expect(bench.session.roster.lease.holder).toBeNull()
+    expect(bench.session.attachments.lease.holder).toBeNull()
     const driver = bench.attach({ identity: 2, rights, role: 'driver' })
     expect(driver.hears('welcome')).toMatchObject([{ role: 'driver' }])
     helper.says({ type: 'take' })
-    expect(bench.session.roster.lease.holder).toBe(helper.id)
+    expect(bench.session.attachments.lease.holder).toBe(helper.id)
     const viewer = bench.attach({ identity: 3, rights: { ...rights, authority: 'viewer' } })
     expect(viewer.hears('welcome')).toMatchObject([{ role: 'viewer', authority: 'viewer' }])
   })
@@ -159,10 +159,10 @@ describe('authority', () => {
   test('[A11] a driver who resumes drives on, whatever newcomers usually are', () => {
     const bench = new Bench()
     bench.attach({ identity: 7 }).cut()
-    const rights = { usualRole: 'collaborator' } as const
+    const rights = { defaultRole: 'collaborator' } as const
     const back = bench.attach({ identity: 7, rights, hello: { resuming: true } })
     expect(back.hears('welcome')).toMatchObject([{ role: 'driver', authority: 'driver' }])
-    expect(bench.session.roster.lease.holder).toBe(back.id)
+    expect(bench.session.attachments.lease.holder).toBe(back.id)
   })
 
   test("[A6] a collaborator lowered to viewer leaves the driver's lease alone", () => {
@@ -170,7 +170,7 @@ describe('authority', () => {
     const driver = bench.attach({ identity: 1 })
     bench.attach({ identity: 2, role: 'collaborator' }).cut()
     bench.attach({ identity: 2, rights: { authority: 'viewer' }, hello: { resuming: true } })
-    expect(bench.session.roster.lease.holder).toBe(driver.id)
+    expect(bench.session.attachments.lease.holder).toBe(driver.id)
     driver.sends('x')
     expect(driver.hears('error', 'closed')).toEqual([])
   })
@@ -225,7 +225,7 @@ describe('a resume', () => {
     bench.attach({ identity: 5 }).cut()
     const again = bench.attach({ identity: 5, hello: { resuming: false } })
     expect(again.hears('welcome')).toMatchObject([{ attachment: 'a1', role: 'driver' }])
-    expect(bench.session.roster.size).toBe(1)
+    expect(bench.session.attachments.size).toBe(1)
   })
 
   test('[R5] of somebody unknown is refused', () => {

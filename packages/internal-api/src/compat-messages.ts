@@ -1,14 +1,13 @@
-import { type ErrorCode, ERRORS, type SandwireError } from './errors.ts'
-import { messageWithWait } from './retry-after.ts'
+import { type ErrorCode, ERRORS, formatRetryMessage, type SandwireError } from '@sandwire/protocol'
 
 /**
  * What a client of an envelope may offer as its subprotocol. It need not, but a browser that offers a ticket must be answered
  * with something else that it offered.
  */
-export const ENVELOPE_SUBPROTOCOL = 'sandwire.envelope'
+export const COMPAT_SUBPROTOCOL = 'sandwire.envelope'
 
 /** Text messages to a client of `/ws/pty`. Front ends read exactly these fields. */
-export type PtyServerMessage =
+export type CompatServerMessage =
   /** First of all: what the session is called from now on. */
   | { readonly type: 'session'; readonly session_id: string }
   /** What was written before. */
@@ -20,7 +19,7 @@ export type PtyServerMessage =
   | { readonly type: 'error'; readonly data: string }
   | { readonly type: 'session_not_found' }
 
-export function encodePty(message: PtyServerMessage): string {
+export function encodeCompatMessage(message: CompatServerMessage): string {
   return JSON.stringify(message)
 }
 
@@ -76,14 +75,14 @@ function reasonOf(text: string): string {
 }
 
 /** What a client is told before its connection is closed, and how it is closed. */
-export interface EnvelopeEnd {
-  readonly told: PtyServerMessage
+export interface CompatClose {
+  readonly told: CompatServerMessage
   readonly code: number
   readonly reason: string
 }
 
 /** How an error ends a connection. An unknown provider is said in the reason too, where front ends look for it. */
-export function envelopeEnd({ code, message }: Pick<SandwireError, 'code' | 'message'>): EnvelopeEnd {
+export function compatClose({ code, message }: Pick<SandwireError, 'code' | 'message'>): CompatClose {
   const isMissing = MISSING.includes(code)
   return {
     told: isMissing ? { type: 'session_not_found' } : { type: 'error', data: message },
@@ -93,6 +92,6 @@ export function envelopeEnd({ code, message }: Pick<SandwireError, 'code' | 'mes
 }
 
 /** The same, for an error that was thrown: it may say how long to wait. */
-export function envelopeEndOf(error: SandwireError): EnvelopeEnd {
-  return envelopeEnd({ code: error.code, message: messageWithWait(error) })
+export function compatCloseOfError(error: SandwireError): CompatClose {
+  return compatClose({ code: error.code, message: formatRetryMessage(error) })
 }

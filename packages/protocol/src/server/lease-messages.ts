@@ -4,7 +4,7 @@ import type { Refusal } from './effects.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Acts on a message about the lease. A refusal ends the connection. */
-export function moveLease(
+export function handleLeaseMessage(
   parts: SessionParts,
   attachment: Attachment,
   message: Extract<ClientMessage, { type: 'take' | 'give' | 'ask' }>,
@@ -30,41 +30,41 @@ function take(parts: SessionParts, attachment: Attachment, nowMs: number): Refus
   if (attachment.authority !== 'driver') {
     return { code: 'forbidden', message: `Cannot drive: this connection may be ${attachment.authority}` }
   }
-  if (parts.roster.driver?.dialect === 'plain') {
+  if (parts.attachments.driver?.dialect === 'plain') {
     return { code: 'forbidden', message: 'Cannot drive: a plain client keeps the session it created' }
   }
-  if (parts.roster.lease.holder !== attachment.id) handOver(parts, attachment, nowMs)
+  if (parts.attachments.lease.holder !== attachment.id) handOver(parts, attachment, nowMs)
   return undefined
 }
 
 /** The driver hands the lease to another attachment, if that one is there and may drive. */
 function give(parts: SessionParts, attachment: Attachment, to: string, nowMs: number): void {
   // A giver that has just lost the lease is late, not hostile.
-  if (parts.roster.lease.holder !== attachment.id) return
-  const target = parts.roster.ofId(to)
+  if (parts.attachments.lease.holder !== attachment.id) return
+  const target = parts.attachments.byId(to)
   if (target === undefined || target.state.is !== 'attached' || target.authority !== 'driver') return
   if (target !== attachment) handOver(parts, target, nowMs)
 }
 
 /** An attachment asks the driver to hand over. Where nobody has the lease, nor is it kept for anybody, it is the asker's. */
 function ask(parts: SessionParts, attachment: Attachment, nowMs: number): void {
-  const { roster, outbox } = parts
-  const { driver } = roster
-  if (roster.lease.holder === null && attachment.authority === 'driver') {
+  const { attachments, effects } = parts
+  const { driver } = attachments
+  if (attachments.lease.holder === null && attachment.authority === 'driver') {
     handOver(parts, attachment, nowMs)
     return
   }
   if (driver !== undefined && driver !== attachment && !driver.isBlocked)
-    outbox.tell(driver, { type: 'asked', by: attachment.id })
+    effects.send(driver, { type: 'asked', by: attachment.id })
 }
 
-function handOver({ roster, valve }: SessionParts, to: Attachment, nowMs: number): void {
-  const { driver } = roster
-  if (driver !== undefined) valve.pinAt(driver.acked)
+function handOver({ attachments, flow }: SessionParts, to: Attachment, nowMs: number): void {
+  const { driver } = attachments
+  if (driver !== undefined) flow.retainFrom(driver.acked)
   // A new driver has its own time to show progress.
   to.ackProgressMs = nowMs
   to.isStalled = false
-  roster.grantLease(to)
-  roster.tellRole(to)
-  roster.announce()
+  attachments.grantLease(to)
+  attachments.sendRole(to)
+  attachments.presenceChanged()
 }

@@ -2,7 +2,7 @@ import type { OutputStream } from '../data-frame.ts'
 import { SandwireError } from '../errors.ts'
 import { ACK_BYTES, ACK_DELAY_MS, FLOOD_ACK_BYTES, FLOOD_ACK_MS, MAX_DATA_BYTES } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
-import type { EffectList } from './effect-list.ts'
+import type { EffectBuffer } from './effect-list.ts'
 
 type SnapshotHead = Extract<ServerMessage, { type: 'snapshot' }>
 
@@ -14,8 +14,8 @@ interface ArrivingSnapshot {
 }
 
 /** Output as it arrives and is consumed: which byte is next, what may be acknowledged, and when. */
-export class OutputIntake {
-  readonly #effects: EffectList
+export class OutputReceiver {
+  readonly #effects: EffectBuffer
   #received = 0
   #consumed = 0
   /** What the last ack said. */
@@ -31,7 +31,7 @@ export class OutputIntake {
   readonly #skips: { from: number; to: number }[] = []
   #snapshot: ArrivingSnapshot | undefined
 
-  constructor(effects: EffectList) {
+  constructor(effects: EffectBuffer) {
     this.#effects = effects
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../errors.ts'
-import { Bench } from './session-bench.fixture.ts'
+import { Bench } from './server-session.fixture.ts'
 
 const names = (bench: Bench): string[] => bench.takeEffects().map((effect) => effect.do)
 
@@ -193,7 +193,7 @@ describe('a server that stops', () => {
 test('[X13] an announced stop has its reason as a field in sandwire.v1', () => {
   const bench = new Bench()
   const client = bench.attach({ identity: 1 })
-  bench.run(bench.session.forewarn({ code: 'shutting_down', message: 'Stopping', reason: 'idle' }, 0))
+  bench.run(bench.session.warnAll({ code: 'shutting_down', message: 'Stopping', reason: 'idle' }, 0))
   expect(client.hears('error', 'closed')).toEqual([
     { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false, reason: 'idle' },
   ])
@@ -214,7 +214,7 @@ describe('what a session is asked after it is gone', () => {
     bench.settle(1)
     bench.run(bench.session.inputClosed(bench.nowMs))
     bench.run(bench.session.turn(bench.nowMs))
-    bench.run(bench.session.drained(peer.link, bench.nowMs))
+    bench.run(bench.session.drained(peer.connectionId, bench.nowMs))
     bench.run(bench.session.end(bench.nowMs))
     bench.wait(1_000_000)
     expect(peer.hears()).toEqual([])

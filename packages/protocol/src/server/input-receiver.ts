@@ -1,18 +1,18 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { ACK_DELAY_MS, PLAIN_INPUT_BYTES } from '../limits.ts'
 import { type Attachment, canWrite, knowsNoWindow } from './attachment.ts'
-import type { Outbox } from './outbox.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 import type { Refusal } from './effects.ts'
 
 /** A control message with a place in the input. */
-export type PlacedMessage = Extract<ClientMessage, { type: 'resize' | 'signal' | 'eof' }>
+export type SequencedControl = Extract<ClientMessage, { type: 'resize' | 'signal' | 'eof' }>
 
 /** Settled entries are dropped from the queue in batches of this many. */
 const COMPACT_ENTRIES = 256
 
 /** Lets input through to the process: once, in order, from those who may, and no more than was granted. */
-export class InputGate {
-  readonly #outbox: Outbox
+export class InputReceiver {
+  readonly #effects: EffectBuffer
   readonly #windowBytes: number
   /** Bytes handed to the process and not settled yet, by who wrote them, oldest first. */
   readonly #unsettled: { attachment: Attachment; bytes: number }[] = []
@@ -21,41 +21,41 @@ export class InputGate {
   /** Nobody reads input any more. */
   #isClosed = false
 
-  constructor(outbox: Outbox, windowBytes: number) {
-    this.#outbox = outbox
+  constructor(effects: EffectBuffer, windowBytes: number) {
+    this.#effects = effects
     this.#windowBytes = windowBytes
   }
 
   /** Takes input bytes. A refusal ends the connection. */
   accept(attachment: Attachment, bytes: Uint8Array, nowMs: number): Refusal | undefined {
-    if (attachment.deafUntilEpoch !== undefined) return undefined
+    if (attachment.ignoreInputUntilEpoch !== undefined) return undefined
     if (!canWrite(attachment.role)) {
       return { code: 'role_refused', message: `Cannot take input: this attachment is a ${attachment.role}` }
     }
     const unsettled = attachment.inputAccepted - attachment.inputSettled
-    const isCreditless = knowsNoWindow(attachment)
-    const grantedBytes = isCreditless ? PLAIN_INPUT_BYTES : this.#windowBytes
+    const isUnwindowed = knowsNoWindow(attachment)
+    const grantedBytes = isUnwindowed ? PLAIN_INPUT_BYTES : this.#windowBytes
     if (unsettled + bytes.byteLength > grantedBytes) {
       const message = `Cannot take input: more than ${grantedBytes} bytes are unsettled`
-      return { code: isCreditless ? 'input_overflow' : 'bad_frame', message }
+      return { code: isUnwindowed ? 'input_overflow' : 'bad_frame', message }
     }
     if (bytes.byteLength === 0) return undefined
     attachment.inputAccepted += bytes.byteLength
     if (this.#isClosed) {
       this.#settle(attachment, bytes.byteLength, nowMs)
-      this.#tellClosed(attachment)
+      this.#sendStdinClosed(attachment)
       return undefined
     }
     const last = this.#head < this.#unsettled.length ? this.#unsettled.at(-1) : undefined
     if (last?.attachment === attachment) last.bytes += bytes.byteLength
     else this.#unsettled.push({ attachment, bytes: bytes.byteLength })
-    this.#outbox.push({ do: 'write', bytes })
+    this.#effects.push({ do: 'write', bytes })
     return undefined
   }
 
   /** Checks a control message's place and role; `'apply'` means it is the next one and may be applied. */
-  admit(attachment: Attachment, message: PlacedMessage, nowMs: number): 'apply' | 'skip' | Refusal {
-    if (attachment.deafUntilEpoch !== undefined) return 'skip'
+  admit(attachment: Attachment, message: SequencedControl, nowMs: number): 'apply' | 'skip' | Refusal {
+    if (attachment.ignoreInputUntilEpoch !== undefined) return 'skip'
     if (attachment.role !== 'driver') {
       return {
         code: 'role_refused',
@@ -104,7 +104,7 @@ export class InputGate {
     this.#isClosed = true
     for (const attachment of attachments) {
       attachment.stdinClosedAt = attachment.inputSettled
-      if (isTold && canWrite(attachment.role)) this.#tellClosed(attachment)
+      if (isTold && canWrite(attachment.role)) this.#sendStdinClosed(attachment)
     }
     const unsettled = this.#unsettled.splice(0).slice(this.#head)
     this.#head = 0
@@ -112,9 +112,9 @@ export class InputGate {
   }
 
   /** Repeats to a returning writer that nobody reads. */
-  remind(attachment: Attachment): void {
+  repeatStdinClosed(attachment: Attachment): void {
     attachment.isStdinClosedSent = false
-    if (this.#isClosed && canWrite(attachment.role)) this.#tellClosed(attachment)
+    if (this.#isClosed && canWrite(attachment.role)) this.#sendStdinClosed(attachment)
   }
 
   /** Sends the input ack when it is due and the connection takes it. */
@@ -141,13 +141,17 @@ export class InputGate {
   #ack(attachment: Attachment): void {
     attachment.inputAckDueMs = undefined
     attachment.inputAckSent = { at: attachment.inputSettled, seq: attachment.controlSeq }
-    this.#outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
+    this.#effects.send(attachment, {
+      type: 'ack',
+      input: attachment.inputSettled,
+      seq: attachment.controlSeq,
+    })
   }
 
-  #tellClosed(attachment: Attachment): void {
+  #sendStdinClosed(attachment: Attachment): void {
     if (attachment.isStdinClosedSent) return
     attachment.isStdinClosedSent = true
     // Of whoever came later nothing was read at all.
-    this.#outbox.tell(attachment, { type: 'stdinClosed', at: attachment.stdinClosedAt ?? 0 })
+    this.#effects.send(attachment, { type: 'stdinClosed', at: attachment.stdinClosedAt ?? 0 })
   }
 }

@@ -1,13 +1,13 @@
 import type { Hello, Role } from '../client-frames.ts'
 import { MAX_WINDOW_BYTES } from '../limits.ts'
-import { findFreeVariable } from '../terminal-env.ts'
+import { findRestrictedVariable } from '../terminal-variables.ts'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '../version.ts'
 import { type Attachment, createAttachment, lesserRole, roleWithoutLease } from './attachment.ts'
-import { resizeTo } from './controls.ts'
-import { replaceLink } from './departure.ts'
-import type { LinkId, Refusal } from './effects.ts'
-import type { LinkRights } from './link-table.ts'
-import { makeRoom, makeRoomForLink } from './seats.ts'
+import { resizeTerminal } from './control-messages.ts'
+import { replaceConnection } from './teardown.ts'
+import type { ConnectionId, Refusal } from './effects.ts'
+import type { ConnectionRights } from './connection-table.ts'
+import { checkAttachmentLimit, checkConnectionLimit } from './attachment-limit.ts'
 import type { SessionParts } from './session-parts.ts'
 
 /** Environment and size for the process that a first hello starts. */
@@ -18,29 +18,32 @@ export interface StartParameters {
 }
 
 /** A connection that introduces itself. */
-interface Newcomer {
-  readonly link: LinkId
-  readonly rights: LinkRights
+interface NewConnection {
+  readonly connectionId: ConnectionId
+  readonly rights: ConnectionRights
 }
 
 /** Why a connection cannot even say hello. */
-export function refuseConnection(
+export function checkConnection(
   parts: SessionParts,
-  rights: LinkRights,
+  rights: ConnectionRights,
   nowMs: number,
 ): Refusal | undefined {
-  const { life } = parts
-  if (life.state.is === 'gone')
+  const { lifecycle } = parts
+  if (lifecycle.state.is === 'gone')
     return { code: 'session_gone', message: 'Cannot attach: the session has ended' }
-  if (rights.dialect === 'plain' && life.state.is !== 'pending') {
+  if (rights.dialect === 'plain' && lifecycle.state.is !== 'pending') {
     return { code: 'needs_v1', message: 'Cannot join a session without the subprotocol "sandwire.v1"' }
   }
-  return makeRoomForLink(parts, rights, nowMs)
+  return checkConnectionLimit(parts, rights, nowMs)
 }
 
-function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, string>>): Refusal | undefined {
+function refuseEnvironment(
+  rights: ConnectionRights,
+  env: Readonly<Record<string, string>>,
+): Refusal | undefined {
   if (rights.exec === true) return undefined
-  const name = findFreeVariable(env)
+  const name = findRestrictedVariable(env)
   if (name === undefined) return undefined
   return {
     code: 'forbidden',
@@ -50,33 +53,33 @@ function refuseEnvironment(rights: LinkRights, env: Readonly<Record<string, stri
 
 /** Starts the process, unless that was done before. */
 export function startProcess(parts: SessionParts, start: StartParameters): void {
-  const { life, resizes, outbox } = parts
-  if (life.state.is !== 'pending') return
-  life.run()
+  const { lifecycle, resizes, effects } = parts
+  if (lifecycle.state.is !== 'pending') return
+  lifecycle.run()
   resizes.record(0, start.cols, start.rows)
-  outbox.push({ do: 'start', env: start.env, cols: start.cols, rows: start.rows })
+  effects.push({ do: 'start', env: start.env, cols: start.cols, rows: start.rows })
 }
 
 /** A plain connection needs no hello: it is the driver of the session it creates. */
-export function greetPlain(
+export function admitPlain(
   parts: SessionParts,
-  newcomer: Newcomer,
+  opening: NewConnection,
   start: StartParameters,
   nowMs: number,
 ): void {
   startProcess(parts, start)
-  const identity = `plain-${newcomer.link}`
-  admit(parts, newcomer, { identity, attempt: 0, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
+  const identity = `plain-${opening.connectionId}`
+  admit(parts, opening, { identity, attempt: 0, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
 }
 
 /** Answers a hello: resumes the attachment it names, or admits a new one. A refusal ends the connection. */
-export function greet(
+export function handleHello(
   parts: SessionParts,
-  newcomer: Newcomer,
+  opening: NewConnection,
   hello: Hello,
   nowMs: number,
 ): Refusal | undefined {
-  const { authority } = newcomer.rights
+  const { authority } = opening.rights
   if (hello.version < COMPATIBLE_FROM || hello.version > PROTOCOL_VERSION) {
     return {
       code: 'version_unsupported',
@@ -86,52 +89,52 @@ export function greet(
   if (hello.role !== undefined && lesserRole(hello.role, authority) !== hello.role) {
     return { code: 'forbidden', message: `Cannot become ${hello.role}: this connection may be ${authority}` }
   }
-  const known = parts.roster.ofIdentity(hello.identity)
-  if (known !== undefined) return resume(parts, newcomer, known, hello, nowMs)
-  if (hello.resuming || parts.roster.isRetired(hello.identity)) {
+  const known = parts.attachments.byIdentity(hello.identity)
+  if (known !== undefined) return resume(parts, opening, known, hello, nowMs)
+  if (hello.resuming || parts.attachments.isRetired(hello.identity)) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
   }
   return (
-    refuseEnvironment(newcomer.rights, hello.env ?? {}) ??
-    makeRoom(parts, newcomer.rights, nowMs) ??
-    join(parts, newcomer, hello, nowMs)
+    refuseEnvironment(opening.rights, hello.env ?? {}) ??
+    checkAttachmentLimit(parts, opening.rights, nowMs) ??
+    join(parts, opening, hello, nowMs)
   )
 }
 
-function join(parts: SessionParts, newcomer: Newcomer, hello: Hello, nowMs: number): undefined {
-  const { life, roster, pump, gate, options } = parts
-  const isFirst = life.state.is === 'pending'
-  const { authority, usualRole = authority, waits = false } = newcomer.rights
+function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: number): undefined {
+  const { lifecycle, attachments, pump, input, options } = parts
+  const isFirst = lifecycle.state.is === 'pending'
+  const { authority, defaultRole = authority, waits = false } = opening.rights
   if (!waits) startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
-  const role = hello.role ?? lesserRole(usualRole, authority)
+  const role = hello.role ?? lesserRole(defaultRole, authority)
   const attachment = admit(
     parts,
-    newcomer,
+    opening,
     { ...hello, attempt: hello.attempt ?? 0, name: hello.name ?? '', role },
     nowMs,
   )
-  if (attachment.role === 'driver' && !isFirst) resizeTo(parts, hello.cols, hello.rows)
+  if (attachment.role === 'driver' && !isFirst) resizeTerminal(parts, hello.cols, hello.rows)
   welcome(parts, attachment)
   if (options.mode === 'pty' && !isFirst && !attachment.isRelayed) {
     attachment.base = Number.POSITIVE_INFINITY
-    pump.askSnapshot(attachment)
+    pump.requestSnapshot(attachment)
   }
-  gate.remind(attachment)
-  roster.announce()
+  input.repeatStdinClosed(attachment)
+  attachments.presenceChanged()
 }
 
 function admit(
   parts: SessionParts,
-  { link, rights }: Newcomer,
+  { connectionId, rights }: NewConnection,
   wanted: { identity: string; attempt: number; name: string; window: number; role: Role },
   nowMs: number,
 ): Attachment {
-  const { roster, resizes, options, life, log } = parts
+  const { attachments, resizes, options, lifecycle, log } = parts
   const isRelayed = rights.isRelayed === true
-  const mayTake = rights.take && roster.driver?.dialect !== 'plain'
-  const drives = wanted.role === 'driver' && (mayTake || roster.lease.isClaimable(nowMs))
+  const mayTake = rights.take && attachments.driver?.dialect !== 'plain'
+  const drives = wanted.role === 'driver' && (mayTake || attachments.lease.isClaimable(nowMs))
   const attachment = createAttachment({
-    id: roster.mintId(),
+    id: attachments.mintId(),
     identity: wanted.identity,
     attempt: wanted.attempt,
     principal: rights.principal,
@@ -142,7 +145,7 @@ function admit(
     name: rights.name ?? wanted.name,
     authority: rights.authority,
     role: wanted.role === 'driver' ? roleWithoutLease({ isRelayed }) : wanted.role,
-    link,
+    connectionId,
     from: isRelayed ? log.end : 0,
     resizeSerial: resizes.current.serial,
     windowBytes: wanted.window,
@@ -150,20 +153,20 @@ function admit(
     limits: options.limits,
     nowMs,
   })
-  roster.add(attachment)
-  life.occupy()
-  if (drives) roster.grantLease(attachment)
+  attachments.add(attachment)
+  lifecycle.markActive()
+  if (drives) attachments.grantLease(attachment)
   return attachment
 }
 
 function resume(
   parts: SessionParts,
-  { link, rights }: Newcomer,
+  { connectionId, rights }: NewConnection,
   attachment: Attachment,
   hello: Hello,
   nowMs: number,
 ): Refusal | undefined {
-  const { roster, resizes, pump, gate, life } = parts
+  const { attachments, resizes, pump, input, lifecycle } = parts
   if (attachment.principal !== rights.principal) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
   }
@@ -176,9 +179,9 @@ function resume(
       message: `Cannot resume at ${hello.received}: only ${attachment.sentMax} was sent`,
     }
   }
-  const previous = roster.relink(attachment, link)
-  if (previous !== undefined) replaceLink(parts, previous)
-  life.occupy()
+  const previous = attachments.reconnect(attachment, connectionId)
+  if (previous !== undefined) replaceConnection(parts, previous)
+  lifecycle.markActive()
   attachment.attempt = hello.attempt ?? attachment.attempt
   attachment.authority = rights.authority
   attachment.login = rights.login
@@ -186,42 +189,42 @@ function resume(
   attachment.bandwidth = rights.bandwidth ?? attachment.bandwidth
   const role = lesserRole(attachment.role, rights.authority)
   if (role !== attachment.role) {
-    if (roster.lease.holder === attachment.id) roster.lease.free()
+    if (attachments.lease.holder === attachment.id) attachments.lease.free()
     attachment.role = role
   }
-  attachment.deafUntilEpoch = undefined
+  attachment.ignoreInputUntilEpoch = undefined
   attachment.isBlocked = false
   attachment.isExitSent = false
   attachment.isDone = false
   attachment.isStalled = false
   attachment.ackProgressMs = nowMs
   attachment.awaitsSnapshot = false
-  attachment.pongOwed = undefined
+  attachment.pendingPongId = undefined
   attachment.presence = { told: 0, atMs: Number.NEGATIVE_INFINITY }
   attachment.sent = hello.received
   attachment.acked = Math.min(attachment.acked, hello.received)
   attachment.resizeSerial = resizes.sizeAt(hello.received).serial
   attachment.window.restart(hello.window)
   welcome(parts, attachment)
-  if (hello.received < attachment.base) pump.askSnapshot(attachment)
-  gate.remind(attachment)
-  roster.announce()
+  if (hello.received < attachment.base) pump.requestSnapshot(attachment)
+  input.repeatStdinClosed(attachment)
+  attachments.presenceChanged()
   return undefined
 }
 
 /** Says where both streams continue. */
-function welcome({ options, outbox, resizes, roster }: SessionParts, attachment: Attachment): void {
+function welcome({ options, effects, resizes, attachments }: SessionParts, attachment: Attachment): void {
   const { cols, rows } = resizes.sizeAt(attachment.sent)
   attachment.inputAckSent = { at: attachment.inputSettled, seq: attachment.controlSeq }
   attachment.inputAckDueMs = undefined
-  outbox.tell(attachment, {
+  effects.send(attachment, {
     type: 'welcome',
     version: PROTOCOL_VERSION,
     session: options.id,
     attachment: attachment.id,
     role: attachment.role,
     authority: attachment.authority,
-    epoch: roster.lease.epoch,
+    epoch: attachments.lease.epoch,
     mode: options.mode,
     output: attachment.sent,
     input: { at: attachment.inputAccepted, seq: attachment.controlSeq },
@@ -230,5 +233,5 @@ function welcome({ options, outbox, resizes, roster }: SessionParts, attachment:
     cols,
     rows,
   })
-  outbox.tell(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
+  effects.send(attachment, { type: 'ack', input: attachment.inputSettled, seq: attachment.controlSeq })
 }

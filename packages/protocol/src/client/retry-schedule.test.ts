@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
-import { Reconnection } from './reconnection.ts'
+import { RetrySchedule } from './retry-schedule.ts'
 
 describe('Reconnection', () => {
-  const patience = { connectForMs: 1_000, retryForMs: 5_000, backOff: { firstMs: 100, maxMs: 400 } }
+  const options = { connectForMs: 1_000, retryForMs: 5_000, backOff: { firstMs: 100, maxMs: 400 } }
 
   test('[R11] counts its time before the first welcome from the start', () => {
-    const reconnection = new Reconnection(patience)
+    const reconnection = new RetrySchedule(options)
     reconnection.start(0)
     expect(reconnection.fail(false, 0, 900)).toBe(950)
     expect(reconnection.fail(false, 0, 950)).toBeUndefined()
   })
 
   test('[R11] counts its time after a welcome from the cut', () => {
-    const reconnection = new Reconnection(patience)
+    const reconnection = new RetrySchedule(options)
     reconnection.start(0)
     reconnection.begin(0)
     reconnection.succeed()
@@ -22,7 +22,7 @@ describe('Reconnection', () => {
   })
 
   test('[R10] begins with short waits again after a welcome', () => {
-    const reconnection = new Reconnection(patience)
+    const reconnection = new RetrySchedule(options)
     for (let times = 0; times < 5; times += 1) reconnection.fail(true, 0, 0)
     expect(reconnection.failures).toBe(5)
     reconnection.succeed()
@@ -30,7 +30,7 @@ describe('Reconnection', () => {
   })
 
   test('[R12] gives each attempt a number and 15 s', () => {
-    const reconnection = new Reconnection(patience)
+    const reconnection = new RetrySchedule(options)
     expect([reconnection.begin(0), reconnection.begin(10)]).toEqual([1, 2])
     expect(reconnection.deadlineMs).toBe(15_010)
     reconnection.stop()
@@ -38,7 +38,7 @@ describe('Reconnection', () => {
   })
 
   test('[R12] gives an attempt after a cut no longer than there is time to come back, and 2 s at least', () => {
-    const reconnection = new Reconnection(patience)
+    const reconnection = new RetrySchedule(options)
     reconnection.start(0)
     reconnection.begin(0)
     reconnection.succeed()

@@ -1,0 +1,163 @@
+import type { ErrorCode } from '../errors.ts'
+import type { Attachment, ConnectionState } from './attachment.ts'
+import { refuseConnection } from './teardown.ts'
+import type { Refusal } from './effects.ts'
+import { beginEnding } from './ending.ts'
+import type { SessionOptions } from './session-options.ts'
+import type { SessionParts } from './session-parts.ts'
+
+/** How long an ending session waits for its process and its readers before it is gone all the same. */
+const ENDING_MS = 10_000
+
+/** Of a clock that does not run. */
+const NEVER = Number.POSITIVE_INFINITY
+
+const REAUTHORIZE: Refusal = {
+  code: 'reauthorise',
+  message: 'Cannot stay attached: the right to be here has to be shown again',
+}
+
+/** Acts on every clock that has run out. */
+export function expire(parts: SessionParts, nowMs: number): void {
+  expireConnections(parts, nowMs)
+  expireAttachments(parts, nowMs)
+  detectStall(parts, nowMs)
+  expireSession(parts, nowMs)
+}
+
+/** When the next clock runs out; undefined when none runs. */
+export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undefined {
+  if (parts.lifecycle.state.is === 'gone') return undefined
+  const nextMs = Math.min(
+    nextConnectionMs(parts),
+    nextAttachmentMs(parts, nowMs),
+    nextSessionMs(parts, nowMs),
+  )
+  return nextMs === NEVER ? undefined : Math.max(nowMs, nextMs)
+}
+
+/** The session is over; whoever is still connected is told why. */
+export function endSession(parts: SessionParts, code: ErrorCode, nowMs: number): void {
+  const { connections, lifecycle, effects } = parts
+  for (const [connectionId] of connections.all())
+    refuseConnection(parts, connectionId, { code, message: 'The session has ended' }, nowMs)
+  const wasStarted = lifecycle.state.is !== 'pending'
+  lifecycle.endSession()
+  effects.push({ do: 'gone', wasStarted })
+}
+
+function expireConnections(parts: SessionParts, nowMs: number): void {
+  const { limits } = parts.options
+  for (const [connectionId, known] of parts.connections.all()) {
+    if (nowMs >= (known.rights.reauthorizeMs ?? NEVER)) {
+      refuseConnection(parts, connectionId, REAUTHORIZE, nowMs)
+      continue
+    }
+    const { dialect, isRelayed = false } = known.rights
+    if (dialect === 'plain') continue
+    const hasAttachment = parts.attachments.byConnection(connectionId) !== undefined
+    if (!hasAttachment && nowMs >= known.sinceMs + limits.helloMs) {
+      refuseConnection(
+        parts,
+        connectionId,
+        { code: 'hello_timeout', message: 'No hello came in time' },
+        nowMs,
+      )
+    } else if (hasAttachment && !isRelayed && nowMs >= known.lastReceivedMs + limits.silenceMs) {
+      refuseConnection(
+        parts,
+        connectionId,
+        { code: 'silent', message: 'Nothing was heard for too long' },
+        nowMs,
+      )
+    }
+  }
+}
+
+function nextConnectionMs({ connections, attachments, options }: SessionParts): number {
+  const { limits } = options
+  let nextMs = NEVER
+  for (const [connectionId, known] of connections.all()) {
+    const { dialect, isRelayed = false, reauthorizeMs = NEVER } = known.rights
+    nextMs = Math.min(nextMs, reauthorizeMs)
+    const hasAttachment = attachments.byConnection(connectionId) !== undefined
+    if (dialect === 'plain' || (hasAttachment && isRelayed)) continue
+    const silentMs = hasAttachment ? known.lastReceivedMs + limits.silenceMs : known.sinceMs + limits.helloMs
+    nextMs = Math.min(nextMs, silentMs)
+  }
+  return nextMs
+}
+
+function expireAttachments({ attachments, input, options }: SessionParts, nowMs: number): void {
+  for (const attachment of Array.from(attachments.all())) {
+    input.ackIfDue(attachment, nowMs)
+    if (attachment.state.is === 'attached') continue
+    if (nowMs < resumableUntilMs(attachment.state, options)) continue
+    attachments.forget(attachment)
+    attachments.presenceChanged()
+  }
+}
+
+/** Until when an attachment without a connection may come back. */
+function resumableUntilMs(
+  { sinceMs, returnExpectedUntilMs }: Extract<ConnectionState, { is: 'detached' }>,
+  { keepSeconds }: SessionOptions,
+): number {
+  return Math.max(sinceMs + keepSeconds * 1000, returnExpectedUntilMs)
+}
+
+function nextAttachmentMs({ attachments, options }: SessionParts, nowMs: number): number {
+  let nextMs = NEVER
+  for (const attachment of attachments.all()) {
+    if (attachment.state.is === 'detached')
+      nextMs = Math.min(nextMs, resumableUntilMs(attachment.state, options))
+    nextMs = Math.min(nextMs, attachments.presenceDueMs(attachment) ?? NEVER)
+    if (!attachment.isBlocked) nextMs = Math.min(nextMs, attachment.inputAckDueMs ?? NEVER)
+    // Time has passed since it was found to be throttled, so that it may not be any more.
+    const isThrottled = attachment.state.is === 'attached' && attachment.isThrottled
+    if (isThrottled) nextMs = Math.min(nextMs, nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
+  }
+  return nextMs
+}
+
+/** A driver that consumes nothing no longer holds the program of a trimming session back. */
+function detectStall(parts: SessionParts, nowMs: number): void {
+  const { driver } = parts.attachments
+  if (driver === undefined || !canStall(parts, driver)) return
+  if (nowMs >= driver.ackProgressMs + parts.options.limits.stallMs) driver.isStalled = true
+}
+
+function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
+  const isPatient = options.overflow === 'block' || driver.dialect === 'plain'
+  return !isPatient && !driver.isStalled && driver.acked < log.end
+}
+
+function expireSession(parts: SessionParts, nowMs: number): void {
+  const { lifecycle, options } = parts
+  const { state } = lifecycle
+  if (state.is === 'gone') return
+  if (state.is === 'pending') {
+    if (nowMs >= state.sinceMs + options.limits.helloMs) endSession(parts, 'hello_timeout', nowMs)
+    return
+  }
+  if (nowMs >= (lifecycle.idleEndMs(options.keepSeconds) ?? NEVER)) beginEnding(parts, nowMs)
+  const { endingSinceMs } = lifecycle
+  if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) endSession(parts, 'session_ended', nowMs)
+}
+
+function nextSessionMs(parts: SessionParts, nowMs: number): number {
+  const { options, attachments, flow } = parts
+  const { driver } = attachments
+  const canDriverStall = driver !== undefined && canStall(parts, driver)
+  const stallMs = canDriverStall ? driver.ackProgressMs + options.limits.stallMs : NEVER
+  const graceMs = flow.nextMs(nowMs) ?? NEVER
+  return Math.min(stallMs, graceMs, nextEndMs(parts))
+}
+
+/** When the session ends, or is given up, as things stand. */
+function nextEndMs({ lifecycle, options }: SessionParts): number {
+  const { state, endingSinceMs } = lifecycle
+  const endedMs = endingSinceMs === null ? NEVER : endingSinceMs + ENDING_MS
+  if (state.is === 'pending') return Math.min(endedMs, state.sinceMs + options.limits.helloMs)
+  return endingSinceMs === null ? (lifecycle.idleEndMs(options.keepSeconds) ?? NEVER) : endedMs
+}
