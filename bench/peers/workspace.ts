@@ -4,7 +4,7 @@ import { createSandbox, findIsolationObstacle, findSandboxd, findWorkerd, openHo
 
 /** Files that can be asked for over HTTP, with or without control before them. */
 export interface FilesPlace extends AsyncDisposable {
-  /** Fetches a route of the workspace by its tail, such as `file?path=a`, or `contract/tree`. */
+  /** Fetches a route of the workspace by its tail, such as `file?path=a`, or `compat/tree`. */
   readonly fetch: (tail: string, init?: RequestInit) => Promise<Response>
 }
 
@@ -38,9 +38,9 @@ async function place(host: RunningHost, sandbox: string): Promise<ControlledPlac
     sandboxd: findSandboxd(host, id),
     fetch: (tail, init) => {
       const [path = '', query = ''] = tail.split('?')
-      const isContract = path.startsWith('contract/')
-      const route = isContract ? path.replace('contract/', '/api/') : `/api/workspaces/${sandbox}/${path}`
-      return host.fetch(`${route}?${query}${isContract ? `&sandbox=${sandbox}` : ''}`, init)
+      const isCompat = path.startsWith('compat/')
+      const route = isCompat ? path.replace('compat/', '/api/') : `/api/workspaces/${sandbox}/${path}`
+      return host.fetch(`${route}?${query}${isCompat ? `&sandbox=${sandbox}` : ''}`, init)
     },
     [Symbol.asyncDispose]: host.stop,
   }

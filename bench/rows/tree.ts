@@ -32,7 +32,7 @@ async function repeat(once: () => Promise<unknown>): Promise<number> {
 
 function openTree(name: string, place: FilesPlace): Contestant {
   const list = async (): Promise<void> => {
-    const body: unknown = await (await expectGood(place.fetch('contract/tree?path=src'))).json()
+    const body: unknown = await (await expectGood(place.fetch('compat/tree?path=src'))).json()
     const entries: unknown = Reflect.get(Object(body), 'entries')
     if (!Array.isArray(entries) || entries.length !== NAMES) throw new Error('A name is missing')
   }

@@ -211,7 +211,7 @@ async function openFilesOf(pid: number): Promise<string[]> {
 
 describe('the contract', () => {
   const contract = async (path: string, init?: RequestInit): Promise<[number, string]> => {
-    const response = await sandboxd.fetch(`/workspace/contract${path}`, init)
+    const response = await sandboxd.fetch(`/workspace/compat${path}`, init)
     return [response.status, await response.text()]
   }
   const send = (path: string, body: unknown, method = 'POST'): Promise<[number, string]> =>
@@ -339,7 +339,7 @@ describe('the contract', () => {
 
 describe('texts of the contract', () => {
   test('have an etag, and are not changed by who saw another state of them', async () => {
-    const route = '/workspace/contract/file?path=f'
+    const route = '/workspace/compat/file?path=f'
     const put = (content: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
       ask(route, { method: 'PUT', headers, body: JSON.stringify({ content }) })
     expect(await put('mine', { 'if-none-match': '*' })).toMatchObject({ status: 200 })

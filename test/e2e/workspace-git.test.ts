@@ -59,9 +59,9 @@ test('git works as the user, and runs nothing that the repository names (threat 
 })
 
 test('the contract is served beside it, with its own errors', async () => {
-  const shown = await sandboxd.fetch('/workspace/contract/git/show?path=file')
+  const shown = await sandboxd.fetch('/workspace/compat/git/show?path=file')
   expect(await shown.json()).toEqual({ content: 'one\n', path: 'file' })
-  const refused = await sandboxd.fetch('/workspace/contract/git/diff?path=../x')
+  const refused = await sandboxd.fetch('/workspace/compat/git/diff?path=../x')
   expect(refused.status).toBe(400)
   expect(await refused.json()).toEqual({ detail: 'Path traversal detected: ../x' })
 })

@@ -50,7 +50,7 @@ describe('large texts requested at once', () => {
     const read = async (_: unknown, at: number): Promise<boolean> => {
       // Few of the longer ones: this process has to receive them.
       const name = at % 6 === 0 ? 'control' : 'lines'
-      const response = await retryWhileBusy(() => sandboxd.fetch(`/workspace/contract/file?path=${name}`))
+      const response = await retryWhileBusy(() => sandboxd.fetch(`/workspace/compat/file?path=${name}`))
       let bytes = 0
       const body: ReadableStream<Uint8Array> | null = response.body
       for await (const chunk of body ?? []) bytes += chunk.byteLength
@@ -64,7 +64,7 @@ describe('large texts requested at once', () => {
   test('arrive unchanged, wherever they are split on the way', async () => {
     const text = `${'x'.repeat(64 * 1024 - 1)}\u{1f984}\n"\\\u0001\u2028é`.repeat(3)
     writeFileSync(join(sandboxd.workspace, 'split'), text)
-    const response = await sandboxd.fetch('/workspace/contract/file?path=split')
+    const response = await sandboxd.fetch('/workspace/compat/file?path=split')
     expect(response.headers.get('sandwire-size')).toBe(
       String(Buffer.byteLength(JSON.stringify({ content: text, path: 'split' }))),
     )
@@ -74,7 +74,7 @@ describe('large texts requested at once', () => {
   test('are written within the memory budget', async () => {
     const body = JSON.stringify({ content: LINES })
     const write = async (at: number): Promise<number> => {
-      const route = `/workspace/contract/file?path=f${at}`
+      const route = `/workspace/compat/file?path=f${at}`
       const response = await retryWhileBusy(() => sandboxd.fetch(route, { method: 'PUT', body }))
       await response.body?.cancel()
       return response.status
@@ -85,7 +85,7 @@ describe('large texts requested at once', () => {
   })
 
   test('wait for clients that read nothing, and get their turn when those disconnect', async () => {
-    const path = '/workspace/contract/file?path=lines'
+    const path = '/workspace/compat/file?path=lines'
     const idle = await Promise.all(Array.from({ length: CONCURRENCY }, () => openIdle(path)))
     await Promise.race(idle.map((tcp) => tcp.read()))
     expect(readPeakBytes(sandboxd.pid)).toBeLessThan(MAX_BYTES)

@@ -153,7 +153,7 @@ test('names are found, whatever their bytes', async () => {
 
 test('names are found as the contract has them', async () => {
   const ask = async (query: string): Promise<unknown> => {
-    const response = await sandboxd.fetch(`/workspace/contract/search?${query}`)
+    const response = await sandboxd.fetch(`/workspace/compat/search?${query}`)
     return [response.status, await response.json()]
   }
   expect(await ask('q=MAIN*&ignored=1')).toEqual([
@@ -199,7 +199,7 @@ test('names are found as the contract has them', async () => {
 test('the contract looks into ten folders within each other', async () => {
   const deep = Array.from({ length: 12 }, (_, at) => `d${at}`)
   mkdirSync(join(workspace, ...deep), { recursive: true })
-  const response = await sandboxd.fetch('/workspace/contract/search?q=d*')
+  const response = await sandboxd.fetch('/workspace/compat/search?q=d*')
   const { results } = (await response.json()) as { results: { name: string }[] }
   expect(results.map(({ name }) => name).filter((name) => name !== 'deep')).toEqual(deep.slice(0, 11))
 })

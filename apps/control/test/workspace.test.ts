@@ -112,7 +112,7 @@ describe('a request about files', () => {
 
   test('of the contract names its sandbox to control alone, and the usual one when it names none', async () => {
     expect((await send('GET', '/api/tree?path=.&sandbox=dev')).status).toBe(200)
-    expect(seen.at(-1)?.path).toBe('/workspace/contract/tree?path=.')
+    expect(seen.at(-1)?.path).toBe('/workspace/compat/tree?path=.')
     expect((await ann.get('/api/tree?path=.')).status).toBe(404)
     await ann.post('/api/sandboxes', { name: 'default' })
     expect((await ann.get('/api/tree?path=.')).status).toBe(200)

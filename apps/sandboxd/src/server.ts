@@ -1,19 +1,20 @@
 import type { Server } from 'bun'
 import { type ErrorCode, SandwireError, type StopReason, TokenBucket } from '@sandwire/protocol'
 import { AttachHandler } from './attach-handler.ts'
+import { respondCompatError } from './compat/responses.ts'
+import { COMPAT_PREFIX } from './compat/routes.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
 import type { Caller } from './caller.ts'
 import { drainBody } from './http/request-body.ts'
 import { RequestGuard } from './http/request-guard.ts'
-import { respondDetail, respondError, respondJson } from './http/respond.ts'
+import { respondError, respondJson } from './http/respond.ts'
 import type { Log } from './log.ts'
 import { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/connections.ts'
 import type { Settings } from './settings.ts'
-import { CONTRACT_PREFIX } from './workspace/routes/index.ts'
 import type { Workspace } from './workspace/routes/route.ts'
 
 export type ListenAddress =
@@ -190,7 +191,7 @@ class App {
       return response
     } catch (caught) {
       const error = SandwireError.from(caught)
-      const respond = pathname.startsWith(CONTRACT_PREFIX) ? respondDetail : respondError
+      const respond = pathname.startsWith(COMPAT_PREFIX) ? respondCompatError : respondError
       const response = this.#refuse(error, call.requestId, respond)
       if (error.code === 'method_not_allowed') response.headers.set('allow', methodsOf(pathname).join(', '))
       return response

@@ -103,16 +103,16 @@ export const WORKSPACE_ROUTES = {
 
 /** The file routes of the compat API. */
 export const COMPAT_WORKSPACE_ROUTES = {
-  'GET /workspace/contract/tree': compat(read(PATH)),
-  'GET /workspace/contract/file': compat(read(PATH)),
-  'PUT /workspace/contract/file': compat(change(PATH)),
-  'DELETE /workspace/contract/file': compat(change(PATH)),
-  'POST /workspace/contract/file/rename': compat(change()),
-  'POST /workspace/contract/file/move': compat(change()),
-  'GET /workspace/contract/search': compat(read({ ...PATH, q: 'Part of the name, or a pattern' })),
-  'GET /workspace/contract/git/status': compat(read({})),
-  'GET /workspace/contract/git/diff': compat(read(PATH)),
-  'GET /workspace/contract/git/show': compat(read(PATH)),
+  'GET /workspace/compat/tree': compat(read(PATH)),
+  'GET /workspace/compat/file': compat(read(PATH)),
+  'PUT /workspace/compat/file': compat(change(PATH)),
+  'DELETE /workspace/compat/file': compat(change(PATH)),
+  'POST /workspace/compat/file/rename': compat(change()),
+  'POST /workspace/compat/file/move': compat(change()),
+  'GET /workspace/compat/search': compat(read({ ...PATH, q: 'Part of the name, or a pattern' })),
+  'GET /workspace/compat/git/status': compat(read({})),
+  'GET /workspace/compat/git/diff': compat(read(PATH)),
+  'GET /workspace/compat/git/show': compat(read(PATH)),
 } as const satisfies Readonly<Record<string, WorkspaceRoute>>
 
 /** `METHOD /path`, as sandboxd serves it. */

@@ -10,39 +10,39 @@ import {
 } from '../workspace-proxy/route.ts'
 
 const SETTINGS: Readonly<Record<CompatWorkspaceRouteName, RouteSettings>> = {
-  'GET /workspace/contract/tree': { cost: 1, summary: 'List one level of a folder' },
-  'GET /workspace/contract/file': { summary: 'Read the text of a file' },
-  'PUT /workspace/contract/file': {
+  'GET /workspace/compat/tree': { cost: 1, summary: 'List one level of a folder' },
+  'GET /workspace/compat/file': { summary: 'Read the text of a file' },
+  'PUT /workspace/compat/file': {
     action: 'file.write',
     body: CONTENT_BODY,
     summary: 'Write the text of a file',
   },
-  'DELETE /workspace/contract/file': {
+  'DELETE /workspace/compat/file': {
     action: 'file.delete',
     firstByteMs: REPOSITORY_RESPONSE_MS,
     summary: 'Delete a file, or a folder with its contents',
   },
-  'POST /workspace/contract/file/rename': {
+  'POST /workspace/compat/file/rename': {
     action: 'file.move',
     body: JSON_BODY,
     summary: 'Rename a file or folder',
   },
-  'POST /workspace/contract/file/move': {
+  'POST /workspace/compat/file/move': {
     action: 'file.move',
     body: JSON_BODY,
     summary: 'Move a file or folder into a folder',
   },
-  'GET /workspace/contract/search': {
+  'GET /workspace/compat/search': {
     firstByteMs: REPOSITORY_RESPONSE_MS,
     cost: 5,
     summary: 'Find files and folders by name',
   },
-  'GET /workspace/contract/git/status': { ...GIT_READ, summary: 'Show changes since the last commit' },
-  'GET /workspace/contract/git/diff': {
+  'GET /workspace/compat/git/status': { ...GIT_READ, summary: 'Show changes since the last commit' },
+  'GET /workspace/compat/git/diff': {
     ...GIT_READ,
     summary: 'Show the differences of a file to the last commit',
   },
-  'GET /workspace/contract/git/show': { ...GIT_READ, summary: 'Show a file at the last commit' },
+  'GET /workspace/compat/git/show': { ...GIT_READ, summary: 'Show a file at the last commit' },
 }
 
 /** Workspace routes of the compat API. */

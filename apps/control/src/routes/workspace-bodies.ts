@@ -80,12 +80,12 @@ const BODIES: Readonly<Record<string, BodySchema>> = {
       ...REPO,
     },
   ),
-  '/workspace/contract/file': texts({ content: 'The whole text' }),
-  '/workspace/contract/file/rename': texts({
+  '/workspace/compat/file': texts({ content: 'The whole text' }),
+  '/workspace/compat/file/rename': texts({
     old_path: 'Path in the workspace',
     new_path: 'Path in the workspace',
   }),
-  '/workspace/contract/file/move': texts({
+  '/workspace/compat/file/move': texts({
     src_path: 'Path in the workspace',
     dest_dir: 'Folder in the workspace',
   }),

@@ -93,7 +93,7 @@ const METHODS = ['GET', 'PUT', 'POST', 'DELETE'] as const
 
 function publicPath({ api }: WorkspaceRoute, upstream: string): string {
   return api === 'compat'
-    ? upstream.replace('/workspace/contract/', '/api/')
+    ? upstream.replace('/workspace/compat/', '/api/')
     : upstream.replace('/workspace/', '/api/workspaces/:sandbox/')
 }
 

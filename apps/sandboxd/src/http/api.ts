@@ -23,6 +23,7 @@ import {
 } from './session-routes.ts'
 import { latest } from '../sessions/latest.ts'
 import { toWall, viewSession } from './session-view.ts'
+import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
 import type { Workspace, WorkspaceRoute } from '../workspace/routes/route.ts'
 
@@ -101,7 +102,7 @@ function workspaceRow({ right, parameters, handle }: WorkspaceRoute): Row {
 /** Every authenticated HTTP route, by method; `:id` matches one segment. */
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
-  ...mapRows(WORKSPACE_ROUTES, workspaceRow),
+  ...mapRows({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }, workspaceRow),
 }
 
 /** Throws `bad_request` for a parameter that the route does not accept. */

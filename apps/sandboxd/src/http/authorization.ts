@@ -1,4 +1,5 @@
 import { type Role, SandwireError } from '@sandwire/protocol'
+import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
 import { type Caller, type CallerAuthority, roleOf } from '../caller.ts'
 
@@ -12,7 +13,7 @@ const ANY: Row = ['control', 'driver', 'collaborator', 'viewer']
 
 /** Drivers only: control reads no files. Changing files also needs `exec`. */
 const WORKSPACE_AUTHORITIES: Readonly<Record<string, Row>> = Object.fromEntries(
-  Object.entries(WORKSPACE_ROUTES).flatMap(([path, methods]) =>
+  Object.entries({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => [`${method} ${path}`, DRIVER]),
   ),
 )

@@ -21,19 +21,6 @@ export function respondError(error: SandwireError, requestId: string): Response 
   )
 }
 
-/**
- * An error as the contract of workspaces has it; its code, which that has no place for, is in a header. `status` is for where
- * the contract has another one than our table.
- */
-export function respondDetail(
-  { code, message }: SandwireError,
-  requestId: string,
-  status: number = ERRORS[code].status,
-): Response {
-  const headers = { 'x-request-id': requestId, 'x-sandwire-code': code }
-  return respondJson({ detail: message }, { status, headers })
-}
-
 export function refuse(code: ErrorCode, message: string): never {
   throw new SandwireError(code, message)
 }

@@ -55,7 +55,7 @@ async function askWith(scene: Scene, input: string): Promise<readonly Answer[]> 
   ]
   const more = ['log?ref=', 'log?after=', 'status?repo=']
   for (const query of [...queries, ...more]) answers.push(await scene.get(`git/${query}${text}`))
-  answers.push(await scene.get(`contract/git/diff?path=${text}`))
+  answers.push(await scene.get(`compat/git/diff?path=${text}`))
   for (const route of ['stage', 'unstage', 'discard'])
     answers.push(await scene.post(`git/${route}`, { paths: [input] }))
   answers.push(await scene.post('git/discard', { paths: [input], untracked: true }))

@@ -137,7 +137,7 @@ test.each(['file', 'link', 'common', 'relative'])(
     expect(scene.git('log', '--format=%s')).toBe('outside\n')
     for (const route of ['git/status', 'git/log', 'git/show?path=secret', 'git/branches'])
       expect(await scene.get(route)).toMatchObject(NONE)
-    expect(await scene.get('contract/git/status')).toEqual({
+    expect(await scene.get('compat/git/status')).toEqual({
       status: 200,
       body: { is_repo: false, files: [] },
     })
@@ -175,5 +175,5 @@ test('a repository whose configuration cannot be read says so', async () => {
 test('no git is said as such', async () => {
   using scene = createScene({ spoil: (plan) => ({ ...plan, argv: ['no-such-git'] }) })
   expect(await scene.get('git/status')).toMatchObject({ body: { error: { code: 'command_not_found' } } })
-  expect(await scene.get('contract/git/status')).toEqual({ status: 200, body: { is_repo: false, files: [] } })
+  expect(await scene.get('compat/git/status')).toEqual({ status: 200, body: { is_repo: false, files: [] } })
 })

@@ -235,9 +235,9 @@ const PLANTED: readonly Planted[] = [
 async function* askEverything(scene: Scene): AsyncGenerator<unknown, void> {
   const asks = [
     'git/status',
-    'contract/git/status',
-    'contract/git/diff?path=file',
-    'contract/git/show?path=file',
+    'compat/git/status',
+    'compat/git/diff?path=file',
+    'compat/git/show?path=file',
     'git/diff',
     'git/diff?path=file',
     'git/diff?staged=1',

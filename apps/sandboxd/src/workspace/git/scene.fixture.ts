@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { BEARER } from '../../caller.ts'
-import { respondDetail, respondError } from '../../http/respond.ts'
+import { respondError } from '../../http/respond.ts'
 import { NO_VICTIM } from '../../processes/family/oom-score.ts'
 import { NO_SWITCH } from '../../processes/family/run-as.ts'
 import type { Files } from '../files.ts'
-import { GIT_CONTRACT_ROUTES } from '../routes/git-contract-routes.ts'
+import { respondCompatError } from '../../compat/responses.ts'
+import { COMPAT_PREFIX, COMPAT_ROUTES } from '../../compat/routes.ts'
 import { GIT_ROUTES, type GitRoute } from '../routes/git-routes.ts'
 import { createRunTool } from '../run-tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
@@ -105,10 +106,9 @@ function placeIn(root: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${root}/`), pathToBytes(path) ?? Buffer.alloc(0)])
 }
 
-const CONTRACT_PREFIX = '/workspace/contract/'
 const ROUTES: Readonly<Record<string, Partial<Record<string, GitRoute>>>> = {
   ...GIT_ROUTES,
-  ...GIT_CONTRACT_ROUTES,
+  ...COMPAT_ROUTES,
 }
 
 async function serve(
@@ -123,7 +123,7 @@ async function serve(
   try {
     response = await route.handle(call, { workspace })
   } catch (caught) {
-    const respond = url.pathname.startsWith(CONTRACT_PREFIX) ? respondDetail : respondError
+    const respond = url.pathname.startsWith(COMPAT_PREFIX) ? respondCompatError : respondError
     response = respond(SandwireError.from(caught), 'r')
   }
   return { status: response.status, body: await response.json() }

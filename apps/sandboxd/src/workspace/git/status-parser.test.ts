@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { toContractFiles } from './contract-status.ts'
 import { type StatusEntry, StatusParser } from './status-parser.ts'
 
 const [OID, NONE] = ['a'.repeat(40), '0'.repeat(40)]
@@ -57,47 +56,4 @@ test('reads changes, renames, conflicts, submodules and untracked files, with an
 test('a record that ends early is read as far as it goes, and breaks nothing', () => {
   for (const token of ['', '1', '1 ', '2 R', 'u', '?', '#', '# branch.ab x'])
     expect(() => parse(token, token, token)).not.toThrow()
-})
-
-test('the contract has one letter for each path', () => {
-  const changed = (staged: string, unstaged: string): string =>
-    `1 ${staged}${unstaged} N... ${MODES} ${OIDS} ${staged}${unstaged}`
-  const { entries } = parse(
-    changed('M', '.'),
-    changed('.', 'M'),
-    changed('A', 'M'),
-    changed('.', 'D'),
-    changed('D', '.'),
-    changed('T', '.'),
-    changed('M', 'D'),
-    changed('.', 'A'),
-    `2 R. N... ${MODES} ${OIDS} R90 renamed`,
-    'old',
-    `2 C. N... ${MODES} ${OIDS} C90 copied`,
-    'old',
-    `u AA N... ${MODES} 100644 ${OIDS} ${OID} both`,
-    '? new/',
-    '? D.',
-  )
-  expect(Object.fromEntries(toContractFiles(entries))).toEqual({
-    'M.': 'M',
-    '.M': 'M',
-    AM: 'A',
-    '.D': 'D',
-    'D.': 'D',
-    'T.': 'M',
-    MD: 'M',
-    '.A': 'A',
-    renamed: 'M',
-    copied: 'A',
-    both: 'C',
-    'new/': 'U',
-  })
-})
-
-test('the graver of two statuses of a path counts, in whichever order they come', () => {
-  const conflict = { kind: 'conflict', path: 'x', sides: 'UU' } as const
-  const untracked = { kind: 'untracked', path: 'x' } as const
-  expect([...toContractFiles([conflict, untracked])]).toEqual([['x', 'C']])
-  expect([...toContractFiles([untracked, conflict])]).toEqual([['x', 'C']])
 })

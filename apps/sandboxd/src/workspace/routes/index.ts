@@ -1,6 +1,4 @@
-import { CONTRACT_FILES_ROUTES } from './contract-files-routes.ts'
 import { FILES_ROUTES } from './files-routes.ts'
-import { GIT_CONTRACT_ROUTES } from './git-contract-routes.ts'
 import { GIT_ROUTES } from './git-routes.ts'
 import { SEARCH_ROUTES } from './search-routes.ts'
 import { TRANSFER_ROUTES } from './transfer-routes.ts'
@@ -10,13 +8,8 @@ import type { WorkspaceRoutes } from './route.ts'
 /** Every route of the workspace: a topic is a file of this folder and a line here. */
 export const WORKSPACE_ROUTES: WorkspaceRoutes = {
   ...FILES_ROUTES,
-  ...CONTRACT_FILES_ROUTES,
   ...GIT_ROUTES,
-  ...GIT_CONTRACT_ROUTES,
   ...SEARCH_ROUTES,
   ...WATCH_ROUTES,
   ...TRANSFER_ROUTES,
 }
-
-/** Those whose errors have the shape of the contract, `{"detail": …}`. */
-export const CONTRACT_PREFIX = '/workspace/contract/'

@@ -6,9 +6,11 @@ import { rejectionOf } from '@sandwire/testing'
 import { BEARER } from '../../caller.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 import { TextRoom } from '../text-room.ts'
+import { COMPAT_ROUTES } from '../../compat/routes.ts'
 import { WORKSPACE_ROUTES } from './index.ts'
 import type { Workspace } from './route.ts'
 
+const ROUTES = { ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }
 const NAME = 'a'.repeat(200)
 let root: string
 let files: FilesThread
@@ -34,7 +36,7 @@ function createFetch(): (target: string, signal?: AbortSignal) => Promise<Respon
   return async (target, signal = new AbortController().signal) => {
     const url = new URL(target, 'http://localhost')
     const request = new Request(url, { signal })
-    const handle = WORKSPACE_ROUTES[url.pathname]?.['GET']?.handle
+    const handle = ROUTES[url.pathname]?.['GET']?.handle
     if (handle === undefined) throw new Error(`No route ${target}`)
     return handle({ request, url, caller: BEARER, requestId: 'r', id: '' }, { workspace })
   }
@@ -42,10 +44,10 @@ function createFetch(): (target: string, signal?: AbortSignal) => Promise<Respon
 
 test.each([
   '/workspace/tree?path=many',
-  '/workspace/contract/tree?path=many',
+  '/workspace/compat/tree?path=many',
   '/workspace/find?q=a&limit=5000',
-  '/workspace/contract/search?q=*',
-  '/workspace/contract/file?path=large',
+  '/workspace/compat/search?q=*',
+  '/workspace/compat/file?path=large',
 ])('%s holds its memory until the response is read or the client is gone', async (target) => {
   const fetch = createFetch()
   const first = await fetch(target)

@@ -1,21 +1,16 @@
 import { SandwireError } from '@sandwire/protocol'
 import { pathIn } from '../path-in.ts'
 import { searchContent } from '../search/content-search.ts'
-import { byContractOrder } from '../search/contract-order.ts'
 import { type FindLimits, findNames, type FindResult } from '../search/find-names.ts'
-import { namePattern, nameSearch, type NameTest } from '../search/name-pattern.ts'
+import { nameSearch, type NameTest } from '../search/name-pattern.ts'
 import { parseSearch, SEARCH_PARAMETERS } from '../search/search-request.ts'
-import { inWords, shown } from './contract-words.ts'
 import { type Holding, respondListing } from './held-answer.ts'
 import { Query } from './query.ts'
 import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
-import { type Flaw, missing, respondFlaws } from './unprocessable.ts'
 
 /** Enough for a large repository; what is larger is searched in part. */
-const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
-const MAX_FOUND = 5_000
-/** The contract looks into ten folders within each other, below the one that is searched. */
-const CONTRACT_LIMITS: FindLimits = { ...FIND_LIMITS, maxResults: MAX_FOUND, maxDepth: 11 }
+export const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
+export const MAX_FOUND = 5_000
 /** Longest name that a file can have is 255 bytes; a pattern needs little more. */
 const MAX_NAME_CHARS = 1_024
 
@@ -30,9 +25,6 @@ export const SEARCH_ROUTES: WorkspaceRoutes = {
   },
   '/workspace/find': {
     GET: { right: 'read', parameters: ['q', 'path', 'limit'], handle: findFiles },
-  },
-  '/workspace/contract/search': {
-    GET: { right: 'read', parameters: 'any', handle: findByContract },
   },
 }
 
@@ -55,32 +47,12 @@ async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Respo
   if (text === '') throw new SandwireError('bad_request', 'Cannot use parameter "q": empty')
   const path = query.text('path', '.')
   const maxResults = query.whole('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
-  const isMeant = nameSearch(checkLength(text))
+  const isMeant = nameSearch(checkPatternLength(text))
   const search = async (): Promise<object> => {
     const limits = { ...FIND_LIMITS, maxResults }
     const { found, isTruncated } = await find(path, isMeant, limits, { call, deps })
     const results = found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind }))
     return { results, truncated: isTruncated }
-  }
-  return respondListing(search, holdingOf(call, deps))
-}
-
-/** `GET /workspace/contract/search`. Of a parameter that is given twice the last one counts, and others are ignored. */
-async function findByContract(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
-  const query = new Query(call.url)
-  const text = query.all('q').at(-1)
-  const path = query.all('path').at(-1) ?? '.'
-  if (text === undefined) return respondFlaws([missing(['query', 'q'])])
-  if (text === '') return respondFlaws([tooShort(text)])
-  const isMeant = namePattern(checkLength(text))
-  const words = { not_a_folder: `Path is not a directory: ${shown(path)}` }
-  const search = async (): Promise<object> => {
-    const { found } = await inWords(path, words, () => findOrNothing(path, isMeant, { call, deps }))
-    const results = found.toSorted(byContractOrder).map((entry) => {
-      const whole = pathIn(path, entry.path)
-      return { name: entry.name, path: whole, dir: whole.slice(0, Math.max(0, whole.lastIndexOf('/'))) }
-    })
-    return { results, pattern: text, path }
   }
   return respondListing(search, holdingOf(call, deps))
 }
@@ -105,24 +77,7 @@ function find(
   return findNames(path, isMeant, limits, { files, signal: call.request.signal })
 }
 
-/** A folder that is not there holds nothing. */
-async function findOrNothing(path: string, isMeant: NameTest, context: Context): Promise<FindResult> {
-  try {
-    return await find(path === '' ? '.' : path, isMeant, CONTRACT_LIMITS, context)
-  } catch (error) {
-    if (error instanceof SandwireError && error.code === 'file_not_found')
-      return { found: [], isTruncated: false }
-    throw error
-  }
-}
-
-function checkLength(text: string): string {
+export function checkPatternLength(text: string): string {
   if (text.length <= MAX_NAME_CHARS) return text
   throw new SandwireError('bad_request', `Cannot use parameter "q": more than ${MAX_NAME_CHARS} characters`)
-}
-
-/** What the contract's framework says of a text that is empty. */
-function tooShort(text: string): Flaw {
-  const msg = 'String should have at least 1 character'
-  return { type: 'string_too_short', loc: ['query', 'q'], msg, input: text, ctx: { min_length: 1 } }
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import type { Files, Found } from '../files.ts'
-import { byContractOrder } from './contract-order.ts'
 import { type FindLimits, findNames } from './find-names.ts'
 import { nameSearch } from './name-pattern.ts'
 
@@ -52,33 +51,4 @@ test('says that there may be more, whatever ran out', async () => {
   expect(await find(paths, { maxNodes: 2 })).toEqual([['x1', 'x2'], true])
   expect(await find(['x/', 'x/x/', 'x/x/x'], { maxDepth: 2 })).toEqual([['x', 'x/x'], true])
   expect(await find(['x/', 'x/x'], { maxDepth: 2 })).toEqual([['x', 'x/x'], false])
-})
-
-test('the contract has folders first, then names in lower case, and contents behind their folder', () => {
-  const paths = [
-    'B',
-    'a',
-    'a-b/',
-    'a-b/z',
-    'Zed/',
-    'Zed/q/',
-    'Zed/q/1',
-    'Zed/A',
-    'link@',
-    'é',
-    '🦜',
-    '\uffff',
-  ]
-  const names = paths.map((text) => {
-    const path = text.replace(/[/@]$/, '')
-    return { path, name: path, kind: 'file' as const, isFolder: path !== text }
-  })
-  const order = ['a-b', 'a-b/z', 'link', 'Zed', 'Zed/q', 'Zed/q/1', 'Zed/A', 'a', 'B', 'é', '\uffff', '🦜']
-  expect(names.toSorted(byContractOrder).map(({ path }) => path)).toEqual(order)
-  expect(
-    names
-      .toReversed()
-      .toSorted(byContractOrder)
-      .map(({ path }) => path),
-  ).toEqual(order)
 })

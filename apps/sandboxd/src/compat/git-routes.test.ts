@@ -1,11 +1,16 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
-import { createScene } from './scene.fixture.ts'
+import { createScene } from '../workspace/git/scene.fixture.ts'
+import { StatusParser } from '../workspace/git/status-parser.ts'
+import { toCompatFiles } from './git-routes.ts'
 
-const get = 'contract/git'
+const get = 'compat/git'
+const [OID, NONE] = ['a'.repeat(40), '0'.repeat(40)]
+const OIDS = `${OID} ${NONE}`
+const MODES = '100644 100644 100644'
 
-test('status names the files of a repository, and none otherwise', async () => {
+test('status lists changed files, and none without a repository', async () => {
   using scene = createScene()
   expect(await scene.get(`${get}/status`)).toEqual({
     status: 200,
@@ -34,7 +39,7 @@ test('status names the files of a repository, and none otherwise', async () => {
   expect(await scene.get(`${get}/status`)).toEqual({ status: 200, body: { is_repo: false, files: [] } })
 })
 
-test('diff is against the last commit, and an error is an answer', async () => {
+test('diff compares with the last commit and reports an error in the response', async () => {
   using scene = createScene()
   scene.write('file', 'one\n')
   expect(await scene.get(`${get}/diff?path=file`)).toEqual({
@@ -58,7 +63,7 @@ test('diff is against the last commit, and an error is an answer', async () => {
   })
 })
 
-test('show gives a text of the last commit, or null and why', async () => {
+test('show returns a text of the last commit, or null and the reason', async () => {
   using scene = createScene()
   const shown = async (path: string): Promise<unknown> => (await scene.get(`${get}/show?path=${path}`)).body
   expect(await shown('file')).toEqual({ content: null, path: 'file', error: 'Not in HEAD' })
@@ -78,7 +83,7 @@ test('show gives a text of the last commit, or null and why', async () => {
 })
 
 test.each(['diff', 'show'])(
-  '%s refuses a path that leads out, and a missing one, as the contract does',
+  '%s refuses a path that leads out, and a missing one, with 400 and 422',
   async (route) => {
     using scene = createScene()
     for (const path of ['../x', 'a/../../x', '/etc/passwd', `${scene.root}-evil/x`])
@@ -92,3 +97,48 @@ test.each(['diff', 'show'])(
     })
   },
 )
+
+test('each path has one status letter', () => {
+  const changed = (staged: string, unstaged: string): string =>
+    `1 ${staged}${unstaged} N... ${MODES} ${OIDS} ${staged}${unstaged}`
+  const tokens = [
+    changed('M', '.'),
+    changed('.', 'M'),
+    changed('A', 'M'),
+    changed('.', 'D'),
+    changed('D', '.'),
+    changed('T', '.'),
+    changed('M', 'D'),
+    changed('.', 'A'),
+    `2 R. N... ${MODES} ${OIDS} R90 renamed`,
+    'old',
+    `2 C. N... ${MODES} ${OIDS} C90 copied`,
+    'old',
+    `u AA N... ${MODES} 100644 ${OIDS} ${OID} both`,
+    '? new/',
+    '? D.',
+  ]
+  const parser = new StatusParser()
+  const entries = tokens.flatMap((token) => parser.push(Buffer.from(token)) ?? [])
+  expect(Object.fromEntries(toCompatFiles(entries))).toEqual({
+    'M.': 'M',
+    '.M': 'M',
+    AM: 'A',
+    '.D': 'D',
+    'D.': 'D',
+    'T.': 'M',
+    MD: 'M',
+    '.A': 'A',
+    renamed: 'M',
+    copied: 'A',
+    both: 'C',
+    'new/': 'U',
+  })
+})
+
+test('the more severe of two statuses of a path counts, in either order', () => {
+  const conflict = { kind: 'conflict', path: 'x', sides: 'UU' } as const
+  const untracked = { kind: 'untracked', path: 'x' } as const
+  expect([...toCompatFiles([conflict, untracked])]).toEqual([['x', 'C']])
+  expect([...toCompatFiles([untracked, conflict])]).toEqual([['x', 'C']])
+})

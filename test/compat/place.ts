@@ -59,7 +59,7 @@ export async function openSandboxd(): Promise<Place> {
   const sandboxd = await startSandboxd()
   return {
     mode: undefined,
-    fetch: (path, init) => sandboxd.fetch(path.replace(/^\/api\//, '/workspace/contract/'), init),
+    fetch: (path, init) => sandboxd.fetch(path.replace(/^\/api\//, '/workspace/compat/'), init),
     run: (script) => readShell(sandboxd, script),
     [Symbol.asyncDispose]: async () => void (await sandboxd.stop()),
   }
