@@ -14,12 +14,12 @@ import { narrowRole } from './http/authorization.ts'
 import { checkRoute, checkStart } from './http/authorization.ts'
 import { readUpgrade } from './http/upgrade.ts'
 import type { BandwidthShares } from './sessions/bandwidth-shares.ts'
-import type { SessionHost } from './sessions/session-host.ts'
+import type { SessionRunner } from './sessions/session-runner.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 
 /** A session that an adapted connection is about to join. */
 export interface AdaptedSession {
-  readonly host: SessionHost
+  readonly runner: SessionRunner
   readonly connection: ConnectionId
   /** The name that the client uses for the session. */
   readonly name: string
@@ -57,7 +57,7 @@ interface Upgrade {
 interface Admission {
   readonly data: SocketData
   /** The session created for it, which ends again when the handshake fails. */
-  readonly created: SessionHost | undefined
+  readonly created: SessionRunner | undefined
 }
 
 export interface AttachDependencies {
@@ -74,7 +74,7 @@ export interface AttachDependencies {
 /** Headers for control, which reads no frames: the session that the connection leads to, or the code of the refusal. */
 function describeSocket({ data }: Admission): Record<string, string> {
   if (data.kind === 'refuse') return { 'sandwire-refusal': data.error.code }
-  const { id, mode } = data.host.session.options
+  const { id, mode } = data.runner.session.options
   return { 'sandwire-session': id, 'sandwire-mode': mode }
 }
 
@@ -152,20 +152,20 @@ export class AttachHandler {
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
     const { registry, now } = this.#deps
     const { take, cols, rows } = parameters.rights
-    const { host, isNew } =
+    const { runner, isNew } =
       parameters.kind === 'join'
-        ? { host: registry.find(parameters.session), isNew: false }
+        ? { runner: registry.find(parameters.session), isNew: false }
         : registry.create({ caller, requestId, ...parameters })
-    const role = narrowRole(caller, parameters.rights.role, host.command.isTemplate)
+    const role = narrowRole(caller, parameters.rights.role, runner.command.isTemplate)
     this.#connections += 1
     const connection = this.#connections
-    const adapter = parsed?.adapt({ host, connection, name: caller.sessionName ?? host.session.id })
+    const adapter = parsed?.adapt({ runner, connection, name: caller.sessionName ?? runner.session.id })
     return {
-      created: isNew ? host : undefined,
+      created: isNew ? runner : undefined,
       data: {
         kind: 'attach',
         connection,
-        host,
+        runner,
         requestId,
         rights: {
           authority: role,
@@ -173,7 +173,7 @@ export class AttachHandler {
           take,
           ...this.#rightsOf(caller),
           isRelayed: adapter !== undefined,
-          exec: caller.exec && !host.command.isTemplate,
+          exec: caller.exec && !runner.command.isTemplate,
           waits: parameters.kind === 'join' && role === 'viewer',
         },
         start: { env: {}, cols, rows },

@@ -11,7 +11,7 @@ import {
 } from '@sandwire/protocol'
 import type { Log } from './log.ts'
 import { sendFrame, type SessionConnection } from './sessions/connections.ts'
-import type { SessionHost } from './sessions/session-host.ts'
+import type { SessionRunner } from './sessions/session-runner.ts'
 
 /** Translates between a session and a client that speaks another protocol. */
 export interface ConnectionAdapter {
@@ -37,7 +37,7 @@ export type SocketData =
   | {
       readonly kind: 'attach'
       readonly connection: ConnectionId
-      readonly host: SessionHost
+      readonly runner: SessionRunner
       readonly rights: ConnectionRights
       readonly start: StartParameters
       readonly adapter: ConnectionAdapter | undefined
@@ -101,14 +101,14 @@ export function createSocketHandlers(
         },
         terminate: () => socket.terminate(),
         inputSettled: () => {
-          if (!socket.isPaused || data.host.unsettledInput(data.connection) > INPUT_LOW_BYTES) return
+          if (!socket.isPaused || data.runner.unsettledInput(data.connection) > INPUT_LOW_BYTES) return
           clearInterval(data.liveness.timer)
           data.liveness.timer = startPings(socket, data, now)
           touch(data)
           socket.resume()
         },
       }
-      data.host.connected(
+      data.runner.connected(
         data.connection,
         data.adapter?.wrap(connection) ?? connection,
         data.rights,
@@ -119,18 +119,18 @@ export function createSocketHandlers(
     message(socket, message) {
       touch(socket.data)
       if (socket.data.kind !== 'attach') return
-      const { host, connection, hasWindow, liveness, adapter } = socket.data
-      if (adapter === undefined) host.received(connection, message)
+      const { runner, connection, hasWindow, liveness, adapter } = socket.data
+      if (adapter === undefined) runner.received(connection, message)
       else adapter.received(message)
       if (hasWindow || socket.isPaused) return
-      if (host.unsettledInput(connection) <= INPUT_HIGH_BYTES) return
+      if (runner.unsettledInput(connection) <= INPUT_HIGH_BYTES) return
       socket.pause()
       clearInterval(liveness.timer)
       liveness.timer = setInterval(() => socket.ping(), PAUSED_PING_MS)
     },
     drain(socket) {
       touch(socket.data)
-      if (socket.data.kind === 'attach') socket.data.host.drained(socket.data.connection)
+      if (socket.data.kind === 'attach') socket.data.runner.drained(socket.data.connection)
     },
     pong(socket) {
       touch(socket.data)
@@ -140,7 +140,7 @@ export function createSocketHandlers(
       log.info('disconnected', logFieldsOf(socket.data))
       clearInterval(socket.data.liveness.timer)
       socket.data.adapter?.closed()
-      socket.data.host.disconnected(socket.data.connection)
+      socket.data.runner.disconnected(socket.data.connection)
     },
   }
 }
@@ -152,7 +152,7 @@ function refuse(error: SandwireError): ReturnType<RefuseSocket> {
 }
 
 function logFieldsOf(data: Extract<SocketData, { kind: 'attach' }>): { session: string; request_id: string } {
-  return { session: data.host.session.id, request_id: data.requestId }
+  return { session: data.runner.session.id, request_id: data.requestId }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { AdaptedSession, CompatEndpoint } from '../attach-handler.ts'
 import type { ConnectionAdapter, RefuseSocket } from '../attach-socket.ts'
 import { parseAttach } from '../http/attach-parameters.ts'
 import type { SendOutcome, SessionConnection } from '../sessions/connections.ts'
-import type { SessionHost } from '../sessions/session-host.ts'
+import type { SessionRunner } from '../sessions/session-runner.ts'
 import { PtyCodec, type PtyEffect } from './pty-codec.ts'
 
 /** Output that a client gets of the time before it joined. */
@@ -28,9 +28,9 @@ export const PTY_PATH = '/envelopes/pty'
 export class PtyEndpoint implements CompatEndpoint {
   readonly #deps: PtyEndpointDependencies
   /** Attachments made by this endpoint, by session. Their clients know no roles and so share the lease. */
-  readonly #attachments = new WeakMap<SessionHost, Set<string>>()
+  readonly #attachments = new WeakMap<SessionRunner, Set<string>>()
   /** Sessions whose exit was sent to a client of this endpoint. */
-  readonly #exitSent = new WeakSet<SessionHost>()
+  readonly #exitSent = new WeakSet<SessionRunner>()
 
   constructor(deps: PtyEndpointDependencies) {
     this.#deps = deps
@@ -56,16 +56,16 @@ export class PtyEndpoint implements CompatEndpoint {
   }
 
   #adapt(adapted: AdaptedSession, acceptsEnded: boolean): ConnectionAdapter {
-    const { host } = adapted
-    if (host.session.options.mode !== 'pty')
+    const { runner } = adapted
+    if (runner.session.options.mode !== 'pty')
       throw new SandwireError('session_not_found', 'No terminal has this id')
-    if (host.session.state.is === 'exited' && this.#exitSent.has(host) && !acceptsEnded)
+    if (runner.session.state.is === 'exited' && this.#exitSent.has(runner) && !acceptsEnded)
       throw new SandwireError('session_gone', 'The session has ended')
-    const attachments = this.#attachments.get(host) ?? new Set()
-    this.#attachments.set(host, attachments)
+    const attachments = this.#attachments.get(runner) ?? new Set()
+    this.#attachments.set(runner, attachments)
     return new PtyConnection(adapted, this.#deps, {
       attachments,
-      exitSent: () => this.#exitSent.add(host),
+      exitSent: () => this.#exitSent.add(runner),
     })
   }
 }
@@ -91,7 +91,7 @@ class PtyConnection implements ConnectionAdapter {
     this.#session = session
     this.#deps = deps
     this.#endpoint = endpoint
-    const { log } = session.host.session
+    const { log } = session.runner.session
     this.#codec = new PtyCodec({ name: session.name, historyBefore: (end) => historyBefore(log, end) })
     this.#messages = new TokenBucket(limits.MESSAGES_PER_SECOND, limits.MESSAGES_PER_SECOND * 2, deps.now())
   }
@@ -120,8 +120,8 @@ class PtyConnection implements ConnectionAdapter {
   }
 
   opened(): void {
-    const { host, connection } = this.#session
-    host.received(connection, this.#codec.hello(this.#deps.mintIdentity(), host.session.resizes.current))
+    const { runner, connection } = this.#session
+    runner.received(connection, this.#codec.hello(this.#deps.mintIdentity(), runner.session.resizes.current))
   }
 
   received(message: string | Uint8Array): void {
@@ -139,8 +139,8 @@ class PtyConnection implements ConnectionAdapter {
   }
 
   closed(): void {
-    const { host, connection } = this.#session
-    host.received(connection, '{"type":"detach"}')
+    const { runner, connection } = this.#session
+    runner.received(connection, '{"type":"detach"}')
   }
 
   #close({ code, reason }: { readonly code: number; readonly reason: string }): void {
@@ -149,7 +149,7 @@ class PtyConnection implements ConnectionAdapter {
   }
 
   #remember(attachment: string): void {
-    const known = this.#session.host.session.attachments
+    const known = this.#session.runner.session.attachments
     const { attachments } = this.#endpoint
     for (const id of attachments) if (known.byId(id) === undefined) attachments.delete(id)
     attachments.add(attachment)
@@ -157,7 +157,7 @@ class PtyConnection implements ConnectionAdapter {
 
   /** Whether the lease is free, or held by another connection of this endpoint. */
   get #canTake(): boolean {
-    const { lease } = this.#session.host.session.attachments
+    const { lease } = this.#session.runner.session.attachments
     const { holder } = lease
     const isShared = holder !== null && this.#endpoint.attachments.has(holder)
     return isShared || lease.isClaimable(this.#deps.now())
@@ -165,10 +165,10 @@ class PtyConnection implements ConnectionAdapter {
 
   /** Returns the outcome of the last message to the client. */
   #perform(effects: readonly PtyEffect[]): SendOutcome {
-    const { host, connection } = this.#session
+    const { runner, connection } = this.#session
     let outcome: SendOutcome = 'sent'
     for (const effect of effects) {
-      if (effect.do === 'toSession') host.received(connection, effect.frame)
+      if (effect.do === 'toSession') runner.received(connection, effect.frame)
       else outcome = this.#client?.send(effect.text) ?? 'lost'
       if (outcome === 'lost') break
     }

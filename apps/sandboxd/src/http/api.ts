@@ -21,7 +21,7 @@ import {
   showSession,
   signalSession,
 } from './session-routes.ts'
-import { latest } from '../sessions/latest.ts'
+import { latest } from '../sessions/session-registry.ts'
 import { toWall, viewSession } from './session-view.ts'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
@@ -174,7 +174,7 @@ function showMetrics({ registry, refusals, version }: ApiDependencies): Response
 }
 
 function showActivity({ registry, epochMs }: ApiDependencies): Response {
-  const sessions = [...registry.all()].map((host) => viewSession(host, epochMs))
+  const sessions = [...registry.all()].map((runner) => viewSession(runner, epochMs))
   const { lastInputMs, lastOutputMs } = registry.past
   return respondJson({
     attachments: sessions.reduce((sum, session) => sum + session.attachments, 0),

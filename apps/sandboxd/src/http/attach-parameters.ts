@@ -1,5 +1,5 @@
 import { limits, type Role, ROLES, SandwireError } from '@sandwire/protocol'
-import type { CreateParameters } from '../sessions/create-parameters.ts'
+import type { CreateParameters } from '../sessions/session-command.ts'
 
 /** What an upgrade asks for. */
 export type AttachParameters =

@@ -1,5 +1,5 @@
 import { limits, SandwireError } from '@sandwire/protocol'
-import type { CreateParameters } from '../sessions/create-parameters.ts'
+import type { CreateParameters } from '../sessions/session-command.ts'
 
 /** Body of `POST /sessions`. */
 export interface CreateBody {

@@ -24,7 +24,7 @@ interface CreateCall {
 
 /** `GET /sessions` */
 export function listSessions({ registry, epochMs }: SessionRouteDependencies): Response {
-  return respondJson({ sessions: [...registry.all()].map((host) => viewSession(host, epochMs)) })
+  return respondJson({ sessions: [...registry.all()].map((runner) => viewSession(runner, epochMs)) })
 }
 
 /** `POST /sessions`: starts a process without attaching to it. */
@@ -36,9 +36,9 @@ export async function createSession(
   const body = parseCreateBody(await readJson(request))
   if (!caller.exec && Object.keys(body.env).length > 0)
     throw new SandwireError('forbidden', 'Cannot set the environment: this caller may not choose it')
-  const { host, isNew } = deps.registry.create({ caller, requestId, ...body })
-  if (isNew) host.start({ env: body.env, cols: body.cols, rows: body.rows })
-  return respondJson(viewSession(host, deps.epochMs), { status: isNew ? 201 : 200 })
+  const { runner, isNew } = deps.registry.create({ caller, requestId, ...body })
+  if (isNew) runner.start({ env: body.env, cols: body.cols, rows: body.rows })
+  return respondJson(viewSession(runner, deps.epochMs), { status: isNew ? 201 : 200 })
 }
 
 /** `GET /sessions/:id` */
@@ -48,9 +48,9 @@ export function showSession(id: string, deps: SessionRouteDependencies): Respons
 
 /** `DELETE /sessions/:id`: ends the process; attached clients see its exit. */
 export function endSession(id: string, deps: SessionRouteDependencies): Response {
-  const host = deps.registry.find(checkSessionId(id))
-  host.end()
-  return respondJson(viewSession(host, deps.epochMs), { status: 202 })
+  const runner = deps.registry.find(checkSessionId(id))
+  runner.end()
+  return respondJson(viewSession(runner, deps.epochMs), { status: 202 })
 }
 
 /** `POST /sessions/:id/signal` */
@@ -59,15 +59,15 @@ export async function signalSession(
   id: string,
   deps: SessionRouteDependencies,
 ): Promise<Response> {
-  const host = deps.registry.find(checkSessionId(id))
+  const runner = deps.registry.find(checkSessionId(id))
   const body = await readJson(request)
   const signal: unknown =
     typeof body === 'object' && body !== null && 'signal' in body ? body.signal : undefined
   if (typeof signal !== 'string' || signalNumber(signal) === undefined)
     refuse('bad_request', 'Cannot send the signal: expected a name such as "SIGTERM"')
-  if (host.session.state.is !== 'running')
+  if (runner.session.state.is !== 'running')
     refuse('session_gone', 'Cannot send the signal: the process has ended')
-  host.signal(signal)
+  runner.signal(signal)
   return respondJson({ sent: signal })
 }
 

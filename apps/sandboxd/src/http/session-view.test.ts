@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DEFAULT_LIMITS } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
-import { SessionHost } from '../sessions/session-host.ts'
+import { SessionRunner } from '../sessions/session-runner.ts'
 import { viewSession } from './session-view.ts'
 
 test('viewSession truncates a long command', () => {
@@ -14,7 +14,7 @@ test('viewSession truncates a long command', () => {
   } as const
   const argv = [`/${'./'.repeat(60_000)}nothing`] as const
   const command = { argv, cwd: '/', baseEnv: {}, isPinned: false, isTemplate: false, requestId: 'r' }
-  const host = new SessionHost(options, command, {
+  const runner = new SessionRunner(options, command, {
     startProcess: () => ({ failure: 'not_found', message: '' }),
     createScreen: () => {
       throw new Error('There is no terminal')
@@ -30,5 +30,5 @@ test('viewSession truncates a long command', () => {
     countOutput: () => undefined,
     countInput: () => undefined,
   })
-  expect(JSON.stringify(viewSession(host, 0)).length).toBeLessThan(1_000)
+  expect(JSON.stringify(viewSession(runner, 0)).length).toBeLessThan(1_000)
 })

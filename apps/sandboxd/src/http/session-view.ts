@@ -1,4 +1,4 @@
-import type { SessionHost } from '../sessions/session-host.ts'
+import type { SessionRunner } from '../sessions/session-runner.ts'
 
 /** A session in API responses. Times are milliseconds since the epoch. */
 export interface SessionView {
@@ -39,8 +39,8 @@ export function toWall(ms: number | null, epochMs: number): number | null {
 }
 
 /** `epochMs` is the wall time at which the monotonic clock was zero. */
-export function viewSession(host: SessionHost, epochMs: number): SessionView {
-  const { session, command, pid } = host
+export function viewSession(runner: SessionRunner, epochMs: number): SessionView {
+  const { session, command, pid } = runner
   const { state, options, attachments, log } = session
   return {
     id: session.id,

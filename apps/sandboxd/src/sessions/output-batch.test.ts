@@ -19,7 +19,7 @@ describe('OutputBatch', () => {
     expect(delivered).toEqual(['stdout a'])
   })
 
-  test('joins what follows in the same turn', async () => {
+  test('joins further chunks of the same turn', async () => {
     const { batch, delivered } = setUp()
     for (const text of ['a', 'b', 'c', 'd']) batch.add('stdout', bytes(text))
     expect(delivered).toEqual(['stdout a'])
@@ -47,7 +47,7 @@ describe('OutputBatch', () => {
     expect(delivered.map((text) => text.length)).toEqual([8, 70_007])
   })
 
-  test('delivers a large chunk behind what waits, without joining them', () => {
+  test('delivers a large chunk after waiting ones, without joining them', () => {
     const { batch, delivered } = setUp()
     batch.add('stdout', bytes('a'))
     batch.add('stdout', bytes('b'))

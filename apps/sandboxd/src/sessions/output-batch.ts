@@ -1,21 +1,21 @@
 import { concatBytes } from '@sandwire/bytes'
 import type { OutputStream } from '@sandwire/protocol'
 
-/** A batch this large goes out at once; it is a whole frame. */
+/** A batch of this size fills a frame and is delivered at once. */
 const MAX_BATCH_BYTES = 64 * 1024
-/** Joining chunks of this size would cost more than the frames it saves. */
+/** Copying chunks of this size would cost more than the frames it saves. */
 const LARGE_CHUNK_BYTES = 16 * 1024
 
 /**
- * Joins the small chunks a process writes in one turn of the event loop. The first one goes through at once, so an echo
- * is not delayed; what follows in the same turn goes out together at its end, so a flood is sent in large frames.
+ * Joins small chunks of one turn of the event loop. The first chunk is delivered at once, so that an echo is not delayed;
+ * the following ones are delivered together at the end of the turn, so that bulk output uses large frames.
  */
 export class OutputBatch {
   readonly #deliver: (stream: OutputStream, bytes: Uint8Array) => void
   readonly #chunks: Uint8Array[] = []
   #stream: OutputStream = 'stdout'
   #bytes = 0
-  /** Runs at the end of the turn in which something was delivered. */
+  /** Set from the first chunk of a turn to the turn's end. */
   #endOfTurn: NodeJS.Immediate | undefined
 
   constructor(deliver: (stream: OutputStream, bytes: Uint8Array) => void) {
@@ -40,7 +40,7 @@ export class OutputBatch {
     if (this.#bytes >= MAX_BATCH_BYTES) this.flush()
   }
 
-  /** Delivers what waits. Nothing may follow a process's last byte, so its owner calls this before telling the end. */
+  /** Delivers waiting chunks. The owner calls it before it reports the exit, which no output may follow. */
   flush(): void {
     const [first] = this.#chunks
     if (first === undefined) return

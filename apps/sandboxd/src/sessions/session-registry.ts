@@ -3,12 +3,11 @@ import type { Caller } from '../caller.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
 import type { ShutdownPlan } from '../shutdown.ts'
-import type { CreateParameters } from './create-parameters.ts'
-import { latest } from './latest.ts'
+import type { CreateParameters } from './session-command.ts'
 import { resolveCwd } from './resolve-cwd.ts'
-import { type HostDependencies, SessionHost } from './session-host.ts'
+import { type RunnerDependencies, SessionRunner } from './session-runner.ts'
 
-/** A process that has ended, for whoever keeps an index. */
+/** The exit of a process, which control reads from `/activity`. */
 export interface PastExit {
   readonly session: string
   readonly code: number | null
@@ -16,17 +15,17 @@ export interface PastExit {
   readonly atMs: number
 }
 
-/** Exits remembered for `/activity`. */
+/** Exits kept for `/activity`. */
 const MAX_PAST_EXITS = 256
 
-/** What was refused to a request after its answer, which whoever passed it on has not seen. */
-export interface LateRefusal {
+/** A refusal sent as a frame after the upgrade, which control does not see because it reads no frames. */
+export interface FrameRefusal {
   readonly requestId: string
   readonly code: string
 }
 
-/** Of these; a flood of them pushes out older ones. */
-const MAX_LATE_REFUSALS = 256
+/** Refusals kept for `/activity`, the newest ones. */
+const MAX_FRAME_REFUSALS = 256
 
 /** Totals since the start, for `/metrics`. */
 export interface Counters {
@@ -36,7 +35,7 @@ export interface Counters {
   inputBytes: number
 }
 
-/** A session to make, and for whom. */
+/** A session to create, and the caller it is for. */
 export interface CreateRequest {
   readonly caller: Caller
   readonly requestId: string
@@ -44,7 +43,7 @@ export interface CreateRequest {
   readonly create: CreateParameters
 }
 
-/** Which attachments are meant: those that match everything given. */
+/** Selects the attachments that match every given field. */
 export interface AttachmentFilter {
   readonly identity?: string
   readonly login?: string
@@ -53,34 +52,34 @@ export interface AttachmentFilter {
   readonly attachment?: string
 }
 
-type HostParts = Pick<HostDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
-  /** Looks at files as the user whom processes run as. */
+type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
+  /** Accesses files as the user that processes run as. */
   readonly asUser: <T>(action: () => T) => T
 }
 
-/** Every session of this sandbox, created once per create id and forgotten when gone. */
+/** Every session of this sandbox, created once per create id and removed when it ends. */
 export class SessionRegistry {
   readonly counters: Counters = { started: 0, ended: 0, outputBytes: 0, inputBytes: 0 }
-  /** When sessions that are gone last had input and output, in monotonic milliseconds. */
+  /** Last input and output of removed sessions, in monotonic milliseconds. */
   readonly past: { lastInputMs: number | null; lastOutputMs: number | null } = {
     lastInputMs: null,
     lastOutputMs: null,
   }
   readonly #settings: Settings
-  readonly #parts: HostParts
+  readonly #parts: RunnerParts
   readonly #mintId: () => string
   readonly #wallClock: () => number
-  readonly #hosts = new Map<string, SessionHost>()
+  readonly #runners = new Map<string, SessionRunner>()
   readonly #ledger = new CreateLedger()
   readonly #exits: PastExit[] = []
-  readonly #refusals: LateRefusal[] = []
-  /** Ids of sessions that had a process and are gone, oldest first, so that whoever comes back is told the truth. */
+  readonly #refusals: FrameRefusal[] = []
+  /** Ids of removed sessions that had a process, oldest first, so that a returning client gets `session_gone`. */
   readonly #gone = new Set<string>()
   #isStopping = false
 
   constructor(
     settings: Settings,
-    parts: HostParts,
+    parts: RunnerParts,
     random: { mintId: () => string; wallClock: () => number },
   ) {
     this.#settings = settings
@@ -90,7 +89,7 @@ export class SessionRegistry {
   }
 
   get size(): number {
-    return this.#hosts.size
+    return this.#runners.size
   }
 
   get exits(): readonly PastExit[] {
@@ -98,69 +97,69 @@ export class SessionRegistry {
   }
 
   /** Oldest first. */
-  get refusals(): readonly LateRefusal[] {
+  get refusals(): readonly FrameRefusal[] {
     return this.#refusals
   }
 
-  all(): Iterable<SessionHost> {
-    return this.#hosts.values()
+  all(): Iterable<SessionRunner> {
+    return this.#runners.values()
   }
 
-  find(id: string): SessionHost {
-    const host = this.#hosts.get(id)
-    if (host !== undefined) return host
+  find(id: string): SessionRunner {
+    const runner = this.#runners.get(id)
+    if (runner !== undefined) return runner
     throw this.#gone.has(id)
       ? new SandwireError('session_gone', 'The session of this id has ended')
       : new SandwireError('session_not_found', 'No session has this id')
   }
 
-  /** The session of this create id, made now if it is new. Throws `conflict`, `session_gone`, `too_many_sessions`, `path_refused`. */
-  create(request: CreateRequest): { host: SessionHost; isNew: boolean } {
+  /** The session of this create id, created if there is none. Throws `conflict`, `session_gone`, `too_many_sessions`, `path_refused`. */
+  create(request: CreateRequest): { runner: SessionRunner; isNew: boolean } {
     const { caller, createId, create } = request
     const isTaken = caller.session !== undefined && this.#isKnown(caller.session)
-    // A repeated create is answered by its create id, whatever id was meant for it this time.
+    // A repeated create is found by its create id, whatever session id it brings this time.
     const id = caller.session === undefined || isTaken ? this.#mintId() : caller.session
     const cwd = this.#parts.asUser(() => resolveCwd(this.#settings.workspace, create.cwd))
     if (createId !== undefined) {
       const { argv, mode, keepSeconds, overflow, isPinned } = create
       const fingerprint = JSON.stringify([argv, mode, cwd, keepSeconds, overflow, isPinned, caller.env])
       const existing = this.#claim({ principal: caller.identity, createId, fingerprint, session: id })
-      if (existing !== undefined) return { host: existing, isNew: false }
+      if (existing !== undefined) return { runner: existing, isNew: false }
     }
     const refusal = isTaken
-      ? new SandwireError('conflict', 'Cannot create: a session of this id was made before')
-      : this.#refuseMore()
-    if (refusal === undefined) return { host: this.#host(id, request, cwd), isNew: true }
+      ? new SandwireError('conflict', 'Cannot create: this session id was used before')
+      : this.#checkCapacity()
+    if (refusal === undefined) return { runner: this.#create(id, request, cwd), isNew: true }
     this.#ledger.release(id)
     throw refusal
   }
 
   #isKnown(id: string): boolean {
-    return this.#hosts.has(id) || this.#gone.has(id)
+    return this.#runners.has(id) || this.#gone.has(id)
   }
 
-  #refuseMore(): SandwireError | undefined {
+  #checkCapacity(): SandwireError | undefined {
     if (this.#isStopping)
       return new SandwireError('shutting_down', 'Cannot start a process: the sandbox is stopping')
-    const { size } = this.#hosts
+    const { size } = this.#runners
     if (size < this.#settings.maxSessions) return undefined
     return new SandwireError('too_many_sessions', `Cannot start a process: ${size} sessions are running`)
   }
 
-  /** Cuts off the attachments that match; returns how many had a connection. */
+  /** Closes the attachments that match; returns how many had a connection. */
   revoke({ identity, session, ...rest }: AttachmentFilter): number {
     let closed = 0
-    for (const host of Array.from(this.#hosts.values())) {
-      if (session === undefined || host.session.id === session)
-        closed += host.revoke({ principal: identity, ...rest })
+    for (const runner of Array.from(this.#runners.values())) {
+      if (session === undefined || runner.session.id === session)
+        closed += runner.revoke({ principal: identity, ...rest })
     }
     return closed
   }
 
-  /** Starts nothing more and ends everything; resolves when no process is left. */
+  /** Refuses new sessions and ends all others; resolves when no process is left. */
   async shutDown(plan: ShutdownPlan): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#hosts.values()].map((host) => host.shutDown(plan)))
+    await Promise.all([...this.#runners.values()].map((runner) => runner.shutDown(plan)))
   }
 
   #claim(claim: {
@@ -168,7 +167,7 @@ export class SessionRegistry {
     createId: string
     fingerprint: string
     session: string
-  }): SessionHost | undefined {
+  }): SessionRunner | undefined {
     const answer = this.#ledger.claim(claim)
     switch (answer.kind) {
       case 'new':
@@ -182,7 +181,7 @@ export class SessionRegistry {
     }
   }
 
-  #host(id: string, { create, requestId, caller }: CreateRequest, cwd: string): SessionHost {
+  #create(id: string, { create, requestId, caller }: CreateRequest, cwd: string): SessionRunner {
     const [command, ...args] = create.argv
     const options: SessionOptions = {
       id,
@@ -192,7 +191,7 @@ export class SessionRegistry {
       limits: this.#settings.session,
     }
     const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
-    const host = new SessionHost(
+    const runner = new SessionRunner(
       options,
       {
         argv,
@@ -206,15 +205,15 @@ export class SessionRegistry {
       {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),
-        onGone: (session, wasStarted) => this.#forget(session, wasStarted),
+        onGone: (session, wasStarted) => this.#removed(session, wasStarted),
         onRefused: (refused, code) => this.#refused(refused, code),
         countOutput: (bytes) => (this.counters.outputBytes += bytes),
         countInput: (bytes) => (this.counters.inputBytes += bytes),
       },
     )
     this.counters.started += 1
-    this.#hosts.set(id, host)
-    return host
+    this.#runners.set(id, runner)
+    return runner
   }
 
   #exited(session: string, end: ProcessEnd): void {
@@ -225,15 +224,15 @@ export class SessionRegistry {
 
   #refused(requestId: string, code: string): void {
     this.#refusals.push({ requestId, code })
-    if (this.#refusals.length > MAX_LATE_REFUSALS) this.#refusals.shift()
+    if (this.#refusals.length > MAX_FRAME_REFUSALS) this.#refusals.shift()
   }
 
-  #forget(session: string, wasStarted: boolean): void {
-    const host = this.#hosts.get(session)
-    this.#hosts.delete(session)
-    if (host !== undefined) {
-      this.past.lastInputMs = latest([this.past.lastInputMs, host.session.lastInputMs])
-      this.past.lastOutputMs = latest([this.past.lastOutputMs, host.session.lastOutputMs])
+  #removed(session: string, wasStarted: boolean): void {
+    const runner = this.#runners.get(session)
+    this.#runners.delete(session)
+    if (runner !== undefined) {
+      this.past.lastInputMs = latest([this.past.lastInputMs, runner.session.lastInputMs])
+      this.past.lastOutputMs = latest([this.past.lastOutputMs, runner.session.lastOutputMs])
     }
     if (!wasStarted) {
       this.#ledger.release(session)
@@ -246,4 +245,9 @@ export class SessionRegistry {
       this.#gone.delete(oldest)
     }
   }
+}
+
+/** The latest of the known times. */
+export function latest(times: readonly (number | null)[]): number | null {
+  return times.reduce((last, time) => (last === null || (time !== null && time > last) ? time : last), null)
 }

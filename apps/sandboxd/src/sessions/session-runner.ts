@@ -18,13 +18,12 @@ import type {
   StartProcess,
 } from '../processes/process.ts'
 import type { ShutdownPlan } from '../shutdown.ts'
-import { type HostedCommand, specify } from './hosted-command.ts'
+import { createProcessSpec, type SessionCommand } from './session-command.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from '../screen/screen-model.ts'
 import { type SendOutcome, type SessionConnection, SessionConnections } from './connections.ts'
-import { SessionTimer } from './session-timer.ts'
 
-export interface HostDependencies {
+export interface RunnerDependencies {
   readonly startProcess: StartProcess
   /** Renders screens; undefined in pipe mode. */
   readonly createScreen: (session: ServerSession) => ScreenModel
@@ -32,7 +31,7 @@ export interface HostDependencies {
   readonly now: () => number
   readonly onExit: (id: string, end: ProcessEnd) => void
   readonly onGone: (id: string, wasStarted: boolean) => void
-  /** What a request asked for was refused after it was answered. */
+  /** A request was refused after its upgrade. */
   readonly onRefused: (requestId: string, code: string) => void
   readonly countOutput: (bytes: number) => void
   readonly countInput: (bytes: number) => void
@@ -48,11 +47,11 @@ function isFailure(started: RunningProcess | SpawnFailure): started is SpawnFail
   return 'failure' in started
 }
 
-/** Performs what a server session asks for: process, sockets, timer. */
-export class SessionHost {
+/** Performs the effects of a server session: process, sockets, timer. */
+export class SessionRunner {
   readonly session: ServerSession
-  readonly command: HostedCommand
-  readonly #deps: HostDependencies
+  readonly command: SessionCommand
+  readonly #deps: RunnerDependencies
   readonly #connections = new SessionConnections()
   readonly #screen: ScreenModel | undefined
   #process: RunningProcess | undefined
@@ -65,7 +64,7 @@ export class SessionHost {
   readonly #timer: SessionTimer
   #isGone = false
 
-  constructor(options: SessionOptions, command: HostedCommand, deps: HostDependencies) {
+  constructor(options: SessionOptions, command: SessionCommand, deps: RunnerDependencies) {
     this.session = new ServerSession(options, deps.now())
     this.command = command
     this.#deps = deps
@@ -78,8 +77,7 @@ export class SessionHost {
     return this.#process?.pid
   }
 
-  /** How log lines name the session. */
-  get #named(): { readonly session: string; readonly request_id: string } {
+  get #logFields(): { readonly session: string; readonly request_id: string } {
     return { session: this.session.id, request_id: this.command.requestId }
   }
 
@@ -93,11 +91,11 @@ export class SessionHost {
 
   connected(
     id: ConnectionId,
-    link: SessionConnection,
+    connection: SessionConnection,
     rights: ConnectionRights,
     start: StartParameters,
   ): void {
-    this.#connections.add(id, link)
+    this.#connections.add(id, connection)
     this.#runFor(id, this.session.connected(id, rights, start, this.#deps.now()))
   }
 
@@ -106,7 +104,7 @@ export class SessionHost {
     this.#runFor(id, this.session.received(id, data, this.#deps.now()))
   }
 
-  /** Input of a connection that the process has not taken. */
+  /** Bytes of input from a connection that the process has not taken. */
   unsettledInput(id: ConnectionId): number {
     const attachment = this.session.attachments.byConnection(id)
     return attachment === undefined ? 0 : attachment.inputAccepted - attachment.inputSettled
@@ -125,19 +123,19 @@ export class SessionHost {
     this.#process?.signal(name)
   }
 
-  /** Ends the session on request, and whatever its process has left behind. */
+  /** Ends the session on request, with all processes that it left running. */
   end(): void {
     this.#run(this.session.end(this.#deps.now()))
     if (this.#hasEnded) void this.#process?.terminate()
   }
 
   /**
-   * Says that the end is near, ends the process, and gives attachments until the deadline to take its last bytes and its
-   * exit; whoever has not is told to come back. Resolves when nothing of it is left.
+   * Announces the stop, ends the process, and gives attachments until the deadline to receive its last bytes and its exit.
+   * Those that have not are closed with `shutting_down`. Resolves when no process is left.
    */
   async shutDown({ notice, timeouts, totalMs }: ShutdownPlan): Promise<void> {
     this.#run(this.session.warnAll({ code: 'shutting_down', ...notice }, this.#deps.now()))
-    // A process that nobody has greeted yet is not started any more.
+    // A session still waiting for its first hello does not start its process any more.
     if (this.#process === undefined) this.end()
     await Promise.all([this.#process?.terminate(timeouts), this.#connections.whenEmpty(totalMs)])
     this.#run(
@@ -148,14 +146,14 @@ export class SessionHost {
     )
   }
 
-  /** Cuts off the attachments that match; returns how many had a connection. */
+  /** Closes the attachments that match; returns how many had a connection. */
   revoke(which: AttachmentFilter): number {
     const { effects, closed } = this.session.revoke(which, this.#deps.now())
     this.#run(effects)
     return closed
   }
 
-  /** Performs what a connection's own event led to, which may be that it is let in. */
+  /** Performs the effects of a connection's own event, which may have made it an attachment. */
   #runFor(id: ConnectionId, effects: readonly ServerEffect[]): void {
     if (!this.#connections.isAdmitted(id) && this.session.attachments.byConnection(id) !== undefined)
       this.#connections.admit(id)
@@ -163,10 +161,10 @@ export class SessionHost {
   }
 
   #close(id: ConnectionId, code: number, reason: string): void {
-    const link = this.#connections.find(id)
-    if (link === undefined) return
-    if (reason !== '' && !this.#connections.isAdmitted(id)) this.#deps.onRefused(link.requestId, reason)
-    link.close(code, reason)
+    const connection = this.#connections.find(id)
+    if (connection === undefined) return
+    if (reason !== '' && !this.#connections.isAdmitted(id)) this.#deps.onRefused(connection.requestId, reason)
+    connection.close(code, reason)
   }
 
   #run(effects: readonly ServerEffect[]): void {
@@ -179,10 +177,10 @@ export class SessionHost {
         this.#start(effect)
         return
       case 'send':
-        this.#send(effect.connectionId, (link) => link.send(effect.data))
+        this.#send(effect.connectionId, (connection) => connection.send(effect.data))
         return
       case 'sendOutput':
-        this.#send(effect.connectionId, (link) => link.sendOutput(effect.stream, effect.bytes))
+        this.#send(effect.connectionId, (connection) => connection.sendOutput(effect.stream, effect.bytes))
         return
       case 'close':
         this.#close(effect.connectionId, effect.code, effect.reason)
@@ -218,7 +216,7 @@ export class SessionHost {
         this.#terminate()
         return
       case 'gone':
-        this.#forget(effect.wasStarted)
+        this.#remove(effect.wasStarted)
         return
     }
   }
@@ -227,18 +225,18 @@ export class SessionHost {
     const { mode } = this.session.options
     const { now, log } = this.#deps
     const started = this.#deps.startProcess(
-      specify(this.command, start, this.session.options),
+      createProcessSpec(this.command, start, this.session.options),
       this.#processEvents(),
     )
     if (isFailure(started)) {
       const code = SPAWN_CODES[started.failure]
-      log.info('start_failed', { ...this.#named, code })
+      log.info('start_failed', { ...this.#logFields, code })
       this.#deps.onRefused(this.command.requestId, code)
       this.#run(this.session.startFailed({ code, message: started.message }, now()))
       return
     }
     this.#process = started
-    log.info('started', { ...this.#named, pid: started.pid, mode })
+    log.info('started', { ...this.#logFields, pid: started.pid, mode })
   }
 
   #processEvents(): ProcessEvents {
@@ -250,7 +248,7 @@ export class SessionHost {
         this.#connections.inputSettled()
       },
       inputRefused: (code) => {
-        const message = 'Cannot type this line: it is longer than 4,095 bytes in canonical mode'
+        const message = 'Cannot send this line: longer than 4,095 bytes in canonical mode'
         this.#run(this.session.inputRefused({ code, message }))
       },
       inputClosed: () => this.#run(this.session.inputClosed(now())),
@@ -264,7 +262,7 @@ export class SessionHost {
     this.#screen?.outputArrived()
   }
 
-  /** Ends a process that runs. One that has ended by itself may have left others behind on purpose, as with ssh. */
+  /** Ends a running process. One that has exited may have left others running on purpose, as with ssh. */
   #terminate(): void {
     if (!this.#hasEnded) void this.#process?.terminate()
   }
@@ -272,23 +270,23 @@ export class SessionHost {
   #ended(end: ProcessEnd): void {
     this.#output.flush()
     this.#hasEnded = true
-    this.#deps.log.info('ended', { ...this.#named, exit: end.code, signal: end.signal })
+    this.#deps.log.info('ended', { ...this.#logFields, exit: end.code, signal: end.signal })
     this.#deps.onExit(this.session.id, end)
     this.#run(this.session.ended(end, this.#deps.now()))
   }
 
-  #send(id: ConnectionId, send: (link: SessionConnection) => SendOutcome): void {
-    const link = this.#connections.find(id)
-    if (link === undefined) return
-    switch (send(link)) {
+  #send(id: ConnectionId, send: (connection: SessionConnection) => SendOutcome): void {
+    const connection = this.#connections.find(id)
+    if (connection === undefined) return
+    switch (send(connection)) {
       case 'sent':
         return
       case 'full':
         this.session.blocked(id)
         return
       case 'lost':
-        // The frame is not on its way, so nothing after it may be either: the client resumes where it was.
-        link.terminate()
+        // The frame was not sent, so none after it may be: the client reconnects and resumes at its offset.
+        connection.terminate()
         this.#connections.remove(id)
         this.#run(this.session.disconnected(id, this.#deps.now()))
         return
@@ -302,14 +300,14 @@ export class SessionHost {
     this.#run(this.session.snapshotReady(attachment, snapshot, this.#deps.now()))
   }
 
-  /** Programs draw anew when their window changes, so it changes for a moment. */
+  /** Resizes the terminal back and forth, because programs redraw on SIGWINCH. */
   #repaint(): void {
     const { cols, rows } = this.session.resizes.current
     this.#process?.resize(cols, rows > 1 ? rows - 1 : rows + 1)
     this.#process?.resize(cols, rows)
   }
 
-  #forget(wasStarted: boolean): void {
+  #remove(wasStarted: boolean): void {
     if (this.#isGone) return
     this.#isGone = true
     this.#screen?.dispose()
@@ -319,5 +317,36 @@ export class SessionHost {
 
   #arm(): void {
     this.#timer.arm(this.#isGone ? undefined : this.session.nextTickMs(this.#deps.now()))
+  }
+}
+
+/** Longest delay of a timer; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Calls back at the requested time or earlier, because setting the timer anew for every frame would cost more. */
+class SessionTimer {
+  readonly #now: () => number
+  readonly #fire: () => void
+  #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
+
+  constructor(now: () => number, fire: () => void) {
+    this.#now = now
+    this.#fire = fire
+  }
+
+  /** Undefined: never. */
+  arm(atMs: number | undefined): void {
+    if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
+    if (this.#timer !== undefined) clearTimeout(this.#timer.id)
+    this.#timer = undefined
+    if (atMs === undefined) return
+    const id = setTimeout(
+      () => {
+        this.#timer = undefined
+        this.#fire()
+      },
+      Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(atMs - this.#now()))),
+    )
+    this.#timer = { id, atMs }
   }
 }

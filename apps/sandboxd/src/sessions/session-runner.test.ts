@@ -12,16 +12,16 @@ import {
 } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
-import { SessionHost } from './session-host.ts'
+import { SessionRunner } from './session-runner.ts'
 import type { SendOutcome, SessionConnection } from './connections.ts'
 
-/** A process in the test's hand. */
-class HandProcess implements RunningProcess {
+/** A process that the test controls. */
+class FakeProcess implements RunningProcess {
   readonly pid = 4242
   readonly spec: ProcessSpec
   readonly events: ProcessEvents
   readonly calls: string[] = []
-  /** Run inside `resume`, as a process does that held a chunk back. */
+  /** Called inside `resume`, like a process that delivers a held chunk. */
   onResume: () => void = () => {}
 
   constructor(spec: ProcessSpec, events: ProcessEvents) {
@@ -54,7 +54,7 @@ class HandProcess implements RunningProcess {
   }
 }
 
-/** A connection that remembers what it was given. */
+/** A connection that records what is sent. */
 class FakeConnection implements SessionConnection {
   readonly requestId = 'attach-1'
   readonly received: FromServer<ServerMessage>[] = []
@@ -102,10 +102,10 @@ const RIGHTS = { principal: 'p', authority: 'driver', dialect: 'v1', take: false
 const START = { env: {}, cols: 80, rows: 24 }
 
 function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
-  const processes: HandProcess[] = []
+  const processes: FakeProcess[] = []
   const gone: boolean[] = []
   const refused: string[] = []
-  const host = new SessionHost(
+  const runner = new SessionRunner(
     {
       id: 's1',
       mode: 'pipe',
@@ -123,7 +123,7 @@ function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
     },
     {
       startProcess: (spec, events) => {
-        const process = new HandProcess(spec, events)
+        const process = new FakeProcess(spec, events)
         processes.push(process)
         return process
       },
@@ -142,27 +142,27 @@ function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
       countInput: () => {},
     },
   )
-  const link = new FakeConnection()
-  host.connected(1, link, rights, START)
-  if (rights.dialect === 'v1') host.received(1, HELLO)
+  const connection = new FakeConnection()
+  runner.connected(1, connection, rights, START)
+  if (rights.dialect === 'v1') runner.received(1, HELLO)
   const process = processes[0]
   if (process === undefined) throw new Error('no process')
-  return { host, link, process, gone, refused }
+  return { runner, connection, process, gone, refused }
 }
 
-/** Output of one turn of the event loop is joined, so tests let turns pass. */
+/** Output of one turn of the event loop is batched, so tests wait for the next turn. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-describe('SessionHost', () => {
-  test('tells which request a connection came by that is refused, and nothing of one that was let in', () => {
-    const { host, refused } = setUp()
-    const link = new FakeConnection()
-    host.connected(2, link, { ...RIGHTS, authority: 'viewer' }, START)
-    host.received(2, encode({ ...HELLO_MESSAGE, identity: 'b'.repeat(32), role: 'driver' }))
-    expect(link.closed).toBe(ERRORS.forbidden.close)
-    host.revoke({})
+describe('SessionRunner', () => {
+  test('reports the request of a refused connection, and none of an admitted one', () => {
+    const { runner, refused } = setUp()
+    const connection = new FakeConnection()
+    runner.connected(2, connection, { ...RIGHTS, authority: 'viewer' }, START)
+    runner.received(2, encode({ ...HELLO_MESSAGE, identity: 'b'.repeat(32), role: 'driver' }))
+    expect(connection.closed).toBe(ERRORS.forbidden.close)
+    runner.revoke({})
     expect(refused).toEqual(['attach-1 forbidden'])
   })
 
@@ -172,50 +172,50 @@ describe('SessionHost', () => {
     expect(process.spec.env).toEqual({ PATH: '/bin', SANDWIRE_SESSION: 's1' })
   })
 
-  test('keeps output in order when resuming the process delivers at once', async () => {
-    const { host, link, process } = setUp()
+  test('keeps output in order when resuming the process delivers output synchronously', async () => {
+    const { runner, connection, process } = setUp()
     process.events.output('stdout', bytes('aaaaaaaa'))
     await nextTurn()
     expect(process.calls).toEqual(['pause'])
     process.onResume = () => process.events.output('stdout', bytes('cc'))
     process.events.output('stdout', bytes('bbbb'))
     await nextTurn()
-    host.received(1, encode({ type: 'ack', output: 8 }))
-    expect(link.text).toBe('aaaaaaaabbbb')
-    host.received(1, encode({ type: 'ack', output: 12 }))
+    runner.received(1, encode({ type: 'ack', output: 8 }))
+    expect(connection.text).toBe('aaaaaaaabbbb')
+    runner.received(1, encode({ type: 'ack', output: 12 }))
     expect(process.calls).toEqual(['pause', 'resume'])
-    expect(link.text).toBe('aaaaaaaabbbbcc')
-    host.end()
+    expect(connection.text).toBe('aaaaaaaabbbbcc')
+    runner.end()
   })
 
-  test('stops sending when the socket is full and goes on when it drains', async () => {
-    const { host, link, process } = setUp(1_000)
-    link.outcome = 'full'
+  test('stops sending when the socket is full and continues when it drains', async () => {
+    const { runner, connection, process } = setUp(1_000)
+    connection.outcome = 'full'
     process.events.output('stdout', bytes('one'))
     await nextTurn()
-    link.outcome = 'sent'
+    connection.outcome = 'sent'
     process.events.output('stdout', bytes('two'))
     await nextTurn()
-    expect(link.text).toBe('one')
-    host.drained(1)
-    expect(link.text).toBe('onetwo')
-    host.end()
+    expect(connection.text).toBe('one')
+    runner.drained(1)
+    expect(connection.text).toBe('onetwo')
+    runner.end()
   })
 
-  test('cuts a connection that lost a frame, so that the client resumes without a hole', async () => {
-    const { host, link, process } = setUp(1_000)
-    link.outcome = 'lost'
+  test('closes a connection that lost a frame, so that the client resumes without a gap', async () => {
+    const { runner, connection, process } = setUp(1_000)
+    connection.outcome = 'lost'
     process.events.output('stdout', bytes('one'))
     await nextTurn()
-    expect(link.isTerminated).toBe(true)
-    expect(host.session.attachments.attachedCount).toBe(0)
-    link.outcome = 'sent'
+    expect(connection.isTerminated).toBe(true)
+    expect(runner.session.attachments.attachedCount).toBe(0)
+    connection.outcome = 'sent'
     process.events.output('stdout', bytes('two'))
     await nextTurn()
-    expect(link.text).toBe('')
+    expect(connection.text).toBe('')
     const again = new FakeConnection()
-    host.connected(2, again, RIGHTS, START)
-    host.received(
+    runner.connected(2, again, RIGHTS, START)
+    runner.received(
       2,
       encode({
         type: 'hello',
@@ -229,42 +229,42 @@ describe('SessionHost', () => {
       }),
     )
     expect(again.text).toBe('onetwo')
-    host.end()
+    runner.end()
   })
 
-  test('sends the exit after the last byte and is gone when ended', async () => {
-    const { host, link, process, gone } = setUp(1_000)
+  test('sends the exit after the last byte, and is removed when ended', async () => {
+    const { runner, connection, process, gone } = setUp(1_000)
     process.events.output('stdout', bytes('bye'))
     await nextTurn()
     process.events.ended({ code: 3, signal: null, truncated: false })
-    const last = link.received.at(-1)
+    const last = connection.received.at(-1)
     expect(last).toEqual({
       kind: 'control',
       message: { type: 'exit', code: 3, signal: null, truncated: false, outputEnd: 3 },
     })
-    host.received(1, encode({ type: 'ack', output: 3 }))
-    expect(link.closed).toBe(1000)
-    host.disconnected(1)
+    runner.received(1, encode({ type: 'ack', output: 3 }))
+    expect(connection.closed).toBe(1000)
+    runner.disconnected(1)
     expect(process.calls).not.toContain('terminate')
-    host.end()
+    runner.end()
     expect(gone).toEqual([true])
     expect(process.calls).toContain('terminate')
   })
 
-  test('ends a process that still runs when the session is ended', () => {
-    const { host, process } = setUp()
-    host.end()
+  test('terminates a running process when the session is ended', () => {
+    const { runner, process } = setUp()
+    runner.end()
     expect(process.calls).toEqual(['terminate'])
   })
 })
 
-test('[A10] a right that lasts longer than a timer can does not end early, nor wake the session again and again', () => {
+test('[A10] an authorization longer than the longest timer neither expires early nor fires repeatedly', () => {
   using timers = spyOn(globalThis, 'setTimeout')
   const year = 365 * 24 * 60 * 60 * 1000
-  const { link } = setUp(8, { ...RIGHTS, dialect: 'plain', reauthorizeMs: performance.now() + year })
-  // The timer that was set for a hello rings, and finds nothing to do for a year.
-  const [ring] = timers.mock.calls.at(-1) ?? []
-  if (typeof ring === 'function') ring()
+  const { connection } = setUp(8, { ...RIGHTS, dialect: 'plain', reauthorizeMs: performance.now() + year })
+  // The hello timer fires and finds nothing due for a year.
+  const [fire] = timers.mock.calls.at(-1) ?? []
+  if (typeof fire === 'function') fire()
   expect(timers.mock.calls.at(-1)?.[1]).toBe(2 ** 31 - 1)
-  expect(link.closed).toBeUndefined()
+  expect(connection.closed).toBeUndefined()
 })

@@ -1,0 +1,54 @@
+import type { Overflow, StartParameters } from '@sandwire/protocol'
+import { MARKER_VARIABLE } from '../processes/family/process-tree.ts'
+import type { ProcessSpec } from '../processes/process.ts'
+
+/** Parameters of a session to create. */
+export interface CreateParameters {
+  /** Empty means the server's shell. */
+  readonly argv: readonly string[]
+  readonly mode: 'pipe' | 'pty'
+  readonly cwd: string | undefined
+  readonly keepSeconds: number
+  readonly overflow: Overflow
+  /** Keeps the sandbox from being stopped as idle while the process runs. */
+  readonly isPinned: boolean
+}
+
+/** What a session runs; environment and size come with the first hello. */
+export interface SessionCommand {
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: string
+  readonly baseEnv: Readonly<Record<string, string>>
+  /** Overrides the hello's environment. */
+  readonly fixedEnv?: Readonly<Record<string, string>>
+  readonly isPinned: boolean
+  /** Made from a template of the operator, so that typing into it does not amount to running any command. */
+  readonly isTemplate: boolean
+  /** The request that created the session, for the log. */
+  readonly requestId: string
+}
+
+/** The process of a session, with environment and size of the first hello. */
+export function createProcessSpec(
+  command: SessionCommand,
+  { env, cols, rows }: StartParameters,
+  session: { readonly id: string; readonly mode: ProcessSpec['mode'] },
+): ProcessSpec {
+  const { id, mode } = session
+  const { argv, cwd, baseEnv, fixedEnv } = command
+  const terminal = mode === 'pty' && env['TERM'] === undefined ? { TERM: 'xterm-256color' } : {}
+  return {
+    argv,
+    cwd,
+    mode,
+    cols,
+    rows,
+    env: {
+      ...baseEnv,
+      ...terminal,
+      ...env,
+      ...fixedEnv,
+      [MARKER_VARIABLE]: id,
+    },
+  }
+}
