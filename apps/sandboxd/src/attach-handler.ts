@@ -17,6 +17,14 @@ import type { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRunner } from './sessions/session-runner.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 
+/** Rights of clients behind an adapter: they have no windows, offsets or roles, and the adapter detects dead ones itself. */
+const ADAPTER_RIGHTS = {
+  acknowledgement: 'connection',
+  outputFrom: 'end',
+  roleWithoutLease: 'collaborator',
+  hasSilenceTimeout: false,
+} as const
+
 /** A session that an adapted connection is about to join. */
 export interface AdaptedSession {
   readonly runner: SessionRunner
@@ -172,7 +180,7 @@ export class AttachHandler {
           dialect,
           take,
           ...this.#rightsOf(caller),
-          isRelayed: adapter !== undefined,
+          ...(adapter === undefined ? {} : ADAPTER_RIGHTS),
           exec: caller.exec && !runner.command.isTemplate,
           waits: parameters.kind === 'join' && role === 'viewer',
         },

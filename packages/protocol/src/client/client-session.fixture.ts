@@ -8,24 +8,24 @@ import type { AttemptId, ClientEffect, ClientStatus } from './effects.ts'
 const bytesOf = (content: string): Uint8Array => new TextEncoder().encode(content)
 
 /** What the consumer of a client was given, with bytes as text. */
-export type Given = {
+export type Delivered = {
   readonly type: ClientEffect['do']
   readonly text?: string
   readonly end?: number
   readonly [key: string]: unknown
 }
 
-/** A client session with a clock and a server made of words. */
-export class ClientBench {
+/** A client session with a clock. The test plays the server. */
+export class ClientFixture {
   nowMs = 0
   readonly session: ClientSession
   status: ClientStatus | undefined
   #attempt: AttemptId = 0
   #sent: (ClientMessage | string)[] = []
-  #given: Given[] = []
-  /** Attempts that were closed. */
+  #delivered: Delivered[] = []
+  /** Attempts that the session closed. */
   readonly closed: AttemptId[] = []
-  /** Where each attempt wanted to go. */
+  /** Session that each attempt names. */
   readonly connects: (string | undefined)[] = []
 
   constructor(options: Partial<ClientOptions> = {}) {
@@ -47,18 +47,18 @@ export class ClientBench {
   }
 
   run(effects: readonly ClientEffect[]): void {
-    for (const effect of effects) this.#take(effect)
+    for (const effect of effects) this.#perform(effect)
   }
 
-  /** Starts, opens and is welcomed. */
-  static attached(options: Partial<ClientOptions> = {}, welcome: Partial<Welcome> = {}): ClientBench {
-    const bench = new ClientBench(options)
-    bench.run(bench.session.start(0))
-    bench.open()
-    bench.welcome(welcome)
-    bench.takeSent()
-    bench.takeGiven()
-    return bench
+  /** A session that is attached. */
+  static attached(options: Partial<ClientOptions> = {}, welcome: Partial<Welcome> = {}): ClientFixture {
+    const fixture = new ClientFixture(options)
+    fixture.run(fixture.session.start(0))
+    fixture.open()
+    fixture.welcome(welcome)
+    fixture.takeSent()
+    fixture.takeDelivered()
+    return fixture
   }
 
   open(): void {
@@ -67,7 +67,7 @@ export class ClientBench {
 
   welcome(welcome: Partial<Welcome> = {}): void {
     const input = welcome.input ?? { at: 0, seq: 0 }
-    this.hears({
+    this.receiveMessage({
       type: 'welcome',
       version: 1,
       session: 's1',
@@ -84,49 +84,49 @@ export class ClientBench {
       ...welcome,
       input,
     })
-    this.hears({ type: 'ack', input: input.at, seq: input.seq })
+    this.receiveMessage({ type: 'ack', input: input.at, seq: input.seq })
   }
 
-  hears(message: ServerMessage, attempt = this.#attempt): void {
-    this.hearsRaw(encode(message), attempt)
+  receiveMessage(message: ServerMessage, attempt = this.#attempt): void {
+    this.receiveRaw(encode(message), attempt)
   }
 
-  hearsData(content: string, stream: StreamName = 'stdout', attempt = this.#attempt): void {
-    this.hearsRaw(packData(stream, bytesOf(content)), attempt)
+  receiveData(content: string, stream: StreamName = 'stdout', attempt = this.#attempt): void {
+    this.receiveRaw(packData(stream, bytesOf(content)), attempt)
   }
 
-  hearsRaw(data: WireMessage, attempt = this.#attempt): void {
+  receiveRaw(data: WireMessage, attempt = this.#attempt): void {
     this.run(this.session.receive(attempt, data, this.nowMs))
   }
 
-  writes(content: string): void {
+  write(content: string): void {
     this.run(this.session.write(bytesOf(content)))
   }
 
-  consumes(end: number): void {
+  consume(end: number): void {
     this.run(this.session.consumed(end, this.nowMs))
   }
 
-  cut(): void {
+  disconnect(): void {
     this.run(this.session.closed(this.#attempt, undefined, this.nowMs))
   }
 
-  /** Lets time pass, waking the session whenever it wants to be woken. */
+  /** Advances the clock and calls `tick` whenever it is due. */
   wait(ms: number): void {
     const untilMs = this.nowMs + ms
     for (let wakes = 0; ; wakes += 1) {
       const atMs = this.session.nextTickMs()
       if (atMs === undefined || atMs > untilMs) break
-      if (wakes > 10_000) throw new Error('the session wants to be woken again and again')
+      if (wakes > 10_000) throw new Error('the session asks for tick without end')
       this.nowMs = Math.max(this.nowMs, atMs)
       this.run(this.session.tick(this.nowMs))
     }
     this.nowMs = untilMs
   }
 
-  /** Cuts the connection, waits for the next attempt and opens it. */
+  /** Closes the connection, waits for the next attempt and opens it. */
   reconnect(): void {
-    this.cut()
+    this.disconnect()
     this.wait(50)
     this.takeSent()
     this.open()
@@ -137,12 +137,12 @@ export class ClientBench {
     return this.#sent.splice(0)
   }
 
-  /** What the consumer got since the last call. */
-  takeGiven(): Given[] {
-    return this.#given.splice(0)
+  /** What was delivered since the last call. */
+  takeDelivered(): Delivered[] {
+    return this.#delivered.splice(0)
   }
 
-  #take(effect: ClientEffect): void {
+  #perform(effect: ClientEffect): void {
     switch (effect.do) {
       case 'connect':
         this.#attempt = effect.attempt
@@ -150,7 +150,8 @@ export class ClientBench {
         return
       case 'send': {
         const frame = decodeClient(effect.data)
-        if (frame === undefined || effect.attempt !== this.#attempt) throw new Error('sent something odd')
+        if (frame === undefined || effect.attempt !== this.#attempt)
+          throw new Error('the session sent an undecodable frame')
         this.#sent.push(frame.kind === 'input' ? new TextDecoder().decode(frame.bytes) : frame.message)
         return
       }
@@ -163,7 +164,7 @@ export class ClientBench {
       case 'output':
       case 'snapshot': {
         const { do: type, bytes, ...rest } = effect
-        this.#given.push({ type, text: new TextDecoder().decode(bytes), ...rest })
+        this.#delivered.push({ type, text: new TextDecoder().decode(bytes), ...rest })
         return
       }
       case 'gap':
@@ -176,7 +177,7 @@ export class ClientBench {
       case 'silence':
       case 'roundTrip': {
         const { do: type, ...rest } = effect
-        this.#given.push({ type, ...rest })
+        this.#delivered.push({ type, ...rest })
         return
       }
     }

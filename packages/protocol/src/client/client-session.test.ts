@@ -2,18 +2,18 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ERRORS, isErrorCode } from '../errors.ts'
 import { MAX_DATA_BYTES } from '../limits.ts'
-import { ClientBench } from './client-session.fixture.ts'
+import { ClientFixture } from './client-session.fixture.ts'
 
-const failure = (bench: ClientBench): string | undefined =>
-  bench.status?.is === 'failed' ? bench.status.error.code : undefined
+const failure = (fixture: ClientFixture): string | undefined =>
+  fixture.status?.is === 'failed' ? fixture.status.error.code : undefined
 
 describe('connecting', () => {
   test('[R1] says who it is and that it has nothing', () => {
-    const bench = new ClientBench({ name: 'ann', role: 'viewer', env: { TERM: 'xterm' } })
-    bench.run(bench.session.start(0))
-    expect(bench.connects).toEqual([undefined])
-    bench.open()
-    expect(bench.takeSent()).toEqual([
+    const fixture = new ClientFixture({ name: 'ann', role: 'viewer', env: { TERM: 'xterm' } })
+    fixture.run(fixture.session.start(0))
+    expect(fixture.connects).toEqual([undefined])
+    fixture.open()
+    expect(fixture.takeSent()).toEqual([
       {
         type: 'hello',
         version: 1,
@@ -32,85 +32,89 @@ describe('connecting', () => {
   })
 
   test('[C1] tries again to create until it is welcomed or its time is over', () => {
-    const bench = new ClientBench({ connectForMs: 2_000 })
-    bench.run(bench.session.start(0))
-    for (let times = 0; times < 100 && bench.status?.is !== 'failed'; times += 1) {
-      bench.cut()
-      bench.wait(1_000)
+    const fixture = new ClientFixture({ connectForMs: 2_000 })
+    fixture.run(fixture.session.start(0))
+    for (let times = 0; times < 100 && fixture.status?.is !== 'failed'; times += 1) {
+      fixture.disconnect()
+      fixture.wait(1_000)
     }
-    expect(failure(bench)).toBe('link_lost')
-    expect(bench.connects.every((session) => session === undefined)).toBe(true)
-    expect(bench.connects.length).toBeGreaterThan(2)
+    expect(failure(fixture)).toBe('link_lost')
+    expect(fixture.connects.every((session) => session === undefined)).toBe(true)
+    expect(fixture.connects.length).toBeGreaterThan(2)
   })
 
   test('[R12] gives up an attempt that is not welcomed within 15 s', () => {
-    const bench = new ClientBench({ connectForMs: 100_000 })
-    bench.run(bench.session.start(0))
-    bench.wait(14_999)
-    expect(bench.closed).toEqual([])
-    bench.wait(1)
-    expect(bench.closed).toEqual([1])
-    bench.wait(100)
-    bench.open()
-    bench.wait(15_000)
-    expect(bench.closed).toEqual([1, 2])
+    const fixture = new ClientFixture({ connectForMs: 100_000 })
+    fixture.run(fixture.session.start(0))
+    fixture.wait(14_999)
+    expect(fixture.closed).toEqual([])
+    fixture.wait(1)
+    expect(fixture.closed).toEqual([1])
+    fixture.wait(100)
+    fixture.open()
+    fixture.wait(15_000)
+    expect(fixture.closed).toEqual([1, 2])
   })
 
   test('[R11] stops at once at what will not pass', () => {
     for (const code of Object.keys(ERRORS).filter(isErrorCode)) {
-      const bench = new ClientBench()
-      bench.run(bench.session.start(0))
-      bench.run(bench.session.closed(1, { code, message: code }, 0))
-      expect(bench.status?.is).toBe(ERRORS[code].retryable ? 'reconnecting' : 'failed')
+      const fixture = new ClientFixture()
+      fixture.run(fixture.session.start(0))
+      fixture.run(fixture.session.closed(1, { code, message: code }, 0))
+      expect(fixture.status?.is).toBe(ERRORS[code].retryable ? 'reconnecting' : 'failed')
     }
   })
 
   test('[R15] comes back at once when its right is asked for again, and says nothing of it', () => {
-    const bench = ClientBench.attached()
-    bench.wait(1_000)
-    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
-    expect(bench.connects).toEqual([undefined, 's1'])
-    expect(bench.status?.is).toBe('attached')
-    bench.open()
-    expect(bench.takeSent().at(-1)).toMatchObject({ type: 'hello', attempt: 2, resuming: true })
-    bench.welcome()
-    bench.wait(1_000)
-    bench.run(bench.session.closed(bench.attempt, { code: 'reauthorise', message: 'again' }, bench.nowMs))
-    expect(bench.connects).toEqual([undefined, 's1', 's1'])
+    const fixture = ClientFixture.attached()
+    fixture.wait(1_000)
+    fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    expect(fixture.connects).toEqual([undefined, 's1'])
+    expect(fixture.status?.is).toBe('attached')
+    fixture.open()
+    expect(fixture.takeSent().at(-1)).toMatchObject({ type: 'hello', attempt: 2, resuming: true })
+    fixture.welcome()
+    fixture.wait(1_000)
+    fixture.run(
+      fixture.session.closed(fixture.attempt, { code: 'reauthorise', message: 'again' }, fixture.nowMs),
+    )
+    expect(fixture.connects).toEqual([undefined, 's1', 's1'])
   })
 
   test('[R15] waits when it is asked again and again', () => {
-    const bench = ClientBench.attached()
-    bench.wait(999)
-    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
-    expect(bench.connects).toEqual([undefined])
-    expect(bench.status?.is).toBe('reconnecting')
+    const fixture = ClientFixture.attached()
+    fixture.wait(999)
+    fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    expect(fixture.connects).toEqual([undefined])
+    expect(fixture.status?.is).toBe('reconnecting')
   })
 
   test('[R15] fails when the fresh credential is refused', () => {
-    const bench = ClientBench.attached()
-    bench.wait(1_000)
-    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
-    bench.run(bench.session.closed(bench.attempt, { code: 'unauthorized', message: 'no' }, bench.nowMs))
-    expect(failure(bench)).toBe('unauthorized')
+    const fixture = ClientFixture.attached()
+    fixture.wait(1_000)
+    fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    fixture.run(
+      fixture.session.closed(fixture.attempt, { code: 'unauthorized', message: 'no' }, fixture.nowMs),
+    )
+    expect(failure(fixture)).toBe('unauthorized')
   })
 
   test('[R15] gives up in its time when nobody answers after it was asked', () => {
-    const bench = ClientBench.attached({ retryForMs: 2_000 })
-    bench.wait(1_000)
-    bench.hears({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
-    for (let times = 0; times < 100 && bench.status?.is !== 'failed'; times += 1) {
-      bench.cut()
-      bench.wait(1_000)
+    const fixture = ClientFixture.attached({ retryForMs: 2_000 })
+    fixture.wait(1_000)
+    fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
+    for (let times = 0; times < 100 && fixture.status?.is !== 'failed'; times += 1) {
+      fixture.disconnect()
+      fixture.wait(1_000)
     }
-    expect(failure(bench)).toBe('link_lost')
+    expect(failure(fixture)).toBe('link_lost')
   })
 
   test('starts once', () => {
-    const bench = new ClientBench()
-    bench.run(bench.session.start(0))
-    bench.run(bench.session.start(0))
-    expect(bench.connects).toHaveLength(1)
+    const fixture = new ClientFixture()
+    fixture.run(fixture.session.start(0))
+    fixture.run(fixture.session.start(0))
+    expect(fixture.connects).toHaveLength(1)
   })
 
   test('[E6] anything but a welcome or an error first is a broken server', () => {
@@ -119,103 +123,103 @@ describe('connecting', () => {
       { type: 'gap', from: 0, to: 1 },
       { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false },
     ] as const) {
-      const bench = new ClientBench()
-      bench.run(bench.session.start(0))
-      bench.open()
-      bench.hears(message)
-      expect(failure(bench)).toBe('bad_frame')
+      const fixture = new ClientFixture()
+      fixture.run(fixture.session.start(0))
+      fixture.open()
+      fixture.receiveMessage(message)
+      expect(failure(fixture)).toBe('bad_frame')
     }
-    const bench = new ClientBench()
-    bench.run(bench.session.start(0))
-    bench.open()
-    bench.hearsData('x')
-    expect(failure(bench)).toBe('bad_frame')
+    const fixture = new ClientFixture()
+    fixture.run(fixture.session.start(0))
+    fixture.open()
+    fixture.receiveData('x')
+    expect(failure(fixture)).toBe('bad_frame')
   })
 })
 
 describe('output', () => {
   test('[R1] is handed on with its end', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hearsData('de', 'stderr')
-    expect(bench.takeGiven()).toEqual([
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveData('de', 'stderr')
+    expect(fixture.takeDelivered()).toEqual([
       { type: 'output', stream: 'stdout', text: 'abc', end: 3 },
       { type: 'output', stream: 'stderr', text: 'de', end: 5 },
     ])
   })
 
   test('[W6] is acknowledged 10 ms after it was consumed, not before', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.wait(100)
-    bench.takeSent()
-    bench.consumes(2)
-    expect(bench.takeSent()).toEqual([])
-    bench.wait(10)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 2 }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.wait(100)
+    fixture.takeSent()
+    fixture.consume(2)
+    expect(fixture.takeSent()).toEqual([])
+    fixture.wait(10)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 2 }])
   })
 
   test('[W6] of 16 KiB is acknowledged at once', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('x'.repeat(20_000))
-    bench.takeSent()
-    bench.consumes(16_383)
-    expect(bench.takeSent()).toEqual([])
-    bench.consumes(16_384)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 16_384 }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('x'.repeat(20_000))
+    fixture.takeSent()
+    fixture.consume(16_383)
+    expect(fixture.takeSent()).toEqual([])
+    fixture.consume(16_384)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 16_384 }])
   })
 
   test('[W6] in full frames is acknowledged four at a time after an ack', () => {
-    const bench = ClientBench.attached()
+    const fixture = ClientFixture.attached()
     const frame = 'x'.repeat(MAX_DATA_BYTES)
     const consumeFrames = (count: number): void => {
       for (let times = 0; times < count; times += 1) {
-        bench.hearsData(frame)
-        bench.consumes(bench.session.received)
+        fixture.receiveData(frame)
+        fixture.consume(fixture.session.received)
       }
     }
-    bench.wait(1)
-    bench.takeSent()
+    fixture.wait(1)
+    fixture.takeSent()
     consumeFrames(9)
-    expect(bench.takeSent()).toEqual(
+    expect(fixture.takeSent()).toEqual(
       [1, 5, 9].map((count) => ({ type: 'ack', output: count * frame.length })),
     )
     consumeFrames(1)
-    expect(bench.takeSent()).toEqual([])
-    bench.wait(1)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 10 * frame.length }])
+    expect(fixture.takeSent()).toEqual([])
+    fixture.wait(1)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 10 * frame.length }])
   })
 
   test('[W6] behind full frames is acknowledged at once', () => {
-    const bench = ClientBench.attached()
-    bench.wait(1)
-    bench.hearsData('x'.repeat(MAX_DATA_BYTES))
-    bench.consumes(MAX_DATA_BYTES)
-    bench.takeSent()
-    bench.hearsData('x'.repeat(20_000))
-    bench.consumes(MAX_DATA_BYTES + 20_000)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: MAX_DATA_BYTES + 20_000 }])
+    const fixture = ClientFixture.attached()
+    fixture.wait(1)
+    fixture.receiveData('x'.repeat(MAX_DATA_BYTES))
+    fixture.consume(MAX_DATA_BYTES)
+    fixture.takeSent()
+    fixture.receiveData('x'.repeat(20_000))
+    fixture.consume(MAX_DATA_BYTES + 20_000)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: MAX_DATA_BYTES + 20_000 }])
   })
 
   test('[W2] is never acknowledged beyond what was received, whatever the consumer says', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.consumes(1_000)
-    bench.wait(20)
-    expect(bench.takeSent()).toContainEqual({ type: 'ack', output: 3 })
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.consume(1_000)
+    fixture.wait(20)
+    expect(fixture.takeSent()).toContainEqual({ type: 'ack', output: 3 })
   })
 
   test('[F2] that is missing is told and counts as consumed when its place comes', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears({ type: 'gap', from: 3, to: 10 })
-    bench.hearsData('k')
-    expect(bench.takeGiven().map(({ type }) => type)).toEqual(['output', 'gap', 'output'])
-    bench.takeSent()
-    bench.consumes(3)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 10 }])
-    bench.consumes(11)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 11 }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ type: 'gap', from: 3, to: 10 })
+    fixture.receiveData('k')
+    expect(fixture.takeDelivered().map(({ type }) => type)).toEqual(['output', 'gap', 'output'])
+    fixture.takeSent()
+    fixture.consume(3)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 10 }])
+    fixture.consume(11)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 11 }])
   })
 
   test.each([
@@ -223,10 +227,10 @@ describe('output', () => {
     [4, 5],
     [3, 2],
   ])('[F2] a gap from %d to %d where 3 is next is a desync', (from, to) => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears({ type: 'gap', from, to })
-    expect(failure(bench)).toBe('desync')
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ type: 'gap', from, to })
+    expect(failure(fixture)).toBe('desync')
   })
 })
 
@@ -234,156 +238,156 @@ describe('a snapshot', () => {
   const head = { type: 'snapshot', at: 100, cols: 90, rows: 30, bytes: 6, exact: true } as const
 
   test('[S2] is handed on whole, and the stream continues at its offset', () => {
-    const bench = ClientBench.attached()
-    bench.hears(head)
-    bench.hearsData('scr', 'snapshot')
-    expect(bench.takeGiven()).toEqual([])
-    bench.hearsData('een', 'snapshot')
-    bench.hearsData('x')
-    expect(bench.takeGiven()).toEqual([
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage(head)
+    fixture.receiveData('scr', 'snapshot')
+    expect(fixture.takeDelivered()).toEqual([])
+    fixture.receiveData('een', 'snapshot')
+    fixture.receiveData('x')
+    expect(fixture.takeDelivered()).toEqual([
       { type: 'snapshot', at: 100, cols: 90, rows: 30, exact: true, text: 'screen' },
       { type: 'output', stream: 'stdout', text: 'x', end: 101 },
     ])
-    bench.takeSent()
-    bench.consumes(100)
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 100 }])
+    fixture.takeSent()
+    fixture.consume(100)
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 100 }])
   })
 
   test('[S3] ahead of what was received tells the gap with it', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.takeGiven()
-    bench.hears({ ...head, bytes: 0 })
-    expect(bench.takeGiven().map(({ type }) => type)).toEqual(['gap', 'snapshot'])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.takeDelivered()
+    fixture.receiveMessage({ ...head, bytes: 0 })
+    expect(fixture.takeDelivered().map(({ type }) => type)).toEqual(['gap', 'snapshot'])
   })
 
   test('[S3] that is not complete moves nothing: after a cut the client holds what it held', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears(head)
-    bench.hearsData('scr', 'snapshot')
-    bench.reconnect()
-    expect(bench.takeSent()).toMatchObject([{ type: 'hello', received: 3, resuming: true }])
-    bench.welcome()
-    bench.hears({ ...head, bytes: 1 })
-    bench.hearsData('s', 'snapshot')
-    expect(bench.takeGiven().filter(({ type }) => type === 'snapshot')).toMatchObject([{ text: 's' }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage(head)
+    fixture.receiveData('scr', 'snapshot')
+    fixture.reconnect()
+    expect(fixture.takeSent()).toMatchObject([{ type: 'hello', received: 3, resuming: true }])
+    fixture.welcome()
+    fixture.receiveMessage({ ...head, bytes: 1 })
+    fixture.receiveData('s', 'snapshot')
+    expect(fixture.takeDelivered().filter(({ type }) => type === 'snapshot')).toMatchObject([{ text: 's' }])
   })
 
   test('[E6] that was not announced, is too long, goes back or is broken into is a broken server', () => {
-    const cases: ((bench: ClientBench) => void)[] = [
-      (bench) => bench.hearsData('x', 'snapshot'),
-      (bench) => {
-        bench.hears(head)
-        bench.hearsData('1234567', 'snapshot')
+    const cases: ((fixture: ClientFixture) => void)[] = [
+      (fixture) => fixture.receiveData('x', 'snapshot'),
+      (fixture) => {
+        fixture.receiveMessage(head)
+        fixture.receiveData('1234567', 'snapshot')
       },
-      (bench) => {
-        bench.hears(head)
-        bench.hearsData('x')
+      (fixture) => {
+        fixture.receiveMessage(head)
+        fixture.receiveData('x')
       },
-      (bench) => {
-        bench.hears(head)
-        bench.hears(head)
+      (fixture) => {
+        fixture.receiveMessage(head)
+        fixture.receiveMessage(head)
       },
-      (bench) => {
-        bench.hearsData('abc')
-        bench.hears({ ...head, at: 2 })
+      (fixture) => {
+        fixture.receiveData('abc')
+        fixture.receiveMessage({ ...head, at: 2 })
       },
     ]
     for (const broken of cases) {
-      const bench = ClientBench.attached()
-      broken(bench)
-      expect(bench.status?.is).toBe('failed')
+      const fixture = ClientFixture.attached()
+      broken(fixture)
+      expect(fixture.status?.is).toBe('failed')
     }
   })
 })
 
 describe('input', () => {
   test('[I3] is sent as far as there is credit', () => {
-    const bench = ClientBench.attached({}, { inputWindow: 4 })
-    bench.writes('abcdef')
-    expect(bench.takeSent()).toEqual(['abcd'])
-    bench.hears({ type: 'ack', input: 1, seq: 0 })
-    expect(bench.takeSent()).toEqual(['e'])
-    bench.hears({ type: 'ack', input: 5, seq: 0 })
-    expect(bench.takeSent()).toEqual(['f'])
+    const fixture = ClientFixture.attached({}, { inputWindow: 4 })
+    fixture.write('abcdef')
+    expect(fixture.takeSent()).toEqual(['abcd'])
+    fixture.receiveMessage({ type: 'ack', input: 1, seq: 0 })
+    expect(fixture.takeSent()).toEqual(['e'])
+    fixture.receiveMessage({ type: 'ack', input: 5, seq: 0 })
+    expect(fixture.takeSent()).toEqual(['f'])
   })
 
   test('[I6] typed before the welcome is sent after it', () => {
-    const bench = new ClientBench()
-    bench.run(bench.session.start(0))
-    bench.writes('early')
-    bench.run(bench.session.control({ type: 'eof' }))
-    bench.open()
-    bench.takeSent()
-    bench.welcome()
-    expect(bench.takeSent()).toEqual(['early', { type: 'eof', at: 5, seq: 1 }])
+    const fixture = new ClientFixture()
+    fixture.run(fixture.session.start(0))
+    fixture.write('early')
+    fixture.run(fixture.session.control({ type: 'eof' }))
+    fixture.open()
+    fixture.takeSent()
+    fixture.welcome()
+    expect(fixture.takeSent()).toEqual(['early', { type: 'eof', at: 5, seq: 1 }])
   })
 
   test('[I7] a signal overtakes what waits for credit', () => {
-    const bench = ClientBench.attached({}, { inputWindow: 2 })
-    bench.writes('abcd')
-    bench.takeSent()
-    bench.run(bench.session.control({ type: 'signal', signal: 'SIGINT' }))
-    expect(bench.takeSent()).toEqual([{ type: 'signal', signal: 'SIGINT', at: 2, seq: 1 }])
+    const fixture = ClientFixture.attached({}, { inputWindow: 2 })
+    fixture.write('abcd')
+    fixture.takeSent()
+    fixture.run(fixture.session.control({ type: 'signal', signal: 'SIGINT' }))
+    expect(fixture.takeSent()).toEqual([{ type: 'signal', signal: 'SIGINT', at: 2, seq: 1 }])
   })
 
   test('[I11] past what is held makes the caller wait until there is room', () => {
-    const bench = ClientBench.attached({ maxInputBytes: 10 }, { inputWindow: 5 })
-    bench.writes('0123456789')
-    expect(bench.session.canWrite).toBe(false)
-    bench.hears({ type: 'ack', input: 1, seq: 0 })
-    expect(bench.takeGiven()).toEqual([{ type: 'writable' }])
-    expect(bench.session.canWrite).toBe(true)
+    const fixture = ClientFixture.attached({ maxInputBytes: 10 }, { inputWindow: 5 })
+    fixture.write('0123456789')
+    expect(fixture.session.canWrite).toBe(false)
+    fixture.receiveMessage({ type: 'ack', input: 1, seq: 0 })
+    expect(fixture.takeDelivered()).toEqual([{ type: 'writable' }])
+    expect(fixture.session.canWrite).toBe(true)
   })
 
   test('[R2] that was not accepted is sent again after a cut', () => {
-    const bench = ClientBench.attached()
-    bench.writes('abcdef')
-    bench.run(bench.session.control({ type: 'signal', signal: 'SIGINT' }))
-    bench.writes('gh')
-    bench.reconnect()
-    bench.takeSent()
-    bench.welcome({ input: { at: 4, seq: 0 } })
-    expect(bench.takeSent()).toEqual(['ef', { type: 'signal', signal: 'SIGINT', at: 6, seq: 1 }, 'gh'])
-    expect(bench.session.heldInputBytes).toBe(4)
+    const fixture = ClientFixture.attached()
+    fixture.write('abcdef')
+    fixture.run(fixture.session.control({ type: 'signal', signal: 'SIGINT' }))
+    fixture.write('gh')
+    fixture.reconnect()
+    fixture.takeSent()
+    fixture.welcome({ input: { at: 4, seq: 0 } })
+    expect(fixture.takeSent()).toEqual(['ef', { type: 'signal', signal: 'SIGINT', at: 6, seq: 1 }, 'gh'])
+    expect(fixture.session.heldInputBytes).toBe(4)
   })
 
   test('[R2] that the server claims without having got it is a desync', () => {
-    const acked = ClientBench.attached()
-    acked.hears({ type: 'ack', input: 1, seq: 0 })
+    const acked = ClientFixture.attached()
+    acked.receiveMessage({ type: 'ack', input: 1, seq: 0 })
     expect(failure(acked)).toBe('desync')
-    const welcomed = ClientBench.attached()
+    const welcomed = ClientFixture.attached()
     welcomed.reconnect()
     welcomed.welcome({ input: { at: 1, seq: 0 } })
     expect(failure(welcomed)).toBe('desync')
   })
 
   test('[I9] that nobody reads is reported as lost, and so is what comes later', () => {
-    const bench = ClientBench.attached({}, { inputWindow: 4 })
-    bench.writes('abcdef')
-    bench.hears({ type: 'stdinClosed', at: 1 })
-    bench.hears({ type: 'stdinClosed', at: 1 })
-    bench.writes('gh')
-    expect(bench.takeGiven()).toEqual([
+    const fixture = ClientFixture.attached({}, { inputWindow: 4 })
+    fixture.write('abcdef')
+    fixture.receiveMessage({ type: 'stdinClosed', at: 1 })
+    fixture.receiveMessage({ type: 'stdinClosed', at: 1 })
+    fixture.write('gh')
+    expect(fixture.takeDelivered()).toEqual([
       { type: 'inputLost', bytes: 5, why: 'stdinClosed' },
       { type: 'inputLost', bytes: 2, why: 'stdinClosed' },
     ])
   })
 
   test('[I9] is reported once, also when the lease is lost after the input was closed', () => {
-    const bench = ClientBench.attached()
-    bench.writes('abcdef')
-    bench.hears({ type: 'stdinClosed', at: 1 })
-    bench.hears({ type: 'role', role: 'viewer', epoch: 2, input: { at: 3, seq: 0 } })
-    expect(bench.takeGiven()).toEqual([{ type: 'inputLost', bytes: 5, why: 'stdinClosed' }])
+    const fixture = ClientFixture.attached()
+    fixture.write('abcdef')
+    fixture.receiveMessage({ type: 'stdinClosed', at: 1 })
+    fixture.receiveMessage({ type: 'role', role: 'viewer', epoch: 2, input: { at: 3, seq: 0 } })
+    expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 5, why: 'stdinClosed' }])
   })
 
   test('[I8] that is closed does not keep the end of input from being said', () => {
-    const bench = ClientBench.attached()
-    bench.hears({ type: 'stdinClosed', at: 0 })
-    bench.run(bench.session.control({ type: 'eof' }))
-    expect(bench.takeSent()).toEqual([{ type: 'eof', at: 0, seq: 1 }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage({ type: 'stdinClosed', at: 0 })
+    fixture.run(fixture.session.control({ type: 'eof' }))
+    expect(fixture.takeSent()).toEqual([{ type: 'eof', at: 0, seq: 1 }])
   })
 })
 
@@ -391,144 +395,144 @@ describe('a change of role', () => {
   const viewer = { type: 'role', role: 'viewer', epoch: 2 } as const
 
   test('[L9] is confirmed, and what was not accepted is reported as lost', () => {
-    const bench = ClientBench.attached()
-    bench.writes('abcdef')
-    bench.takeSent()
-    bench.hears({ ...viewer, input: { at: 2, seq: 0 } })
-    expect(bench.takeSent()).toEqual([{ type: 'roleSeen', epoch: 2 }])
-    expect(bench.takeGiven()).toEqual([{ type: 'inputLost', bytes: 4, why: 'role' }])
-    expect(bench.status).toEqual({ is: 'attached', session: 's1', role: 'viewer' })
+    const fixture = ClientFixture.attached()
+    fixture.write('abcdef')
+    fixture.takeSent()
+    fixture.receiveMessage({ ...viewer, input: { at: 2, seq: 0 } })
+    expect(fixture.takeSent()).toEqual([{ type: 'roleSeen', epoch: 2 }])
+    expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 4, why: 'role' }])
+    expect(fixture.status).toEqual({ is: 'attached', session: 's1', role: 'viewer' })
   })
 
   test('[L8] to viewer means that input is not sent, but reported', () => {
-    const bench = ClientBench.attached({}, { role: 'viewer' })
-    bench.writes('abc')
-    bench.run(bench.session.control({ type: 'eof' }))
-    bench.run(bench.session.control({ type: 'resize', cols: 1, rows: 1 }))
-    expect(bench.takeSent()).toEqual([])
-    expect(bench.takeGiven()).toEqual([{ type: 'inputLost', bytes: 3, why: 'role' }])
+    const fixture = ClientFixture.attached({}, { role: 'viewer' })
+    fixture.write('abc')
+    fixture.run(fixture.session.control({ type: 'eof' }))
+    fixture.run(fixture.session.control({ type: 'resize', cols: 1, rows: 1 }))
+    expect(fixture.takeSent()).toEqual([])
+    expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 3, why: 'role' }])
   })
 
   test('[L8] a collaborator sends input and keeps signals and sizes to itself', () => {
-    const bench = ClientBench.attached({}, { role: 'collaborator' })
-    bench.run(bench.session.control({ type: 'signal', signal: 'SIGINT' }))
-    bench.run(bench.session.control({ type: 'resize', cols: 1, rows: 1 }))
-    bench.writes('abc')
-    expect(bench.takeSent()).toEqual(['abc'])
+    const fixture = ClientFixture.attached({}, { role: 'collaborator' })
+    fixture.run(fixture.session.control({ type: 'signal', signal: 'SIGINT' }))
+    fixture.run(fixture.session.control({ type: 'resize', cols: 1, rows: 1 }))
+    fixture.write('abc')
+    expect(fixture.takeSent()).toEqual(['abc'])
   })
 
   test('[T5] to driver tells the size of this terminal', () => {
-    const bench = ClientBench.attached({}, { role: 'viewer' })
-    bench.run(bench.session.control({ type: 'resize', cols: 99, rows: 33 }))
-    bench.hears({ type: 'role', role: 'driver', epoch: 3, input: { at: 0, seq: 0 } })
-    expect(bench.takeSent()).toEqual([
+    const fixture = ClientFixture.attached({}, { role: 'viewer' })
+    fixture.run(fixture.session.control({ type: 'resize', cols: 99, rows: 33 }))
+    fixture.receiveMessage({ type: 'role', role: 'driver', epoch: 3, input: { at: 0, seq: 0 } })
+    expect(fixture.takeSent()).toEqual([
       { type: 'roleSeen', epoch: 3 },
       { type: 'resize', cols: 99, rows: 33, at: 0, seq: 1 },
     ])
   })
 
   test('[T4] a size that did not change is not sent', () => {
-    const bench = ClientBench.attached()
-    bench.run(bench.session.control({ type: 'resize', cols: 80, rows: 24 }))
-    expect(bench.takeSent()).toEqual([])
+    const fixture = ClientFixture.attached()
+    fixture.run(fixture.session.control({ type: 'resize', cols: 80, rows: 24 }))
+    expect(fixture.takeSent()).toEqual([])
   })
 
   test('[L3] asks, takes and gives only while it is attached', () => {
-    const bench = ClientBench.attached()
-    bench.run(bench.session.lease({ type: 'take' }))
-    bench.run(bench.session.lease({ type: 'ask' }))
-    bench.run(bench.session.lease({ type: 'give', to: 'a2' }))
-    expect(bench.takeSent()).toEqual([{ type: 'take' }, { type: 'ask' }, { type: 'give', to: 'a2' }])
-    bench.cut()
-    bench.run(bench.session.lease({ type: 'take' }))
-    expect(bench.takeSent()).toEqual([])
+    const fixture = ClientFixture.attached()
+    fixture.run(fixture.session.lease({ type: 'take' }))
+    fixture.run(fixture.session.lease({ type: 'ask' }))
+    fixture.run(fixture.session.lease({ type: 'give', to: 'a2' }))
+    expect(fixture.takeSent()).toEqual([{ type: 'take' }, { type: 'ask' }, { type: 'give', to: 'a2' }])
+    fixture.disconnect()
+    fixture.run(fixture.session.lease({ type: 'take' }))
+    expect(fixture.takeSent()).toEqual([])
   })
 })
 
 describe('a cut', () => {
   test('[R10] is followed by attempts that wait longer and longer', () => {
-    const bench = ClientBench.attached()
+    const fixture = ClientFixture.attached()
     const delays: number[] = []
     for (let times = 0; times < 9; times += 1) {
-      bench.cut()
-      if (bench.status?.is !== 'reconnecting') break
-      delays.push(bench.status.atMs - bench.nowMs)
-      bench.wait(delays.at(-1) ?? 0)
+      fixture.disconnect()
+      if (fixture.status?.is !== 'reconnecting') break
+      delays.push(fixture.status.atMs - fixture.nowMs)
+      fixture.wait(delays.at(-1) ?? 0)
     }
     expect(delays).toEqual([50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])
-    expect(bench.connects.slice(1).every((session) => session === 's1')).toBe(true)
+    expect(fixture.connects.slice(1).every((session) => session === 's1')).toBe(true)
   })
 
   test('[R11] that lasts longer than the client wants to wait is the end', () => {
-    const bench = ClientBench.attached({ retryForMs: 1_000 })
-    for (let times = 0; times < 20 && bench.status?.is !== 'failed'; times += 1) {
-      bench.cut()
-      bench.wait(500)
+    const fixture = ClientFixture.attached({ retryForMs: 1_000 })
+    for (let times = 0; times < 20 && fixture.status?.is !== 'failed'; times += 1) {
+      fixture.disconnect()
+      fixture.wait(500)
     }
-    expect(failure(bench)).toBe('link_lost')
-    expect(bench.session.nextTickMs()).toBeUndefined()
+    expect(failure(fixture)).toBe('link_lost')
+    expect(fixture.session.nextTickMs()).toBeUndefined()
   })
 
   test('[R9] is followed by an ack of everything consumed', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.consumes(3)
-    bench.wait(10)
-    bench.reconnect()
-    expect(bench.takeSent()).toMatchObject([{ type: 'hello', attempt: 2, resuming: true, received: 3 }])
-    bench.welcome()
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 3 }])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.consume(3)
+    fixture.wait(10)
+    fixture.reconnect()
+    expect(fixture.takeSent()).toMatchObject([{ type: 'hello', attempt: 2, resuming: true, received: 3 }])
+    fixture.welcome()
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 3 }])
   })
 
   test('[R13] leaves nothing that the old connection says', () => {
-    const bench = ClientBench.attached()
-    bench.reconnect()
-    bench.hearsData('ghost', 'stdout', 1)
-    bench.hears({ type: 'error', code: 'replaced', message: 'x', fatal: true }, 1)
-    bench.run(bench.session.closed(1, { code: 'replaced', message: 'x' }, bench.nowMs))
-    bench.welcome()
-    expect(bench.status?.is).toBe('attached')
-    expect(bench.session.received).toBe(0)
+    const fixture = ClientFixture.attached()
+    fixture.reconnect()
+    fixture.receiveData('ghost', 'stdout', 1)
+    fixture.receiveMessage({ type: 'error', code: 'replaced', message: 'x', fatal: true }, 1)
+    fixture.run(fixture.session.closed(1, { code: 'replaced', message: 'x' }, fixture.nowMs))
+    fixture.welcome()
+    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.session.received).toBe(0)
   })
 
   test('[R1] after which the server would continue elsewhere is a desync', () => {
     for (const wrong of [{ output: 2 }, { output: 4 }, { session: 's2' }]) {
-      const bench = ClientBench.attached()
-      bench.hearsData('abc')
-      bench.reconnect()
-      bench.welcome(wrong)
-      expect(failure(bench)).toBe('desync')
+      const fixture = ClientFixture.attached()
+      fixture.receiveData('abc')
+      fixture.reconnect()
+      fixture.welcome(wrong)
+      expect(failure(fixture)).toBe('desync')
     }
   })
 
   test('[E3] for a reason that this client does not know is tried again', () => {
-    const bench = ClientBench.attached()
-    bench.hears({ type: 'error', code: 'brand_new', message: 'x', fatal: true })
-    expect(bench.status?.is).toBe('reconnecting')
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage({ type: 'error', code: 'brand_new', message: 'x', fatal: true })
+    expect(fixture.status?.is).toBe('reconnecting')
   })
 
   test('[R11] for a reason that will not pass is the end', () => {
-    const bench = ClientBench.attached()
-    bench.hears({ type: 'error', code: 'replaced', message: 'Elsewhere', fatal: true })
-    expect(bench.status).toMatchObject({ is: 'failed', error: { code: 'replaced', message: 'Elsewhere' } })
-    expect(bench.closed).toEqual([1])
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage({ type: 'error', code: 'replaced', message: 'Elsewhere', fatal: true })
+    expect(fixture.status).toMatchObject({ is: 'failed', error: { code: 'replaced', message: 'Elsewhere' } })
+    expect(fixture.closed).toEqual([1])
   })
 
   test('[T1] is not what a fault means that is not fatal', () => {
-    const bench = ClientBench.attached()
-    bench.hears({ type: 'error', code: 'line_too_long', message: 'Too long', fatal: false })
-    expect(bench.takeGiven()).toEqual([
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage({ type: 'error', code: 'line_too_long', message: 'Too long', fatal: false })
+    expect(fixture.takeDelivered()).toEqual([
       { type: 'warning', code: 'line_too_long', message: 'Too long', stopReason: undefined },
     ])
-    expect(bench.status?.is).toBe('attached')
+    expect(fixture.status?.is).toBe('attached')
   })
 
   test('[X13] reports the stop reason that is known, and leaves out any other', () => {
-    const bench = ClientBench.attached()
+    const fixture = ClientFixture.attached()
     const stopping = { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false } as const
-    bench.hears({ ...stopping, reason: 'idle' })
-    bench.hears({ ...stopping, reason: 'brand_new' })
-    expect(bench.takeGiven()).toMatchObject([{ stopReason: 'idle' }, { stopReason: undefined }])
+    fixture.receiveMessage({ ...stopping, reason: 'idle' })
+    fixture.receiveMessage({ ...stopping, reason: 'brand_new' })
+    expect(fixture.takeDelivered()).toMatchObject([{ stopReason: 'idle' }, { stopReason: undefined }])
   })
 })
 
@@ -536,154 +540,154 @@ describe('the exit', () => {
   const exit = { type: 'exit', code: 3, signal: null, truncated: false } as const
 
   test('[X7] is told when the consumer has everything', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears({ ...exit, outputEnd: 3 })
-    expect(bench.status?.is).toBe('attached')
-    bench.takeSent()
-    bench.consumes(3)
-    expect(bench.status).toEqual({ is: 'exited', exit: { ...exit, outputEnd: 3 } })
-    expect(bench.takeSent()).toEqual([{ type: 'ack', output: 3 }])
-    expect(bench.closed).toEqual([1])
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ ...exit, outputEnd: 3 })
+    expect(fixture.status?.is).toBe('attached')
+    fixture.takeSent()
+    fixture.consume(3)
+    expect(fixture.status).toEqual({ is: 'exited', exit: { ...exit, outputEnd: 3 } })
+    expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 3 }])
+    expect(fixture.closed).toEqual([1])
   })
 
   test('[X7] needs no connection any more', () => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears({ ...exit, outputEnd: 3 })
-    bench.cut()
-    bench.wait(1_000_000)
-    expect(bench.connects).toHaveLength(1)
-    bench.consumes(3)
-    expect(bench.status?.is).toBe('exited')
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ ...exit, outputEnd: 3 })
+    fixture.disconnect()
+    fixture.wait(1_000_000)
+    expect(fixture.connects).toHaveLength(1)
+    fixture.consume(3)
+    expect(fixture.status?.is).toBe('exited')
   })
 
   test.each([2, 4])('[X2] at %d when 3 bytes were received is a desync', (outputEnd) => {
-    const bench = ClientBench.attached()
-    bench.hearsData('abc')
-    bench.hears({ ...exit, outputEnd })
-    expect(failure(bench)).toBe('desync')
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ ...exit, outputEnd })
+    expect(failure(fixture)).toBe('desync')
   })
 
   test('[I11] releases a caller that waits to write', () => {
-    const bench = ClientBench.attached({ maxInputBytes: 1 })
-    bench.writes('abc')
-    bench.hears({ ...exit, outputEnd: 0 })
-    expect(bench.takeGiven()).toEqual([{ type: 'writable' }])
+    const fixture = ClientFixture.attached({ maxInputBytes: 1 })
+    fixture.write('abc')
+    fixture.receiveMessage({ ...exit, outputEnd: 0 })
+    expect(fixture.takeDelivered()).toEqual([{ type: 'writable' }])
   })
 })
 
 describe('a heartbeat', () => {
   test('[H2] asks soon after the welcome and tells the round trip', () => {
-    const bench = ClientBench.attached()
-    bench.wait(0)
-    expect(bench.takeSent()).toEqual([{ type: 'ping', id: 1 }])
-    bench.nowMs = 30
-    bench.hears({ type: 'pong', id: 1 })
-    expect(bench.takeGiven()).toEqual([{ type: 'roundTrip', ms: 30 }])
+    const fixture = ClientFixture.attached()
+    fixture.wait(0)
+    expect(fixture.takeSent()).toEqual([{ type: 'ping', id: 1 }])
+    fixture.nowMs = 30
+    fixture.receiveMessage({ type: 'pong', id: 1 })
+    expect(fixture.takeDelivered()).toEqual([{ type: 'roundTrip', ms: 30 }])
   })
 
   test('[H3] that is not answered on a silent connection makes it reconnect', () => {
-    const bench = ClientBench.attached()
-    bench.wait(0)
-    bench.hears({ type: 'pong', id: 1 })
-    bench.wait(15_000)
-    expect(bench.connects).toHaveLength(1)
-    bench.wait(10_050)
-    expect(bench.connects).toEqual([undefined, 's1'])
+    const fixture = ClientFixture.attached()
+    fixture.wait(0)
+    fixture.receiveMessage({ type: 'pong', id: 1 })
+    fixture.wait(15_000)
+    expect(fixture.connects).toHaveLength(1)
+    fixture.wait(10_050)
+    expect(fixture.connects).toEqual([undefined, 's1'])
   })
 
   test('[H6] says that the server is silent before it is given up, and that it is not', () => {
-    const bench = ClientBench.attached()
-    bench.wait(0)
-    bench.hears({ type: 'pong', id: 1 })
-    bench.wait(19_999)
-    expect(bench.takeGiven()).toEqual([{ type: 'roundTrip', ms: 0 }])
-    bench.wait(1)
-    expect(bench.takeGiven()).toEqual([{ type: 'silence', isSilent: true }])
-    expect(bench.status?.is).toBe('attached')
-    bench.hears({ type: 'presence', driver: null, attachments: [] })
-    expect(bench.takeGiven()).toContainEqual({ type: 'silence', isSilent: false })
+    const fixture = ClientFixture.attached()
+    fixture.wait(0)
+    fixture.receiveMessage({ type: 'pong', id: 1 })
+    fixture.wait(19_999)
+    expect(fixture.takeDelivered()).toEqual([{ type: 'roundTrip', ms: 0 }])
+    fixture.wait(1)
+    expect(fixture.takeDelivered()).toEqual([{ type: 'silence', isSilent: true }])
+    expect(fixture.status?.is).toBe('attached')
+    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
+    expect(fixture.takeDelivered()).toContainEqual({ type: 'silence', isSilent: false })
   })
 
   test('[H6] says nothing of silence once the connection is lost', () => {
-    const bench = ClientBench.attached()
-    bench.wait(5_000)
-    bench.cut()
-    expect(bench.takeGiven().at(-1)).toEqual({ type: 'silence', isSilent: false })
+    const fixture = ClientFixture.attached()
+    fixture.wait(5_000)
+    fixture.disconnect()
+    expect(fixture.takeDelivered().at(-1)).toEqual({ type: 'silence', isSilent: false })
   })
 
   test('[H7] that cannot wait is asked at once, and makes a connection that stays silent reconnect', () => {
-    const bench = ClientBench.attached()
-    bench.wait(0)
-    bench.hears({ type: 'pong', id: 1 })
-    bench.takeSent()
-    bench.run(bench.session.probe(500, bench.nowMs))
-    expect(bench.takeSent()).toEqual([{ type: 'ping', id: 2 }])
-    bench.wait(499)
-    expect(bench.status?.is).toBe('attached')
-    bench.wait(1)
-    expect(bench.status?.is).toBe('reconnecting')
+    const fixture = ClientFixture.attached()
+    fixture.wait(0)
+    fixture.receiveMessage({ type: 'pong', id: 1 })
+    fixture.takeSent()
+    fixture.run(fixture.session.probe(500, fixture.nowMs))
+    expect(fixture.takeSent()).toEqual([{ type: 'ping', id: 2 }])
+    fixture.wait(499)
+    expect(fixture.status?.is).toBe('attached')
+    fixture.wait(1)
+    expect(fixture.status?.is).toBe('reconnecting')
   })
 
   test('[H7] that cannot wait leaves a connection alone that is alive', () => {
-    const bench = ClientBench.attached()
-    bench.run(bench.session.probe(500, bench.nowMs))
-    bench.wait(499)
-    bench.hearsData('x')
-    bench.wait(10_000)
-    expect(bench.status?.is).toBe('attached')
+    const fixture = ClientFixture.attached()
+    fixture.run(fixture.session.probe(500, fixture.nowMs))
+    fixture.wait(499)
+    fixture.receiveData('x')
+    fixture.wait(10_000)
+    expect(fixture.status?.is).toBe('attached')
   })
 
   test('[H7] makes who waits for the next attempt connect at once', () => {
-    const bench = ClientBench.attached()
+    const fixture = ClientFixture.attached()
     for (let times = 0; times < 6; times += 1) {
-      bench.cut()
-      bench.wait(2_000)
+      fixture.disconnect()
+      fixture.wait(2_000)
     }
-    bench.cut()
-    const before = bench.connects.length
-    bench.run(bench.session.probe(500, bench.nowMs))
-    expect(bench.connects).toHaveLength(before + 1)
-    bench.open()
-    bench.welcome()
-    expect(bench.status?.is).toBe('attached')
+    fixture.disconnect()
+    const before = fixture.connects.length
+    fixture.run(fixture.session.probe(500, fixture.nowMs))
+    expect(fixture.connects).toHaveLength(before + 1)
+    fixture.open()
+    fixture.welcome()
+    expect(fixture.status?.is).toBe('attached')
   })
 })
 
 describe('leaving', () => {
   test('[L7] is said, and is the end', () => {
-    const bench = ClientBench.attached()
-    bench.run(bench.session.detach())
-    expect(bench.takeSent()).toEqual([{ type: 'detach' }])
-    expect(bench.status?.is).toBe('detached')
-    bench.run(bench.session.detach())
-    bench.writes('x')
-    bench.run(bench.session.control({ type: 'eof' }))
-    bench.hearsData('x')
-    bench.consumes(1)
-    bench.wait(100_000)
-    expect(bench.takeSent()).toEqual([])
-    expect(bench.takeGiven()).toEqual([])
-    expect(bench.connects).toHaveLength(1)
+    const fixture = ClientFixture.attached()
+    fixture.run(fixture.session.detach())
+    expect(fixture.takeSent()).toEqual([{ type: 'detach' }])
+    expect(fixture.status?.is).toBe('detached')
+    fixture.run(fixture.session.detach())
+    fixture.write('x')
+    fixture.run(fixture.session.control({ type: 'eof' }))
+    fixture.receiveData('x')
+    fixture.consume(1)
+    fixture.wait(100_000)
+    expect(fixture.takeSent()).toEqual([])
+    expect(fixture.takeDelivered()).toEqual([])
+    expect(fixture.connects).toHaveLength(1)
   })
 
   test('[L7] works without a connection, too', () => {
-    const bench = ClientBench.attached()
-    bench.cut()
-    bench.run(bench.session.detach())
-    expect(bench.status?.is).toBe('detached')
-    expect(bench.session.nextTickMs()).toBeUndefined()
+    const fixture = ClientFixture.attached()
+    fixture.disconnect()
+    fixture.run(fixture.session.detach())
+    expect(fixture.status?.is).toBe('detached')
+    expect(fixture.session.nextTickMs()).toBeUndefined()
   })
 })
 
 describe('what others do', () => {
   test('[L10] is handed on', () => {
-    const bench = ClientBench.attached()
-    bench.hears({ type: 'presence', driver: null, attachments: [] })
-    bench.hears({ type: 'asked', by: 'a2' })
-    bench.hears({ type: 'resized', at: 0, cols: 90, rows: 30 })
-    expect(bench.takeGiven().map(({ type }) => type)).toEqual(['presence', 'asked', 'resized'])
+    const fixture = ClientFixture.attached()
+    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
+    fixture.receiveMessage({ type: 'asked', by: 'a2' })
+    fixture.receiveMessage({ type: 'resized', at: 0, cols: 90, rows: 30 })
+    expect(fixture.takeDelivered().map(({ type }) => type)).toEqual(['presence', 'asked', 'resized'])
   })
 })
 
@@ -709,10 +713,10 @@ test('[E6] a server that talks nonsense is left, and never makes the client thro
   )
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 20 }), (frames) => {
-      const bench = ClientBench.attached()
-      for (const wire of frames) bench.hearsRaw(wire)
-      bench.writes('x')
-      bench.wait(1_000)
+      const fixture = ClientFixture.attached()
+      for (const wire of frames) fixture.receiveRaw(wire)
+      fixture.write('x')
+      fixture.wait(1_000)
     }),
     { numRuns: 1_000 },
   )

@@ -1,68 +1,70 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench, type Peer } from './server-session.fixture.ts'
+import { SessionFixture, type Peer } from './server-session.fixture.ts'
 
 const EVE = { principal: 'eve', authority: 'viewer' } as const
 const OWNER = { principal: 'owner', authority: 'driver' } as const
 /** So that identities of one test are no other's. */
 let identity = 1_000
 
-function come(bench: Bench, rights: { principal: string; authority: 'viewer' | 'driver' }): Peer {
+function come(fixture: SessionFixture, rights: { principal: string; authority: 'viewer' | 'driver' }): Peer {
   identity += 1
-  return bench.attach({ identity, rights })
+  return fixture.attach({ identity, rights })
 }
 const isIn = (peer: Peer): boolean => peer.refusal().error === undefined
 
 describe('a session that is full of one person', () => {
   test('[B3] lets everybody else in, and closes the newest of the crowd', () => {
-    const bench = new Bench({ limits: { maxAttachments: 8 } })
-    const own = come(bench, OWNER)
-    const crowd = Array.from({ length: 7 }, () => come(bench, EVE))
+    const fixture = new SessionFixture({ limits: { maxAttachments: 8 } })
+    const own = come(fixture, OWNER)
+    const crowd = Array.from({ length: 7 }, () => come(fixture, EVE))
     expect(crowd.every(isIn)).toBe(true)
-    expect(isIn(come(bench, { principal: 'ann', authority: 'viewer' }))).toBe(true)
+    expect(isIn(come(fixture, { principal: 'ann', authority: 'viewer' }))).toBe(true)
     expect(crowd.map((peer) => peer.refusal().error)).toEqual([
       ...Array.from({ length: 6 }, () => undefined),
       'too_many_attachments',
     ])
-    expect(come(bench, EVE).refusal().error).toBe('too_many_attachments')
-    expect(isIn(come(bench, OWNER))).toBe(true)
+    expect(come(fixture, EVE).refusal().error).toBe('too_many_attachments')
+    expect(isIn(come(fixture, OWNER))).toBe(true)
     expect(isIn(own)).toBe(true)
   })
 
   test('[B3] keeps the place of somebody who is away for a moment', () => {
-    const bench = new Bench({ limits: { maxAttachments: 4 } })
-    come(bench, OWNER)
+    const fixture = new SessionFixture({ limits: { maxAttachments: 4 } })
+    come(fixture, OWNER)
     const ann = { principal: 'ann', authority: 'viewer' } as const
-    bench.attach({ identity: 7, rights: ann }).cut()
-    for (let each = 0; each < 10; each += 1) come(bench, EVE)
-    expect(come(bench, EVE).refusal().error).toBe('too_many_attachments')
-    const back = bench.attach({ identity: 7, rights: ann, hello: { resuming: true } })
-    expect(back.hears('welcome')).toHaveLength(1)
+    fixture.attach({ identity: 7, rights: ann }).disconnect()
+    for (let each = 0; each < 10; each += 1) come(fixture, EVE)
+    expect(come(fixture, EVE).refusal().error).toBe('too_many_attachments')
+    const back = fixture.attach({ identity: 7, rights: ann, hello: { resuming: true } })
+    expect(back.received('welcome')).toHaveLength(1)
   })
 
   test('[B3] never closes the driver, and nobody for who has as much', () => {
-    const bench = new Bench({ limits: { maxAttachments: 4 } })
-    const driving = Array.from({ length: 4 }, () => come(bench, OWNER))
-    expect(isIn(come(bench, EVE))).toBe(true)
-    expect(isIn(come(bench, EVE))).toBe(true)
-    expect(come(bench, EVE).refusal().error).toBe('too_many_attachments')
+    const fixture = new SessionFixture({ limits: { maxAttachments: 4 } })
+    const driving = Array.from({ length: 4 }, () => come(fixture, OWNER))
+    expect(isIn(come(fixture, EVE))).toBe(true)
+    expect(isIn(come(fixture, EVE))).toBe(true)
+    expect(come(fixture, EVE).refusal().error).toBe('too_many_attachments')
     expect(driving.map(isIn)).toEqual([true, true, false, false])
   })
 
   test('[B8] has a place for who may drive and has none, as long as somebody is there who may not', () => {
-    const bench = new Bench({ limits: { maxAttachments: 3 } })
-    const watchers = ['a', 'b', 'c'].map((principal) => come(bench, { principal, authority: 'viewer' }))
-    expect(come(bench, { principal: 'd', authority: 'viewer' }).refusal().error).toBe('too_many_attachments')
-    expect(isIn(come(bench, OWNER))).toBe(true)
+    const fixture = new SessionFixture({ limits: { maxAttachments: 3 } })
+    const watchers = ['a', 'b', 'c'].map((principal) => come(fixture, { principal, authority: 'viewer' }))
+    expect(come(fixture, { principal: 'd', authority: 'viewer' }).refusal().error).toBe(
+      'too_many_attachments',
+    )
+    expect(isIn(come(fixture, OWNER))).toBe(true)
     expect(watchers.map(isIn)).toEqual([true, true, false])
-    expect(come(bench, OWNER).refusal().error).toBe('too_many_attachments')
+    expect(come(fixture, OWNER).refusal().error).toBe('too_many_attachments')
   })
 
   test('[B4] takes connections of others, and closes the newest of the crowd that has not said hello', () => {
-    const bench = new Bench({ limits: { maxAttachments: 2 } })
-    const silent = Array.from({ length: 4 }, () => bench.connect(EVE))
+    const fixture = new SessionFixture({ limits: { maxAttachments: 2 } })
+    const silent = Array.from({ length: 4 }, () => fixture.connect(EVE))
     expect(silent.every(isIn)).toBe(true)
-    expect(bench.connect(EVE).refusal().error).toBe('too_many_attachments')
-    expect(isIn(come(bench, OWNER))).toBe(true)
+    expect(fixture.connect(EVE).refusal().error).toBe('too_many_attachments')
+    expect(isIn(come(fixture, OWNER))).toBe(true)
     expect(silent.map(isIn)).toEqual([true, true, true, false])
   })
 })

@@ -1,25 +1,25 @@
 import { MAX_ATTACHMENTS, PRESENCE_MS } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
-import { type Attachment, roleWithoutLease } from './attachment.ts'
+import type { Attachment } from './attachment.ts'
 import type { ConnectionId } from './effects.ts'
 import { Lease } from './lease.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
 
-/** Identities remembered after they left; far more than connections can be under way. */
+/** Retired identities that are remembered; far more than hellos can be in flight. */
 const MAX_RETIRED = 256
 
-/** Who is attached, in which role, and who drives. */
+/** The attachments of a session and their lease. */
 export class AttachmentList {
   readonly lease = new Lease()
   readonly #effects: EffectBuffer
   readonly #byIdentity = new Map<string, Attachment>()
   readonly #byConnection = new Map<ConnectionId, Attachment>()
-  /** Identities that have left on purpose, oldest first. */
+  /** Identities that detached or were revoked, oldest first. */
   readonly #retired = new Set<string>()
   #minted = 0
-  /** Counts what everybody is told of; attachments remember which state they know. */
+  /** Version of the presence state; attachments remember which one they were sent. */
   #version = 0
-  /** The newest state as a message, once somebody was told. */
+  /** The current presence message, once it was needed. */
   #presence: ServerMessage | undefined
 
   constructor(effects: EffectBuffer) {
@@ -39,7 +39,7 @@ export class AttachmentList {
     return this.#byConnection.size
   }
 
-  /** Names of those who have a connection, each once. */
+  /** Distinct names of connected attachments. */
   get people(): readonly string[] {
     return [...new Set(Array.from(this.#byConnection.values(), ({ name }) => name))]
   }
@@ -61,7 +61,7 @@ export class AttachmentList {
     return undefined
   }
 
-  /** The driver, when it has a connection. */
+  /** The holder of the lease, if it is connected. */
   get driver(): Attachment | undefined {
     const { holder } = this.lease
     const attachment = holder === null ? undefined : this.byId(holder)
@@ -73,7 +73,7 @@ export class AttachmentList {
     if (attachment.state.is === 'attached') this.#byConnection.set(attachment.state.connectionId, attachment)
   }
 
-  /** Gives an attachment a new connection; the one it had, if any, is returned and no longer speaks for it. */
+  /** Assigns a new connection to an attachment; returns the previous one, if it had one. */
   reconnect(attachment: Attachment, connectionId: ConnectionId): ConnectionId | undefined {
     const previous = attachment.state.is === 'attached' ? attachment.state.connectionId : undefined
     if (previous !== undefined) this.#byConnection.delete(previous)
@@ -89,7 +89,7 @@ export class AttachmentList {
     attachment.state = { is: 'detached', sinceMs: nowMs, returnExpectedUntilMs }
   }
 
-  /** Forgets an attachment that left on purpose; a hello of it that is still under way must not bring it back. */
+  /** Forgets an attachment for good: a hello of it that is still in flight is refused. */
   retire(attachment: Attachment): void {
     this.forget(attachment)
     this.#retired.add(attachment.identity)
@@ -109,13 +109,13 @@ export class AttachmentList {
     if (this.lease.holder === attachment.id) this.lease.free()
   }
 
-  /** Moves the lease to `to`, who is not told; whoever had it watches, or types along where roles are not known, and is told where its input ended. */
+  /** Grants the lease without notifying `to`. The previous holder loses its role and is sent the position where its input ended. */
   grantLease(to: Attachment): void {
     const previous = this.lease.holder === null ? undefined : this.byId(this.lease.holder)
     this.lease.grant(to.id)
     to.role = 'driver'
     if (previous === undefined || previous === to) return
-    previous.role = roleWithoutLease(previous)
+    previous.role = previous.roleWithoutLease
     if (previous.state.is === 'attached') previous.ignoreInputUntilEpoch = this.lease.epoch
     this.sendRole(previous)
   }
@@ -129,32 +129,32 @@ export class AttachmentList {
     })
   }
 
-  /** Something that everybody is told of has changed. */
+  /** The presence state has changed; every attachment will be sent the new one. */
   presenceChanged(): void {
     this.#version += 1
     this.#presence = undefined
   }
 
-  /** When an attachment is to be told who is there; undefined when it knows, or cannot be told. */
+  /** When an attachment is due a presence message; undefined when it has the current one or cannot receive it. */
   presenceDueMs(attachment: Attachment): number | undefined {
     const { presence, state, isBlocked } = attachment
-    if (state.is !== 'attached' || isBlocked || presence.told === this.#version) return undefined
+    if (state.is !== 'attached' || isBlocked || presence.version === this.#version) return undefined
     return presence.atMs + PRESENCE_MS
   }
 
-  /** Tells an attachment who is there, if that is due. */
+  /** Sends the presence message to an attachment, if it is due. */
   sendPresence(attachment: Attachment, nowMs: number): void {
     const dueMs = this.presenceDueMs(attachment)
     if (dueMs === undefined || nowMs < dueMs) return
-    attachment.presence = { told: this.#version, atMs: nowMs }
+    attachment.presence = { version: this.#version, atMs: nowMs }
     this.#presence ??= this.#describe()
     this.#effects.send(attachment, this.#presence)
   }
 
   #describe(): ServerMessage {
     const { holder } = this.lease
-    const shown = [...this.all()].filter(({ state, id }) => state.is === 'attached' || id === holder)
-    const attachments = shown.map(({ id, role, name, state }) => ({
+    const listed = [...this.all()].filter(({ state, id }) => state.is === 'attached' || id === holder)
+    const attachments = listed.map(({ id, role, name, state }) => ({
       id,
       role,
       name,

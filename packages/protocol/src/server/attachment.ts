@@ -5,87 +5,92 @@ import { TokenBucket } from '../token-bucket.ts'
 import type { ConnectionId } from './effects.ts'
 import type { SessionLimits } from './session-options.ts'
 
-/** Which conversation a connection speaks. */
+/** The dialect that a connection speaks. */
 export type Dialect = 'plain' | 'v1'
 
-/** Whether an attachment has a connection now. */
-export type ConnectionState =
+/**
+ * Who acknowledges output. `client`: the client, within its window; input needs credit too. `connection`: output counts as
+ * consumed once the connection has accepted it, and input is only bounded, for clients without windows.
+ */
+export type Acknowledgement = 'client' | 'connection'
+
+export type AttachmentState =
   | { readonly is: 'attached'; readonly connectionId: ConnectionId }
-  /** `awaitedMs`: until then it is waited for even if the session is kept for less. */
+  /** `returnExpectedUntilMs`: the attachment is kept at least until then, even if the session's keep is shorter. */
   | { readonly is: 'detached'; readonly sinceMs: number; readonly returnExpectedUntilMs: number }
+
+/** What the attachment is being sent. `complete`: the exit was acknowledged, and the connection is being closed. */
+export type OutputPhase = 'streaming' | 'awaitingSnapshot' | 'exitSent' | 'complete'
 
 /** One client of the session, across its reconnects. */
 export interface Attachment {
-  /** Name that others may see. */
+  /** Public name. */
   readonly id: string
   /** Secret that resumes it. */
   readonly identity: string
   /** Number of its newest connection, as the client counts them. */
   attempt: number
-  /** Whose it is; another principal cannot resume it. */
+  /** Account that owns it; another one cannot resume it. */
   readonly principal: string
   readonly dialect: Dialect
-  /** Its client knows no offsets and no roles: a translator speaks for it. */
-  readonly isRelayed: boolean
-  /** What its right to be here hangs on, as its newest connection says. */
+  readonly acknowledgement: Acknowledgement
+  /** Role while it may drive but does not hold the lease. */
+  readonly roleWithoutLease: Role
+  /** Sign-in and grant that authorize its newest connection. */
   login: string | undefined
   grant: string | undefined
   name: string
-  /** The most it may become, from the connection's authorization. */
+  /** The highest role it may have, from the connection's authorization. */
   authority: Role
   role: Role
-  state: ConnectionState
+  state: AttachmentState
+  outputPhase: OutputPhase
 
-  /** Where its raw stream begins: 0, the offset of the last screen it was sent, or infinity while it has not got one. */
+  /** Where its raw stream begins: 0, the offset of its last snapshot, or infinity before its first one. */
   base: number
-  /** Offset behind the last output byte handed to the connection. */
+  /** Offset behind the last output byte passed to the connection. */
   sent: number
-  /** Highest `sent` ever; nothing beyond it can have been received. */
+  /** Highest value of `sent` so far; nothing beyond it can have been received. */
   sentMax: number
-  /** Offset the client has consumed up to. */
+  /** Offset up to which the client has consumed the output. */
   acked: number
   /** When `acked` last moved or everything was acknowledged. */
   ackProgressMs: number
   window: AckWindow
-  /** The connection's own buffer is full until it drains. */
+  /** The connection's send buffer is full. */
   isBlocked: boolean
-  /** Waits for a rendered screen; no output is sent meanwhile. */
-  awaitsSnapshot: boolean
-  /** Serial number of the last resize it was told. */
+  /** Serial number of the last resize it was sent. */
   resizeSerial: number
-  isExitSent: boolean
-  /** Everything was said and consumed, and the connection was told to close. */
-  isDone: boolean
-  /** No ack progress for so long that it no longer holds the program back. */
+  /** It made no ack progress for so long that it no longer pauses the process. */
   isStalled: boolean
-  /** Present when output bandwidth is limited; it may be one for all attachments of somebody. */
+  /** Set when output bandwidth is limited; all attachments of an account may share it. */
   bandwidth: TokenBucket | undefined
-  /** Nothing but that keeps output from it now. */
+  /** Only the bandwidth limit delays its output now. */
   isThrottled: boolean
-  /** Which state of the roster it was told last, and when. */
-  presence: { told: number; atMs: number }
-  /** A ping to answer once the connection takes more. */
+  /** Version of the last presence message it was sent, and when. */
+  presence: { version: number; atMs: number }
+  /** A ping to answer once the connection accepts more. */
   pendingPongId: number | undefined
-  /** How often it may still take, give or ask for the lease. */
+  /** Limits how often it may take, give or ask for the lease. */
   readonly leaseMoves: TokenBucket
 
-  /** Input bytes accepted, and how many of them reached the process. */
+  /** Input bytes accepted, and how many of them the process has read. */
   inputAccepted: number
   inputSettled: number
   /** Sequence number of the last control message applied. */
   controlSeq: number
-  /** What the last input ack said. */
+  /** Position in the last input ack. */
   inputAckSent: { at: number; seq: number }
-  /** An input ack is due at this time. */
+  /** When an input ack is due. */
   inputAckDueMs: number | undefined
   /** Input is discarded until the client has seen the role change of this epoch. */
   ignoreInputUntilEpoch: number | undefined
-  /** Where reading ended, once nobody reads input any more. */
+  /** Offset at which the process stopped reading input. */
   stdinClosedAt: number | undefined
   isStdinClosedSent: boolean
 }
 
-/** The budget of output where it is limited: a quarter of a second's may come at once. */
+/** The output budget where bandwidth is limited; up to a quarter of a second's worth may be sent at once. */
 export function createBandwidth(
   { outputBytesPerSecond: rate }: Pick<SessionLimits, 'outputBytesPerSecond'>,
   nowMs: number,
@@ -99,7 +104,8 @@ export function createAttachment(init: {
   attempt: number
   principal: string
   dialect: Dialect
-  isRelayed: boolean
+  acknowledgement: Acknowledgement
+  roleWithoutLease: Role
   login: string | undefined
   grant: string | undefined
   name: string
@@ -113,35 +119,22 @@ export function createAttachment(init: {
   limits: SessionLimits
   nowMs: number
 }): Attachment {
-  const { limits, nowMs } = init
+  const { limits, nowMs, connectionId, from, windowBytes, bandwidth, ...identity } = init
   return {
-    id: init.id,
-    identity: init.identity,
-    attempt: init.attempt,
-    principal: init.principal,
-    dialect: init.dialect,
-    isRelayed: init.isRelayed,
-    login: init.login,
-    grant: init.grant,
-    name: init.name,
-    authority: init.authority,
-    role: init.role,
-    state: { is: 'attached', connectionId: init.connectionId },
+    ...identity,
+    state: { is: 'attached', connectionId },
+    outputPhase: 'streaming',
     base: 0,
-    sent: init.from,
-    sentMax: init.from,
-    acked: init.from,
+    sent: from,
+    sentMax: from,
+    acked: from,
     ackProgressMs: nowMs,
-    window: new AckWindow(limits.window, init.windowBytes),
+    window: new AckWindow(limits.window, windowBytes),
     isBlocked: false,
-    awaitsSnapshot: false,
-    resizeSerial: init.resizeSerial,
-    isExitSent: false,
-    isDone: false,
     isStalled: false,
-    bandwidth: init.bandwidth ?? createBandwidth(limits, nowMs),
+    bandwidth: bandwidth ?? createBandwidth(limits, nowMs),
     isThrottled: false,
-    presence: { told: 0, atMs: Number.NEGATIVE_INFINITY },
+    presence: { version: 0, atMs: Number.NEGATIVE_INFINITY },
     pendingPongId: undefined,
     leaseMoves: new TokenBucket(LEASE_MOVES_PER_SECOND, LEASE_MOVES_PER_SECOND * 2, nowMs),
     inputAccepted: 0,
@@ -160,22 +153,6 @@ const RANK: Readonly<Record<Role, number>> = { viewer: 0, collaborator: 1, drive
 /** The lesser of two roles. */
 export function lesserRole(a: Role, b: Role): Role {
   return RANK[a] <= RANK[b] ? a : b
-}
-
-/** What it is without the lease, though it may drive. Those who know no roles type together. */
-export function roleWithoutLease({ isRelayed }: Pick<Attachment, 'isRelayed'>): Role {
-  return isRelayed ? 'collaborator' : 'viewer'
-}
-
-/** Whether it is sent whatever its connection takes, and sends whatever it likes: its client knows no windows. */
-export function knowsNoWindow({
-  dialect,
-  isRelayed = false,
-}: {
-  readonly dialect: Dialect
-  readonly isRelayed?: boolean
-}): boolean {
-  return dialect === 'plain' || isRelayed
 }
 
 export function canWrite(role: Role): boolean {

@@ -1,39 +1,42 @@
 import type { Role } from '../client-frames.ts'
 import { TokenBucket } from '../token-bucket.ts'
-import type { Dialect } from './attachment.ts'
+import type { Acknowledgement, Dialect } from './attachment.ts'
 import type { ConnectionId } from './effects.ts'
 
-/** What the URL and token of a connection allow. */
+/** What the URL and token of a connection allow, and how its attachment behaves. */
 export interface ConnectionRights {
   readonly principal: string
+  /** The highest role that the attachment may have. */
   readonly authority: Role
-  /** What a newcomer is whose hello names no role; without it, as much as its authority. */
+  /** Role of a new attachment whose hello names none; `authority` when absent. */
   readonly defaultRole?: Role
   readonly dialect: Dialect
-  /** Take the lease even if somebody drives. */
+  /** Take the lease even if another attachment holds it. */
   readonly take: boolean
-  /** May start any command, and so set any environment variable. Without it only those of a terminal are taken. */
+  /** May start any command, and so set any environment variable. Without it only those of a terminal are accepted. */
   readonly exec?: boolean
-  /** It came to watch what others start, so its hello starts nothing. */
+  /** The hello does not start the process. */
   readonly waits?: boolean
-  /**
-   * A translator speaks for a client that knows neither offsets nor roles. It begins at the end of the log without a screen,
-   * what its connection took is consumed, and while it does not drive it may type all the same. Whether the client is still
-   * there is for the translator to find out.
-   */
-  readonly isRelayed?: boolean
-  /** What others see of it, whatever its hello says. */
+  /** Who acknowledges output; the client when absent. Plain clients cannot, so theirs is always `connection`. */
+  readonly acknowledgement?: Acknowledgement
+  /** Where the output of a new attachment begins: with a replay or snapshot when absent, or at the end of the log. */
+  readonly outputFrom?: 'start' | 'end'
+  /** Role of an attachment that may drive but has no lease; `viewer` when absent. */
+  readonly roleWithoutLease?: Role
+  /** False when the caller itself detects dead clients; then silence does not close the connection. */
+  readonly hasSilenceTimeout?: boolean
+  /** Name that others see, in place of the one in the hello. */
   readonly name?: string
-  /** Sign-in and grant that the right to be here hangs on. */
+  /** Sign-in and grant that authorize the connection. */
   readonly login?: string
   readonly grant?: string
-  /** The budget of output that it shares with others of the same person; without it, its attachment has one of its own. */
+  /** Output budget shared with other attachments of the same account; when absent, the attachment has its own. */
   readonly bandwidth?: TokenBucket
-  /** When the right to be here has to be shown again, on the clock of the session. */
+  /** When the client must authenticate again, on the clock of the session. */
   readonly reauthorizeMs?: number
 }
 
-/** What is known of a connection, from before its hello until it is gone. */
+/** A connection, from before its hello until it is closed. */
 export interface ConnectionEntry {
   readonly rights: ConnectionRights
   readonly sinceMs: number
@@ -41,7 +44,7 @@ export interface ConnectionEntry {
   readonly messages: TokenBucket
 }
 
-/** The connections of a session, whether or not they have said hello. */
+/** The connections of a session, before and after their hello. */
 export class ConnectionTable {
   readonly #connections = new Map<ConnectionId, ConnectionEntry>()
   readonly #messagesPerSecond: number
@@ -68,7 +71,7 @@ export class ConnectionTable {
     return this.#connections.delete(connectionId)
   }
 
-  /** Every connection; safe against changes while it is walked. */
+  /** A copy of the table, so that callers may change it while they iterate. */
   all(): readonly (readonly [ConnectionId, ConnectionEntry])[] {
     return [...this.#connections]
   }

@@ -4,10 +4,10 @@ import type { Attachment } from './attachment.ts'
 import { detach } from './teardown.ts'
 import type { Refusal } from './effects.ts'
 import type { SequencedControl } from './input-receiver.ts'
-import { handleLeaseMessage } from './lease-messages.ts'
+import { handleLeaseMessage } from './lease.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** Acts on a control message of an attachment. A refusal ends its connection. */
+/** Handles a control message of an attachment. A refusal ends its connection. */
 export function handleControl(
   parts: SessionParts,
   attachment: Attachment,
@@ -44,7 +44,7 @@ export function handleControl(
   }
 }
 
-/** Applies a message that has a place in the input, once. */
+/** Applies a message with a position in the input, once. */
 function applySequenced(
   parts: SessionParts,
   attachment: Attachment,
@@ -74,7 +74,7 @@ function applySequenced(
   }
 }
 
-/** Gives the terminal a size, if it has not got it. */
+/** Resizes the terminal, unless it has that size already. */
 export function resizeTerminal(
   { resizes, options, lifecycle, log, effects }: SessionParts,
   cols: number,

@@ -7,7 +7,6 @@ import type { StopReason } from '../stop-reason.ts'
 import type { Attachment } from './attachment.ts'
 import type { ConnectionId, Refusal, ServerEffect } from './effects.ts'
 
-/** Close code of a conversation that ended as it should. */
 const NORMAL_CLOSE = 1000
 
 /** Collects the effects of one call into the session, in order. */
@@ -18,20 +17,20 @@ export class EffectBuffer {
     this.#effects.push(effect)
   }
 
-  /** Hands over what was collected. */
+  /** Returns and clears the collected effects. */
   take(): readonly ServerEffect[] {
     const effects = this.#effects
     this.#effects = []
     return effects
   }
 
-  /** Sends a `sandwire.v1` message to an attachment that has a connection and speaks it. */
+  /** Sends a `sandwire.v1` message; ignored for detached attachments and plain clients. */
   send(attachment: Attachment, message: ServerMessage): void {
     if (attachment.state.is !== 'attached' || attachment.dialect !== 'v1') return
     this.push({ do: 'send', connectionId: attachment.state.connectionId, data: encode(message) })
   }
 
-  /** Reports a fault that does not end the connection, in either dialect. */
+  /** Sends an error that does not end the connection, in either dialect. */
   sendWarning(attachment: Attachment, refusal: Refusal): void {
     if (attachment.state.is !== 'attached') return
     const text = errorText(refusal)
@@ -41,7 +40,7 @@ export class EffectBuffer {
     this.push({ do: 'send', connectionId: attachment.state.connectionId, data })
   }
 
-  /** Says why, then closes. */
+  /** Sends the error, then closes the connection. */
   sendRefusal(connectionId: ConnectionId, dialect: 'plain' | 'v1', refusal: Refusal): void {
     const text = errorText({ ...refusal, message: formatRetryMessage(refusal) })
     this.push({
@@ -57,7 +56,7 @@ export class EffectBuffer {
   }
 }
 
-/** A refusal as it goes out: short enough, and without half characters, so that every client can decode it. */
+/** Limits the length and removes lone surrogates, so that every client can decode the error. */
 function errorText({ code, message }: Refusal): { type: 'error'; code: ErrorCode; message: string } {
   return { type: 'error', code, message: message.slice(0, MAX_ERROR_CHARS).toWellFormed() }
 }

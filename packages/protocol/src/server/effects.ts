@@ -3,7 +3,7 @@ import type { WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import type { StopReason } from '../stop-reason.ts'
 
-/** Names one connection for as long as it lives. Minted by the driver of the session, never reused. */
+/** Names one connection. Assigned by the driver of the session and never reused. */
 export type ConnectionId = number
 
 /** What a server session asks its driver to do, in order. */
@@ -34,24 +34,24 @@ export type ServerEffect =
   | { readonly do: 'closeInput' }
   | { readonly do: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly do: 'signal'; readonly signal: string }
-  /** Stop and go on reading the process's output. */
+  /** Stop, and continue, reading the process's output. */
   | { readonly do: 'pause' }
   | { readonly do: 'resume' }
   /** Render the screen at the end of the log for an attachment. Answered by `snapshotReady`, always. */
   | { readonly do: 'snapshot'; readonly attachment: string }
-  /** Make the program draw its screen again. */
+  /** Make the program redraw its screen. */
   | { readonly do: 'repaint' }
-  /** Call `turn` in the next turn of the event loop: more is ready than one turn may carry. */
+  /** Call `turn` in the next turn of the event loop: the output budget of this turn is used up. */
   | { readonly do: 'again' }
-  /** Run the kill ladder. */
+  /** Terminate the process: HUP, TERM, then KILL. */
   | { readonly do: 'terminate' }
-  /** The session is over and may be forgotten; one that never started a process leaves no trace. */
+  /** The session has ended and may be removed; `wasStarted` is false when it never had a process. */
   | { readonly do: 'gone'; readonly wasStarted: boolean }
 
-/** Text of a refusal; goes to the peer as it is. */
+/** An error for the peer, sent as it is. */
 export interface Refusal {
   readonly code: ErrorCode
   readonly message: string
-  /** Of `shutting_down`; `sandwire.v1` clients get it as a field. */
+  /** Why the sandbox stops, with the code `shutting_down`. */
   readonly reason?: StopReason
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench } from './server-session.fixture.ts'
+import { SessionFixture } from './server-session.fixture.ts'
 
 describe('the exit', () => {
   test('[X1] comes behind the last byte, with the end of the output', () => {
-    const bench = new Bench()
-    const peer = bench.attach({ hello: { window: 3 } })
-    bench.output('abcdef')
-    bench.exit(7)
-    expect(peer.hears('stdout', 'exit').at(-1)).toMatchObject({ type: 'stdout' })
-    peer.acks(3)
-    expect(peer.hears('stdout', 'exit').at(-1)).toEqual({
+    const fixture = new SessionFixture()
+    const peer = fixture.attach({ hello: { window: 3 } })
+    fixture.output('abcdef')
+    fixture.exit(7)
+    expect(peer.received('stdout', 'exit').at(-1)).toMatchObject({ type: 'stdout' })
+    peer.ack(3)
+    expect(peer.received('stdout', 'exit').at(-1)).toEqual({
       type: 'exit',
       code: 7,
       signal: null,
@@ -19,74 +19,74 @@ describe('the exit', () => {
   })
 
   test('[X1] is told to every attachment in its own time', () => {
-    const bench = new Bench()
-    const driver = bench.attach({ identity: 1 })
-    const viewer = bench.attach({ identity: 2, role: 'viewer', hello: { window: 1 } })
-    bench.output('ab')
-    bench.exit()
-    expect(driver.hears('exit')).toHaveLength(1)
-    expect(viewer.hears('exit')).toHaveLength(0)
-    viewer.acks(1)
-    expect(viewer.hears('exit')).toHaveLength(1)
+    const fixture = new SessionFixture()
+    const driver = fixture.attach({ identity: 1 })
+    const viewer = fixture.attach({ identity: 2, role: 'viewer', hello: { window: 1 } })
+    fixture.output('ab')
+    fixture.exit()
+    expect(driver.received('exit')).toHaveLength(1)
+    expect(viewer.received('exit')).toHaveLength(0)
+    viewer.ack(1)
+    expect(viewer.received('exit')).toHaveLength(1)
   })
 
   test('[X4] closes the connection once everything was consumed, and once', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    bench.output('ab')
-    bench.exit()
-    expect(peer.hears('closed')).toEqual([])
-    peer.acks(2)
-    expect(peer.hears('closed')).toEqual([{ type: 'closed', code: 1000, reason: '' }])
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    fixture.output('ab')
+    fixture.exit()
+    expect(peer.received('closed')).toEqual([])
+    peer.ack(2)
+    expect(peer.received('closed')).toEqual([{ type: 'closed', code: 1000, reason: '' }])
   })
 
   test('[X4] without any output closes at once', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    bench.exit(1)
-    expect(peer.hears('exit', 'closed').map(({ type }) => type)).toEqual(['exit', 'closed'])
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    fixture.exit(1)
+    expect(peer.received('exit', 'closed').map(({ type }) => type)).toEqual(['exit', 'closed'])
   })
 
   test('[X3] is kept for those who come late', () => {
-    const bench = new Bench()
-    bench.attach({ identity: 1 })
-    bench.output('abc')
-    bench.exit(4)
-    const late = bench.attach({ identity: 2, role: 'viewer' })
-    expect(late.hears('stdout', 'exit')).toEqual([
+    const fixture = new SessionFixture()
+    fixture.attach({ identity: 1 })
+    fixture.output('abc')
+    fixture.exit(4)
+    const late = fixture.attach({ identity: 2, role: 'viewer' })
+    expect(late.received('stdout', 'exit')).toEqual([
       { type: 'stdout', text: 'abc' },
       { type: 'exit', code: 4, signal: null, truncated: false, outputEnd: 3 },
     ])
   })
 
   test('[X3] waits for the screen of those who come late to a terminal', () => {
-    const bench = new Bench({ mode: 'pty' })
-    bench.attach({ identity: 1 })
-    bench.output('abc')
-    bench.exit(4)
-    const late = bench.attach({ identity: 2 })
-    expect(late.hears('exit')).toEqual([])
-    bench.render(late.id)
-    expect(late.hears('snapshot', 'exit').map(({ type }) => type)).toEqual(['snapshot', 'exit'])
+    const fixture = new SessionFixture({ mode: 'pty' })
+    fixture.attach({ identity: 1 })
+    fixture.output('abc')
+    fixture.exit(4)
+    const late = fixture.attach({ identity: 2 })
+    expect(late.received('exit')).toEqual([])
+    fixture.render(late.id)
+    expect(late.received('snapshot', 'exit').map(({ type }) => type)).toEqual(['snapshot', 'exit'])
   })
 
   test('[X5] by a signal has no code, and says when output was cut', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    bench.run(bench.session.ended({ code: null, signal: 'SIGSEGV', truncated: true }, 0))
-    expect(peer.hears('exit')).toEqual([
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    fixture.run(fixture.session.ended({ code: null, signal: 'SIGSEGV', truncated: true }, 0))
+    expect(peer.received('exit')).toEqual([
       { type: 'exit', code: null, signal: 'SIGSEGV', truncated: true, outputEnd: 0 },
     ])
   })
 
   test('[X1] is told once, and nothing of the process counts behind it', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    bench.output('a')
-    bench.exit(1)
-    bench.exit(2)
-    bench.output('late')
-    expect(peer.hears('stdout', 'exit')).toMatchObject([
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    fixture.output('a')
+    fixture.exit(1)
+    fixture.exit(2)
+    fixture.output('late')
+    expect(peer.received('stdout', 'exit')).toMatchObject([
       { type: 'stdout', text: 'a' },
       { type: 'exit', code: 1 },
     ])
@@ -97,19 +97,19 @@ describe('the exit', () => {
     ['command_not_executable', 126],
     ['spawn_failed', 126],
   ] as const)('[X6] follows %s as %d', (code, exit) => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    peer.hears()
-    bench.run(bench.session.startFailed({ code, message: 'Cannot start "x"' }, 0))
-    expect(peer.hears('error', 'exit')).toMatchObject([
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    peer.received()
+    fixture.run(fixture.session.startFailed({ code, message: 'Cannot start "x"' }, 0))
+    expect(peer.received('error', 'exit')).toMatchObject([
       { type: 'error', code, fatal: false },
       { type: 'exit', code: exit, outputEnd: 0 },
     ])
   })
 
   test('[X6] of a process that was not started is nothing', () => {
-    const bench = new Bench()
-    expect(bench.session.startFailed({ code: 'spawn_failed', message: 'x' }, 0)).toEqual([])
+    const fixture = new SessionFixture()
+    expect(fixture.session.startFailed({ code: 'spawn_failed', message: 'x' }, 0)).toEqual([])
   })
 
   test.each([
@@ -126,11 +126,11 @@ describe('the exit', () => {
       { type: 'exit', code: 143, signal: 'SIGTERM' },
     ],
   ] as const)('[P3] of %j is told to a plain client last, before close 1000', (exit, told) => {
-    const bench = new Bench({ keepSeconds: 0 })
-    const plain = bench.connect({ dialect: 'plain' })
-    bench.output('abc')
-    bench.run(bench.session.ended({ ...exit, truncated: false }, 0))
-    expect(plain.hears()).toEqual([
+    const fixture = new SessionFixture({ keepSeconds: 0 })
+    const plain = fixture.connect({ dialect: 'plain' })
+    fixture.output('abc')
+    fixture.run(fixture.session.ended({ ...exit, truncated: false }, 0))
+    expect(plain.received()).toEqual([
       { type: 'stdout', text: 'abc' },
       told,
       { type: 'closed', code: 1000, reason: '' },
@@ -138,13 +138,13 @@ describe('the exit', () => {
   })
 
   test('[P3] waits for a plain client that takes nothing', () => {
-    const bench = new Bench({ keepSeconds: 0 })
-    const plain = bench.connect({ dialect: 'plain' })
+    const fixture = new SessionFixture({ keepSeconds: 0 })
+    const plain = fixture.connect({ dialect: 'plain' })
     plain.block()
-    bench.output('abc')
-    bench.exit()
-    expect(plain.hears()).toEqual([])
+    fixture.output('abc')
+    fixture.exit()
+    expect(plain.received()).toEqual([])
     plain.drain()
-    expect(plain.hears().map(({ type }) => type)).toEqual(['stdout', 'exit', 'closed'])
+    expect(plain.received().map(({ type }) => type)).toEqual(['stdout', 'exit', 'closed'])
   })
 })

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'bun:test'
-import { Bench, type Peer } from './server-session.fixture.ts'
+import { SessionFixture, type Peer } from './server-session.fixture.ts'
 
 const WINDOW = { startBytes: 8, minBytes: 1, maxBytes: 8 }
 
 /** Pauses and resumes among the effects since the last look. */
-function flow(bench: Bench): string[] {
-  return bench
+function flow(fixture: SessionFixture): string[] {
+  return fixture
     .takeEffects()
     .map((effect) => effect.do)
     .filter((name) => name === 'pause' || name === 'resume')
 }
 
 /** Writes like a program that respects its pauses, up to a number of bytes. */
-function writeUpTo(bench: Bench, bytes: number): number {
+function writeUpTo(fixture: SessionFixture, bytes: number): number {
   let written = 0
-  while (written < bytes && !bench.session.isPaused) {
-    bench.output('xx')
+  while (written < bytes && !fixture.session.isPaused) {
+    fixture.output('xx')
     written += 2
   }
   return written
@@ -23,133 +23,140 @@ function writeUpTo(bench: Bench, bytes: number): number {
 
 describe('the driver', () => {
   test('[F1] pauses the process with a window of unread output and lets it go on at an eighth of a small one', () => {
-    const bench = new Bench({ limits: { window: WINDOW } })
-    const driver = bench.attach()
-    bench.takeEffects()
-    bench.output('abcdefg')
-    expect(flow(bench)).toEqual([])
-    bench.output('h')
-    expect(flow(bench)).toEqual(['pause'])
-    driver.acks(6)
-    expect(flow(bench)).toEqual([])
-    driver.acks(7)
-    expect(flow(bench)).toEqual(['resume'])
+    const fixture = new SessionFixture({ limits: { window: WINDOW } })
+    const driver = fixture.attach()
+    fixture.takeEffects()
+    fixture.output('abcdefg')
+    expect(flow(fixture)).toEqual([])
+    fixture.output('h')
+    expect(flow(fixture)).toEqual(['pause'])
+    driver.ack(6)
+    expect(flow(fixture)).toEqual([])
+    driver.ack(7)
+    expect(flow(fixture)).toEqual(['resume'])
   })
 
   test('[F1] lets the process go on at half of a large window', () => {
     const size = 256 * 1024
-    const bench = new Bench({ limits: { window: { startBytes: size, minBytes: size, maxBytes: size } } })
-    const driver = bench.attach()
-    bench.takeEffects()
-    bench.output('x'.repeat(size))
-    expect(flow(bench)).toEqual(['pause'])
-    driver.acks(size / 2 - 1)
-    expect(flow(bench)).toEqual([])
-    driver.acks(size / 2)
-    expect(flow(bench)).toEqual(['resume'])
+    const fixture = new SessionFixture({
+      limits: { window: { startBytes: size, minBytes: size, maxBytes: size } },
+    })
+    const driver = fixture.attach()
+    fixture.takeEffects()
+    fixture.output('x'.repeat(size))
+    expect(flow(fixture)).toEqual(['pause'])
+    driver.ack(size / 2 - 1)
+    expect(flow(fixture)).toEqual([])
+    driver.ack(size / 2)
+    expect(flow(fixture)).toEqual(['resume'])
   })
 
   test('[F1] pauses the process while 64 KiB wait for its connection', () => {
     const size = 1024 * 1024
-    const bench = new Bench({ limits: { window: { startBytes: size, minBytes: size, maxBytes: size } } })
-    const driver = bench.attach()
-    bench.takeEffects()
+    const fixture = new SessionFixture({
+      limits: { window: { startBytes: size, minBytes: size, maxBytes: size } },
+    })
+    const driver = fixture.attach()
+    fixture.takeEffects()
     driver.block()
-    bench.output('x'.repeat(64 * 1024 - 1))
-    expect(flow(bench)).toEqual([])
-    bench.output('x')
-    expect(flow(bench)).toEqual(['pause'])
+    fixture.output('x'.repeat(64 * 1024 - 1))
+    expect(flow(fixture)).toEqual([])
+    fixture.output('x')
+    expect(flow(fixture)).toEqual(['pause'])
     driver.drain()
-    expect(flow(bench)).toEqual(['resume'])
+    expect(flow(fixture)).toEqual(['resume'])
   })
 
   test('[F1] is alone in that: viewers and collaborators never pause it', () => {
-    const bench = new Bench({ limits: { window: WINDOW } })
-    const driver = bench.attach({ identity: 1 })
-    bench.attach({ identity: 2, role: 'viewer' })
-    bench.attach({ identity: 3, role: 'collaborator' })
-    bench.takeEffects()
+    const fixture = new SessionFixture({ limits: { window: WINDOW } })
+    const driver = fixture.attach({ identity: 1 })
+    fixture.attach({ identity: 2, role: 'viewer' })
+    fixture.attach({ identity: 3, role: 'collaborator' })
+    fixture.takeEffects()
     for (let offset = 0; offset < 100; offset += 4) {
-      bench.output('abcd')
-      driver.acks(offset + 4)
+      fixture.output('abcd')
+      driver.ack(offset + 4)
     }
-    expect(flow(bench)).toEqual([])
+    expect(flow(fixture)).toEqual([])
   })
 
   test('[F9] has nothing trimmed that it has not consumed', () => {
-    const bench = new Bench({ limits: { window: WINDOW, logBytes: 2 } })
-    const driver = bench.attach()
-    bench.output('abcdefgh')
-    expect(bench.session.log.start).toBe(0)
-    driver.acks(5)
-    expect(bench.session.log.start).toBe(5)
+    const fixture = new SessionFixture({ limits: { window: WINDOW, logBytes: 2 } })
+    const driver = fixture.attach()
+    fixture.output('abcdefgh')
+    expect(fixture.session.log.start).toBe(0)
+    driver.ack(5)
+    expect(fixture.session.log.start).toBe(5)
   })
 
   test('[F5] of a blocking session can read nothing for an hour and misses nothing', () => {
-    const bench = new Bench({ limits: { window: WINDOW, logBytes: 4, silenceMs: 1e9 } })
-    const driver = bench.attach()
-    expect(writeUpTo(bench, 100)).toBe(8)
-    bench.wait(3_600_000)
-    expect(bench.session.isPaused).toBe(true)
+    const fixture = new SessionFixture({ limits: { window: WINDOW, logBytes: 4, silenceMs: 1e9 } })
+    const driver = fixture.attach()
+    expect(writeUpTo(fixture, 100)).toBe(8)
+    fixture.wait(3_600_000)
+    expect(fixture.session.isPaused).toBe(true)
     expect(driver.attachment?.isStalled).toBe(false)
-    expect(driver.hearsOutput()).toBe('xxxxxxxx')
-    driver.acks(8)
-    expect(driver.hears('gap')).toEqual([])
+    expect(driver.receivedOutput()).toBe('xxxxxxxx')
+    driver.ack(8)
+    expect(driver.received('gap')).toEqual([])
   })
 })
 
 describe('a driver of a trimming session that reads nothing', () => {
-  const open = (): { bench: Bench; driver: Peer } => {
-    const bench = new Bench({ overflow: 'trim', limits: { window: WINDOW, logBytes: 16, silenceMs: 1e9 } })
-    const driver = bench.attach({ identity: 1 })
-    return { bench, driver }
+  const open = (): { fixture: SessionFixture; driver: Peer } => {
+    const fixture = new SessionFixture({
+      overflow: 'trim',
+      limits: { window: WINDOW, logBytes: 16, silenceMs: 1e9 },
+    })
+    const driver = fixture.attach({ identity: 1 })
+    return { fixture, driver }
   }
 
   test('[F4] holds the program for 30 s and then no longer', () => {
-    const { bench, driver } = open()
-    writeUpTo(bench, 100)
-    bench.wait(29_999)
-    expect(bench.session.isPaused).toBe(true)
-    bench.wait(1)
-    expect(bench.session.isPaused).toBe(false)
-    expect(writeUpTo(bench, 100)).toBe(100)
-    driver.hears()
-    driver.acks(8)
-    expect(driver.hears('gap')).toEqual([{ type: 'gap', from: 8, to: 92 }])
-    expect(bench.session.isPaused).toBe(true)
+    const { fixture, driver } = open()
+    writeUpTo(fixture, 100)
+    fixture.wait(29_999)
+    expect(fixture.session.isPaused).toBe(true)
+    fixture.wait(1)
+    expect(fixture.session.isPaused).toBe(false)
+    expect(writeUpTo(fixture, 100)).toBe(100)
+    driver.received()
+    driver.ack(8)
+    expect(driver.received('gap')).toEqual([{ type: 'gap', from: 8, to: 92 }])
+    expect(fixture.session.isPaused).toBe(true)
   })
 
   test('[F4] has its time counted from the first byte it has not got', () => {
-    const { bench, driver } = open()
-    bench.output('ab')
-    driver.acks(2)
-    bench.wait(60_000)
+    const { fixture, driver } = open()
+    fixture.output('ab')
+    driver.ack(2)
+    fixture.wait(60_000)
     driver.block()
-    writeUpTo(bench, 100)
-    bench.wait(29_000)
-    expect(bench.session.isPaused).toBe(true)
-    bench.wait(1_001)
-    expect(bench.session.isPaused).toBe(false)
+    writeUpTo(fixture, 100)
+    fixture.wait(29_000)
+    expect(fixture.session.isPaused).toBe(true)
+    fixture.wait(1_001)
+    expect(fixture.session.isPaused).toBe(false)
   })
 
   test('[F4] is not stalled while it makes any progress', () => {
-    const { bench, driver } = open()
-    writeUpTo(bench, 100)
+    const { fixture, driver } = open()
+    writeUpTo(fixture, 100)
     for (let offset = 1; offset <= 8; offset += 1) {
-      bench.wait(25_000)
-      driver.acks(offset)
+      fixture.wait(25_000)
+      driver.ack(offset)
     }
     expect(driver.attachment?.isStalled).toBe(false)
   })
 
   test('[F8] does not block the program again by losing its connection', () => {
-    const { bench, driver } = open()
-    writeUpTo(bench, 100)
-    bench.wait(30_000)
-    writeUpTo(bench, 100)
-    driver.cut()
-    expect(bench.session.isPaused).toBe(false)
-    expect(writeUpTo(bench, 100)).toBe(100)
+    const { fixture, driver } = open()
+    writeUpTo(fixture, 100)
+    fixture.wait(30_000)
+    writeUpTo(fixture, 100)
+    driver.disconnect()
+    expect(fixture.session.isPaused).toBe(false)
+    expect(writeUpTo(fixture, 100)).toBe(100)
   })
 })
 
@@ -159,16 +166,16 @@ describe('while nobody drives', () => {
   test.each(['block', 'trim'] as const)(
     '[F6] a %s session blocks with a full log for the grace',
     (overflow) => {
-      const bench = new Bench({ overflow, limits })
-      const driver = bench.attach({ identity: 1 })
-      bench.output('abcd')
-      driver.acks(2)
-      driver.cut()
-      expect(writeUpTo(bench, 100)).toBe(14)
-      bench.wait(29_000)
-      expect(bench.session.isPaused).toBe(true)
-      const back = bench.attach({ identity: 1, hello: { resuming: true, received: 3 } })
-      expect(back.hears('gap', 'stdout')).toEqual([
+      const fixture = new SessionFixture({ overflow, limits })
+      const driver = fixture.attach({ identity: 1 })
+      fixture.output('abcd')
+      driver.ack(2)
+      driver.disconnect()
+      expect(writeUpTo(fixture, 100)).toBe(14)
+      fixture.wait(29_000)
+      expect(fixture.session.isPaused).toBe(true)
+      const back = fixture.attach({ identity: 1, hello: { resuming: true, received: 3 } })
+      expect(back.received('gap', 'stdout')).toEqual([
         { type: 'stdout', text: 'dx' },
         { type: 'stdout', text: 'xx' },
         { type: 'stdout', text: 'xx' },
@@ -178,46 +185,46 @@ describe('while nobody drives', () => {
   )
 
   test('[F7] a trimming session runs on and keeps the newest bytes', () => {
-    const bench = new Bench({ overflow: 'trim', keepSeconds: 3600, limits })
-    bench.attach({ identity: 1 }).cut()
-    writeUpTo(bench, 100)
-    bench.wait(30_000)
-    expect(bench.session.isPaused).toBe(false)
-    writeUpTo(bench, 200)
-    expect(bench.session.log.end - bench.session.log.start).toBe(16)
-    const back = bench.attach({ identity: 1, hello: { resuming: true } })
-    expect(back.hears('gap')).toMatchObject([{ from: 0, to: bench.session.log.start }])
+    const fixture = new SessionFixture({ overflow: 'trim', keepSeconds: 3600, limits })
+    fixture.attach({ identity: 1 }).disconnect()
+    writeUpTo(fixture, 100)
+    fixture.wait(30_000)
+    expect(fixture.session.isPaused).toBe(false)
+    writeUpTo(fixture, 200)
+    expect(fixture.session.log.end - fixture.session.log.start).toBe(16)
+    const back = fixture.attach({ identity: 1, hello: { resuming: true } })
+    expect(back.received('gap')).toMatchObject([{ from: 0, to: fixture.session.log.start }])
   })
 
   test('[F7] a trimming session that never had a driver waits for none', () => {
-    const bench = new Bench({ overflow: 'trim', keepSeconds: 3600, limits })
-    bench.run(bench.session.start({ env: {}, cols: 80, rows: 24 }, 0))
-    expect(writeUpTo(bench, 100)).toBe(100)
-    expect(bench.session.log.end - bench.session.log.start).toBe(16)
+    const fixture = new SessionFixture({ overflow: 'trim', keepSeconds: 3600, limits })
+    fixture.run(fixture.session.start({ env: {}, cols: 80, rows: 24 }, 0))
+    expect(writeUpTo(fixture, 100)).toBe(100)
+    expect(fixture.session.log.end - fixture.session.log.start).toBe(16)
   })
 
   test('[F7] a session that is ending with nobody there does not hold its program', () => {
-    const bench = new Bench({ overflow: 'block', keepSeconds: 1, limits })
-    bench.attach({ identity: 1 }).cut()
-    writeUpTo(bench, 100)
-    expect(bench.session.isPaused).toBe(true)
-    bench.wait(1_000)
-    expect(bench.session.isPaused).toBe(false)
+    const fixture = new SessionFixture({ overflow: 'block', keepSeconds: 1, limits })
+    fixture.attach({ identity: 1 }).disconnect()
+    writeUpTo(fixture, 100)
+    expect(fixture.session.isPaused).toBe(true)
+    fixture.wait(1_000)
+    expect(fixture.session.isPaused).toBe(false)
   })
 })
 
 describe('a plain reader that takes nothing', () => {
   test.each(['block', 'trim'] as const)('[P5] pauses a %s session for as long as it lasts', (overflow) => {
-    const bench = new Bench({ overflow, keepSeconds: 0, limits: { window: WINDOW, logBytes: 4 } })
-    const plain = bench.connect({ dialect: 'plain' })
-    bench.output('ab')
+    const fixture = new SessionFixture({ overflow, keepSeconds: 0, limits: { window: WINDOW, logBytes: 4 } })
+    const plain = fixture.connect({ dialect: 'plain' })
+    fixture.output('ab')
     plain.block()
-    const written = writeUpTo(bench, 100)
+    const written = writeUpTo(fixture, 100)
     expect(written).toBe(8)
-    bench.wait(3_600_000)
-    expect(bench.session.isPaused).toBe(true)
+    fixture.wait(3_600_000)
+    expect(fixture.session.isPaused).toBe(true)
     plain.drain()
-    expect(plain.hearsOutput()).toBe(`ab${'x'.repeat(8)}`)
-    expect(bench.session.isPaused).toBe(false)
+    expect(plain.receivedOutput()).toBe(`ab${'x'.repeat(8)}`)
+    expect(fixture.session.isPaused).toBe(false)
   })
 })

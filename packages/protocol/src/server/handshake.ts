@@ -2,7 +2,7 @@ import type { Hello, Role } from '../client-frames.ts'
 import { MAX_WINDOW_BYTES } from '../limits.ts'
 import { findRestrictedVariable } from '../terminal-variables.ts'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '../version.ts'
-import { type Attachment, createAttachment, lesserRole, roleWithoutLease } from './attachment.ts'
+import { type Attachment, createAttachment, lesserRole } from './attachment.ts'
 import { resizeTerminal } from './control-messages.ts'
 import { replaceConnection } from './teardown.ts'
 import type { ConnectionId, Refusal } from './effects.ts'
@@ -10,20 +10,20 @@ import type { ConnectionRights } from './connection-table.ts'
 import { checkAttachmentLimit, checkConnectionLimit } from './attachment-limit.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** Environment and size for the process that a first hello starts. */
+/** Environment and terminal size of a process to start. */
 export interface StartParameters {
   readonly env: Readonly<Record<string, string>>
   readonly cols: number
   readonly rows: number
 }
 
-/** A connection that introduces itself. */
+/** A connection without an attachment. */
 interface NewConnection {
   readonly connectionId: ConnectionId
   readonly rights: ConnectionRights
 }
 
-/** Why a connection cannot even say hello. */
+/** Refuses connections that cannot attach whatever their hello says. */
 export function checkConnection(
   parts: SessionParts,
   rights: ConnectionRights,
@@ -51,7 +51,7 @@ function refuseEnvironment(
   }
 }
 
-/** Starts the process, unless that was done before. */
+/** Starts the process, unless it was started before. */
 export function startProcess(parts: SessionParts, start: StartParameters): void {
   const { lifecycle, resizes, effects } = parts
   if (lifecycle.state.is !== 'pending') return
@@ -60,7 +60,7 @@ export function startProcess(parts: SessionParts, start: StartParameters): void 
   effects.push({ do: 'start', env: start.env, cols: start.cols, rows: start.rows })
 }
 
-/** A plain connection needs no hello: it is the driver of the session it creates. */
+/** Attaches a plain client, which sends no hello and drives the session it creates. */
 export function admitPlain(
   parts: SessionParts,
   opening: NewConnection,
@@ -72,7 +72,7 @@ export function admitPlain(
   admit(parts, opening, { identity, attempt: 0, name: '', window: MAX_WINDOW_BYTES, role: 'driver' }, nowMs)
 }
 
-/** Answers a hello: resumes the attachment it names, or admits a new one. A refusal ends the connection. */
+/** Handles a hello: resumes the attachment it names, or creates one. A refusal ends the connection. */
 export function handleHello(
   parts: SessionParts,
   opening: NewConnection,
@@ -92,7 +92,7 @@ export function handleHello(
   const known = parts.attachments.byIdentity(hello.identity)
   if (known !== undefined) return resume(parts, opening, known, hello, nowMs)
   if (hello.resuming || parts.attachments.isRetired(hello.identity)) {
-    return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
+    return { code: 'resume_lost', message: 'Cannot resume: the attachment is no longer known' }
   }
   return (
     refuseEnvironment(opening.rights, hello.env ?? {}) ??
@@ -114,8 +114,8 @@ function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: 
     nowMs,
   )
   if (attachment.role === 'driver' && !isFirst) resizeTerminal(parts, hello.cols, hello.rows)
-  welcome(parts, attachment)
-  if (options.mode === 'pty' && !isFirst && !attachment.isRelayed) {
+  sendWelcome(parts, attachment)
+  if (options.mode === 'pty' && !isFirst && opening.rights.outputFrom !== 'end') {
     attachment.base = Number.POSITIVE_INFINITY
     pump.requestSnapshot(attachment)
   }
@@ -126,29 +126,30 @@ function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: 
 function admit(
   parts: SessionParts,
   { connectionId, rights }: NewConnection,
-  wanted: { identity: string; attempt: number; name: string; window: number; role: Role },
+  requested: { identity: string; attempt: number; name: string; window: number; role: Role },
   nowMs: number,
 ): Attachment {
   const { attachments, resizes, options, lifecycle, log } = parts
-  const isRelayed = rights.isRelayed === true
+  const roleWithoutLease = rights.roleWithoutLease ?? 'viewer'
   const mayTake = rights.take && attachments.driver?.dialect !== 'plain'
-  const drives = wanted.role === 'driver' && (mayTake || attachments.lease.isClaimable(nowMs))
+  const drives = requested.role === 'driver' && (mayTake || attachments.lease.isClaimable(nowMs))
   const attachment = createAttachment({
     id: attachments.mintId(),
-    identity: wanted.identity,
-    attempt: wanted.attempt,
+    identity: requested.identity,
+    attempt: requested.attempt,
     principal: rights.principal,
     dialect: rights.dialect,
-    isRelayed,
+    acknowledgement: rights.dialect === 'plain' ? 'connection' : (rights.acknowledgement ?? 'client'),
+    roleWithoutLease,
     login: rights.login,
     grant: rights.grant,
-    name: rights.name ?? wanted.name,
+    name: rights.name ?? requested.name,
     authority: rights.authority,
-    role: wanted.role === 'driver' ? roleWithoutLease({ isRelayed }) : wanted.role,
+    role: requested.role === 'driver' ? roleWithoutLease : requested.role,
     connectionId,
-    from: isRelayed ? log.end : 0,
+    from: rights.outputFrom === 'end' ? log.end : 0,
     resizeSerial: resizes.current.serial,
-    windowBytes: wanted.window,
+    windowBytes: requested.window,
     bandwidth: rights.bandwidth,
     limits: options.limits,
     nowMs,
@@ -168,10 +169,10 @@ function resume(
 ): Refusal | undefined {
   const { attachments, resizes, pump, input, lifecycle } = parts
   if (attachment.principal !== rights.principal) {
-    return { code: 'resume_lost', message: 'Cannot resume: the attachment is not known any more' }
+    return { code: 'resume_lost', message: 'Cannot resume: the attachment is no longer known' }
   }
   if (hello.attempt !== undefined && hello.attempt <= attachment.attempt) {
-    return { code: 'replaced', message: 'A newer connection of this attachment is there already' }
+    return { code: 'replaced', message: 'This attachment already has a newer connection' }
   }
   if (hello.received > attachment.sentMax) {
     return {
@@ -194,26 +195,24 @@ function resume(
   }
   attachment.ignoreInputUntilEpoch = undefined
   attachment.isBlocked = false
-  attachment.isExitSent = false
-  attachment.isDone = false
+  attachment.outputPhase = 'streaming'
   attachment.isStalled = false
   attachment.ackProgressMs = nowMs
-  attachment.awaitsSnapshot = false
   attachment.pendingPongId = undefined
-  attachment.presence = { told: 0, atMs: Number.NEGATIVE_INFINITY }
+  attachment.presence = { version: 0, atMs: Number.NEGATIVE_INFINITY }
   attachment.sent = hello.received
   attachment.acked = Math.min(attachment.acked, hello.received)
   attachment.resizeSerial = resizes.sizeAt(hello.received).serial
   attachment.window.restart(hello.window)
-  welcome(parts, attachment)
+  sendWelcome(parts, attachment)
   if (hello.received < attachment.base) pump.requestSnapshot(attachment)
   input.repeatStdinClosed(attachment)
   attachments.presenceChanged()
   return undefined
 }
 
-/** Says where both streams continue. */
-function welcome({ options, effects, resizes, attachments }: SessionParts, attachment: Attachment): void {
+/** Sends the welcome, which says where both streams continue. */
+function sendWelcome({ options, effects, resizes, attachments }: SessionParts, attachment: Attachment): void {
   const { cols, rows } = resizes.sizeAt(attachment.sent)
   attachment.inputAckSent = { at: attachment.inputSettled, seq: attachment.controlSeq }
   attachment.inputAckDueMs = undefined

@@ -1,24 +1,24 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { ACK_DELAY_MS, PLAIN_INPUT_BYTES } from '../limits.ts'
-import { type Attachment, canWrite, knowsNoWindow } from './attachment.ts'
+import { type Attachment, canWrite } from './attachment.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
 import type { Refusal } from './effects.ts'
 
-/** A control message with a place in the input. */
+/** A control message with a position in the input. */
 export type SequencedControl = Extract<ClientMessage, { type: 'resize' | 'signal' | 'eof' }>
 
-/** Settled entries are dropped from the queue in batches of this many. */
+/** Settled entries are removed from the queue in batches of this many. */
 const COMPACT_ENTRIES = 256
 
-/** Lets input through to the process: once, in order, from those who may, and no more than was granted. */
+/** Passes input to the process exactly once and in order; enforces roles and credit. */
 export class InputReceiver {
   readonly #effects: EffectBuffer
   readonly #windowBytes: number
-  /** Bytes handed to the process and not settled yet, by who wrote them, oldest first. */
+  /** Bytes passed to the process that it has not read, by writer, oldest first. */
   readonly #unsettled: { attachment: Attachment; bytes: number }[] = []
-  /** Index of the oldest of them that is not settled. */
+  /** Index of the oldest unsettled entry. */
   #head = 0
-  /** Nobody reads input any more. */
+  /** The process no longer reads input. */
   #isClosed = false
 
   constructor(effects: EffectBuffer, windowBytes: number) {
@@ -33,7 +33,7 @@ export class InputReceiver {
       return { code: 'role_refused', message: `Cannot take input: this attachment is a ${attachment.role}` }
     }
     const unsettled = attachment.inputAccepted - attachment.inputSettled
-    const isUnwindowed = knowsNoWindow(attachment)
+    const isUnwindowed = attachment.acknowledgement === 'connection'
     const grantedBytes = isUnwindowed ? PLAIN_INPUT_BYTES : this.#windowBytes
     if (unsettled + bytes.byteLength > grantedBytes) {
       const message = `Cannot take input: more than ${grantedBytes} bytes are unsettled`
@@ -53,7 +53,7 @@ export class InputReceiver {
     return undefined
   }
 
-  /** Checks a control message's place and role; `'apply'` means it is the next one and may be applied. */
+  /** Checks a control message's role and position; `'apply'` means it is the next one. */
   admit(attachment: Attachment, message: SequencedControl, nowMs: number): 'apply' | 'skip' | Refusal {
     if (attachment.ignoreInputUntilEpoch !== undefined) return 'skip'
     if (attachment.role !== 'driver') {
@@ -74,7 +74,7 @@ export class InputReceiver {
     return 'apply'
   }
 
-  /** The process took `bytes` more. */
+  /** The process has read `bytes` more. */
   settled(bytes: number, nowMs: number): void {
     let left = bytes
     while (left > 0) {
@@ -88,36 +88,36 @@ export class InputReceiver {
     }
   }
 
-  /** Who wrote the oldest bytes that are not settled. */
+  /** Writer of the oldest unsettled bytes. */
   get oldestWriter(): Attachment | undefined {
     return this.#unsettled[this.#head]?.attachment
   }
 
-  /** How many attachments have input that the process has not taken. */
+  /** How many attachments have input that the process has not read. */
   countWriters(): number {
     return new Set(this.#unsettled.slice(this.#head).map(({ attachment }) => attachment)).size
   }
 
-  /** Nobody reads input any more: what is queued is settled, and writers are told, unless the process has ended too. */
-  close(attachments: Iterable<Attachment>, nowMs: number, isTold: boolean): void {
+  /** The process no longer reads input: queued bytes count as settled, and with `notifies` writers are sent `stdinClosed`. */
+  close(attachments: Iterable<Attachment>, nowMs: number, notifies: boolean): void {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const attachment of attachments) {
       attachment.stdinClosedAt = attachment.inputSettled
-      if (isTold && canWrite(attachment.role)) this.#sendStdinClosed(attachment)
+      if (notifies && canWrite(attachment.role)) this.#sendStdinClosed(attachment)
     }
     const unsettled = this.#unsettled.splice(0).slice(this.#head)
     this.#head = 0
     for (const { attachment, bytes } of unsettled) this.#settle(attachment, bytes, nowMs)
   }
 
-  /** Repeats to a returning writer that nobody reads. */
+  /** Sends `stdinClosed` again to a writer that has reconnected. */
   repeatStdinClosed(attachment: Attachment): void {
     attachment.isStdinClosedSent = false
     if (this.#isClosed && canWrite(attachment.role)) this.#sendStdinClosed(attachment)
   }
 
-  /** Sends the input ack when it is due and the connection takes it. */
+  /** Sends the input ack when it is due and the connection accepts it. */
   ackIfDue(attachment: Attachment, nowMs: number): void {
     if (attachment.isBlocked) return
     if (attachment.inputAckDueMs !== undefined && nowMs >= attachment.inputAckDueMs) this.#ack(attachment)
@@ -130,7 +130,7 @@ export class InputReceiver {
     else attachment.inputAckDueMs ??= nowMs + ACK_DELAY_MS
   }
 
-  /** Drops settled entries in batches: taking them off one by one would be slow in a long queue. */
+  /** Removes settled entries in batches: removing them one by one is slow in a long queue. */
   #pass(): void {
     this.#head += 1
     if (this.#head < COMPACT_ENTRIES) return
@@ -151,7 +151,7 @@ export class InputReceiver {
   #sendStdinClosed(attachment: Attachment): void {
     if (attachment.isStdinClosedSent) return
     attachment.isStdinClosedSent = true
-    // Of whoever came later nothing was read at all.
+    // Nothing was read from attachments that were created later.
     this.#effects.send(attachment, { type: 'stdinClosed', at: attachment.stdinClosedAt ?? 0 })
   }
 }

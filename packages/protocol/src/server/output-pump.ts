@@ -2,7 +2,7 @@ import { packData } from '../data-frame.ts'
 import { MAX_DATA_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
-import { type Attachment, knowsNoWindow } from './attachment.ts'
+import type { Attachment } from './attachment.ts'
 import type { Refusal } from './effects.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
 
@@ -15,14 +15,14 @@ export interface Snapshot {
   readonly exact: boolean
 }
 
-/** Hands output to attachments, each from its own cursor and within its own window. */
+/** Sends output to attachments, each from its own offset and within its own window. */
 export class OutputPump {
   readonly #log: OutputLog
   readonly #resizes: ResizeLog
   readonly #effects: EffectBuffer
   readonly #isPty: boolean
   readonly #turnBytes: number
-  /** Bytes that may still be sent in this turn, and when the turn began. */
+  /** Bytes that may still be sent in this turn of the event loop, and when the turn began. */
   #turnLeft: number
   #turnMs = Number.NEGATIVE_INFINITY
   #isTurnRequested = false
@@ -50,17 +50,22 @@ export class OutputPump {
 
   /** Sends what the attachment may get now. */
   pump(attachment: Attachment, nowMs: number): void {
-    // A turn is rarely shorter; where the clock is finer, calls of one turn have different times.
+    // Turns are rarely shorter than a millisecond; a finer clock gives calls of one turn different times.
     if (nowMs >= this.#turnMs + 1) {
       this.#turnMs = nowMs
       this.#turnLeft = this.#turnBytes
     }
     attachment.isThrottled = false
-    // What is not sent to a full connection stays in the log, so it costs nothing however long that lasts.
-    if (attachment.state.is !== 'attached' || attachment.awaitsSnapshot || attachment.isBlocked) return
+    // Output for a full connection stays in the log, so waiting costs no memory.
+    if (
+      attachment.state.is !== 'attached' ||
+      attachment.outputPhase === 'awaitingSnapshot' ||
+      attachment.isBlocked
+    )
+      return
     const { connectionId } = attachment.state
     this.#skipTrimmed(attachment)
-    while (!attachment.awaitsSnapshot) {
+    while (isStreaming(attachment)) {
       const room = this.#room(attachment, nowMs)
       this.#sendResizes(attachment)
       const resize = this.#resizes.after(attachment.resizeSerial)
@@ -93,15 +98,15 @@ export class OutputPump {
     return undefined
   }
 
-  /** Asks for a rendered screen; output waits for it. */
+  /** Requests a rendered screen; output waits for it. */
   requestSnapshot(attachment: Attachment): void {
-    attachment.awaitsSnapshot = true
+    attachment.outputPhase = 'awaitingSnapshot'
     this.#effects.push({ do: 'snapshot', attachment: attachment.id })
   }
 
   /** Sends a rendered screen and continues behind it. */
   sendSnapshot(attachment: Attachment, snapshot: Snapshot): void {
-    attachment.awaitsSnapshot = false
+    attachment.outputPhase = 'streaming'
     if (attachment.state.is !== 'attached') return
     const { connectionId } = attachment.state
     const { at, cols, rows, data, exact } = snapshot
@@ -124,8 +129,8 @@ export class OutputPump {
   }
 
   /**
-   * An attachment that fell behind the log continues at what is left: with a gap, or a screen. It is told when its
-   * window has room, so that one which reads nothing is told once, however much is trimmed meanwhile.
+   * Moves an attachment that fell behind the log to its start, with a gap or a snapshot. That waits for room in the window, so
+   * that a client which reads nothing gets one gap however much is trimmed.
    */
   #skipTrimmed(attachment: Attachment): void {
     if (
@@ -142,7 +147,7 @@ export class OutputPump {
     attachment.sentMax = Math.max(attachment.sentMax, attachment.sent)
   }
 
-  /** Tells the resizes that happened at the attachment's place in the stream. */
+  /** Sends the resizes that happened up to the attachment's offset. */
   #sendResizes(attachment: Attachment): void {
     let resize = this.#resizes.after(attachment.resizeSerial)
     while (resize !== undefined && resize.at <= attachment.sent) {
@@ -153,10 +158,11 @@ export class OutputPump {
     }
   }
 
-  /** Bytes the attachment may get now; asks for another turn when only the turn is used up. */
+  /** Bytes that may be sent to the attachment now; requests another turn when only the turn's budget is used up. */
   #room(attachment: Attachment, nowMs: number): number {
     const inFlight = attachment.sent - attachment.acked
-    const window = knowsNoWindow(attachment) ? MAX_DATA_BYTES : attachment.window.sizeBytes - inFlight
+    const window =
+      attachment.acknowledgement === 'connection' ? MAX_DATA_BYTES : attachment.window.sizeBytes - inFlight
     const allowed = Math.min(window, Math.floor(attachment.bandwidth?.available(nowMs) ?? window))
     const ready = Math.min(allowed, this.#log.end - attachment.sent)
     attachment.isThrottled = ready <= 0 && window > 0 && attachment.sent < this.#log.end
@@ -168,8 +174,12 @@ export class OutputPump {
   }
 }
 
-/** Payload of the next frame: a part of the window, so that a slow link delivers something often. */
+function isStreaming(attachment: Attachment): boolean {
+  return attachment.outputPhase !== 'awaitingSnapshot'
+}
+
+/** Payload of the next frame: a quarter of the window, so that a slow connection delivers frames often. */
 function frameBytes(attachment: Attachment): number {
-  if (knowsNoWindow(attachment)) return MAX_DATA_BYTES
+  if (attachment.acknowledgement === 'connection') return MAX_DATA_BYTES
   return Math.max(1, Math.min(MAX_DATA_BYTES, attachment.window.sizeBytes >> 2))
 }

@@ -4,10 +4,10 @@ import type { Refusal } from './effects.ts'
 import type { ConnectionRights } from './connection-table.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** Which attachments are meant: those that match everything given; all when nothing is. */
+/** Selects the attachments that match every given field; all of them when none is given. */
 export interface AttachmentFilter {
   readonly principal?: string | undefined
-  /** Sign-in, and grant, that the right to be here hangs on. */
+  /** Sign-in and grant that authorize the attachment. */
   readonly login?: string | undefined
   readonly grant?: string | undefined
   /** Public name such as `a3`. */
@@ -16,12 +16,12 @@ export interface AttachmentFilter {
 
 const REVOKED: Refusal = {
   code: 'revoked',
-  message: 'Cannot stay attached: the right to be here was withdrawn',
+  message: 'Disconnected: access was revoked',
 }
 
-/** Whether a connection or an attachment is one of those meant, as far as what it was allowed by tells. */
-function matches(which: AttachmentFilter, of: ConnectionRights | Attachment): boolean {
-  const { principal, login, grant } = which
+/** Compares what authorizes a connection or attachment with the filter. */
+function matches(filter: AttachmentFilter, of: ConnectionRights | Attachment): boolean {
+  const { principal, login, grant } = filter
   return (
     (principal === undefined || principal === of.principal) &&
     (login === undefined || login === of.login) &&
@@ -29,24 +29,24 @@ function matches(which: AttachmentFilter, of: ConnectionRights | Attachment): bo
   )
 }
 
-/**
- * Cuts off whoever matches, for good: connections close, those that may have resumed cannot, and a lease they hold is
- * free at once. Returns how many connections were closed.
- */
-export function revoke(parts: SessionParts, which: AttachmentFilter, nowMs: number): number {
+/** Closes the matching connections and retires their attachments, which frees their lease. Returns how many connections it closed. */
+export function revoke(parts: SessionParts, filter: AttachmentFilter, nowMs: number): number {
   const { connections, attachments } = parts
   let closed = 0
   for (const [connectionId, { rights }] of connections.all()) {
     if (
-      !matches(which, rights) ||
-      (which.attachment !== undefined && attachments.byConnection(connectionId)?.id !== which.attachment)
+      !matches(filter, rights) ||
+      (filter.attachment !== undefined && attachments.byConnection(connectionId)?.id !== filter.attachment)
     )
       continue
     refuseConnection(parts, connectionId, REVOKED, nowMs)
     closed += 1
   }
   for (const attachment of Array.from(attachments.all())) {
-    if (matches(which, attachment) && (which.attachment === undefined || which.attachment === attachment.id))
+    if (
+      matches(filter, attachment) &&
+      (filter.attachment === undefined || filter.attachment === attachment.id)
+    )
       attachments.retire(attachment)
   }
   attachments.presenceChanged()

@@ -8,8 +8,8 @@ import type { ConnectionRights } from './connection-table.ts'
 import { ServerSession } from './server-session.ts'
 import { DEFAULT_LIMITS, type SessionLimits, type SessionOptions } from './session-options.ts'
 
-/** What a client heard: a control message, bytes of a stream as text, or the end of its connection. */
-export type Heard =
+/** What a client received: a control message, bytes of a stream as text, or the close of its connection. */
+export type Received =
   | ServerMessage
   | PlainServerMessage
   | { readonly type: 'stdout' | 'stderr' | 'screen'; readonly text: string }
@@ -18,11 +18,11 @@ export type Heard =
 const text = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
 const bytesOf = (content: string): Uint8Array => new TextEncoder().encode(content)
 
-/** A server session with a clock, whose effects are kept by kind until somebody asks for them. */
-export class Bench {
+/** A server session with a clock. Its effects are stored by kind until a test takes them. */
+export class SessionFixture {
   nowMs = 0
   readonly session: ServerSession
-  readonly #heard = new Map<ConnectionId, WireMessage[]>()
+  readonly #received = new Map<ConnectionId, WireMessage[]>()
   readonly #closed = new Map<ConnectionId, { code: number; reason: string }>()
   #effects: ServerEffect[] = []
   #connections = 0
@@ -33,19 +33,19 @@ export class Bench {
     this.session = new ServerSession({ ...defaults, ...rest, limits: { ...DEFAULT_LIMITS, ...limits } }, 0)
   }
 
-  /** Takes the effects of a call: what goes to clients, and the rest. */
+  /** Stores the effects of a call. */
   run(effects: readonly ServerEffect[]): void {
     for (const effect of effects) {
-      if (effect.do === 'send') this.#heard.get(effect.connectionId)?.push(effect.data)
+      if (effect.do === 'send') this.#received.get(effect.connectionId)?.push(effect.data)
       else if (effect.do === 'sendOutput')
-        this.#heard.get(effect.connectionId)?.push(packData(effect.stream, effect.bytes))
+        this.#received.get(effect.connectionId)?.push(packData(effect.stream, effect.bytes))
       else if (effect.do === 'close')
         this.#closed.set(effect.connectionId, { code: effect.code, reason: effect.reason })
       else this.#effects.push(effect)
     }
   }
 
-  /** Effects on the process since the last call, without what was sent. */
+  /** Effects since the last call, except for sent messages. */
   takeEffects(): readonly ServerEffect[] {
     return this.#effects.splice(0)
   }
@@ -53,7 +53,7 @@ export class Bench {
   connect(rights: Partial<ConnectionRights> = {}): Peer {
     this.#connections += 1
     const connectionId = this.#connections
-    this.#heard.set(connectionId, [])
+    this.#received.set(connectionId, [])
     const all: ConnectionRights = {
       principal: 'p',
       authority: 'driver',
@@ -66,7 +66,7 @@ export class Bench {
     return new Peer(this, connectionId, all)
   }
 
-  /** Connects and says hello. */
+  /** Connects and sends a hello. */
   attach(
     who: { identity?: number; hello?: Partial<Hello>; rights?: Partial<ConnectionRights>; role?: Role } = {},
   ): Peer {
@@ -76,13 +76,13 @@ export class Bench {
     return peer
   }
 
-  /** Lets time pass, waking the session whenever it wants to be woken. */
+  /** Advances the clock and calls `tick` whenever it is due. */
   wait(ms: number): void {
     const untilMs = this.nowMs + ms
     for (let wakes = 0; ; wakes += 1) {
       const atMs = this.session.nextTickMs(this.nowMs)
       if (atMs === undefined || atMs > untilMs) break
-      if (wakes > 10_000) throw new Error('the session wants to be woken again and again')
+      if (wakes > 10_000) throw new Error('the session asks for tick without end')
       this.nowMs = Math.max(this.nowMs, atMs)
       this.run(this.session.tick(this.nowMs))
     }
@@ -101,7 +101,7 @@ export class Bench {
     this.run(this.session.ended({ code, signal: null, truncated: false }, this.nowMs))
   }
 
-  /** Answers the oldest request for a screen with one at the end of the log. */
+  /** Answers a request for a snapshot with one at the end of the log. */
   render(attachment: string, exact = true): number {
     const at = this.session.log.end
     const data = bytesOf(`screen@${at}`)
@@ -113,26 +113,26 @@ export class Bench {
     return this.#closed.get(connectionId)
   }
 
-  takeHeard(connectionId: ConnectionId): WireMessage[] {
-    return this.#heard.get(connectionId)?.splice(0) ?? []
+  takeReceived(connectionId: ConnectionId): WireMessage[] {
+    return this.#received.get(connectionId)?.splice(0) ?? []
   }
 }
 
-/** One connection, from the client's side. */
+/** One connection, seen from the client. */
 export class Peer {
   readonly connectionId: ConnectionId
-  readonly #bench: Bench
+  readonly #fixture: SessionFixture
   readonly #rights: ConnectionRights
-  #isClosedHeard = false
+  #isCloseReported = false
 
-  constructor(bench: Bench, connectionId: ConnectionId, rights: ConnectionRights) {
-    this.#bench = bench
+  constructor(fixture: SessionFixture, connectionId: ConnectionId, rights: ConnectionRights) {
+    this.#fixture = fixture
     this.connectionId = connectionId
     this.#rights = rights
   }
 
   get attachment(): Attachment | undefined {
-    return this.#bench.session.attachments.byConnection(this.connectionId)
+    return this.#fixture.session.attachments.byConnection(this.connectionId)
   }
 
   get id(): string {
@@ -147,64 +147,64 @@ export class Peer {
       received: 0,
       window: 1024 * 1024,
     }
-    this.says({ type: 'hello', ...defaults, cols: 80, rows: 24, ...hello })
+    this.sendMessage({ type: 'hello', ...defaults, cols: 80, rows: 24, ...hello })
   }
 
-  says(message: ClientMessage | PlainClientMessage): void {
-    this.sendsRaw(encode(message))
+  sendMessage(message: ClientMessage | PlainClientMessage): void {
+    this.sendRaw(encode(message))
   }
 
-  sends(content: string): void {
-    this.sendsRaw(bytesOf(content))
+  sendInput(content: string): void {
+    this.sendRaw(bytesOf(content))
   }
 
-  sendsRaw(data: WireMessage): void {
-    this.#bench.run(this.#bench.session.received(this.connectionId, data, this.#bench.nowMs))
+  sendRaw(data: WireMessage): void {
+    this.#fixture.run(this.#fixture.session.received(this.connectionId, data, this.#fixture.nowMs))
   }
 
-  acks(output: number): void {
-    this.says({ type: 'ack', output })
+  ack(output: number): void {
+    this.sendMessage({ type: 'ack', output })
   }
 
-  cut(): void {
-    this.#bench.run(this.#bench.session.disconnected(this.connectionId, this.#bench.nowMs))
+  disconnect(): void {
+    this.#fixture.run(this.#fixture.session.disconnected(this.connectionId, this.#fixture.nowMs))
   }
 
   block(): void {
-    this.#bench.session.blocked(this.connectionId)
+    this.#fixture.session.blocked(this.connectionId)
   }
 
   drain(): void {
-    this.#bench.run(this.#bench.session.drained(this.connectionId, this.#bench.nowMs))
+    this.#fixture.run(this.#fixture.session.drained(this.connectionId, this.#fixture.nowMs))
   }
 
-  /** Everything heard since the last call; with types, only messages of those. */
-  hears(...types: Heard['type'][]): readonly Heard[] {
-    const heard = this.#bench.takeHeard(this.connectionId).map((wire) => this.#decode(wire))
-    const closed = this.#bench.closedOf(this.connectionId)
-    if (closed !== undefined && !this.#isClosedHeard) {
-      this.#isClosedHeard = true
-      heard.push({ type: 'closed', ...closed })
+  /** Everything received since the last call; with `types`, only messages of these. */
+  received(...types: Received['type'][]): readonly Received[] {
+    const received = this.#fixture.takeReceived(this.connectionId).map((wire) => this.#decode(wire))
+    const closed = this.#fixture.closedOf(this.connectionId)
+    if (closed !== undefined && !this.#isCloseReported) {
+      this.#isCloseReported = true
+      received.push({ type: 'closed', ...closed })
     }
-    return types.length === 0 ? heard : heard.filter(({ type }) => types.includes(type))
+    return types.length === 0 ? received : received.filter(({ type }) => types.includes(type))
   }
 
-  /** Output bytes among what was heard since the last call. */
-  hearsOutput(): string {
-    return this.hears('stdout', 'stderr')
-      .map((heard) => ('text' in heard ? heard.text : ''))
+  /** Output received since the last call. */
+  receivedOutput(): string {
+    return this.received('stdout', 'stderr')
+      .map((received) => ('text' in received ? received.text : ''))
       .join('')
   }
 
-  /** Why the connection ended: the error's code and the close code. */
+  /** The error code and close code that ended the connection. */
   refusal(): { error: string | undefined; close: number | undefined } {
-    const heard = this.hears('error', 'closed')
-    const error = heard.find((message) => message.type === 'error')
-    const closed = heard.find((message) => message.type === 'closed')
+    const received = this.received('error', 'closed')
+    const error = received.find((message) => message.type === 'error')
+    const closed = received.find((message) => message.type === 'closed')
     return { error: error?.code, close: closed?.code }
   }
 
-  #decode(wire: WireMessage): Heard {
+  #decode(wire: WireMessage): Received {
     const frame = this.#rights.dialect === 'plain' ? decodePlainServer(wire) : decodeServer(wire)
     if (frame === undefined) throw new Error(`a client cannot decode ${String(wire)}`)
     if (frame.kind === 'control') return frame.message

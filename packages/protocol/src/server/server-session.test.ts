@@ -2,52 +2,53 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ROLES } from '../client-frames.ts'
 import { MAX_MESSAGE_BYTES, MESSAGES_PER_SECOND } from '../limits.ts'
-import { Bench, type Peer } from './server-session.fixture.ts'
+import { SessionFixture, type Peer } from './server-session.fixture.ts'
 
 describe('a connection that goes too far', () => {
   test('[B1] with a message over a mebibyte is closed', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    peer.sendsRaw(new Uint8Array(MAX_MESSAGE_BYTES + 1))
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    peer.sendRaw(new Uint8Array(MAX_MESSAGE_BYTES + 1))
     expect(peer.refusal()).toEqual({ error: 'frame_too_large', close: 1009 })
   })
 
   test('[B2] with more messages than allowed is closed, and can come back', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    for (let sent = 0; sent < 2 * MESSAGES_PER_SECOND - 1; sent += 1) peer.says({ type: 'ping', id: sent })
-    expect(peer.hears('error')).toEqual([])
-    peer.says({ type: 'ping', id: 0 })
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    for (let sent = 0; sent < 2 * MESSAGES_PER_SECOND - 1; sent += 1)
+      peer.sendMessage({ type: 'ping', id: sent })
+    expect(peer.received('error')).toEqual([])
+    peer.sendMessage({ type: 'ping', id: 0 })
     expect(peer.refusal().error).toBe('rate_limited')
   })
 
   test('[B2] at a steady allowed rate stays', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
     for (let sent = 0; sent < 4 * MESSAGES_PER_SECOND; sent += 1) {
-      bench.nowMs += 1000 / MESSAGES_PER_SECOND
-      peer.acks(0)
+      fixture.nowMs += 1000 / MESSAGES_PER_SECOND
+      peer.ack(0)
     }
-    expect(peer.hears('error')).toEqual([])
+    expect(peer.received('error')).toEqual([])
   })
 
   test('[E1] is told why, with the name of the error as the reason of the close', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    peer.hears()
-    peer.sendsRaw('nonsense')
-    expect(peer.hears()).toEqual([
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    peer.received()
+    peer.sendRaw('nonsense')
+    expect(peer.received()).toEqual([
       { type: 'error', code: 'bad_frame', message: 'Cannot decode frame', fatal: true },
       { type: 'closed', code: 4402, reason: 'bad_frame' },
     ])
   })
 
   test('[E5] gets a text that every client can decode', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
     const message = `${'x'.repeat(2047)}😀${'y'.repeat(5000)}`
-    bench.run(bench.session.closeAll({ code: 'internal', message }, 0))
-    const [error] = peer.hears('error')
+    fixture.run(fixture.session.closeAll({ code: 'internal', message }, 0))
+    const [error] = peer.received('error')
     expect(error).toMatchObject({ code: 'internal' })
     expect(error !== undefined && 'message' in error ? error.message.length : 0).toBe(2048)
   })
@@ -55,14 +56,14 @@ describe('a connection that goes too far', () => {
 
 describe('signs of use', () => {
   test('are when input and output last moved', () => {
-    const bench = new Bench()
-    const peer = bench.attach()
-    expect([bench.session.lastInputMs, bench.session.lastOutputMs]).toEqual([null, null])
-    bench.nowMs = 5
-    peer.sends('x')
-    bench.nowMs = 7
-    bench.output('x')
-    expect([bench.session.lastInputMs, bench.session.lastOutputMs]).toEqual([5, 7])
+    const fixture = new SessionFixture()
+    const peer = fixture.attach()
+    expect([fixture.session.lastInputMs, fixture.session.lastOutputMs]).toEqual([null, null])
+    fixture.nowMs = 5
+    peer.sendInput('x')
+    fixture.nowMs = 7
+    fixture.output('x')
+    expect([fixture.session.lastInputMs, fixture.session.lastOutputMs]).toEqual([5, 7])
   })
 })
 
@@ -106,7 +107,10 @@ const act = fc.oneof(
     ),
   }),
   fc.record({ kind: fc.constant('input' as const), who: fc.nat(9), length: fc.nat(12) }),
-  fc.record({ kind: fc.constantFrom('cut' as const, 'block' as const, 'drain' as const), who: fc.nat(9) }),
+  fc.record({
+    kind: fc.constantFrom('disconnect' as const, 'block' as const, 'drain' as const),
+    who: fc.nat(9),
+  }),
   fc.record({ kind: fc.constant('output' as const), length: fc.integer({ min: 1, max: 12 }) }),
   fc.record({
     kind: fc.constantFrom(
@@ -124,13 +128,13 @@ const act = fc.oneof(
 
 type Act = typeof act extends fc.Arbitrary<infer T> ? T : never
 
-function perform(bench: Bench, peers: Peer[], step: Act): void {
+function perform(fixture: SessionFixture, peers: Peer[], step: Act): void {
   const peer = 'who' in step ? peers[step.who % Math.max(1, peers.length)] : undefined
   switch (step.kind) {
     case 'attach': {
       const { identity, role, authority, resuming, received, take, window, principal } = step
       peers.push(
-        bench.attach({
+        fixture.attach({
           identity,
           role,
           rights: { authority, take, principal },
@@ -140,52 +144,52 @@ function perform(bench: Bench, peers: Peer[], step: Act): void {
       return
     }
     case 'plain':
-      peers.push(bench.connect({ dialect: 'plain' }))
+      peers.push(fixture.connect({ dialect: 'plain' }))
       return
     case 'json':
-      peer?.sendsRaw(typeof step.message === 'string' ? step.message : JSON.stringify(step.message))
+      peer?.sendRaw(typeof step.message === 'string' ? step.message : JSON.stringify(step.message))
       return
     case 'input':
-      peer?.sends('i'.repeat(step.length))
+      peer?.sendInput('i'.repeat(step.length))
       return
-    case 'cut':
+    case 'disconnect':
     case 'block':
     case 'drain':
       peer?.[step.kind]()
       return
     case 'output':
-      bench.output('o'.repeat(step.length))
+      fixture.output('o'.repeat(step.length))
       return
     case 'settle':
-      bench.settle(3)
+      fixture.settle(3)
       return
     case 'render':
-      for (const { id } of Array.from(bench.session.attachments.all())) bench.render(id)
+      for (const { id } of Array.from(fixture.session.attachments.all())) fixture.render(id)
       return
     case 'refuse':
-      bench.run(bench.session.inputRefused({ code: 'line_too_long', message: 'x' }))
+      fixture.run(fixture.session.inputRefused({ code: 'line_too_long', message: 'x' }))
       return
     case 'closeInput':
-      bench.run(bench.session.inputClosed(bench.nowMs))
+      fixture.run(fixture.session.inputClosed(fixture.nowMs))
       return
     case 'exit':
-      bench.exit()
+      fixture.exit()
       return
     case 'end':
-      bench.run(bench.session.end(bench.nowMs))
+      fixture.run(fixture.session.end(fixture.nowMs))
       return
     case 'turn':
-      bench.run(bench.session.turn(bench.nowMs))
+      fixture.run(fixture.session.turn(fixture.nowMs))
       return
     case 'wait':
-      bench.wait(step.ms)
+      fixture.wait(step.ms)
       return
   }
 }
 
 /** What holds whatever anybody does. */
-function checkSession(bench: Bench): void {
-  const { attachments, log, options } = bench.session
+function checkSession(fixture: SessionFixture): void {
+  const { attachments, log, options } = fixture.session
   const drivers = [...attachments.all()].filter(({ role }) => role === 'driver')
   expect(drivers.length).toBeLessThanOrEqual(1)
   for (const driver of drivers) expect(attachments.lease.holder).toBe(driver.id)
@@ -218,15 +222,15 @@ test('[B7] nothing that clients, network and process do in any order breaks a se
         maxAttachments: 3,
         window: { startBytes: 6, minBytes: 2, maxBytes: 12 },
       }
-      const bench = new Bench({ ...options, limits })
+      const fixture = new SessionFixture({ ...options, limits })
       const peers: Peer[] = []
       for (const step of acts) {
-        perform(bench, peers, step)
-        checkSession(bench)
+        perform(fixture, peers, step)
+        checkSession(fixture)
         // Everything that was sent can be decoded by a client.
-        for (const peer of peers) peer.hears()
+        for (const peer of peers) peer.received()
       }
-      bench.wait(10_000_000)
+      fixture.wait(10_000_000)
     }),
     { numRuns: 2_000 },
   )

@@ -1,28 +1,27 @@
-import { decodeClient, decodePlainClient, type WireMessage } from '../codec.ts'
+import { decodeClient, decodePlainClient, encode, type WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import { ERRORS } from '../errors.ts'
 import { BULK_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
-import { type Attachment, knowsNoWindow } from './attachment.ts'
+import { signalNumber } from '../signal-number.ts'
+import type { Attachment } from './attachment.ts'
 import { handleControl } from './control-messages.ts'
-import { dropConnection, refuseConnection } from './teardown.ts'
+import { beginEnding, dropConnection, endSession, refuseConnection } from './teardown.ts'
 import type { ConnectionId, Refusal, ServerEffect } from './effects.ts'
-import { beginEnding } from './ending.ts'
-import { sendExit } from './exit-message.ts'
 import { handleHello, admitPlain, checkConnection, startProcess, type StartParameters } from './handshake.ts'
 import type { ConnectionRights } from './connection-table.ts'
 import type { Snapshot } from './output-pump.ts'
 import type { AttachmentList } from './attachment-list.ts'
 import { revoke, type AttachmentFilter } from './revocation.ts'
-import { expire, nextExpiryMs, endSession } from './timers.ts'
+import { expire, nextExpiryMs } from './timers.ts'
 import type { ProcessExit, SessionState } from './session-lifecycle.ts'
 import type { SessionOptions } from './session-options.ts'
 import { createParts, type SessionParts } from './session-parts.ts'
 
 /**
- * A process, its output log and its attachments, without any I/O: every method takes the time and returns
- * what is to be done. The process outlives connections; each attachment outlives its own.
+ * A process, its output log and its attachments, without any I/O: every method takes the time and returns the effects to
+ * perform. The process outlives its connections, and each attachment outlives its own.
  */
 export class ServerSession {
   readonly #parts: SessionParts
@@ -77,7 +76,7 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** A connection was opened for this session. A plain one is an attachment at once, a `sandwire.v1` one after its hello. */
+  /** A connection was opened. A plain client is attached at once, a `sandwire.v1` client after its hello. */
   connected(
     connectionId: ConnectionId,
     rights: ConnectionRights,
@@ -91,7 +90,7 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** A message came in on a connection. */
+  /** A message was received on a connection. */
   received(connectionId: ConnectionId, wire: WireMessage, nowMs: number): readonly ServerEffect[] {
     const known = this.#parts.connections.get(connectionId)
     if (known === undefined) return []
@@ -100,52 +99,52 @@ export class ServerSession {
     const isBulk = typeof wire !== 'string' && wire.byteLength >= BULK_BYTES
     const refusal: Refusal | undefined = known.messages.take(isBulk ? 0 : 1, nowMs)
       ? this.#handle(connectionId, known.rights, wire, nowMs)
-      : { code: 'rate_limited', message: `Cannot take more than ${messagesPerSecond} messages a second` }
+      : { code: 'rate_limited', message: `Cannot accept more than ${messagesPerSecond} messages per second` }
     if (refusal !== undefined) refuseConnection(this.#parts, connectionId, refusal, nowMs)
-    // Input changes nothing about output, and a key's way to the process is short.
+    // Input does not affect output, so a keystroke takes the short path.
     else if (typeof wire !== 'string') return this.#parts.effects.take()
     return this.#settle(nowMs)
   }
 
-  /** A connection is gone, whichever side closed it. */
+  /** A connection was closed, by either side. */
   disconnected(connectionId: ConnectionId, nowMs: number): readonly ServerEffect[] {
     dropConnection(this.#parts, connectionId, nowMs)
     return this.#settle(nowMs)
   }
 
-  /** The connection's own buffer is full. */
+  /** The connection's send buffer is full. */
   blocked(connectionId: ConnectionId): void {
     const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment !== undefined) attachment.isBlocked = true
   }
 
-  /** The connection's own buffer is empty again. */
+  /** The connection's send buffer has drained. */
   drained(connectionId: ConnectionId, nowMs: number): readonly ServerEffect[] {
     const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment !== undefined) attachment.isBlocked = false
     return this.#settle(nowMs)
   }
 
-  /** The process wrote. The bytes belong to the session from then on. */
+  /** The process has written output. The session takes ownership of the bytes. */
   output(stream: OutputStream, bytes: Uint8Array, nowMs: number): readonly ServerEffect[] {
     const { lifecycle, log, attachments } = this.#parts
     if (lifecycle.state.is !== 'running' || bytes.byteLength === 0) return []
     lifecycle.recordOutput(nowMs)
     const { driver } = attachments
-    // Its time to show progress begins with the first byte it has not got.
+    // The driver's time to show progress starts with the first byte it has not acknowledged.
     if (driver?.acked === log.end) driver.ackProgressMs = nowMs
     log.append(stream, bytes)
     return this.#settle(nowMs)
   }
 
-  /** The process took `bytes` more of its input. */
+  /** The process has read `bytes` more of its input. */
   inputSettled(bytes: number, nowMs: number): readonly ServerEffect[] {
     const { input, effects } = this.#parts
     input.settled(bytes, nowMs)
     return effects.take()
   }
 
-  /** The process's terminal refused the oldest unsettled input; its writer is told. */
+  /** The terminal refused the oldest unsettled input; its writer is sent the reason. */
   inputRefused(refusal: Refusal): readonly ServerEffect[] {
     const { input, effects } = this.#parts
     const writer = input.oldestWriter
@@ -153,20 +152,20 @@ export class ServerSession {
     return effects.take()
   }
 
-  /** Nobody will read the process's input any more. */
+  /** The process no longer reads its input. */
   inputClosed(nowMs: number): readonly ServerEffect[] {
     const { input, attachments } = this.#parts
     input.close(attachments.all(), nowMs, true)
     return this.#settle(nowMs)
   }
 
-  /** The process ended, after its last output. */
+  /** The process has exited, after its last output. */
   ended(exit: ProcessExit, nowMs: number): readonly ServerEffect[] {
     if (this.state.is === 'running') this.#exit(exit, nowMs)
     return this.#settle(nowMs)
   }
 
-  /** The process could not be started; attachments get the reason and then an exit. */
+  /** The process could not be started; attachments are sent the reason and then an exit. */
   startFailed(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
     if (this.state.is !== 'running') return []
     const { attachments, effects } = this.#parts
@@ -175,36 +174,36 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** A screen asked for was rendered. */
+  /** A requested snapshot was rendered. */
   snapshotReady(attachmentId: string, snapshot: Snapshot, nowMs: number): readonly ServerEffect[] {
     const { attachments, pump, effects } = this.#parts
     const attachment = attachments.byId(attachmentId)
-    if (attachment?.awaitsSnapshot !== true) return []
+    if (attachment?.outputPhase !== 'awaitingSnapshot') return []
     pump.sendSnapshot(attachment, snapshot)
     if (!snapshot.exact) effects.push({ do: 'repaint' })
     return this.#settle(nowMs)
   }
 
-  /** A new turn of the event loop, after the effect `again`. */
+  /** A new turn of the event loop has begun, after the effect `again`. */
   turn(nowMs: number): readonly ServerEffect[] {
     this.#parts.pump.turn()
     return this.#settle(nowMs)
   }
 
-  /** Ends the process and then the session, on request. */
+  /** Terminates the process and then ends the session, on request. */
   end(nowMs: number): readonly ServerEffect[] {
     beginEnding(this.#parts, nowMs)
     return this.#settle(nowMs)
   }
 
-  /** Ends every connection with a reason that lets clients resume, for example before the server restarts. */
+  /** Closes every connection with a reason that lets clients resume, for example before the server restarts. */
   closeAll(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
     for (const [connectionId] of this.#parts.connections.all())
       refuseConnection(this.#parts, connectionId, refusal, nowMs)
     return this.#settle(nowMs)
   }
 
-  /** Tells attachments of an end that is near, while everything goes on; a connection without a hello comes too late for it. */
+  /** Warns attachments before a shutdown, without ending anything; connections without a hello are closed. */
   warnAll(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
     const { connections, attachments, effects } = this.#parts
     for (const [connectionId] of connections.all()) {
@@ -215,12 +214,12 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** Cuts off the attachments that match, for good; says how many had a connection. */
+  /** Revokes the matching attachments; returns how many connections it closed. */
   revoke(
-    which: AttachmentFilter,
+    filter: AttachmentFilter,
     nowMs: number,
   ): { readonly effects: readonly ServerEffect[]; readonly closed: number } {
-    const closed = revoke(this.#parts, which, nowMs)
+    const closed = revoke(this.#parts, filter, nowMs)
     return { effects: this.#settle(nowMs), closed }
   }
 
@@ -230,7 +229,7 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
-  /** When `tick` is next needed; undefined when no clock runs. */
+  /** When `tick` is next needed; undefined when no timeout is running. */
   nextTickMs(nowMs: number): number | undefined {
     return nextExpiryMs(this.#parts, nowMs)
   }
@@ -247,14 +246,14 @@ export class ServerSession {
     nowMs: number,
   ): Refusal | undefined {
     if (wire.length > MAX_MESSAGE_BYTES) {
-      return { code: 'frame_too_large', message: `Cannot take a message over ${MAX_MESSAGE_BYTES} bytes` }
+      return { code: 'frame_too_large', message: `Cannot accept a message over ${MAX_MESSAGE_BYTES} bytes` }
     }
     const frame = rights.dialect === 'v1' ? decodeClient(wire) : decodePlainClient(wire)
     if (frame === undefined) return { code: 'bad_frame', message: 'Cannot decode frame' }
     const attachment = this.#parts.attachments.byConnection(connectionId)
     if (attachment === undefined) {
       const isHello = frame.kind === 'control' && frame.message.type === 'hello'
-      if (!isHello) return { code: 'bad_frame', message: 'Cannot take a frame before hello' }
+      if (!isHello) return { code: 'bad_frame', message: 'Cannot accept a frame before hello' }
       return handleHello(this.#parts, { connectionId, rights }, frame.message, nowMs)
     }
     if (frame.kind === 'control') return handleControl(this.#parts, attachment, frame.message, nowMs)
@@ -262,7 +261,7 @@ export class ServerSession {
     return this.#parts.input.accept(attachment, frame.bytes, nowMs)
   }
 
-  /** What follows from any change: output goes out, exits are told, the process is paused or resumed. */
+  /** Runs after every change: sends output and exits, pauses or resumes the process, ends the session when it is over. */
   #settle(nowMs: number): readonly ServerEffect[] {
     const { lifecycle, attachments, options, effects, flow } = this.#parts
     if (lifecycle.state.is === 'gone') return effects.take()
@@ -273,11 +272,11 @@ export class ServerSession {
     const isEnding = lifecycle.endingSinceMs !== null
     if (lifecycle.state.is === 'running') flow.apply(driver, isEnding && isEmpty, nowMs)
     const endMs = options.keepSeconds === 0 ? lifecycle.idleEndMs(0) : undefined
-    const isLeft = endMs !== undefined && nowMs >= endMs
-    const isOver = lifecycle.state.is === 'exited' && isEmpty && (isEnding || isLeft)
+    const isExpired = endMs !== undefined && nowMs >= endMs
+    const isOver = lifecycle.state.is === 'exited' && isEmpty && (isEnding || isExpired)
     if (isOver || (isEnding && lifecycle.state.is === 'pending')) {
       endSession(this.#parts, 'session_ended', nowMs)
-    } else if (lifecycle.state.is === 'running' && isLeft) {
+    } else if (lifecycle.state.is === 'running' && isExpired) {
       beginEnding(this.#parts, nowMs)
     }
     return effects.take()
@@ -290,15 +289,37 @@ export class ServerSession {
     input.ackIfDue(attachment, nowMs)
     attachments.sendPresence(attachment, nowMs)
     pump.pump(attachment, nowMs)
-    if (knowsNoWindow(attachment) && !attachment.isBlocked) {
+    if (attachment.acknowledgement === 'connection' && !attachment.isBlocked) {
       attachment.acked = attachment.sent
       attachment.ackProgressMs = nowMs
       attachment.isStalled = false
     }
-    sendExit(this.#parts, attachment)
+    this.#sendExit(attachment)
   }
 
-  /** Answers the last ping once the connection takes it: a client that does not read gets one answer, not thousands. */
+  /** Sends the exit after all output, and closes the connection once the client has consumed everything. */
+  #sendExit(attachment: Attachment): void {
+    const { lifecycle, log, effects } = this.#parts
+    const { state } = lifecycle
+    if (state.is !== 'exited' || attachment.state.is !== 'attached') return
+    if (attachment.outputPhase === 'awaitingSnapshot' || attachment.sent !== log.end) return
+    const { exit } = state
+    const { connectionId } = attachment.state
+    if (attachment.outputPhase === 'streaming') {
+      attachment.outputPhase = 'exitSent'
+      if (attachment.dialect === 'plain') {
+        const code = exit.code ?? 128 + (signalNumber(exit.signal ?? '') ?? 0)
+        const signal = exit.signal === null ? {} : { signal: exit.signal }
+        effects.push({ do: 'send', connectionId, data: encode({ type: 'exit', code, ...signal }) })
+      } else effects.send(attachment, { type: 'exit', ...exit, outputEnd: log.end })
+    }
+    const isConsumed = attachment.dialect === 'plain' || attachment.acked === log.end
+    if (attachment.outputPhase !== 'exitSent' || !isConsumed) return
+    attachment.outputPhase = 'complete'
+    effects.closeNormally(connectionId)
+  }
+
+  /** Answers the last ping once the connection accepts it: a client that does not read gets one answer, not thousands. */
   #pong(attachment: Attachment): void {
     if (attachment.pendingPongId === undefined || attachment.isBlocked) return
     this.#parts.effects.send(attachment, { type: 'pong', id: attachment.pendingPongId })

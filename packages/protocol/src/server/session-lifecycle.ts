@@ -5,7 +5,6 @@ export interface ProcessExit {
   readonly truncated: boolean
 }
 
-/** Where the session is in its life. */
 export type SessionState =
   /** Created; the process starts at the first hello. */
   | { readonly is: 'pending'; readonly sinceMs: number }
@@ -13,14 +12,14 @@ export type SessionState =
   | { readonly is: 'exited'; readonly exit: ProcessExit; readonly atMs: number }
   | { readonly is: 'gone' }
 
-/** How far the session is in its life, and the times its clocks count from. */
+/** The state of a session, and the times that its timeouts count from. */
 export class SessionLifecycle {
   #state: SessionState
-  /** Since when no attachment has a connection; null while one has. */
+  /** Since when no attachment is connected; null while one is. */
   #idleSinceMs: number | null
-  /** Until when a connection that was asked to come back is waited for. */
+  /** Until when a client that was told to reconnect is expected. */
   #returnExpectedUntilMs = Number.NEGATIVE_INFINITY
-  /** Set once the session is to end: when that was decided. */
+  /** When the session began to end; null before. */
   #endingSinceMs: number | null = null
   #lastInputMs: number | null = null
   #lastOutputMs: number | null = null
@@ -40,7 +39,7 @@ export class SessionLifecycle {
     return this.#idleSinceMs
   }
 
-  /** When a session that nobody comes back to ends; undefined while somebody is there. */
+  /** When a session without connections ends; undefined while an attachment is connected. */
   idleEndMs(keepSeconds: number): number | undefined {
     if (this.#idleSinceMs === null) return undefined
     return Math.max(this.#idleSinceMs + keepSeconds * 1000, this.#returnExpectedUntilMs)
@@ -71,35 +70,35 @@ export class SessionLifecycle {
     this.#state = { is: 'running' }
   }
 
-  /** The process has ended; a session without connections is kept anew from now. */
+  /** The process has exited. A session without connections is kept for its full time from now. */
   exit(exit: ProcessExit, nowMs: number): void {
     this.#state = { is: 'exited', exit, atMs: nowMs }
     if (this.#idleSinceMs !== null) this.#idleSinceMs = nowMs
   }
 
-  /** An attachment has a connection. */
+  /** An attachment is connected. */
   markActive(): void {
     this.#idleSinceMs = null
   }
 
-  /** The last attachment lost its connection. */
+  /** The last connected attachment has disconnected. */
   markIdle(nowMs: number): void {
     this.#idleSinceMs = nowMs
   }
 
-  /** Somebody was asked to come back. */
+  /** A client was told to reconnect by then. */
   expectReturn(untilMs: number): void {
     this.#returnExpectedUntilMs = Math.max(this.#returnExpectedUntilMs, untilMs)
   }
 
-  /** Decides that the session ends; false when that was decided before. */
+  /** Starts to end the session; false when that has started before. */
   beginEnding(nowMs: number): boolean {
     if (this.#endingSinceMs !== null || this.#state.is === 'gone') return false
     this.#endingSinceMs = nowMs
     return true
   }
 
-  endSession(): void {
+  end(): void {
     this.#state = { is: 'gone' }
   }
 }

@@ -11,17 +11,17 @@ import {
   TURN_BYTES,
 } from '../limits.ts'
 
-/** What happens to a program that writes while nobody drives and the log is full. */
+/** What happens when the log is full and no driver is connected: the process is paused, or the oldest output is trimmed. */
 export type Overflow = 'block' | 'trim'
 
-/** Bounds of one session; an operator may set each. */
+/** Limits of one session; an operator may set each. */
 export interface SessionLimits {
   readonly logBytes: number
   readonly window: WindowBounds
   readonly inputWindowBytes: number
   readonly maxAttachments: number
   readonly messagesPerSecond: number
-  /** Output per second to one person, or to one attachment where nobody is told apart; 0 means no limit. */
+  /** Output per second to one account, or to one attachment where accounts are not known; 0 means no limit. */
   readonly outputBytesPerSecond: number
   readonly turnBytes: number
   readonly graceMs: number

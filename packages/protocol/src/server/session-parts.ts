@@ -9,23 +9,23 @@ import { SessionLifecycle } from './session-lifecycle.ts'
 import type { SessionOptions } from './session-options.ts'
 import { FlowControl } from './flow-control.ts'
 
-/** What a session is made of. Each part knows one thing; the rules that touch several take them all. */
+/** The parts of a session. Functions that need several of them take all. */
 export interface SessionParts {
   readonly options: SessionOptions
   /** Effects of the call in progress. */
   readonly effects: EffectBuffer
   readonly log: OutputLog
   readonly resizes: ResizeLog
-  /** Attachments, and who drives. */
+  /** Attachments and the lease. */
   readonly attachments: AttachmentList
-  /** Input on its way to the process. */
+  /** Input for the process. */
   readonly input: InputReceiver
-  /** Output on its way to attachments. */
+  /** Output for attachments. */
   readonly pump: OutputPump
   /** Connections, before and after their hello. */
   readonly connections: ConnectionTable
   readonly lifecycle: SessionLifecycle
-  /** Whether the process may go on writing. */
+  /** Pauses and resumes the process. */
   readonly flow: FlowControl
 }
 

@@ -1,10 +1,10 @@
+import type { ErrorCode } from '../errors.ts'
 import { AWAITED_MS } from '../limits.ts'
 import type { Attachment } from './attachment.ts'
 import type { ConnectionId, Refusal } from './effects.ts'
-import { beginEnding } from './ending.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** Says why, closes, and forgets a connection. */
+/** Sends the reason, then closes and forgets a connection. */
 export function refuseConnection(
   parts: SessionParts,
   connectionId: ConnectionId,
@@ -14,11 +14,12 @@ export function refuseConnection(
   const known = parts.connections.get(connectionId)
   if (known === undefined) return
   parts.effects.sendRefusal(connectionId, known.rights.dialect, refusal)
-  // Asked to come back at once, it is waited for, also where nobody else would be.
-  dropConnection(parts, connectionId, nowMs, refusal.code === 'reauthorise' ? nowMs + AWAITED_MS : nowMs)
+  // The client reconnects at once with a new credential, so a session that is not kept waits for it.
+  const isReturning = refusal.code === 'reauthorise'
+  dropConnection(parts, connectionId, nowMs, isReturning ? nowMs + AWAITED_MS : nowMs)
 }
 
-/** Forgets a connection; its attachment, if any, waits to resume. */
+/** Forgets a connection. Its attachment, if it has one, can be resumed. */
 export function dropConnection(
   parts: SessionParts,
   connectionId: ConnectionId,
@@ -31,7 +32,7 @@ export function dropConnection(
   if (attachment === undefined) return
   if (attachments.lease.holder === attachment.id) {
     attachments.lease.reserve(nowMs + options.limits.graceMs)
-    // One that has stalled no longer holds the program back, and does not begin to by leaving.
+    // A stalled driver did not pause the process, and must not start to by disconnecting.
     if (!attachment.isStalled) {
       flow.retainFrom(attachment.acked)
       flow.beginGrace(nowMs)
@@ -39,9 +40,9 @@ export function dropConnection(
   }
   attachments.disconnect(attachment, nowMs, returnExpectedUntilMs)
   lifecycle.expectReturn(returnExpectedUntilMs)
-  attachment.awaitsSnapshot = false
+  if (attachment.outputPhase === 'awaitingSnapshot') attachment.outputPhase = 'streaming'
   if (attachment.dialect === 'plain') {
-    // It cannot come back, and the session was its own, whoever else is watching.
+    // A plain client cannot resume, and its session ends with it even if others watch.
     attachments.forget(attachment)
     beginEnding(parts, nowMs)
   }
@@ -49,7 +50,7 @@ export function dropConnection(
   attachments.presenceChanged()
 }
 
-/** Closes a connection whose attachment has moved to a newer one. */
+/** Closes a connection whose attachment has resumed on a newer one. */
 export function replaceConnection(parts: SessionParts, connectionId: ConnectionId): void {
   parts.connections.delete(connectionId)
   parts.effects.sendRefusal(connectionId, 'v1', {
@@ -58,7 +59,7 @@ export function replaceConnection(parts: SessionParts, connectionId: ConnectionI
   })
 }
 
-/** An attachment leaves on purpose: its lease is free at once and it cannot resume. */
+/** Handles `detach`: the lease is free at once, and the attachment cannot be resumed. */
 export function detach(parts: SessionParts, attachment: Attachment, nowMs: number): void {
   if (attachment.state.is !== 'attached') return
   const { attachments, effects } = parts
@@ -69,4 +70,19 @@ export function detach(parts: SessionParts, attachment: Attachment, nowMs: numbe
   attachments.retire(attachment)
   attachments.presenceChanged()
   effects.closeNormally(connectionId)
+}
+
+/** Terminates the process; the session ends after it. */
+export function beginEnding({ lifecycle, effects }: SessionParts, nowMs: number): void {
+  if (lifecycle.beginEnding(nowMs)) effects.push({ do: 'terminate' })
+}
+
+/** Ends the session and closes its remaining connections with `code`. */
+export function endSession(parts: SessionParts, code: ErrorCode, nowMs: number): void {
+  const { connections, lifecycle, effects } = parts
+  for (const [connectionId] of connections.all())
+    refuseConnection(parts, connectionId, { code, message: 'The session has ended' }, nowMs)
+  const wasStarted = lifecycle.state.is !== 'pending'
+  lifecycle.end()
+  effects.push({ do: 'gone', wasStarted })
 }

@@ -1,23 +1,21 @@
-import type { ErrorCode } from '../errors.ts'
-import type { Attachment, ConnectionState } from './attachment.ts'
-import { refuseConnection } from './teardown.ts'
+import type { Attachment, AttachmentState } from './attachment.ts'
 import type { Refusal } from './effects.ts'
-import { beginEnding } from './ending.ts'
 import type { SessionOptions } from './session-options.ts'
 import type { SessionParts } from './session-parts.ts'
+import { beginEnding, endSession, refuseConnection } from './teardown.ts'
 
-/** How long an ending session waits for its process and its readers before it is gone all the same. */
+/** How long an ending session waits for its process and its readers. */
 const ENDING_MS = 10_000
 
-/** Of a clock that does not run. */
+/** Deadline of a timer that is not running. */
 const NEVER = Number.POSITIVE_INFINITY
 
 const REAUTHORIZE: Refusal = {
   code: 'reauthorise',
-  message: 'Cannot stay attached: the right to be here has to be shown again',
+  message: 'The authorization must be renewed: connect again with a new credential',
 }
 
-/** Acts on every clock that has run out. */
+/** Handles every timeout that has expired. */
 export function expire(parts: SessionParts, nowMs: number): void {
   expireConnections(parts, nowMs)
   expireAttachments(parts, nowMs)
@@ -25,7 +23,7 @@ export function expire(parts: SessionParts, nowMs: number): void {
   expireSession(parts, nowMs)
 }
 
-/** When the next clock runs out; undefined when none runs. */
+/** When the next timeout expires; undefined when none is running. */
 export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undefined {
   if (parts.lifecycle.state.is === 'gone') return undefined
   const nextMs = Math.min(
@@ -36,16 +34,6 @@ export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undef
   return nextMs === NEVER ? undefined : Math.max(nowMs, nextMs)
 }
 
-/** The session is over; whoever is still connected is told why. */
-export function endSession(parts: SessionParts, code: ErrorCode, nowMs: number): void {
-  const { connections, lifecycle, effects } = parts
-  for (const [connectionId] of connections.all())
-    refuseConnection(parts, connectionId, { code, message: 'The session has ended' }, nowMs)
-  const wasStarted = lifecycle.state.is !== 'pending'
-  lifecycle.endSession()
-  effects.push({ do: 'gone', wasStarted })
-}
-
 function expireConnections(parts: SessionParts, nowMs: number): void {
   const { limits } = parts.options
   for (const [connectionId, known] of parts.connections.all()) {
@@ -53,21 +41,21 @@ function expireConnections(parts: SessionParts, nowMs: number): void {
       refuseConnection(parts, connectionId, REAUTHORIZE, nowMs)
       continue
     }
-    const { dialect, isRelayed = false } = known.rights
+    const { dialect, hasSilenceTimeout = true } = known.rights
     if (dialect === 'plain') continue
     const hasAttachment = parts.attachments.byConnection(connectionId) !== undefined
     if (!hasAttachment && nowMs >= known.sinceMs + limits.helloMs) {
       refuseConnection(
         parts,
         connectionId,
-        { code: 'hello_timeout', message: 'No hello came in time' },
+        { code: 'hello_timeout', message: 'No hello was received in time' },
         nowMs,
       )
-    } else if (hasAttachment && !isRelayed && nowMs >= known.lastReceivedMs + limits.silenceMs) {
+    } else if (hasAttachment && hasSilenceTimeout && nowMs >= known.lastReceivedMs + limits.silenceMs) {
       refuseConnection(
         parts,
         connectionId,
-        { code: 'silent', message: 'Nothing was heard for too long' },
+        { code: 'silent', message: 'Nothing was received for too long' },
         nowMs,
       )
     }
@@ -78,10 +66,10 @@ function nextConnectionMs({ connections, attachments, options }: SessionParts): 
   const { limits } = options
   let nextMs = NEVER
   for (const [connectionId, known] of connections.all()) {
-    const { dialect, isRelayed = false, reauthorizeMs = NEVER } = known.rights
+    const { dialect, hasSilenceTimeout = true, reauthorizeMs = NEVER } = known.rights
     nextMs = Math.min(nextMs, reauthorizeMs)
     const hasAttachment = attachments.byConnection(connectionId) !== undefined
-    if (dialect === 'plain' || (hasAttachment && isRelayed)) continue
+    if (dialect === 'plain' || (hasAttachment && !hasSilenceTimeout)) continue
     const silentMs = hasAttachment ? known.lastReceivedMs + limits.silenceMs : known.sinceMs + limits.helloMs
     nextMs = Math.min(nextMs, silentMs)
   }
@@ -98,9 +86,9 @@ function expireAttachments({ attachments, input, options }: SessionParts, nowMs:
   }
 }
 
-/** Until when an attachment without a connection may come back. */
+/** Until when a detached attachment can be resumed. */
 function resumableUntilMs(
-  { sinceMs, returnExpectedUntilMs }: Extract<ConnectionState, { is: 'detached' }>,
+  { sinceMs, returnExpectedUntilMs }: Extract<AttachmentState, { is: 'detached' }>,
   { keepSeconds }: SessionOptions,
 ): number {
   return Math.max(sinceMs + keepSeconds * 1000, returnExpectedUntilMs)
@@ -113,14 +101,14 @@ function nextAttachmentMs({ attachments, options }: SessionParts, nowMs: number)
       nextMs = Math.min(nextMs, resumableUntilMs(attachment.state, options))
     nextMs = Math.min(nextMs, attachments.presenceDueMs(attachment) ?? NEVER)
     if (!attachment.isBlocked) nextMs = Math.min(nextMs, attachment.inputAckDueMs ?? NEVER)
-    // Time has passed since it was found to be throttled, so that it may not be any more.
+    // The budget may have refilled since the attachment was throttled.
     const isThrottled = attachment.state.is === 'attached' && attachment.isThrottled
     if (isThrottled) nextMs = Math.min(nextMs, nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
   }
   return nextMs
 }
 
-/** A driver that consumes nothing no longer holds the program of a trimming session back. */
+/** In a session that trims, a driver without ack progress stops pausing the process. */
 function detectStall(parts: SessionParts, nowMs: number): void {
   const { driver } = parts.attachments
   if (driver === undefined || !canStall(parts, driver)) return
@@ -128,8 +116,8 @@ function detectStall(parts: SessionParts, nowMs: number): void {
 }
 
 function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
-  const isPatient = options.overflow === 'block' || driver.dialect === 'plain'
-  return !isPatient && !driver.isStalled && driver.acked < log.end
+  const waitsForDriver = options.overflow === 'block' || driver.dialect === 'plain'
+  return !waitsForDriver && !driver.isStalled && driver.acked < log.end
 }
 
 function expireSession(parts: SessionParts, nowMs: number): void {
@@ -154,7 +142,7 @@ function nextSessionMs(parts: SessionParts, nowMs: number): number {
   return Math.min(stallMs, graceMs, nextEndMs(parts))
 }
 
-/** When the session ends, or is given up, as things stand. */
+/** When the session ends if nothing changes. */
 function nextEndMs({ lifecycle, options }: SessionParts): number {
   const { state, endingSinceMs } = lifecycle
   const endedMs = endingSinceMs === null ? NEVER : endingSinceMs + ENDING_MS
