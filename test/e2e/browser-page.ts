@@ -32,6 +32,7 @@ const api: PageApi = {
     const handle = attach({
       url,
       request: { cmd: 'cat' },
+      acknowledge: 'manual',
       onOutput: (_stream, chunk, done) => {
         received.set(chunk, filled)
         filled += chunk.byteLength

@@ -31,10 +31,7 @@ function run(query: string, cmd: string, args: readonly string[] = []) {
     url: `http://127.0.0.1:${control.port}/attach?${query}`,
     request: { cmd, args },
     credentials: async () => ({ headers: headers() }),
-    onOutput: (_stream, bytes, done) => {
-      chunks.push(bytes)
-      done()
-    },
+    onOutput: (_stream, bytes) => void chunks.push(bytes),
   })
   return { handle, output: () => Buffer.concat(chunks) }
 }

@@ -11,7 +11,7 @@ function delayUntil(atMs: number): number | undefined {
 }
 
 describe('Alarm', () => {
-  test('waits for a time that is further away than a timer takes, instead of ringing at once', () => {
+  test('does not fire early for a time beyond the longest timer', () => {
     expect(delayUntil(1_250.5)).toBe(251)
     expect(delayUntil(2 ** 40)).toBe(2 ** 31 - 1)
     expect(delayUntil(Number.POSITIVE_INFINITY)).toBe(2 ** 31 - 1)

@@ -1,7 +1,7 @@
-/** The longest that a timer takes; a longer one would fire at once. */
+/** The longest delay of a timer; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** One timer that is set anew again and again. */
+/** A timer that can be rescheduled cheaply. */
 export class Alarm {
   readonly #onAlarm: () => void
   #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | undefined
@@ -10,9 +10,9 @@ export class Alarm {
     this.#onAlarm = fire
   }
 
-  /** Rings at this time or sooner; not at all when it is undefined. */
+  /** Fires at this time or earlier; never when it is undefined. */
   set(atMs: number | undefined, nowMs: number): void {
-    // A timer that fires too early costs less than setting it anew for every frame.
+    // Firing early costs less than rescheduling for every frame.
     if (this.#timer !== undefined && atMs !== undefined && this.#timer.atMs <= atMs) return
     if (this.#timer !== undefined) clearTimeout(this.#timer.id)
     this.#timer = undefined

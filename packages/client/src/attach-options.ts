@@ -17,15 +17,12 @@ export interface AttachOptions {
   /** Address of the attach route, `http(s):` or `ws(s):`. */
   readonly url: string | URL
   readonly request: AttachRequest
-  /** Credentials for each upgrade, asked for anew every time. Headers work outside browsers, protocols everywhere. */
+  /** Credentials for an upgrade; called for every connection. Headers work outside browsers, protocols everywhere. */
   readonly credentials?: () => Promise<{
     headers?: Readonly<Record<string, string>>
     protocols?: readonly string[]
   }>
-  /**
-   * Called when credentials were refused, once for each connection; true when it is worth asking `credentials` for others
-   * and trying again.
-   */
+  /** Called when credentials were refused, once per connection. True: call `credentials` again and retry. */
   readonly renewCredentials?: () => Promise<boolean>
   readonly cols?: number
   readonly rows?: number
@@ -34,48 +31,50 @@ export interface AttachOptions {
   /** Label shown to others in the session. */
   readonly name?: string
   /**
-   * Output, in order. The bytes count as consumed when the returned promise resolves, when `done` is called if the
-   * function declares it, and else at once. Until then they count against the window and hold the process back.
+   * When output and screens count as consumed; until then they count against the window and slow down the process.
+   * `on-return`, the default: when the callback returns, or its promise settles. `manual`: when `done` is called.
    */
+  readonly acknowledge?: 'on-return' | 'manual'
+  /** Output, in order. `done` is for `acknowledge: 'manual'`. */
   readonly onOutput: (stream: OutputStream, bytes: Uint8Array, done: () => void) => void | Promise<void>
-  /** A screen to draw instead of what came before; the same rules as for output. */
+  /** A screen that replaces what was drawn before; consumed like output. */
   readonly onScreen?: (screen: Screen, done: () => void) => void | Promise<void>
-  /** Output from..to is lost for this attachment. */
+  /** Output from..to is no longer available. */
   readonly onGap?: (from: number, to: number) => void
   readonly onResized?: (cols: number, rows: number) => void
   readonly onPresence?: (presence: Presence) => void
-  /** Somebody asks this driver to hand over. */
+  /** Another attachment asks this driver to give the lease. */
   readonly onAsked?: (by: string) => void
   /**
    * An error that does not end the attachment, such as a line too long for the terminal. With the code `shutting_down`,
-   * `stopReason` is why the sandbox stops, when the server said so.
+   * `stopReason` says why the sandbox stops, if the server reported it.
    */
   readonly onWarning?: (code: string, message: string, stopReason: StopReason | undefined) => void
-  /** Input that will never be delivered, because the role or the process's stdin is gone. */
+  /** Input that will not be delivered, because the role was lost or the process closed its stdin. */
   readonly onInputLost?: (bytes: number, why: 'role' | 'stdinClosed') => void
-  /** Something of the caller's has thrown: a callback or a listener. The attachment goes on. Default: the console. */
+  /** A callback or listener of the caller has thrown. The attachment continues. Default: logs to the console. */
   readonly onCallbackError?: (error: unknown) => void
   /** Most output bytes in flight. */
   readonly windowBytes?: number
-  /** How long to try before the first welcome. An attempt that has begun is given 15 s: a sandbox may have to start. */
+  /** How long to try before the first welcome. An attempt in progress gets 15 s, because a sandbox may have to start. */
   readonly connectForMs?: number
-  /** How long to try to come back after a cut. */
+  /** How long to try to reconnect after a connection was lost. */
   readonly retryForMs?: number
-  /** How often a silent connection is asked whether it is alive; for tests of dead links. */
+  /** Ping interval of a silent connection; for tests. */
   readonly heartbeatMs?: number
   /** Detaches when aborted. */
   readonly signal?: AbortSignal
   readonly openSocket?: OpenSocket
 }
 
-/** What a server says about a session when it welcomes an attachment. */
+/** What the welcome says about the session. */
 export interface SessionDetails {
   readonly mode: 'pipe' | 'pty'
   /** Seconds the session lives without a connection. */
   readonly keepSeconds: number
-  /** Name of this attachment that others see. */
+  /** Public name of this attachment. */
   readonly attachment: string
-  /** The most this attachment may become. */
+  /** The highest role this attachment may have. */
   readonly authority: Role
 }
 
@@ -85,15 +84,15 @@ export interface AttachHandle {
   readonly role: Role
   /** Id of the session, once known. */
   readonly session: string | undefined
-  /** What the server said about the session, once attached. */
+  /** Details of the session, once attached. */
   readonly details: SessionDetails | undefined
   /** Last measured round trip. */
   readonly roundTripMs: Store<number | undefined>
-  /** The server has not answered for a while; the connection may yet turn out to be alive. */
+  /** True while the server has not answered for some seconds; the connection may still be alive. */
   readonly isSilent: Store<boolean>
-  /** Resolves when the bytes are accepted for delivery; waits while the process does not take its input. */
+  /** Resolves when the bytes are queued for delivery; waits while the process does not read its input. */
   write(bytes: Uint8Array): Promise<void>
-  /** Ends the input: closes a pipe, types the end-of-file character on a terminal. */
+  /** Ends the input: closes a pipe, or sends the end-of-file character to a terminal. */
   eof(): void
   resize(cols: number, rows: number): void
   signal(name: string): void
@@ -101,14 +100,14 @@ export interface AttachHandle {
   ask(): void
   give(to: string): void
   /**
-   * To be called when something says that the path may have changed, such as a machine that lost its network or has one again: asks the
-   * server at once, and takes the connection for lost when nothing is heard within this time. Who waits to connect does so at once.
+   * Checks the connection at once, for example after the network changed: if nothing is received within this time, the
+   * connection counts as lost. While waiting to reconnect, reconnects at once.
    */
   probe(withinMs: number): void
-  /** Leaves; the session lives on for its keep. */
+  /** Detaches. The session continues for its keep time. */
   detach(): void
-  /** Resolves with the process's exit, after its last byte was consumed; rejects when the attachment fails or is detached. */
+  /** Resolves with the process's exit after its last byte was consumed; rejects when the attachment fails or is detached. */
   readonly exit: Promise<Exit>
-  /** Resolves when the attachment is over and its last connection is closed, so that a goodbye has gone out. */
+  /** Resolves when the attachment has ended and its last connection is closed. */
   readonly closed: Promise<void>
 }

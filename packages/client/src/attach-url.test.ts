@@ -14,7 +14,7 @@ test.each([
   expect(url.searchParams.get('createId')).toBe('c')
 })
 
-test('attachUrl carries everything that a new process needs', () => {
+test('attachUrl includes every parameter of a new process', () => {
   const request = {
     cmd: 'sh',
     args: ['-c', 'a b&c=d'],
@@ -38,7 +38,7 @@ test('attachUrl carries everything that a new process needs', () => {
   })
 })
 
-test('attachUrl names a template and what it is told, and leaves the rest to it', () => {
+test('attachUrl includes a template and its parameters without a mode', () => {
   const request = { template: 'build', params: { target: 'a=b&c', x: '' }, mode: 'pty' } as const
   const query = attachUrl('http://h', request, FRESH).searchParams
   expect(query.get('template')).toBe('build')
@@ -48,7 +48,7 @@ test('attachUrl names a template and what it is told, and leaves the rest to it'
   expect(Object.fromEntries(again)).toEqual({ session: 'id' })
 })
 
-test('attachUrl says when no sandbox may be made, and only where one could be', () => {
+test('attachUrl includes create=0 only when it starts a process', () => {
   const at = (create: boolean | undefined, session?: string) =>
     attachUrl('http://h', create === undefined ? {} : { create }, {
       createId: 'c',
@@ -57,7 +57,7 @@ test('attachUrl says when no sandbox may be made, and only where one could be', 
   expect([at(undefined), at(true), at(false), at(false, 's')]).toEqual([null, null, '0', null])
 })
 
-test('attachUrl names nothing but the session once that is known', () => {
+test('attachUrl includes only the session once it is known', () => {
   const request = {
     cmd: 'sh',
     args: ['x'],
@@ -72,7 +72,7 @@ test('attachUrl names nothing but the session once that is known', () => {
   expect(Object.fromEntries(joined)).toEqual({ session: 'asked' })
 })
 
-test('attachUrl takes the lease on the way in, and never again by reconnecting', () => {
+test('attachUrl takes the lease on the first connection only', () => {
   const request = { session: 'id', take: true }
   expect(attachUrl('http://h', request, FRESH).searchParams.get('take')).toBe('1')
   expect(attachUrl('http://h', request, { createId: 'c', session: 'id' }).searchParams.has('take')).toBe(

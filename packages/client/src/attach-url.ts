@@ -1,41 +1,40 @@
 import { type Role, SandwireError } from '@sandwire/protocol'
 
-/** What to start or join, as the URL says it. */
+/** What to start or join. */
 export interface AttachRequest {
   /** Sandbox to attach in; a server that is one sandbox ignores it. */
   readonly sandbox?: string
-  /** Whether a sandbox of that name is made when there is none; default true. */
+  /** Whether to create the sandbox if it does not exist; default true. */
   readonly create?: boolean
   /** Session to join. Without it a process is started. */
   readonly session?: string
   /** Command to start; the server's default is the login shell. */
   readonly cmd?: string
   readonly args?: readonly string[]
-  /** A command that the server has ready, in place of `cmd`, and what it is told. */
+  /** A command template of the server, in place of `cmd`, and its parameters. */
   readonly template?: string
   readonly params?: Readonly<Record<string, string>>
   readonly mode?: 'pipe' | 'pty'
   readonly cwd?: string
   readonly role?: Role
-  /** Take the lease from whoever drives. */
+  /** Take the lease from the current driver. */
   readonly take?: boolean
   /** Seconds the session lives without a connection. */
   readonly keepSeconds?: number
   readonly overflow?: 'block' | 'trim'
-  /** Keep the sandbox awake while the process runs, whether or not anything moves in it. */
+  /** Keep the sandbox awake while the process runs, even if it is idle. */
   readonly pin?: boolean
 }
 
-/** Throws `bad_request` for what is no address of a server. */
 function parseBase(base: string | URL): URL {
   const url = URL.canParse(base) ? new URL(base) : undefined
   if (url?.protocol === 'http:') url.protocol = 'ws:'
   if (url?.protocol === 'https:') url.protocol = 'wss:'
   if (url?.protocol === 'ws:' || url?.protocol === 'wss:') return url
-  throw new SandwireError('bad_request', `Cannot attach to "${String(base)}": it is no http or ws address`)
+  throw new SandwireError('bad_request', `Cannot attach to "${String(base)}": not an http or ws URL`)
 }
 
-/** The address of an upgrade: creates under `createId`, or joins `session` once that is known. Throws `bad_request`. */
+/** The URL of an upgrade: creates a session under `createId`, or joins `session` once it is known. Throws `bad_request`. */
 export function attachUrl(
   base: string | URL,
   request: AttachRequest,
@@ -48,7 +47,7 @@ export function attachUrl(
   }
   set('sandbox', request.sandbox)
   set('role', request.role)
-  // Only on the way in: whoever lost the lease since must not take it back by reconnecting.
+  // Only on the first connection: a client that has lost the lease must not take it back by reconnecting.
   if (request.take === true && known.session === undefined) set('take', '1')
   const session = known.session ?? request.session
   if (session !== undefined) {
@@ -62,7 +61,7 @@ export function attachUrl(
   set('template', request.template)
   for (const [name, value] of Object.entries(request.params ?? {}))
     url.searchParams.append('param', `${name}=${value}`)
-  // Whether it has a terminal is the template's to say.
+  // A template has its own mode.
   if (request.template === undefined) set('mode', request.mode)
   set('cwd', request.cwd)
   set('keep', request.keepSeconds)

@@ -24,7 +24,7 @@ const WELCOME = {
 
 type Opened = { request: SocketRequest; events: SocketEvents; sent: unknown[]; closes: number[] }
 
-/** An attachment whose sockets are in the test's hands. */
+/** An attachment whose sockets the test controls. */
 function open(options: Partial<AttachOptions> = {}) {
   const sockets: Opened[] = []
   const handle = attach({
@@ -53,7 +53,7 @@ function open(options: Partial<AttachOptions> = {}) {
   return { handle, socket, say, welcomed }
 }
 
-/** Lets everything run that waits for promises only. */
+/** Lets pending promise callbacks run. */
 async function turns(): Promise<void> {
   for (let count = 0; count < 10; count += 1) await Promise.resolve()
 }
@@ -69,7 +69,7 @@ describe('attach', () => {
       fetch: () => Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 }),
     })
 
-  test('has refused credentials renewed once for a connection, and asks for them again', async () => {
+  test('renews refused credentials once per connection', async () => {
     using server = openRefusing()
     let renewals = 0
     const { handle, socket } = open({
@@ -85,7 +85,7 @@ describe('attach', () => {
     expect(renewals).toBe(1)
   })
 
-  test('fails with what renewing credentials fails with', async () => {
+  test('fails with the error of renewCredentials', async () => {
     using server = openRefusing()
     const over = new SandwireError('unauthorized', 'Signed out')
     const { handle, socket } = open({ url: server.url, renewCredentials: () => Promise.reject(over) })
@@ -93,7 +93,7 @@ describe('attach', () => {
     expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'unauthorized', message: 'Signed out' })
   })
 
-  test('asks for credentials before each connection, and sends them with the upgrade', async () => {
+  test('requests credentials before each connection and sends them with the upgrade', async () => {
     let minted = 0
     const credentials = () =>
       Promise.resolve({ headers: { authorization: `Bearer ${++minted}` }, protocols: ['ticket'] })
@@ -108,7 +108,7 @@ describe('attach', () => {
     expect(second.request.url.searchParams.get('session')).toBe('s1')
   })
 
-  test('tells what kind of session it is from the first welcome on', async () => {
+  test('has the session details from the first welcome on', async () => {
     const { handle, welcomed } = open()
     expect(handle.details).toBeUndefined()
     const seen: unknown[] = []
@@ -131,9 +131,12 @@ describe('attach', () => {
     expect(await handle.exit).toEqual(EXIT)
   })
 
-  test('counts output as consumed when the consumer calls done, if it declares it', async () => {
+  test('counts output as consumed when the consumer calls done, with acknowledge "manual"', async () => {
     const dones: (() => void)[] = []
-    const { handle, welcomed, say } = open({ onOutput: (_stream, _bytes, done) => void dones.push(done) })
+    const { handle, welcomed, say } = open({
+      acknowledge: 'manual',
+      onOutput: (_stream, _bytes, done) => void dones.push(done),
+    })
     const socket = await welcomed()
     socket.events.message(packData('stdout', new TextEncoder().encode('last')))
     say(socket, EXIT)
@@ -150,21 +153,18 @@ describe('attach', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no'))],
-  ])(
-    'counts output as consumed when the consumer %s, so that nothing waits for it for ever',
-    async (_, onOutput) => {
-      const faults: unknown[] = []
-      const { handle, welcomed, say } = open({ onOutput, onCallbackError: (error) => faults.push(error) })
-      const first = await welcomed()
-      first.events.message(packData('stdout', new TextEncoder().encode('last')))
-      say(first, EXIT)
-      expect((await handle.exit).code).toBe(3)
-      expect(faults).toEqual([new Error('no')])
-    },
-  )
+  ])('counts output as consumed when the consumer %s, so that the stream continues', async (_, onOutput) => {
+    const errors: unknown[] = []
+    const { handle, welcomed, say } = open({ onOutput, onCallbackError: (error) => errors.push(error) })
+    const first = await welcomed()
+    first.events.message(packData('stdout', new TextEncoder().encode('last')))
+    say(first, EXIT)
+    expect((await handle.exit).code).toBe(3)
+    expect(errors).toEqual([new Error('no')])
+  })
 
-  test('goes on when callbacks and listeners throw, and says so', async () => {
-    const faults: unknown[] = []
+  test('continues when callbacks and listeners throw, and reports the errors', async () => {
+    const errors: unknown[] = []
     const fail = (what: string) => () => {
       throw new Error(what)
     }
@@ -172,7 +172,7 @@ describe('attach', () => {
       onGap: fail('gap'),
       onResized: fail('resized'),
       onWarning: fail('warning'),
-      onCallbackError: (error) => faults.push(error),
+      onCallbackError: (error) => errors.push(error),
     })
     const seen: string[] = []
     handle.status.subscribe(fail('status'))
@@ -184,7 +184,7 @@ describe('attach', () => {
     say(first, EXIT)
     expect((await handle.exit).code).toBe(3)
     expect(seen).toEqual(['attached', 'exited'])
-    expect(faults.map(String).toSorted()).toEqual(
+    expect(errors.map(String).toSorted()).toEqual(
       ['gap', 'resized', 'status', 'status', 'warning'].map((what) => `Error: ${what}`),
     )
   })
@@ -198,7 +198,7 @@ describe('attach', () => {
     },
   )
 
-  test('opens no connection with credentials that come when nobody waits for them any more', async () => {
+  test('opens no connection when it was detached while credentials were requested', async () => {
     jest.useFakeTimers()
     try {
       const { promise, resolve } = Promise.withResolvers<object>()
@@ -220,7 +220,7 @@ describe('attach', () => {
     }
   })
 
-  test('lets go of the signal that may abort it once it is over', async () => {
+  test('removes its abort listener when it ends', async () => {
     const controller = new AbortController()
     const removed = spyOn(controller.signal, 'removeEventListener')
     const { handle } = open({ signal: controller.signal })
@@ -228,7 +228,7 @@ describe('attach', () => {
     expect(removed).toHaveBeenCalledTimes(1)
   })
 
-  test('performs what an answer asks for behind what is already under way', async () => {
+  test('performs effects of nested calls after the current ones', async () => {
     // A consumer that detaches inside a callback must not let the goodbye overtake frames of the same turn.
     const { handle, welcomed, say } = open({ onInputLost: () => handle.detach() })
     const socket = await welcomed()
@@ -240,7 +240,7 @@ describe('attach', () => {
     expect(types.indexOf('roleSeen')).toBeLessThan(types.indexOf('detach'))
   })
 
-  test('write waits while the process takes no input, and never blocks an attachment that is over', async () => {
+  test('write waits while the process reads no input, and returns when the attachment ends', async () => {
     const { handle, welcomed, say } = open()
     const socket = await welcomed()
     await handle.write(new Uint8Array(1024 * 1024))
@@ -256,7 +256,7 @@ describe('attach', () => {
     await third
   })
 
-  test('closed resolves after the goodbye has gone out', async () => {
+  test('closed resolves after the socket is closed', async () => {
     const { handle, welcomed } = open()
     const socket = await welcomed()
     const events: string[] = []
@@ -276,7 +276,7 @@ describe('attach', () => {
     await handle.closed
   })
 
-  test('tells an error that comes after the connection was good', async () => {
+  test('reports an error that is received after the welcome', async () => {
     const warnings: string[] = []
     const { handle, welcomed, say } = open({ onWarning: (code) => warnings.push(code) })
     const socket = await welcomed()
@@ -286,7 +286,7 @@ describe('attach', () => {
     expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'session_ended', message: 'Ended' })
   })
 
-  test('fails on a close code that is final, and on a frame that is none', async () => {
+  test('fails on a final close code and on an undecodable frame', async () => {
     const gone = open()
     const first = await gone.welcomed()
     first.events.closed(4410, 'session_gone')
@@ -306,7 +306,7 @@ describe('attach', () => {
     expect(open({ signal: AbortSignal.abort() }).handle.status.get().is).toBe('detached')
   })
 
-  test('credentials that cannot be had are tried again, then reported', async () => {
+  test('retries when credentials fail, then reports the error', async () => {
     const { handle } = open({ credentials: () => Promise.reject(new Error('no')), connectForMs: 0 })
     expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'internal' })
   })

@@ -25,7 +25,7 @@ function randomHex(bytes: number): string {
   return toHex(crypto.getRandomValues(new Uint8Array(bytes)))
 }
 
-/** Attaches to a process: starts or joins it, and stays attached across cuts until it ends. */
+/** Starts or joins a process and stays attached to it, across lost connections, until it ends. */
 export function attach(options: AttachOptions): AttachHandle {
   return new Attachment(options)
 }
@@ -51,7 +51,7 @@ class Attachment implements AttachHandle {
   #current: { readonly attempt: number; readonly connection: Connection } | undefined
   #waiting: (() => void)[] = []
   readonly #settleExit: { resolve: (exit: Exit) => void; reject: (error: SandwireError) => void }
-  readonly #settleClosed: () => void
+  readonly #resolveClosed: () => void
 
   constructor(options: AttachOptions) {
     this.#options = options
@@ -60,7 +60,7 @@ class Attachment implements AttachHandle {
     this.#settleExit = settled
     const closed = Promise.withResolvers<void>()
     this.closed = closed.promise
-    this.#settleClosed = closed.resolve
+    this.#resolveClosed = closed.resolve
     // A caller that only watches the status must not crash on an unhandled rejection.
     this.exit.catch(() => {})
     this.#session = new ClientSession({
@@ -106,9 +106,9 @@ class Attachment implements AttachHandle {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    while (!this.#session.canWrite && !this.#isOver())
+    while (!this.#session.canWrite && !this.#isEnded())
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    if (this.#isOver()) return
+    if (this.#isEnded()) return
     const input = this.#session.role === 'collaborator' ? withoutTerminalReplies(bytes) : bytes
     this.#run(this.#session.write(input))
   }
@@ -148,7 +148,7 @@ class Attachment implements AttachHandle {
 
   readonly #aborted = (): void => this.detach()
 
-  #isOver(): boolean {
+  #isEnded(): boolean {
     const { is } = this.#status.get()
     return is === 'exited' || is === 'failed' || is === 'detached'
   }
@@ -173,14 +173,10 @@ class Attachment implements AttachHandle {
         this.#connectionOf(effect.attempt)?.close()
         return
       case 'output':
-        this.#consume(effect.end, this.#options.onOutput.length > 2, (done) =>
-          this.#options.onOutput(effect.stream, effect.bytes, done),
-        )
+        this.#deliver(effect.end, (done) => this.#options.onOutput(effect.stream, effect.bytes, done))
         return
       case 'snapshot':
-        this.#consume(effect.at, (this.#options.onScreen?.length ?? 0) > 1, (done) =>
-          this.#options.onScreen?.(effect, done),
-        )
+        this.#deliverScreen(effect)
         return
       case 'gap':
         this.#callBack(() => this.#options.onGap?.(effect.from, effect.to))
@@ -215,7 +211,7 @@ class Attachment implements AttachHandle {
     }
   }
 
-  /** Calls something of the caller's; what it throws is not the attachment's. */
+  /** Calls a callback of the caller; what it throws does not affect the attachment. */
   #callBack(call: () => void): void {
     try {
       call()
@@ -224,20 +220,28 @@ class Attachment implements AttachHandle {
     }
   }
 
-  /** Hands a chunk to the consumer and notices when it is done, whichever way it says so. */
-  #consume(end: number, takesDone: boolean, deliver: (done: () => void) => void | Promise<void>): void {
+  #deliverScreen(effect: Extract<ClientEffect, { do: 'snapshot' }>): void {
+    const { onScreen } = this.#options
+    if (onScreen === undefined) this.#consumption.add(effect.at)()
+    else this.#deliver(effect.at, (done) => onScreen(effect, done))
+  }
+
+  /** Passes bytes to the consumer and acknowledges them as the options say. */
+  #deliver(end: number, deliver: (done: () => void) => void | Promise<void>): void {
     const done = this.#consumption.add(end)
     let returned: void | Promise<void>
     try {
       returned = deliver(done)
     } catch (error) {
-      // Thrown at once or by its promise: either way the consumer has had these bytes, and the stream goes on.
+      // A consumer that fails has had these bytes all the same, and the stream continues.
       this.#reportError(error)
       done()
       return
     }
-    if (returned instanceof Promise) void returned.catch(this.#reportError).finally(done)
-    else if (!takesDone) done()
+    if (this.#options.acknowledge === 'manual') {
+      if (returned instanceof Promise) void returned.catch(this.#reportError)
+    } else if (returned instanceof Promise) void returned.catch(this.#reportError).finally(done)
+    else done()
   }
 
   #changeStatus(status: ClientStatus): void {
@@ -245,22 +249,22 @@ class Attachment implements AttachHandle {
     if (status.is === 'exited') this.#settleExit.resolve(status.exit)
     if (status.is === 'failed') this.#settleExit.reject(status.error)
     if (status.is === 'detached') this.#settleExit.reject(new SandwireError('link_lost', 'Detached'))
-    if (!this.#isOver()) return
+    if (!this.#isEnded()) return
     this.#options.signal?.removeEventListener('abort', this.#aborted)
     this.#release()
-    this.#considerClosed()
+    this.#closeIfIdle()
   }
 
-  /** Keeps what a welcome says beyond what the session core needs. Answers whether this was one. */
-  #noteWelcome(data: string | Uint8Array): boolean {
+  /** Stores the session details of a welcome; returns whether the message was one. */
+  #readWelcome(data: string | Uint8Array): boolean {
     const frame = decodeServer(data)
     if (frame === undefined || frame.kind === 'data' || frame.message.type !== 'welcome') return false
     this.#details = frame.message
     return true
   }
 
-  #considerClosed(): void {
-    if (this.#isOver() && this.#current?.connection.hasSocket !== true) this.#settleClosed()
+  #closeIfIdle(): void {
+    if (this.#isEnded() && this.#current?.connection.hasSocket !== true) this.#resolveClosed()
   }
 
   #release(): void {
@@ -279,12 +283,12 @@ class Attachment implements AttachHandle {
     const connection = new Connection(this.#options, identity, {
       opened: () => this.#run(this.#session.opened(attempt, this.#now())),
       message: (data) => {
-        isWelcomed ||= this.#noteWelcome(data)
+        isWelcomed ||= this.#readWelcome(data)
         this.#run(this.#session.receive(attempt, data, this.#now()))
       },
-      closed: () => this.#considerClosed(),
+      closed: () => this.#closeIfIdle(),
       lost: (reason) => this.#run(this.#session.closed(attempt, reason, this.#now())),
-      isWanted: () => this.#current?.connection === connection && !this.#isOver(),
+      isWanted: () => this.#current?.connection === connection && !this.#isEnded(),
     })
     this.#current = { attempt, connection }
     void connection.connect()

@@ -4,40 +4,38 @@ import { attachUrl } from './attach-url.ts'
 import { explainRefusal, parseCloseReason, type RefusalReason } from './refusal.ts'
 import { openWebSocket, type Socket } from './socket.ts'
 
-/** How the connection to a server is asked for, out of what an attachment was asked for. */
+/** The options of an attachment that its connections need. */
 export type ConnectionOptions = Pick<
   AttachOptions,
   'url' | 'request' | 'credentials' | 'renewCredentials' | 'openSocket'
 >
 
-/** What the attachment hears of its connection. */
 export interface ConnectionEvents {
   opened(): void
   message(data: string | Uint8Array): void
-  /** The socket is closed; `lost` follows unless nobody waits for the connection any more. */
+  /** The socket is closed. `lost` follows unless the connection is no longer wanted. */
   closed(): void
-  /** It is over, or never came to be; `reason` is what could be learnt of why. */
+  /** The connection was lost or could not be opened. */
   lost(reason: RefusalReason | undefined): void
-  /** Whether the attachment still waits for it. */
+  /** True while the attachment needs this connection. */
   isWanted(): boolean
 }
 
 const DETACH_CLOSE = 1000
 
-/** Outside browsers there is no page; what has no origin is `null` to itself too. */
+/** Undefined outside browsers. */
 function pageOrigin(): string | undefined {
   return typeof location === 'undefined' ? undefined : location.origin
 }
 
-/** One connection: its credentials, which are made anew once when they are refused, its socket, and why it went. */
+/** One connection: gets credentials, opens the socket, renews refused credentials once, and finds out why it was refused. */
 export class Connection {
   readonly #options: ConnectionOptions
   readonly #identity: { readonly createId: string; readonly session: string | undefined }
   readonly #events: ConnectionEvents
+  #state: 'opening' | 'open' | 'closing' = 'opening'
   #socket: Socket | undefined
-  #isOpen = false
-  #isClosing = false
-  #isRenewed = false
+  #hasRenewedCredentials = false
 
   constructor(
     options: ConnectionOptions,
@@ -49,7 +47,7 @@ export class Connection {
     this.#events = events
   }
 
-  /** True from the opening of a socket until it is closed. */
+  /** True until the socket is closed. */
   get hasSocket(): boolean {
     return this.#socket !== undefined
   }
@@ -57,7 +55,7 @@ export class Connection {
   async connect(): Promise<void> {
     try {
       const url = attachUrl(this.#options.url, this.#options.request, this.#identity)
-      // Who lets go at once, as React's strict mode does, asks for nothing.
+      // An attachment that is detached at once, as in React's strict mode, sends no request.
       await Promise.resolve()
       if (!this.#isWanted()) return
       const credentials = await this.#options.credentials?.()
@@ -69,7 +67,7 @@ export class Connection {
         { url, protocols, headers },
         {
           opened: () => {
-            this.#isOpen = true
+            if (this.#state === 'opening') this.#state = 'open'
             this.#events.opened()
           },
           message: (data) => this.#events.message(data),
@@ -85,14 +83,14 @@ export class Connection {
     this.#socket?.send(data)
   }
 
-  /** Nobody waits for it any more. */
+  /** Closes the connection; its later events are ignored. */
   close(): void {
-    this.#isClosing = true
+    this.#state = 'closing'
     this.#socket?.close(DETACH_CLOSE, '')
   }
 
   #isWanted(): boolean {
-    return !this.#isClosing && this.#events.isWanted()
+    return this.#state !== 'closing' && this.#events.isWanted()
   }
 
   #fail(error: unknown): void {
@@ -102,16 +100,17 @@ export class Connection {
 
   async #closed(
     request: { url: URL; headers: Readonly<Record<string, string>> },
-    known: RefusalReason | undefined,
+    closeReason: RefusalReason | undefined,
   ): Promise<void> {
     this.#socket = undefined
     this.#events.closed()
-    if (!this.#events.isWanted()) return
-    const reason = known ?? (this.#isOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
-    if (reason?.code === 'unauthorized' && !this.#isOpen && !this.#isRenewed) {
+    if (!this.#isWanted()) return
+    const wasOpen = this.#state === 'open'
+    const reason = closeReason ?? (wasOpen ? undefined : await explainRefusal(request, fetch, pageOrigin()))
+    if (reason?.code === 'unauthorized' && !wasOpen && !this.#hasRenewedCredentials) {
       try {
         if (await this.#options.renewCredentials?.()) {
-          this.#isRenewed = true
+          this.#hasRenewedCredentials = true
           if (this.#isWanted()) await this.connect()
           return
         }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Consumption } from './consumption.ts'
 
-test('Consumption advances to the place up to which everything is done, in whatever order it is', () => {
+test('Consumption advances to the offset before the first unconsumed chunk', () => {
   const reached: number[] = []
   const consumption = new Consumption((end) => reached.push(end))
   const [first, second, third] = [consumption.add(10), consumption.add(20), consumption.add(30)]

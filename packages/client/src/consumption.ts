@@ -1,7 +1,4 @@
-/**
- * Turns completions that come in any order into a place up to which everything is complete.
- * Consumers may finish chunks late and out of turn; an acknowledgement must not run ahead of them.
- */
+/** Tracks the offset up to which all output is consumed. Consumers may finish chunks late and out of order. */
 export class Consumption {
   readonly #pending: { end: number; isDone: boolean }[] = []
   readonly #advanced: (end: number) => void
@@ -10,7 +7,7 @@ export class Consumption {
     this.#advanced = advanced
   }
 
-  /** Adds a chunk that ends at `end`; the returned function says that it is done. */
+  /** Adds a chunk that ends at `end`; the returned function marks it as consumed. */
   add(end: number): () => void {
     const entry = { end, isDone: false }
     this.#pending.push(entry)

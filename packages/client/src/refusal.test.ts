@@ -5,7 +5,7 @@ const REQUEST = { url: new URL('wss://h/attach?cmd=x'), headers: { authorization
 const answer = (status: number, body: unknown) => () => Promise.resolve(Response.json(body, { status }))
 
 describe('explainRefusal', () => {
-  test('asks the same address over HTTP, with the same credential, and follows no redirect', async () => {
+  test('requests the same URL over HTTP with the same credential, and follows no redirect', async () => {
     const asked: [string, RequestInit][] = []
     await explainRefusal(REQUEST, (url, init) => {
       asked.push([url, init])
@@ -16,7 +16,7 @@ describe('explainRefusal', () => {
     ])
   })
 
-  test('takes the code and the text of our own errors, without control characters', async () => {
+  test('returns code and message of an error response, without control characters', async () => {
     const body = { error: { code: 'host_refused', message: 'Not\x1b[2J here\n' } }
     expect(await explainRefusal(REQUEST, answer(421, body))).toEqual({
       code: 'host_refused',
@@ -24,7 +24,7 @@ describe('explainRefusal', () => {
     })
   })
 
-  test('has no objection when only the upgrade was missing', async () => {
+  test('returns undefined for upgrade_required', async () => {
     expect(
       await explainRefusal(REQUEST, answer(426, { error: { code: 'upgrade_required' } })),
     ).toBeUndefined()
@@ -38,7 +38,7 @@ describe('explainRefusal', () => {
     [502, 'internal'],
     [200, 'link_lost'],
     [301, 'link_lost'],
-  ])('understands a relay that answers %d', async (status, code) => {
+  ])('maps status %d of a proxy', async (status, code) => {
     const page = () => Promise.resolve(new Response('<html>', { status }))
     const reason = await explainRefusal(REQUEST, page)
     expect(reason).toMatchObject({ code, message: expect.stringContaining(String(status)) })
@@ -49,7 +49,7 @@ describe('explainRefusal', () => {
     ['ENOTFOUND', 'no such host'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate is not trusted'],
     [undefined, 'no answer'],
-  ])('says why nothing can be reached: %s', async (code, text) => {
+  ])('describes a failed request: %s', async (code, text) => {
     const failing = () => Promise.reject(Object.assign(new TypeError('x'), { code }))
     expect(await explainRefusal(REQUEST, failing)).toMatchObject({
       code: 'link_lost',
@@ -61,7 +61,7 @@ describe('explainRefusal', () => {
 describe('explainRefusal in a page', () => {
   const failing = () => Promise.reject(new TypeError('Failed to fetch'))
 
-  test('says all that silence may be, when the server is of another origin', async () => {
+  test('lists all possible causes for a server of another origin', async () => {
     expect(await explainRefusal(REQUEST, failing, 'http://localhost:5199')).toEqual({
       code: 'link_lost',
       message:
@@ -69,14 +69,14 @@ describe('explainRefusal in a page', () => {
     })
   })
 
-  test('says that there is no answer, when it is of its own', async () => {
+  test('reports no answer for a server of the same origin', async () => {
     expect(await explainRefusal(REQUEST, failing, 'https://h')).toMatchObject({
       message: 'The server cannot be reached: no answer',
     })
   })
 })
 
-test('reasonOfClose believes a reason only with the close code that belongs to it', () => {
+test('parseCloseReason accepts a reason only with its own close code', () => {
   expect(parseCloseReason(4410, 'session_gone')).toMatchObject({ code: 'session_gone' })
   expect(parseCloseReason(1000, 'session_gone')).toBeUndefined()
   expect(parseCloseReason(1006, '')).toBeUndefined()

@@ -1,12 +1,12 @@
 import { type ErrorCode, ERRORS, isErrorCode } from '@sandwire/protocol'
 
-/** Why a server turned a connection away. */
+/** Why a server refused a connection. */
 export interface RefusalReason {
   readonly code: ErrorCode
   readonly message: string
 }
 
-/** The code that a close code of the table stands for. */
+/** The reason in a close frame; undefined unless code and reason match the error table. */
 export function parseCloseReason(close: number, reason: string): RefusalReason | undefined {
   if (isErrorCode(reason) && ERRORS[reason].close === close)
     return { code: reason, message: `The server closed the connection: ${reason}` }
@@ -22,7 +22,7 @@ function codeForStatus(status: number): ErrorCode | undefined {
   return undefined
 }
 
-/** Why a request could not be made, in words where the platform says it. */
+/** Why a request failed, as far as the platform reports it. */
 function describeNetworkError(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
   if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
@@ -31,29 +31,26 @@ function describeNetworkError(error: unknown): string {
   return 'no answer'
 }
 
-/**
- * Why nothing was heard. Of another origin a page hears nothing but answers that are meant for it, so a refusal looks to it like
- * silence, and all that it may be is said.
- */
+/** Describes a failed request. A page cannot read errors of another origin, so the message lists all possible causes. */
 function describeSilence(error: unknown, server: URL, page: string | undefined): string {
   if (page === undefined || page === server.origin)
     return `The server cannot be reached: ${describeNetworkError(error)}`
   return `Cannot connect to ${server.origin}: it does not answer, does not allow pages of ${page}, or did not accept the ticket`
 }
 
-/** Text from a server that is about to be shown: one line of printable characters. */
+/** Reduces text from a server to one line of printable characters. */
 function printable(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500)
 }
 
 /**
- * Asks over HTTP why an upgrade was refused, because a WebSocket cannot tell. Undefined when the server has no
- * objection. A server that cannot be reached, or that answers something else, is a lost link with a reason.
+ * Asks over HTTP why an upgrade was refused, because a WebSocket does not report it. Undefined when the server would accept
+ * an upgrade. `link_lost` when the server cannot be reached or its response is not understood.
  */
 export async function explainRefusal(
   request: { url: URL; headers: Readonly<Record<string, string>> },
   fetchLike: (url: string, init: RequestInit) => Promise<Response>,
-  /** Origin of the page that asks; undefined outside browsers. */
+  /** Origin of the page; undefined outside browsers. */
   page?: string,
 ): Promise<RefusalReason | undefined> {
   const url = new URL(request.url)

@@ -1,5 +1,5 @@
-/** Where goes what a caller's own code has thrown, when the caller has not said. */
+/** Logs an error of the caller's own code; the default of `onCallbackError`. */
 export function reportError(error: unknown): void {
-  // oxlint-disable-next-line no-console -- Silence would hide a mistake, and to throw it again would end more than the call.
+  // oxlint-disable-next-line no-console -- Ignoring it would hide a bug, and rethrowing it would end the attachment.
   console.error(error)
 }

@@ -1,18 +1,17 @@
-/** Events of one connection, told in order; `closed` comes once and last. */
+/** Events of one socket, in order; `closed` is called once and last. */
 export interface SocketEvents {
   opened(): void
   message(data: string | Uint8Array): void
-  /** `code` and `reason` are the peer's, or 1006 when there was no goodbye. */
+  /** `code` and `reason` are the peer's; 1006 when it sent no close frame. */
   closed(code: number, reason: string): void
 }
 
-/** The least of a WebSocket that an attachment needs. */
+/** The part of a WebSocket that an attachment needs. */
 export interface Socket {
   send(data: string | Uint8Array): void
   close(code: number, reason: string): void
 }
 
-/** How to reach the server. */
 export interface SocketRequest {
   readonly url: URL
   readonly protocols: readonly string[]
@@ -44,7 +43,7 @@ export const openWebSocket: OpenSocket = (request, events) => {
     events.message(typeof data === 'string' ? data : new Uint8Array(data))
   })
   socket.addEventListener('close', (event) => events.closed(event.code, event.reason))
-  // A close event always follows; the error event itself says nothing a program can use.
+  // A close event always follows, and the error event has no details.
   socket.addEventListener('error', () => {})
   return {
     send: (data) => {

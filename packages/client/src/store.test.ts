@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createStore } from './store.ts'
 
-test('a store tells its listeners every change until they leave', () => {
+test('a store notifies its listeners of every change until they unsubscribe', () => {
   const store = createStore(1)
   const seen: number[] = []
   const leave = store.subscribe((value) => seen.push(value))

@@ -11,8 +11,11 @@ export interface WritableStore<T> extends Store<T> {
   set(value: T): void
 }
 
-/** `fault` is told what listeners throw; each of them is called all the same. */
-export function createStore<T>(initial: T, fault: (error: unknown) => void = reportError): WritableStore<T> {
+/** `onError` gets what listeners throw; the other listeners are called all the same. */
+export function createStore<T>(
+  initial: T,
+  onError: (error: unknown) => void = reportError,
+): WritableStore<T> {
   let current = initial
   const listeners = new Set<(value: T) => void>()
   return {
@@ -23,7 +26,7 @@ export function createStore<T>(initial: T, fault: (error: unknown) => void = rep
         try {
           listener(value)
         } catch (error) {
-          fault(error)
+          onError(error)
         }
       }
     },

@@ -1,6 +1,6 @@
 /**
- * What a terminal says by itself when a program asks it: device attributes, status and cursor reports, mode reports,
- * window reports, color and clipboard answers, DCS strings, focus events.
+ * Replies that a terminal sends on its own when a program queries it: device attributes, status and cursor reports, mode
+ * reports, window reports, color and clipboard replies, DCS strings, focus events.
  */
 const REPLIES = new RegExp(
   [
@@ -18,12 +18,12 @@ const REPLIES = new RegExp(
 )
 
 /**
- * Removes a terminal's own replies from input. Only the driver's terminal answers a program's questions, so
- * everybody else's answers are dropped before they are sent.
+ * Removes a terminal's own replies from input. Only the driver's terminal answers queries, so replies of other attachments
+ * are dropped before they are sent.
  */
 export function withoutTerminalReplies(bytes: Uint8Array): Uint8Array {
   if (!bytes.includes(0x1b)) return bytes
-  // Latin-1 maps every byte to one character and back, so no byte changes on the way.
+  // Latin-1 maps every byte to one character and back, so no byte changes.
   let text = ''
   for (const byte of bytes) text += String.fromCharCode(byte)
   const rest = text.replace(REPLIES, '')

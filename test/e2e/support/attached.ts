@@ -61,6 +61,7 @@ export class Attached implements AsyncDisposable {
       url: `http://127.0.0.1:${port ?? server.port}`,
       request: server.sandbox === undefined ? request : { ...request, sandbox: server.sandbox },
       credentials: async () => ({ headers }),
+      acknowledge: options.onOutput === undefined ? 'manual' : 'on-return',
       onOutput: (stream, bytes, done) =>
         this.#consume(() => {
           this[stream].push(bytes)

@@ -249,6 +249,7 @@ export class TerminalController {
         if (getTicket === undefined) return {}
         return { protocols: [await ticketProtocol(getTicket, request, this.#handle?.session)] }
       },
+      acknowledge: 'manual',
       onOutput: (_, bytes, done) => this.#screen.write(bytes, done),
       onScreen: (screen, done) => {
         this.#update({
