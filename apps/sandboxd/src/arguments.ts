@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { isSandboxId } from '@sandwire/internal-api'
 import { PROXY_PORT } from './proxy-forward.ts'
-import type { RunAs } from './processes/family/run-as.ts'
+import type { RunAs } from './processes/tree/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {
   DEFAULT_MAX_MESSAGE_BYTES,

@@ -1,17 +1,14 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
-import { readAccount } from './process-env.ts'
+import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
-import { createBaseEnv } from './process-env.ts'
 import { openCredential } from './credential.ts'
-import { openForward } from './proxy-forward.ts'
-import { PROXY_ENV, PROXY_HOST, PROXY_PORT } from './proxy-forward.ts'
-import { takeEnvFile } from './process-env.ts'
+import { openForward, PROXY_ENV, PROXY_HOST, PROXY_PORT } from './proxy-forward.ts'
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './processes/linux/process-calls.ts'
-import { OrphanReaper } from './processes/family/orphan-reaper.ts'
-import { NO_SWITCH, openUserSwitch, type RunAs, type UserSwitch } from './processes/family/run-as.ts'
-import { openVictimScore } from './processes/family/oom-score.ts'
+import { OrphanReaper } from './processes/tree/orphan-reaper.ts'
+import { SAME_USER, openUserSwitch, type RunAs, type UserSwitch } from './processes/tree/run-as.ts'
+import { openOomScore } from './processes/tree/oom-score.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
 import { ScreenModel } from './screen/screen-model.ts'
@@ -65,7 +62,7 @@ async function open(address: ListenAddress, deps: ServerDependencies): Promise<R
 }
 
 function findUser(runAs: RunAs | undefined): UserSwitch {
-  if (runAs === undefined) return NO_SWITCH
+  if (runAs === undefined) return SAME_USER
   const found = openUserSwitch(runAs)
   if (typeof found !== 'string') return found
   return fail(
@@ -120,7 +117,7 @@ async function main(): Promise<void> {
     (line) => process.stderr.write(line),
     () => new Date(),
   )
-  const asVictim = openVictimScore()
+  const withOomScore = openOomScore()
   if (!forbidDumps())
     log.warn('dumpable', {
       message: 'The kernel refuses to protect the memory of this process from other processes',
@@ -155,7 +152,7 @@ async function main(): Promise<void> {
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess({ children: reaper, asVictim }, user),
+      startProcess: createStartProcess({ children: reaper, withOomScore }, user),
       asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,
@@ -167,7 +164,7 @@ async function main(): Promise<void> {
     createWorker: () => new Worker(new URL('./workspace/thread/files-worker.ts', import.meta.url).href),
     setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
   })
-  const runTool = createRunTool({ baseEnv, user, children: reaper, asVictim, now })
+  const runTool = createRunTool({ baseEnv, user, children: reaper, withOomScore, now })
   const ripgrep = await findRipgrep({
     programFolder: import.meta.dir,
     executable: process.execPath,

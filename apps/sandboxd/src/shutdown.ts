@@ -2,8 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
 import { STOP_REASON_FILE } from '@sandwire/internal-api'
 import { parseStopReason, type StopReason } from '@sandwire/protocol'
-import { HANGUP_MS } from './processes/start-options.ts'
-import type { TerminationTimeouts } from './processes/family/terminate-family.ts'
+import { HANGUP_MS } from './processes/process.ts'
+import type { TerminationTimeouts } from './processes/tree/terminate-tree.ts'
 import type { ListenAddress } from './server.ts'
 
 /** How the time between the request to stop and the exit of sandboxd is divided. */

@@ -1,4 +1,7 @@
-import type { TerminationTimeouts } from './family/terminate-family.ts'
+import type { WithOomScore } from './tree/oom-score.ts'
+import type { AwaitedChildren } from './tree/orphan-reaper.ts'
+import type { Launcher } from './tree/run-as.ts'
+import type { TerminationTimeouts } from './tree/terminate-tree.ts'
 
 /** What to run. `argv[0]` is looked up on `env.PATH` unless it contains a slash. */
 export interface ProcessSpec {
@@ -17,22 +20,22 @@ export interface ProcessSpec {
 export interface ProcessEnd {
   readonly code: number | null
   readonly signal: string | null
-  /** True when output was cut because a descendant kept the stream open past the drain clock. */
+  /** True when reading ended while a descendant still held the stream open. */
   readonly truncated: boolean
 }
 
 /** Why bytes offered to `write` did not reach the process. */
 export type InputRefusal = 'line_too_long'
 
-/** What a process tells its owner. `ended` comes once, after the last `output`. */
+/** Events of a process. `ended` comes once, after the last `output`. */
 export interface ProcessEvents {
   /** One chunk of output. The chunk belongs to the receiver from then on. */
   output(stream: 'stdout' | 'stderr', chunk: Uint8Array): void
-  /** `bytes` more of the input were written to the process (refused ones count too: they are settled). */
+  /** `bytes` more of the input were written to the process, or refused. */
   inputSettled(bytes: number): void
-  /** A canonical-mode line is too long and is dropped, with what is yet to come of it. Told once for the line, before it settles. */
+  /** A canonical-mode line is too long and is dropped to its end. Called once per line, before its bytes are settled. */
   inputRefused(reason: InputRefusal): void
-  /** Nobody will read stdin any more; queued and later bytes are settled without being written. */
+  /** Stdin has no reader any more; queued and later bytes are settled without being written. */
   inputClosed(): void
   ended(end: ProcessEnd): void
 }
@@ -51,14 +54,38 @@ export interface RunningProcess {
   /** Stops reading output; the process blocks when the kernel's buffer is full. */
   pause(): void
   resume(): void
-  /** Runs the HUP, TERM, KILL ladder over the group and its known descendants; resolves when none is left. */
+  /** Sends HUP, TERM and KILL in turn to the process tree; resolves when none of it is left. */
   terminate(timeouts?: TerminationTimeouts): Promise<void>
 }
 
-/** Starts a process, or says why it cannot be started. */
+/** Starts a process, or returns why it cannot be started. */
 export type StartProcess = (spec: ProcessSpec, events: ProcessEvents) => RunningProcess | SpawnFailure
 
 export interface SpawnFailure {
   readonly failure: 'not_found' | 'not_executable' | 'spawn_failed'
   readonly message: string
+}
+
+/** Longest pause in the output of descendants after the leader's exit. */
+export const DRAIN_MS = 2_000
+/** Most output that is read from descendants after the leader's exit. */
+export const DRAIN_BYTES = 8 * 1024 * 1024
+/** From HUP to TERM when a process is ended. */
+export const HANGUP_MS = 500
+/** From TERM to KILL when a process is ended. */
+export const TERMINATE_MS = 2_000
+
+export interface StartOptions {
+  readonly drainMs: number
+  readonly drainBytes: number
+  readonly hangupMs: number
+  readonly terminateMs: number
+  /** Prefixes every command to run it as another user. */
+  readonly launcher: Launcher | undefined
+  /** Runs every start with an OOM score that makes the kernel kill the process before sandboxd. */
+  readonly withOomScore: WithOomScore
+  /** Every child whose exit status Bun collects. */
+  readonly children: AwaitedChildren
+  /** Monotonic milliseconds. */
+  readonly now: () => number
 }

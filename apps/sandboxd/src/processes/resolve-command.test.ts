@@ -46,7 +46,7 @@ test('a command with a slash is found from the working directory', () => {
   expect(resolve('bin/good/below')).toHaveProperty('failure', 'not_found')
 })
 
-test('a command that cannot be executed is told from one that does not exist', () => {
+test('a command that is not executable differs from one that does not exist', () => {
   const file = join(root, 'bin', 'plain')
   expect(resolve('plain')).toEqual({
     failure: 'not_executable',
@@ -59,7 +59,7 @@ test('a command that cannot be executed is told from one that does not exist', (
   })
 })
 
-test('a script with the line ends of another system names an interpreter that is missing', () => {
+test('a script with CRLF line ends has a missing interpreter', () => {
   expect(resolve('foreign')).toEqual({
     failure: 'not_executable',
     message: String.raw`Cannot start "foreign": its interpreter "/bin/sh\r" cannot be executed`,

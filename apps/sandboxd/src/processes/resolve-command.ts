@@ -15,7 +15,7 @@ export interface ResolvedCommand {
 
 type FileState = 'missing' | 'not_executable' | 'executable'
 
-/** Finds the file `spec.argv[0]` names, as `execvp` would in `spec.cwd` with `spec.env`. */
+/** Finds the file of `spec.argv[0]`, as `execvp` would in `spec.cwd` with `spec.env`. */
 export function resolveCommand(spec: ProcessSpec): ResolvedCommand | SpawnFailure {
   const name = spec.argv[0]
   if (!isDirectory(spec.cwd)) {
@@ -39,7 +39,6 @@ export function resolveCommand(spec: ProcessSpec): ResolvedCommand | SpawnFailur
   return fail('not_found', name, name.includes('/') ? 'no such file' : 'not found in PATH')
 }
 
-/** Narrows what `resolveCommand` and the starters return. */
 export function isFailure<T extends object>(value: T | SpawnFailure): value is SpawnFailure {
   return 'failure' in value
 }
@@ -65,13 +64,13 @@ function inspect(file: string): FileState {
     if (stats === undefined) return 'missing'
     if (!stats.isFile()) return 'not_executable'
   } catch {
-    // ENOTDIR, ELOOP, a NUL in the name: in each case there is no such file to execute.
+    // ENOTDIR, ELOOP or a NUL in the name: there is no such file.
     return 'missing'
   }
   const answer = checkExecutable(file)
   if (answer !== -ENOSYS) return answer === 0 ? 'executable' : 'not_executable'
   try {
-    // Kernels before 5.8 answer for the user who started sandboxd only.
+    // Kernels before 5.8 lack the call; this one checks the real user instead.
     accessSync(file, constants.X_OK)
     return 'executable'
   } catch {
@@ -80,7 +79,7 @@ function inspect(file: string): FileState {
   }
 }
 
-/** A missing interpreter makes the kernel answer ENOENT for a script that does exist; say so instead. */
+/** For a script whose interpreter is missing the kernel returns ENOENT, which would be misleading. */
 function checkInterpreter(name: string, file: string): ResolvedCommand | SpawnFailure {
   const interpreter = readInterpreter(file)
   if (interpreter === undefined || inspect(interpreter) === 'executable') return { file }
@@ -93,7 +92,7 @@ function readInterpreter(file: string): string | undefined {
   const words = head
     .slice(2)
     .split('\n', 1)[0]
-    // Nothing else ends a word for the kernel: the carriage return of another system is a part of the name.
+    // The kernel splits at nothing else: a carriage return is part of the name.
     ?.split(/[ \t]+/)
     .filter((word) => word !== '')
   const path = words?.[0]
@@ -105,7 +104,7 @@ function readHead(file: string): string {
   try {
     fd = openSync(file, 'r')
   } catch {
-    // Executable but not readable is legal: then it is no script, and nothing is to be checked.
+    // A file that is executable but not readable is no script.
     return ''
   }
   try {
@@ -120,7 +119,7 @@ function isDirectory(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
   } catch {
-    // ENOTDIR, ELOOP, EACCES: in each case it cannot be entered.
+    // ENOTDIR, ELOOP or EACCES: it cannot be entered.
     return false
   }
 }

@@ -3,7 +3,13 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { record, type RecordedProcess, type RecordOptions, shell, TEST_PATH } from './recorded-process.ts'
+import {
+  record,
+  type RecordedProcess,
+  type RecordOptions,
+  shell,
+  TEST_PATH,
+} from './recorded-process.fixture.ts'
 import { createStartProcess } from './start-process.ts'
 
 const start = createStartProcess()
@@ -219,7 +225,7 @@ describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
     expect(await run.ended).toEqual({ code: 0, signal: null, truncated: false })
   })
 
-  test('[X11] leaves nobody behind when it is terminated', async () => {
+  test('[X11] leaves no process behind when it is terminated', async () => {
     const marks = [1, 2, 3, 4, 6].map(ownSeconds)
     const [first, second, third, fourth, fifth] = marks
     const run = begin(
@@ -239,7 +245,7 @@ describe.each(['pipe', 'pty'] as const)('a %s process', (mode) => {
     expect((await run.ended).signal).toBe('SIGHUP')
   })
 
-  test('sweeps what a normal exit left running', async () => {
+  test('terminates processes that a normal exit left running', async () => {
     const run = begin(`trap '' HUP; setsid sleep ${ownSeconds(5)} >/dev/null 2>&1 </dev/null & exit 0`)
     await run.ended
     await run.process.terminate()

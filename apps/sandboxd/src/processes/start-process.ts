@@ -1,28 +1,34 @@
-import { AnswerWait, createPatience } from './terminal/answer-wait.ts'
-import { NO_VICTIM } from './family/oom-score.ts'
+import { EchoWait, createWaitCalls } from './terminal/echo-wait.ts'
+import { INHERIT_OOM_SCORE } from './tree/oom-score.ts'
 import { startPipeProcess } from './pipe/pipe-process.ts'
-import type { StartProcess } from './process.ts'
+import {
+  DRAIN_BYTES,
+  DRAIN_MS,
+  HANGUP_MS,
+  type StartOptions,
+  type StartProcess,
+  TERMINATE_MS,
+} from './process.ts'
 import { startPtyProcess } from './terminal/pty-process.ts'
 import { Readiness } from './linux/readiness.ts'
 import { fail, isFailure, resolveCommand } from './resolve-command.ts'
-import { NO_SWITCH, type UserSwitch } from './family/run-as.ts'
-import { DRAIN_BYTES, DRAIN_MS, HANGUP_MS, type StartOptions, TERMINATE_MS } from './start-options.ts'
+import { SAME_USER, type UserSwitch } from './tree/run-as.ts'
 import { TerminalLoop } from './terminal/terminal-reader.ts'
 
-/** Where `setsid` is when the environment names no PATH. */
+/** Searched for `setsid` when the environment has no PATH. */
 const SYSTEM_PATH = '/usr/bin:/bin:/usr/local/bin'
 
 /** Starts real processes on this machine. */
 export function createStartProcess(
   options: Partial<Omit<StartOptions, 'launcher'>> = {},
-  { asUser, launcher }: UserSwitch = NO_SWITCH,
+  { asUser, launcher }: UserSwitch = SAME_USER,
 ): StartProcess {
   const settings = {
     drainMs: DRAIN_MS,
     drainBytes: DRAIN_BYTES,
     hangupMs: HANGUP_MS,
     terminateMs: TERMINATE_MS,
-    asVictim: NO_VICTIM,
+    withOomScore: INHERIT_OOM_SCORE,
     children: new Set<number>(),
     now: () => performance.now(),
     ...options,
@@ -35,7 +41,7 @@ export function createStartProcess(
     if (isFailure(command)) return command
     if (spec.mode === 'pipe') return startPipeProcess(command, spec, events, settings)
     terminals ??= openTerminals(settings.now)
-    if (terminals === undefined) return fail('spawn_failed', spec.argv[0], 'no terminal can be waited for')
+    if (terminals === undefined) return fail('spawn_failed', spec.argv[0], 'out of file descriptors')
     return startPtyProcess(command, spec, events, { ...settings, terminals })
   }
   return (spec, events) => asUser(() => startNow(spec, events))
@@ -43,5 +49,5 @@ export function createStartProcess(
 
 function openTerminals(now: () => number): TerminalLoop | undefined {
   const readiness = Readiness.open()
-  return readiness && new TerminalLoop(readiness, new AnswerWait(createPatience(now)))
+  return readiness && new TerminalLoop(readiness, new EchoWait(createWaitCalls(now)))
 }

@@ -1,5 +1,5 @@
 import type { Overflow, StartParameters } from '@sandwire/protocol'
-import { MARKER_VARIABLE } from '../processes/family/process-tree.ts'
+import { MARKER_VARIABLE } from '../processes/tree/process-tree.ts'
 import type { ProcessSpec } from '../processes/process.ts'
 
 /** Parameters of a session to create. */

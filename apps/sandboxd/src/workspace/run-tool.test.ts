@@ -14,8 +14,8 @@ import { join } from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { eventually, isAlive, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterAll, expect, test } from 'bun:test'
-import { NO_VICTIM } from '../processes/family/oom-score.ts'
-import { NO_SWITCH, openUserSwitch } from '../processes/family/run-as.ts'
+import { INHERIT_OOM_SCORE } from '../processes/tree/oom-score.ts'
+import { SAME_USER, openUserSwitch } from '../processes/tree/run-as.ts'
 import { createRunTool } from './run-tool.ts'
 import { CANNOT_ENTER, type RunningTool, type ToolPlan } from './tool.ts'
 
@@ -36,9 +36,9 @@ const deps = {
     SECRET: 'x',
     RIPGREP_CONFIG_PATH: '/x',
   },
-  user: NO_SWITCH,
+  user: SAME_USER,
   children,
-  asVictim: NO_VICTIM,
+  withOomScore: INHERIT_OOM_SCORE,
   now: () => performance.now(),
 }
 const runTool = createRunTool(deps)

@@ -1,10 +1,15 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
-import type { AsVictim } from '../processes/family/oom-score.ts'
-import type { AwaitedChildren } from '../processes/family/orphan-reaper.ts'
-import type { ProcessSpec, SpawnFailure } from '../processes/process.ts'
+import type { WithOomScore } from '../processes/tree/oom-score.ts'
+import type { AwaitedChildren } from '../processes/tree/orphan-reaper.ts'
+import {
+  DRAIN_BYTES,
+  DRAIN_MS,
+  type ProcessSpec,
+  type SpawnFailure,
+  type StartOptions,
+} from '../processes/process.ts'
 import { isFailure, resolveCommand } from '../processes/resolve-command.ts'
-import type { UserSwitch } from '../processes/family/run-as.ts'
-import { DRAIN_BYTES, DRAIN_MS, type StartOptions } from '../processes/start-options.ts'
+import type { UserSwitch } from '../processes/tree/run-as.ts'
 import { startTool, type ToolProcess } from './tool-process.ts'
 import { type SlotLimits, ToolSlots } from './tool-slots.ts'
 import { CANNOT_ENTER, type RunTool, type ToolPlan } from './tool.ts'
@@ -39,7 +44,7 @@ export interface RunToolDependencies {
   readonly baseEnv: Readonly<Record<string, string>>
   readonly user: UserSwitch
   readonly children: AwaitedChildren
-  readonly asVictim: AsVictim
+  readonly withOomScore: WithOomScore
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly slots?: SlotLimits

@@ -1,11 +1,10 @@
-import { Child, type ChildPlan } from '../processes/family/child.ts'
+import { Child, type ChildPlan } from '../processes/tree/child.ts'
 import { closeFd, kill, readableBytes } from '../processes/linux/libc.ts'
 import { OutputReader } from '../processes/pipe/output-reader.ts'
 import { PipeInput } from '../processes/pipe/pipe-input.ts'
 import { openPipes, type Pipes } from '../processes/pipe/pipes.ts'
 import { fail, isFailure } from '../processes/resolve-command.ts'
-import type { SpawnFailure } from '../processes/process.ts'
-import type { StartOptions } from '../processes/start-options.ts'
+import type { SpawnFailure, StartOptions } from '../processes/process.ts'
 import type { RunningTool } from './tool.ts'
 
 /** What is kept of stderr: enough for a message, whatever a program says. */

@@ -1,6 +1,6 @@
 import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 
-/** Linux errno values this folder acts on. */
+/** Linux errno values used here. */
 export const EINTR = 4
 export const EAGAIN = 11
 export const ENOSYS = 38
@@ -20,14 +20,14 @@ const FIONREAD = 0x541b
 const SYS_PIDFD_SEND_SIGNAL = 424
 const SYS_PIDFD_OPEN = 434
 const SYS_FACCESSAT2 = 439
-/** These are older, and glibc has no functions for them. */
+/** Older calls, without a wrapper in glibc. */
 const AIO_CALLS =
   process.arch === 'arm64'
     ? { setup: 0, submit: 2, getEvents: 4 }
     : { setup: 206, submit: 209, getEvents: 208 }
 
 const AT_FDCWD = -100
-/** Judge by the user whose rights the caller has, not by the one who started it. */
+/** Checks effective ids, not real ones. */
 const AT_EACCESS = 0x200
 const X_OK = 1
 
@@ -74,7 +74,7 @@ const { symbols: ofSix } = dlopen(LIBC, {
   },
 })
 
-/** errno is per thread and its address does not move; each thread has this module for itself. */
+/** errno is per thread at a fixed address; each thread has its own instance of this module. */
 const errnoAddress = libc.__errno_location()
 
 /** Turns a C result into the kernel's own convention: a count, or a negative errno. */
@@ -107,14 +107,14 @@ export function writeFd(fd: number, bytes: Uint8Array): number {
 const polled = new Int32Array([-1, POLLIN])
 const pollTime = new BigInt64Array(2)
 
-/** Waits until `fd` can be read or has hung up, less than a second; 0 when that is over first. */
+/** Waits until `fd` is readable or has hung up; 0 when the time, less than a second, is over first. */
 export function awaitReadable(fd: number, nanoseconds: number): number {
   polled[0] = fd
   pollTime[1] = BigInt(nanoseconds)
   return orErrno(libc.ppoll(polled, 1, pollTime, null))
 }
 
-/** Lets others that could run go first. */
+/** Lets other runnable threads go first. */
 export function yieldProcessor(): void {
   libc.sched_yield()
 }
@@ -130,7 +130,7 @@ export function setPipeBytes(fd: number, bytes: number): number {
 
 const readable = new Int32Array(1)
 
-/** Bytes a read would return now. Unlike a read or a poll of a terminal, it does not wait for what the kernel is about to add. */
+/** Bytes a read would return now. Unlike a read or poll of a terminal, it does not wait for the kernel's pending work. */
 export function readableBytes(fd: number): number {
   const result = ioctlPointer(fd, FIONREAD, readable)
   return result < 0 ? result : (readable[0] ?? 0)
@@ -153,7 +153,7 @@ export function kill(pid: number, signal: number): number {
   return orErrno(libc.kill(pid, signal))
 }
 
-/** A descriptor that names this very process, even after its pid is used again. */
+/** A descriptor of this process, which stays valid when its pid is reused. */
 export function openPidFd(pid: number): number {
   return orErrno(libc.syscall(SYS_PIDFD_OPEN, pid, 0, 0, 0))
 }
@@ -168,7 +168,7 @@ export function checkExecutable(file: string): number {
   return orErrno(libc.syscall(SYS_FACCESSAT2, AT_FDCWD, Number(ptr(path)), X_OK, AT_EACCESS))
 }
 
-/** Whose rights this thread has on files. Returns whose it had before; refusals show in the next call only. */
+/** Sets the user for file permissions of this thread. Returns the previous one; a refusal shows only in the next call. */
 export function setFileUser(uid: number): number {
   return libc.setfsuid(uid)
 }
@@ -186,7 +186,7 @@ export function controlEpoll(epollFd: number, operation: number, fd: number, eve
   return orErrno(libc.epoll_ctl(epollFd, operation, fd, event))
 }
 
-/** Fills `events` with at most `count` of them, without waiting. */
+/** Fills `events` with up to `count` events, without waiting. */
 export function takeEpollEvents(epollFd: number, events: Uint8Array, count: number): number {
   return orErrno(libc.epoll_wait(epollFd, events, count, 0))
 }
@@ -196,7 +196,7 @@ export function createEventFd(): number {
   return orErrno(libc.eventfd(0, O_NONBLOCK | O_CLOEXEC))
 }
 
-/** A context for `requests` requests at a time, written to `context`. */
+/** Creates a context for `requests` concurrent requests and writes its id to `context`. */
 export function setUpAio(requests: number, context: BigUint64Array): number {
   return orErrno(libc.syscall(AIO_CALLS.setup, requests, Number(ptr(context)), 0, 0))
 }
@@ -206,7 +206,7 @@ export function submitAio(context: bigint, list: BigUint64Array): number {
   return orErrno(libc.syscall(AIO_CALLS.submit, Number(context), list.length, Number(ptr(list)), 0))
 }
 
-/** Takes finished requests, as many as `events` has room for, without waiting. */
+/** Collects completed requests, as many as fit into `events`, without waiting. */
 export function takeAioEvents(context: bigint, events: Uint8Array): number {
   const count = Math.floor(events.byteLength / AIO_EVENT_BYTES)
   return orErrno(ofSix.syscall(AIO_CALLS.getEvents, Number(context), 0, count, events, null))

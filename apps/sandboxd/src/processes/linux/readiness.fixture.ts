@@ -2,6 +2,6 @@ import { Readiness } from './readiness.ts'
 
 export function openReadiness(options = { canUseAio: true }): Readiness {
   const readiness = Readiness.open(options)
-  if (readiness === undefined) throw new Error('Nothing can be waited for: no descriptor is left')
+  if (readiness === undefined) throw new Error('Cannot open an epoll set: out of descriptors')
   return readiness
 }

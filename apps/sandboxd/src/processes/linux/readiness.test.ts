@@ -20,10 +20,10 @@ afterEach(() => {
   }
 })
 
-describe.each([true, false])('readiness with asynchronous requests: %p', (canUseAio) => {
+describe.each([true, false])('Readiness, asynchronous requests: %p', (canUseAio) => {
   const readiness = openReadiness({ canUseAio })
 
-  test('tells again and again until what is there was read, and then not any more', async () => {
+  test('reports a descriptor in every turn until it was read', async () => {
     const { masterFd, slaveFd } = open()
     let calls = 0
     const read: number[] = []
@@ -41,27 +41,27 @@ describe.each([true, false])('readiness with asynchronous requests: %p', (canUse
     expect(calls).toBe(201)
   })
 
-  test('says nothing of a descriptor that is no longer watched', async () => {
+  test('does not report a descriptor that is no longer watched', async () => {
     const [first, second] = [open(), open()]
-    const told: string[] = []
-    readiness.watch(first.masterFd, () => told.push('first'))
+    const events: string[] = []
+    readiness.watch(first.masterFd, () => events.push('first'))
     readiness.unwatch(first.masterFd)
     readiness.watch(second.masterFd, () => {
-      told.push('second')
+      events.push('second')
       readiness.unwatch(second.masterFd)
     })
     writeFd(first.slaveFd, new Uint8Array([1]))
     writeFd(second.slaveFd, new Uint8Array([1]))
-    await eventually(() => told.length > 0, { what: 'the second' })
-    expect(told).toEqual(['second'])
+    await eventually(() => events.length > 0, { what: 'the second' })
+    expect(events).toEqual(['second'])
   })
 
-  test('says nothing of a descriptor that is held, and what came meanwhile when it is released', async () => {
+  test('does not report a held descriptor until it is released', async () => {
     const [first, second] = [open(), open()]
-    const told: string[] = []
+    const events: string[] = []
     const listen = (name: string, { masterFd }: PtyDevice): void =>
       readiness.watch(masterFd, () => {
-        told.push(name)
+        events.push(name)
         readiness.unwatch(masterFd)
       })
     listen('first', first)
@@ -69,26 +69,26 @@ describe.each([true, false])('readiness with asynchronous requests: %p', (canUse
     readiness.hold(first.masterFd)
     writeFd(first.slaveFd, new Uint8Array([1]))
     writeFd(second.slaveFd, new Uint8Array([1]))
-    await eventually(() => told.length > 0, { what: 'the second' })
-    expect(told).toEqual(['second'])
+    await eventually(() => events.length > 0, { what: 'the second' })
+    expect(events).toEqual(['second'])
     readiness.release(first.masterFd)
-    await eventually(() => told.length > 1, { what: 'the first' })
-    expect(told).toEqual(['second', 'first'])
+    await eventually(() => events.length > 1, { what: 'the first' })
+    expect(events).toEqual(['second', 'first'])
   })
 
-  test('releases nothing that is not watched', async () => {
+  test('ignores the release of a descriptor that is not watched', async () => {
     const [first, second] = [open(), open()]
-    const told: string[] = []
-    readiness.watch(first.masterFd, () => told.push('first'))
+    const events: string[] = []
+    readiness.watch(first.masterFd, () => events.push('first'))
     readiness.unwatch(first.masterFd)
     readiness.release(first.masterFd)
     writeFd(first.slaveFd, new Uint8Array([1]))
     readiness.watch(second.masterFd, () => {
-      told.push('second')
+      events.push('second')
       readiness.unwatch(second.masterFd)
     })
     writeFd(second.slaveFd, new Uint8Array([1]))
-    await eventually(() => told.length > 0, { what: 'the second' })
-    expect(told).toEqual(['second'])
+    await eventually(() => events.length > 0, { what: 'the second' })
+    expect(events).toEqual(['second'])
   })
 })

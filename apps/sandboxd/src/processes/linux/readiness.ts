@@ -18,7 +18,7 @@ const EPOLL_CTL_MOD = 3
 /** `struct epoll_event` is packed on x86-64 only. */
 const EPOLL_EVENT_BYTES = process.arch === 'x64' ? 12 : 16
 const EPOLL_DATA_AT = process.arch === 'x64' ? 4 : 8
-/** Descriptors told per turn; the others are told in the next. */
+/** Most descriptors reported per turn; the others follow in the next. */
 const BATCH = 64
 
 const IOCB_BYTES = 64
@@ -30,16 +30,16 @@ const IOCB_EVENT_FD_AT = 60
 const IOCB_CMD_POLL = 5
 const IOCB_FLAG_RESFD = 1
 
-/** Finished requests that the kernel is let keep before they are taken, as each must be. */
-const MAX_FINISHED = 64
+/** Completed requests that stay in the kernel's queue before they are collected. */
+const MAX_COMPLETED = 64
 
-/** How often descriptors are looked at where the kernel cannot tell Bun. */
-const LOOK_MS = 4
+/** Poll interval where asynchronous requests are not available. */
+const POLL_MS = 4
 
 /**
- * Tells when descriptors can be read, without reading them, which Bun has nothing for: its streams read as much as they
- * find, and ahead. All descriptors are in one epoll set; a request of the kernel's asynchronous I/O waits for the set and
- * counts up an eventfd; that is what Bun reads. (An asynchronous request cannot wait for a terminal itself.)
+ * Reports when descriptors are readable, without reading them. Bun has no call for that: its streams read everything
+ * available, and ahead. All descriptors are in one epoll set; a request of the kernel's asynchronous I/O waits for the set and
+ * increments an eventfd, which Bun reads. (An asynchronous request cannot wait for a terminal itself.)
  */
 export class Readiness {
   readonly #listeners = new Map<number, () => void>()
@@ -48,30 +48,30 @@ export class Readiness {
   readonly #eventView = new DataView(this.#event.buffer)
   readonly #ready = new Uint8Array(BATCH * EPOLL_EVENT_BYTES)
   readonly #readyView = new DataView(this.#ready.buffer)
-  /** Undefined where the kernel has none; then a timer looks. */
-  readonly #alarm: Alarm | undefined
-  /** Set where there is no alarm, while somebody listens. */
+  /** Undefined where the kernel has no asynchronous requests; then a timer polls. */
+  readonly #notifier: EpollNotifier | undefined
+  /** Polls while there are listeners and no notifier. */
   #timer: Timer | undefined
 
   private constructor(epollFd: number, canUseAio: boolean) {
     this.#epollFd = epollFd
-    this.#alarm = canUseAio ? Alarm.open(epollFd, () => this.#tell()) : undefined
+    this.#notifier = canUseAio ? EpollNotifier.open(epollFd, () => this.#notify()) : undefined
   }
 
-  /** Undefined when there is no descriptor left for it. */
+  /** Undefined when the process is out of descriptors. */
   static open({ canUseAio }: { readonly canUseAio: boolean } = { canUseAio: true }): Readiness | undefined {
     const epollFd = createEpoll()
     return epollFd < 0 ? undefined : new Readiness(epollFd, canUseAio)
   }
 
-  /** Calls `listener` once per turn of the event loop while `fd` can be read or has hung up. */
+  /** Calls `listener` once per turn of the event loop while `fd` is readable or has hung up. */
   watch(fd: number, listener: () => void): void {
     this.#control(EPOLL_CTL_ADD, fd, EPOLLIN)
     this.#listeners.set(fd, listener)
-    if (this.#alarm === undefined) this.#timer ??= setInterval(() => this.#tell(), LOOK_MS)
+    if (this.#notifier === undefined) this.#timer ??= setInterval(() => this.#notify(), POLL_MS)
   }
 
-  /** Before the descriptor is closed. */
+  /** Must be called before the descriptor is closed. */
   unwatch(fd: number): void {
     if (!this.#listeners.delete(fd)) return
     this.#control(EPOLL_CTL_DEL, fd, 0)
@@ -80,12 +80,12 @@ export class Readiness {
     this.#timer = undefined
   }
 
-  /** Says nothing of `fd` until `release`: its owner looks by itself. */
+  /** Suspends events of `fd` until `release`, while its owner polls it. */
   hold(fd: number): void {
     if (this.#listeners.has(fd)) this.#control(EPOLL_CTL_MOD, fd, 0)
   }
 
-  /** What came while it was held is told now. */
+  /** Resumes events of `fd`; data that arrived meanwhile is reported now. */
   release(fd: number): void {
     if (this.#listeners.has(fd)) this.#control(EPOLL_CTL_MOD, fd, EPOLLIN)
   }
@@ -96,46 +96,46 @@ export class Readiness {
     controlEpoll(this.#epollFd, operation, fd, this.#event)
   }
 
-  #tell(): void {
+  #notify(): void {
     const count = takeEpollEvents(this.#epollFd, this.#ready, BATCH)
     for (let index = 0; index < count; index += 1) {
-      // Whoever was told before may have ended this one.
+      // An earlier listener may have removed this one.
       this.#listeners.get(this.#readyView.getUint32(index * EPOLL_EVENT_BYTES + EPOLL_DATA_AT, true))?.()
     }
   }
 }
 
-/** Calls back, in a turn of its own, whenever an epoll set has something ready. */
-class Alarm {
+/** Calls back, in a turn of its own, whenever an epoll set has a ready descriptor. */
+class EpollNotifier {
   readonly #context: bigint
-  /** The request, and the list of one that the kernel wants; both stay where they are. */
+  /** The request, and the list of one element that the kernel expects; neither may move in memory. */
   readonly #request: Uint8Array
   readonly #requests: BigUint64Array
-  readonly #finished = new Uint8Array(MAX_FINISHED * AIO_EVENT_BYTES)
-  #finishedCount = 0
+  readonly #completed = new Uint8Array(MAX_COMPLETED * AIO_EVENT_BYTES)
+  #completedCount = 0
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
-  readonly #ring: () => void
+  readonly #onReady: () => void
 
-  private constructor(parts: { context: bigint; epollFd: number; eventFd: number; ring: () => void }) {
+  private constructor(parts: { context: bigint; epollFd: number; eventFd: number; onReady: () => void }) {
     this.#context = parts.context
-    this.#ring = parts.ring
+    this.#onReady = parts.onReady
     this.#request = pollRequest(parts.epollFd, parts.eventFd)
     this.#requests = new BigUint64Array([BigInt(ptr(this.#request))])
     this.#reader = Bun.file(parts.eventFd).stream().getReader()
   }
 
-  /** Undefined where the kernel or a filter of system calls has no such requests. */
-  static open(epollFd: number, ring: () => void): Alarm | undefined {
+  /** Undefined where the kernel or a seccomp filter refuses such requests. */
+  static open(epollFd: number, onReady: () => void): EpollNotifier | undefined {
     const context = new BigUint64Array(1)
-    if (setUpAio(2 * MAX_FINISHED, context) < 0) return undefined
+    if (setUpAio(2 * MAX_COMPLETED, context) < 0) return undefined
     const eventFd = createEventFd()
     if (eventFd < 0) return undefined
-    const alarm = new Alarm({ context: context[0] ?? 0n, epollFd, eventFd, ring })
-    if (alarm.#arm()) {
-      alarm.#await()
-      return alarm
+    const notifier = new EpollNotifier({ context: context[0] ?? 0n, epollFd, eventFd, onReady })
+    if (notifier.#arm()) {
+      notifier.#await()
+      return notifier
     }
-    void alarm.#reader.cancel().then(() => closeFd(eventFd))
+    void notifier.#reader.cancel().then(() => closeFd(eventFd))
     return undefined
   }
 
@@ -144,19 +144,19 @@ class Alarm {
   }
 
   #await(): void {
-    void this.#reader.read().then(this.#rang)
+    void this.#reader.read().then(this.#fired)
   }
 
-  readonly #rang = (): void => {
-    this.#finishedCount += 1
-    if (this.#finishedCount >= MAX_FINISHED)
-      this.#finishedCount -= Math.max(0, takeAioEvents(this.#context, this.#finished))
+  readonly #fired = (): void => {
+    this.#completedCount += 1
+    if (this.#completedCount >= MAX_COMPLETED)
+      this.#completedCount -= Math.max(0, takeAioEvents(this.#context, this.#completed))
     try {
-      this.#ring()
+      this.#onReady()
     } finally {
-      // Behind the listeners, so that what they have taken does not ring again.
+      // After the listeners, so that data they have read is not reported again.
       if (this.#arm()) this.#await()
-      else setTimeout(this.#rang, LOOK_MS)
+      else setTimeout(this.#fired, POLL_MS)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Receives what one descriptor yields. */
+/** Events of one descriptor. */
 export interface OutputReaderEvents {
   /** One chunk, in order; the chunk belongs to the receiver. */
   chunk(bytes: Uint8Array): void
@@ -6,19 +6,19 @@ export interface OutputReaderEvents {
   ended(): void
 }
 
-/** Chunks that fill less than this share of their allocation are copied, so a kept byte does not keep 64 KiB. */
-const KEEP_SHARE = 0.5
+/** Chunks that fill less of their allocation are copied, so that a stored byte does not retain 64 KiB. */
+const COPY_BELOW_SHARE = 0.5
 
 /**
  * Reads a descriptor in order, one chunk at a time, delivering each in the tick it was read.
  *
- * While paused nothing is asked of the stream, which then reads at most one buffer ahead; the descriptor stays the owner's
- * to close after `stop`.
+ * While paused it requests nothing from the stream, which then reads at most one buffer ahead. The owner closes the
+ * descriptor after `stop`.
  */
 export class OutputReader {
   readonly #events: OutputReaderEvents
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
-  /** A read has been asked for and has not answered. */
+  /** A read is pending. */
   #isWaiting = false
   #isPaused = false
   #isStopped = false
@@ -30,7 +30,7 @@ export class OutputReader {
   constructor(fd: number, events: OutputReaderEvents) {
     this.#events = events
     this.#reader = Bun.file(fd).stream().getReader()
-    this.#ask()
+    this.#read()
   }
 
   /** True when everything read so far is delivered and the stream waits for the kernel, or has failed. */
@@ -56,24 +56,24 @@ export class OutputReader {
     try {
       await this.#reader.cancel()
     } catch {
-      // An errored stream has let go of the descriptor already.
+      // A failed stream no longer uses the descriptor.
     }
   }
 
-  #ask(): void {
+  #read(): void {
     if (this.#isWaiting || this.#isAtEnd) return
     this.#isWaiting = true
-    this.#reader.read().then(this.#answered, this.#failed)
+    this.#reader.read().then(this.#onRead, this.#onError)
   }
 
-  readonly #answered = (result: { done: boolean; value?: Uint8Array | undefined }): void => {
+  readonly #onRead = (result: { done: boolean; value?: Uint8Array | undefined }): void => {
     this.#isWaiting = false
     if (result.value !== undefined && result.value.byteLength > 0) this.#held = compact(result.value)
     if (result.done) this.#isAtEnd = true
     this.#advance()
   }
 
-  readonly #failed = (): void => {
+  readonly #onError = (): void => {
     this.#isWaiting = false
     this.#isAtEnd = true
     this.#advance()
@@ -91,11 +91,11 @@ export class OutputReader {
       this.#isStopped = true
       this.#events.ended()
     } else {
-      this.#ask()
+      this.#read()
     }
   }
 }
 
 function compact(chunk: Uint8Array): Uint8Array {
-  return chunk.byteLength < chunk.buffer.byteLength * KEEP_SHARE ? chunk.slice() : chunk
+  return chunk.byteLength < chunk.buffer.byteLength * COPY_BELOW_SHARE ? chunk.slice() : chunk
 }

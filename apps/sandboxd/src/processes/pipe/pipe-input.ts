@@ -2,22 +2,22 @@ import { joinInput } from '../join-input.ts'
 import { closeFd, EAGAIN, EINTR, writeFd } from '../linux/libc.ts'
 
 export interface PipeInputEvents {
-  /** `bytes` more were written, or will never be. */
+  /** `bytes` more were written, or never will be. */
   settled(bytes: number): void
   /** The reader is gone; called at most once. */
   closed(): void
 }
 
-/** What is handed to Bun's poller while the pipe is full: the only bytes not counted until the kernel has them all. */
+/** Bytes given to Bun's poller while the pipe is full; they are settled only when all are written. */
 const WAIT_BYTES = 4_096
 
 type State = 'open' | 'closing' | 'closed'
 
 /**
- * Feeds the write end of a pipe in order, and owns that descriptor.
+ * Writes to a pipe in order, and owns its write end.
  *
- * Writes go straight to the kernel. Only when the pipe is full a small piece waits in a `FileSink`, because that is how
- * Bun lets us wait until a descriptor is writable.
+ * Writes go straight to the kernel. Only when the pipe is full, a small piece goes through a `FileSink`, because Bun has no
+ * other way to wait until a descriptor is writable.
  */
 export class PipeInput {
   readonly #fd: number
@@ -25,7 +25,7 @@ export class PipeInput {
   readonly #queue: Uint8Array[] = []
   #state: State = 'open'
   #sink: Bun.FileSink | undefined
-  /** A piece is with the sink. */
+  /** The sink has a piece. */
   #isWaiting = false
 
   constructor(fd: number, events: PipeInputEvents) {
@@ -43,7 +43,7 @@ export class PipeInput {
     this.#pump()
   }
 
-  /** The first piece may be with the sink and stays as it is; those behind it are joined. */
+  /** The sink may have the first piece, which stays as it is; later pieces are joined. */
   #push(chunk: Uint8Array): void {
     const last = this.#queue.length > 1 ? this.#queue.at(-1) : undefined
     const joined = last === undefined ? undefined : joinInput(last, chunk)
@@ -121,7 +121,7 @@ export class PipeInput {
 
   #close(): void {
     this.#state = 'closed'
-    // A descriptor the sink still polls must not be closed: its number could be another file's by the time it writes.
+    // A descriptor that the sink still polls must not be closed: its number could be reused before the sink writes.
     if (!this.#isWaiting) this.#release()
   }
 

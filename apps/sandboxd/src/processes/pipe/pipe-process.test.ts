@@ -1,6 +1,6 @@
 import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
-import { record, shell } from '../recorded-process.ts'
+import { record, shell } from '../recorded-process.fixture.ts'
 import { createStartProcess } from '../start-process.ts'
 
 const start = createStartProcess()

@@ -1,14 +1,13 @@
 import { signalNumber } from '@sandwire/protocol'
-import { Child, type ExitStatus } from '../family/child.ts'
+import { Child, type ExitStatus } from '../tree/child.ts'
 import { DrainTimer } from '../drain-timer.ts'
-import type { TerminationTimeouts } from '../family/terminate-family.ts'
+import type { TerminationTimeouts } from '../tree/terminate-tree.ts'
 import { closeFd, readableBytes } from '../linux/libc.ts'
 import { OutputReader } from './output-reader.ts'
 import { PipeInput } from './pipe-input.ts'
 import { openPipes, type Pipes } from './pipes.ts'
-import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from '../process.ts'
+import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure, StartOptions } from '../process.ts'
 import { fail, isFailure, type ResolvedCommand } from '../resolve-command.ts'
-import type { StartOptions } from '../start-options.ts'
 
 /** Starts a process on three real pipes. */
 export function startPipeProcess(
@@ -18,7 +17,7 @@ export function startPipeProcess(
   options: StartOptions,
 ): RunningProcess | SpawnFailure {
   const pipes = openPipes()
-  if (pipes === undefined) return fail('spawn_failed', spec.argv[0], 'no pipe can be opened')
+  if (pipes === undefined) return fail('spawn_failed', spec.argv[0], 'out of file descriptors')
   const child = Child.spawn(
     {
       spec,
@@ -103,7 +102,7 @@ class PipeProcess implements RunningProcess {
     return this.#child.terminate(timeouts)
   }
 
-  /** The leader is gone, descendants may still write. */
+  /** The leader has exited, descendants may still write. */
   #exited(status: ExitStatus): void {
     this.#status = status
     if (this.#outputs.some((output) => output.isOpen)) this.#drain.start()

@@ -1,6 +1,6 @@
 import { closeFd, pipe2, setNonBlocking, setPipeBytes } from '../linux/libc.ts'
 
-/** Room for a burst of output, so that the program and we do not take turns 64 KiB at a time. */
+/** Larger than the default 64 KiB, so that bulk output needs fewer context switches. */
 const STDOUT_PIPE_BYTES = 256 * 1024
 
 export interface Pipes {
@@ -24,9 +24,9 @@ export function openPipes(): Pipes | undefined {
     opened.push(...fds)
   }
   const [childStdin = -1, stdin = -1, stdout = -1, childStdout = -1, stderr = -1, childStderr = -1] = opened
-  // Only our end: the flag belongs to the open file, and programs expect to block.
+  // Only our end: the flag belongs to the open file, and programs expect blocking reads.
   setNonBlocking(stdin)
-  // May be refused past the user's allowance; the default size is only slower.
+  // May be refused beyond the user's limit; the default size is only slower.
   setPipeBytes(stdout, STDOUT_PIPE_BYTES)
   return { stdin, stdout, stderr, child: [childStdin, childStdout, childStderr] }
 }

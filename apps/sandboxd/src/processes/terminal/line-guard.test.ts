@@ -22,7 +22,7 @@ test('a line guard counts the unfinished line only', () => {
   expect(lengthAfter('one\rtwo\r')).toBe(0)
 })
 
-test('a line guard follows erasing', () => {
+test('a line guard applies erase characters', () => {
   expect(lengthAfter('abc\x7f')).toBe(2)
   expect(lengthAfter('aé\x7f')).toBe(1)
   expect(lengthAfter('one two  \x17')).toBe(4)
@@ -35,7 +35,7 @@ test('a line guard stores a quoted control character', () => {
   expect(lengthAfter('ab\x16\n')).toBe(3)
 })
 
-test('a line guard starts anew after an interrupt', () => {
+test('a line guard is empty after an interrupt', () => {
   expect(lengthAfter('abc\x03d')).toBe(1)
 })
 
@@ -51,7 +51,7 @@ test('a line guard treats CR as the modes say', () => {
   expect(lengthAfter('a\nb', { ...COOKED, inputFlags: 0o100 })).toBe(3)
 })
 
-test('a line guard lets exactly the longest line through', () => {
+test('a line guard accepts a line of exactly the longest length', () => {
   const guard = new LineGuard()
   const line = bytes('x'.repeat(MAX_LINE_BYTES))
   expect(guard.countFitting(line, COOKED)).toBe(MAX_LINE_BYTES)
@@ -61,13 +61,13 @@ test('a line guard lets exactly the longest line through', () => {
   expect(guard.length).toBe(MAX_LINE_BYTES)
 })
 
-test('a line guard kills twice after a quoting character', () => {
+test('a line guard sends the kill character twice after a quoting character', () => {
   const guard = new LineGuard()
   guard.advance(bytes('ab\x16'), COOKED)
   expect(guard.killSequence(COOKED)).toEqual(new Uint8Array([21, 21]))
 })
 
-test('a line guard knows no key for a line whose start cannot be erased', () => {
+test('a line guard has no kill sequence for a line whose start cannot be erased', () => {
   const guard = new LineGuard()
   guard.advance(new Uint8Array([0x80, 0x80, 0x61]), COOKED)
   expect(guard.killSequence(COOKED)).toBeUndefined()

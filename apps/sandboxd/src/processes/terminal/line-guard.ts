@@ -1,6 +1,6 @@
 import type { Termios } from './pty-device.ts'
 
-/** What one unfinished line may hold besides its terminator; the kernel drops the rest without a word. */
+/** Longest unfinished line without its terminator; the kernel drops further bytes silently. */
 export const MAX_LINE_BYTES = 4_095
 
 /** Input flags. */
@@ -51,10 +51,10 @@ export function endOfFile(termios: Termios): number {
 }
 
 /**
- * Follows the line the kernel is assembling in canonical mode, byte by byte as they are written.
+ * Tracks the line that the kernel is assembling in canonical mode, byte by byte as they are written.
  *
- * It mirrors `n_tty` closely enough that its count never falls below the kernel's for input typed or pasted; a
- * program that changes modes between our look and the kernel's can still make it differ for one line.
+ * It mirrors `n_tty` closely enough that its count is never below the kernel's for typed or pasted input. A program that
+ * changes modes between our read of them and the kernel's can make it differ for one line.
  */
 export class LineGuard {
   /** Content of the unfinished line, so that erasing a word or a UTF-8 character counts right. */
@@ -68,7 +68,7 @@ export class LineGuard {
     return this.#length
   }
 
-  /** Forgets the line: the terminal left canonical mode. */
+  /** Clears the line: the terminal left canonical mode. */
   reset(): void {
     this.#length = 0
     this.#isQuoting = false
@@ -76,19 +76,19 @@ export class LineGuard {
 
   /** How many of `bytes` can be written, from the start, before a line grows too long; changes nothing. */
   countFitting(bytes: Uint8Array, termios: Termios): number {
-    // Whatever they are, this many bytes cannot overflow the line.
+    // So few bytes cannot overflow the line, whatever they are.
     if (this.#length + 2 * bytes.length <= MAX_LINE_BYTES) return bytes.length
     const trial = this.#copy()
     const tooLongAt = bytes.findIndex((byte) => !trial.#apply(byte, termios))
     return tooLongAt < 0 ? bytes.length : tooLongAt
   }
 
-  /** Accounts for bytes the terminal has taken. */
+  /** Records bytes that the terminal accepted. */
   advance(bytes: Uint8Array, termios: Termios): void {
     for (const byte of bytes) this.#apply(byte, termios)
   }
 
-  /** Bytes to write so that nothing of the unfinished line is left; undefined when no key does that. */
+  /** Bytes that erase the whole unfinished line; undefined when no control character does. */
   killSequence(termios: Termios): Uint8Array | undefined {
     const canEraseAll = this.#countFixed(termios) === 0
     const kill = termios.controlCharacters[VKILL] ?? 0
@@ -100,13 +100,13 @@ export class LineGuard {
     return erase === 0 || !canEraseAll ? undefined : new Uint8Array(this.#length + 2).fill(erase)
   }
 
-  /** Bytes from the start of `bytes` that belong to a refused line; `isOver` tells whether its end is among them. */
+  /** Bytes from the start of `bytes` that belong to a refused line; `isOver` when its end is among them. */
   countRefused(bytes: Uint8Array, termios: Termios): { count: number; isOver: boolean } {
     const effects = this.#effects.for(termios)
     for (let at = 0; at < bytes.length; at += 1) {
       const effect = effects[bytes[at] ?? 0]
       if (effect === 'finish' || effect === 'kill') return { count: at + 1, isOver: true }
-      // An interrupt typed to get out of it must reach the terminal.
+      // An interrupt must still reach the terminal.
       if (effect === 'flush') return { count: at, isOver: true }
     }
     return { count: bytes.length, isOver: false }
@@ -180,7 +180,7 @@ export class LineGuard {
     return start
   }
 
-  /** Bytes at the start of the line that no key erases: they continue a character that has not begun. */
+  /** Bytes at the start of the line that cannot be erased: continuation bytes without a first byte. */
   #countFixed(termios: Termios): number {
     let count = 0
     while (count < this.#length && isContinuation(this.#line[count], termios)) count += 1
@@ -188,7 +188,7 @@ export class LineGuard {
   }
 }
 
-/** Every byte's effect, worked out once per set of modes, which the caller passes as the same object while they last. */
+/** Every byte's effect, computed once per `Termios` object, which callers reuse while modes are unchanged. */
 class EffectTable {
   #termios: Termios | undefined
   #effects: readonly Effect[] = []
@@ -225,12 +225,12 @@ function extendedEffectOf(is: (index: number) => boolean, isEchoing: boolean): E
   return is(VEOL2) ? 'finish' : 'store'
 }
 
-/** Whether a byte does not begin a character, where the terminal knows about characters at all. */
+/** True for a UTF-8 continuation byte, when the terminal is in UTF-8 mode. */
 function isContinuation(byte: number | undefined, { inputFlags }: Termios): boolean {
   return byte !== undefined && (inputFlags & IUTF8) !== 0 && (byte & 0xc0) === 0x80
 }
 
-/** A terminal that need not draw the erasing drops the whole line; others erase character by character. */
+/** A terminal that does not echo erasures drops the whole line; others erase it character by character. */
 function killsAtOnce({ localFlags }: Termios): boolean {
   const drawing = ECHO | ECHOE | ECHOK | ECHOKE
   return (localFlags & drawing) !== drawing
@@ -239,7 +239,7 @@ function killsAtOnce({ localFlags }: Termios): boolean {
 const MULTIPLICATION_SIGN = 0xd7
 const DIVISION_SIGN = 0xf7
 
-/** The kernel's idea of a word: underscore, and letters and digits of Latin-1. */
+/** What the kernel counts as part of a word: underscore, and letters and digits of Latin-1. */
 function isWordByte(byte: number): boolean {
   if (byte >= 0xc0) return byte !== MULTIPLICATION_SIGN && byte !== DIVISION_SIGN
   return byte < 0x80 && /\w/.test(String.fromCharCode(byte))

@@ -56,7 +56,7 @@ export function openPty(cols: number, rows: number): PtyDevice | number {
   return { masterFd, slaveFd }
 }
 
-/** Lets the kernel erase whole characters, as terminals of this century do. */
+/** Makes the kernel erase whole UTF-8 characters. */
 function setUtf8(fd: number): void {
   const termios = new Uint32Array(TERMIOS_BYTES / Uint32Array.BYTES_PER_ELEMENT)
   if (ioctlPointer(fd, TCGETS, termios) < 0) return
@@ -64,7 +64,7 @@ function setUtf8(fd: number): void {
   ioctlPointer(fd, TCSETS, termios)
 }
 
-/** A further descriptor of the terminal side, without a path lookup; never becomes our controlling terminal. */
+/** Opens the terminal side without a path lookup; it does not become our controlling terminal. */
 function openSlave(masterFd: number): number {
   return ioctlValue(masterFd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)
 }
@@ -74,7 +74,7 @@ export function setWindowSize(fd: number, cols: number, rows: number): void {
   ioctlPointer(fd, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0]))
 }
 
-/** Reads a terminal's modes, as the same object while they stay the same. */
+/** Reads a terminal's modes; returns the same object while they are unchanged. */
 export class TermiosReader {
   readonly #fd: number
   readonly #raw = new Uint8Array(TERMIOS_BYTES)
@@ -111,6 +111,11 @@ export function foregroundGroup(masterFd: number): number {
   return ioctlPointer(masterFd, TIOCGPGRP, group) < 0 ? 0 : (group[0] ?? 0)
 }
 
+/** Signals the terminal itself can raise for its foreground group. */
+export function isTerminalSignal(name: string): boolean {
+  return name === 'SIGINT' || name === 'SIGQUIT' || name === 'SIGTSTP'
+}
+
 /** Raises INT, QUIT or TSTP in the foreground group, as its key would. */
 export function raiseTerminalSignal(masterFd: number, signal: number): boolean {
   return ioctlValue(masterFd, TIOCSIG, signal) >= 0
@@ -118,7 +123,7 @@ export function raiseTerminalSignal(masterFd: number, signal: number): boolean {
 
 /** Discards all input the program has not read. */
 export function flushInput(masterFd: number): void {
-  // First what is on its way to the line discipline, then what is in it.
+  // First bytes on their way to the line discipline, then those in it.
   ioctlValue(masterFd, TCFLSH, TCOFLUSH)
   const slaveFd = openSlave(masterFd)
   if (slaveFd < 0) return

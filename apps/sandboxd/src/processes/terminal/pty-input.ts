@@ -11,20 +11,20 @@ export interface PtyInputEvents {
 }
 
 type Item =
-  /** Bytes from the owner: counted, guarded. */
+  /** Bytes from the owner: settled when written, limited by the line guard. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  /** Control characters of our own: neither counted nor guarded. */
+  /** Control characters of our own: neither settled nor limited. */
   | { readonly kind: 'control'; readonly bytes: Uint8Array }
   | { readonly kind: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly kind: 'eof' }
 
-/** Most bytes per write, so that the terminal's mode is looked at again at least this often. */
+/** Most bytes per write, so that the terminal's mode is read again at least this often. */
 const SLICE_BYTES = 4_096
-/** First and longest wait before a full terminal is tried again: it gives no event that Bun could wait for. */
+/** First and longest delay before writing to a full terminal again, which has no event that Bun could wait for. */
 const RETRY_MIN_MS = 1
 const RETRY_MAX_MS = 32
 
-/** Feeds the master of a terminal in order: bytes, sizes and end of file. Does not own the descriptor. */
+/** Writes bytes, sizes and end of file to the master of a terminal, in order. Does not own the descriptor. */
 export class PtyInput {
   readonly #masterFd: number
   readonly #events: PtyInputEvents
@@ -124,9 +124,9 @@ export class PtyInput {
   }
 
   /**
-   * On an unfinished line the first end-of-file character only hands the line over; the second one is seen as the end. A key that
-   * was typed on a line and taken by a program that turned line editing off and on again since still counts as a line here, so the
-   * end comes twice: no call tells that modes have changed meanwhile, or what the kernel holds of a line that is not finished.
+   * On an unfinished line the first end-of-file character only submits the line; the second one is read as the end. When a program
+   * turned line editing off, read the line, and turned it on again, the line still counts as unfinished here, so the end is sent
+   * twice: no system call reports that modes changed meanwhile, or what the kernel holds of an unfinished line.
    */
   #endOfFileSequence(): Uint8Array {
     const termios = this.#termios.read()
@@ -175,18 +175,18 @@ export class PtyInput {
     return true
   }
 
-  /** Takes back what the kernel already holds of the line, so that no part of it can run. */
+  /** Erases the part of the line that the kernel already holds, so that none of it is executed. */
   #startRefusing(bytes: Uint8Array, termios: Termios): void {
     const kill = this.#guard.killSequence(termios)
     this.#guard.reset()
-    // Told first, and once for the line: who wrote it is known only until its bytes are settled.
+    // First, because the sender is known only until the bytes are settled.
     this.#events.refused('line_too_long')
     this.#drop(bytes, termios)
     if (kill === undefined) flushInput(this.#masterFd)
     else this.#queue.unshift({ kind: 'control', bytes: kill })
   }
 
-  /** Drops what belongs to a refused line. */
+  /** Drops the rest of a refused line. */
   #drop(bytes: Uint8Array, termios: Termios): void {
     const { count, isOver } = this.#guard.countRefused(bytes, termios)
     this.#isRefusing = !isOver
@@ -199,7 +199,7 @@ export class PtyInput {
     if (count > 0) this.#events.settled(count)
   }
 
-  /** Bytes written, or -1 when the terminal is full. A terminal that is gone swallows everything until `abandon`. */
+  /** Bytes written, or -1 when the terminal is full. Writes to a closed terminal succeed until `abandon`. */
   #write(bytes: Uint8Array): number {
     if (bytes.byteLength === 0) return 0
     const written = writeFd(this.#masterFd, bytes)

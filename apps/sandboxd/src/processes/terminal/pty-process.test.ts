@@ -1,9 +1,9 @@
 import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
 import type { ProcessSpec } from '../process.ts'
-import { record, type RecordedProcess, shell } from '../recorded-process.ts'
+import { record, type RecordedProcess, shell } from '../recorded-process.fixture.ts'
 import { createStartProcess } from '../start-process.ts'
-import { CAREFUL_BYTES } from './terminal-reader.ts'
+import { SMALL_CHUNK_BYTES } from './terminal-reader.ts'
 
 const start = createStartProcess()
 const CONTROL_C = '\x03'
@@ -43,7 +43,7 @@ test('a pty process is interrupted by the key and by the signal', async () => {
   await run.ended
 })
 
-test('a pty process sees a new size in order with its input', async () => {
+test('a pty process sees a resize in order with its input', async () => {
   const run = begin(shell('stty -echo; echo ready; read a; stty size; read b; stty size'))
   await shown(run, 'ready')
   run.process.resize(101, 41)
@@ -82,7 +82,7 @@ test('a pty process receives a line of 4,095 bytes and refuses a longer one', as
   expect(run.settledBytes()).toBe(input.length)
 })
 
-test('[T1] a pty process refuses a long line that comes in pieces, and says so once for each line', async () => {
+test('[T1] a pty process refuses a long line sent in pieces, with one error per line', async () => {
   const run = begin(shell(LINE_LENGTHS))
   await shown(run, 'ready')
   for (const refusals of [1, 2]) {
@@ -100,7 +100,7 @@ test('[T1] a pty process refuses a long line that comes in pieces, and says so o
   expect(run.refusals).toHaveLength(2)
 })
 
-test('[T1] a refused line is over at the end of input, and what follows is read', async () => {
+test('[T1] a refused line ends with end of file, and later input is read', async () => {
   const run = begin(shell(`stty -echo; echo ready; cat; echo next; head -n 1; echo over`))
   await shown(run, 'ready')
   type(run, 'a'.repeat(5_000))
@@ -145,7 +145,7 @@ test.each([
   expect(run.text()).toContain('6\r\nover')
 })
 
-test('a pty process draws anew after two changes of size that wait behind its input', async () => {
+test('a pty process redraws after two resizes that were queued behind its input', async () => {
   const script = `stty raw -echo; trap 'echo WINCH' WINCH; echo ready; read -rn 1 key; head -c 99999 > /dev/null; while :; do sleep 0.01; done`
   const run = begin(['bash', '-c', script])
   await shown(run, 'ready')
@@ -164,7 +164,7 @@ const KEY_THEN_LINES = `
   sysread(STDIN, my $key, 1); $t->setlflag($flags); $t->setattr(0, TCSANOW); print "taken";
   sysread(STDIN, $key, 9); print "once"; sysread(STDIN, $key, 9); print "twice"`
 
-test('a pty process sees one end of its input after a key that it took in another mode', async () => {
+test('a pty process sees one end of file after a key that it read in another mode', async () => {
   for (let count = 0; count < 40; count += 1) {
     const run = begin(['perl', '-e', KEY_THEN_LINES])
     await shown(run, 'ready')
@@ -199,7 +199,7 @@ test('a pty process receives many lines that together exceed the kernel buffer',
   expect(run.refusals).toEqual([])
 })
 
-test('a pty process that is held back hands over little at a time', async () => {
+test('a pty process that was paused delivers small chunks', async () => {
   const sizes: number[] = []
   let seen = 0
   const run: RecordedProcess = record(start, ['cat', '/dev/zero'], {
@@ -212,12 +212,12 @@ test('a pty process that is held back hands over little at a time', async () => 
     },
   })
   await eventually(() => sizes.length >= 40, { what: 'forty chunks' })
-  expect(Math.max(...sizes)).toBeLessThanOrEqual(CAREFUL_BYTES)
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(SMALL_CHUNK_BYTES)
   await run.process.terminate()
   await run.ended
 })
 
-test('a pty process has nothing read ahead while paused, so an interrupt discards what it wrote', async () => {
+test('a pty process reads nothing ahead while paused, so that an interrupt discards its output', async () => {
   const run = begin(shell(`trap 'echo answer; exit 7' INT; echo ready; cat /dev/zero`))
   await eventually(() => run.stdout().length > 100_000, { what: 'the flood' })
   run.process.pause()

@@ -1,17 +1,21 @@
 import { signalNumber } from '@sandwire/protocol'
-import { Child, type ExitStatus } from '../family/child.ts'
+import { Child, type ExitStatus } from '../tree/child.ts'
 import { DrainTimer } from '../drain-timer.ts'
-import type { TerminationTimeouts } from '../family/terminate-family.ts'
+import type { TerminationTimeouts } from '../tree/terminate-tree.ts'
 import { closeFd, kill } from '../linux/libc.ts'
-import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure } from '../process.ts'
-import { foregroundGroup, openPty, type PtyDevice, raiseTerminalSignal } from './pty-device.ts'
+import type { ProcessEvents, ProcessSpec, RunningProcess, SpawnFailure, StartOptions } from '../process.ts'
+import {
+  foregroundGroup,
+  isTerminalSignal,
+  openPty,
+  type PtyDevice,
+  raiseTerminalSignal,
+} from './pty-device.ts'
 import { PtyInput } from './pty-input.ts'
 import { fail, isFailure, type ResolvedCommand } from '../resolve-command.ts'
-import { isTerminalSignal } from './signals.ts'
-import type { StartOptions } from '../start-options.ts'
 import { type TerminalLoop, TerminalReader } from './terminal-reader.ts'
 
-/** What a key sends at most; more is a paste, whose answer takes its time. */
+/** Most bytes of a keystroke; more is a paste, whose echo takes longer than is worth waiting for. */
 const KEY_BYTES = 32
 
 /** Starts a process on a terminal of its own; `setsidFile` makes that its controlling terminal. */
@@ -24,7 +28,7 @@ export function startPtyProcess(
   const { setsidFile } = options
   if (setsidFile === null) return fail('spawn_failed', spec.argv[0], '"setsid" is not installed')
   const device = openPty(spec.cols, spec.rows)
-  if (typeof device === 'number') return fail('spawn_failed', spec.argv[0], 'no terminal can be opened')
+  if (typeof device === 'number') return fail('spawn_failed', spec.argv[0], 'the system has no free terminal')
   const { slaveFd } = device
   const child = Child.spawn(
     {
@@ -54,7 +58,7 @@ class PtyProcess implements RunningProcess {
   readonly #child: Child
   readonly #events: ProcessEvents
   readonly #masterFd: number
-  /** Held until the leader has exited, so that the terminal does not hang up when it closes its own and opens others. */
+  /** Kept open until the leader has exited, so that the terminal does not hang up when the leader reopens it. */
   readonly #slaveFd: number
   readonly #input: PtyInput
   readonly #reader: TerminalReader
@@ -85,7 +89,7 @@ class PtyProcess implements RunningProcess {
       ended: () => this.#finish(false),
     })
     this.#drain = new DrainTimer(options, {
-      isQuiet: () => this.#reader.look(),
+      isQuiet: () => this.#reader.poll(),
       expired: () => this.#finish(true),
     })
     void child.exited.then((status) => this.#exited(status))
@@ -98,7 +102,7 @@ class PtyProcess implements RunningProcess {
   write(chunk: Uint8Array): void {
     if (this.#hasEnded) return
     if (chunk.byteLength > KEY_BYTES) this.#input.write(chunk)
-    else this.#reader.expectAnswer(() => this.#input.write(chunk))
+    else this.#reader.writeAndAwaitEcho(() => this.#input.write(chunk))
   }
 
   closeInput(): void {
@@ -133,8 +137,8 @@ class PtyProcess implements RunningProcess {
   }
 
   /**
-   * The leader is gone, descendants may still write. From now on a read of the master fails exactly when nobody has the
-   * terminal open and all that was written has been read.
+   * The leader has exited, descendants may still write. From now on a read of the master fails exactly when no process has
+   * the terminal open and everything written has been read.
    */
   #exited(status: ExitStatus): void {
     this.#status = status

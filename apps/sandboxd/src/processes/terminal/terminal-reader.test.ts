@@ -1,6 +1,6 @@
 import { eventually } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { AnswerWait, createPatience } from './answer-wait.ts'
+import { EchoWait, createWaitCalls } from './echo-wait.ts'
 import { awaitReadable, closeFd, writeFd } from '../linux/libc.ts'
 import { openPty, type PtyDevice } from './pty-device.ts'
 import { openReadiness } from '../linux/readiness.fixture.ts'
@@ -11,7 +11,7 @@ let reader: TerminalReader
 let read: string[]
 
 /** Waits long enough for any machine. */
-const patience = { ...createPatience(() => 0), sleepFor: (fd: number) => awaitReadable(fd, 900_000_000) }
+const waitCalls = { ...createWaitCalls(() => 0), sleepFor: (fd: number) => awaitReadable(fd, 900_000_000) }
 
 beforeEach(() => {
   const opened = openPty(80, 24)
@@ -19,8 +19,8 @@ beforeEach(() => {
   device = opened
   read = []
   let yields = 0
-  const answers = new AnswerWait({ ...patience, now: () => (yields += 1) })
-  reader = new TerminalReader(device.masterFd, new TerminalLoop(openReadiness(), answers), {
+  const echoWait = new EchoWait({ ...waitCalls, now: () => (yields += 1) })
+  reader = new TerminalReader(device.masterFd, new TerminalLoop(openReadiness(), echoWait), {
     chunk: (bytes) => read.push(new TextDecoder().decode(bytes)),
     ended: () => read.push('end'),
   })
@@ -32,41 +32,41 @@ afterEach(() => {
   closeFd(device.slaveFd)
 })
 
-function say(text: string): void {
+function print(text: string): void {
   writeFd(device.slaveFd, new TextEncoder().encode(text))
 }
 
-test('an answer is there when the key has been typed', () => {
-  reader.expectAnswer(() => say('a'))
+test('an echo is read before writeAndAwaitEcho returns', () => {
+  reader.writeAndAwaitEcho(() => print('a'))
   expect(read).toEqual(['a'])
 })
 
-test('what is said after an answer comes too, once', async () => {
-  reader.expectAnswer(() => say('a'))
-  say('b')
+test('output after an echo is delivered once', async () => {
+  reader.writeAndAwaitEcho(() => print('a'))
+  print('b')
   await eventually(() => read.length > 1, { what: 'the rest' })
-  say('c')
-  await eventually(() => read.join('').length > 2, { what: 'what is said later' })
+  print('c')
+  await eventually(() => read.join('').length > 2, { what: 'later output' })
   expect(read.join('')).toBe('abc')
 })
 
-test('a key that is typed while reading is paused gets no answer before reading goes on', async () => {
+test('no echo is read while reading is paused', async () => {
   reader.pause()
-  reader.expectAnswer(() => say('a'))
+  reader.writeAndAwaitEcho(() => print('a'))
   expect(read).toEqual([])
   reader.resume()
-  await eventually(() => read.length > 0, { what: 'the answer' })
+  await eventually(() => read.length > 0, { what: 'the echo' })
   expect(read).toEqual(['a'])
 })
 
-test('a key whose typing pauses reading gets no answer before reading goes on', async () => {
-  reader.expectAnswer(() => {
-    say('a')
+test('no echo is read when writing pauses the reader', async () => {
+  reader.writeAndAwaitEcho(() => {
+    print('a')
     reader.pause()
   })
   await Bun.sleep(20)
   expect(read).toEqual([])
   reader.resume()
-  await eventually(() => read.length > 0, { what: 'the answer' })
+  await eventually(() => read.length > 0, { what: 'the echo' })
   expect(read).toEqual(['a'])
 })

@@ -1,41 +1,41 @@
-import { type AnswerWait, Attention } from './answer-wait.ts'
+import { type EchoWait, EchoHistory } from './echo-wait.ts'
 import { EAGAIN, EINTR, readableBytes, readFd } from '../linux/libc.ts'
 import type { OutputReaderEvents } from '../pipe/output-reader.ts'
 import type { Readiness } from '../linux/readiness.ts'
 
-/** Most that is handed over at once to an owner that has lately held the process back: it stands before what follows Ctrl-C. */
-export const CAREFUL_BYTES = 20 * 1024
-/** The same for an owner that keeps up. */
-const EAGER_BYTES = 64 * 1024
-/** An owner that has taken this much without a pause keeps up; a slow link's window is smaller. */
+/** Largest chunk for an owner that paused the process lately: output after a Ctrl-C is queued behind it. */
+export const SMALL_CHUNK_BYTES = 20 * 1024
+/** Largest chunk for an owner that keeps up. */
+const LARGE_CHUNK_BYTES = 64 * 1024
+/** An owner that has taken this much without a pause keeps up; the window of a slow connection is smaller. */
 const KEEPS_UP_BYTES = 128 * 1024
-/** The kernel hands over this much of a terminal per read. */
+/** A read of a terminal returns at most this much. */
 const PAGE_BYTES = 4_096
-/** A first read that brings less is no flood and has emptied the terminal; if not, the next turn finds the rest. */
+/** A first read of less has most likely emptied the terminal; if not, the next turn reads the rest. */
 const SHORT_READ_BYTES = 1_024
 
-/** What all terminals of a program share. */
+/** Shared by all terminals of this process. */
 export class TerminalLoop {
   readonly readiness: Readiness
-  readonly answers: AnswerWait
-  /** Where chunks are read to; copied before anything else runs. */
-  readonly scratch = new Uint8Array(EAGER_BYTES)
+  readonly echoWait: EchoWait
+  /** Read buffer; chunks are copied from it before anything else runs. */
+  readonly scratch = new Uint8Array(LARGE_CHUNK_BYTES)
 
-  constructor(readiness: Readiness, answers: AnswerWait) {
+  constructor(readiness: Readiness, echoWait: EchoWait) {
     this.readiness = readiness
-    this.answers = answers
+    this.echoWait = echoWait
   }
 }
 
 /**
- * Reads the master of a terminal in order, a bounded chunk per turn of the event loop; while paused it takes nothing, so
- * that what an interrupt discards is still the kernel's. The descriptor is the owner's to close after `stop`.
+ * Reads the master of a terminal in order, one bounded chunk per turn of the event loop. While paused it reads nothing, so
+ * that an interrupt can discard output that is still in the kernel. The owner closes the descriptor after `stop`.
  */
 export class TerminalReader {
   readonly #fd: number
   readonly #loop: TerminalLoop
   readonly #events: OutputReaderEvents
-  readonly #attention = new Attention()
+  readonly #echoHistory = new EchoHistory()
   #isPaused = false
   #isOver = false
   #bytesSincePause = 0
@@ -66,32 +66,32 @@ export class TerminalReader {
     this.#isOver = true
   }
 
-  /** Reads what is there now; true when that was nothing. */
-  look(): boolean {
+  /** Reads what is available now; true when nothing was. */
+  poll(): boolean {
     if (this.#isPaused || this.#isOver) return false
     return this.#take()
   }
 
-  /** Types something, and takes the answer at once if it comes within a moment. */
-  expectAnswer(type: () => void): void {
-    const { readiness, answers } = this.#loop
-    if (this.#isPaused || this.#isOver || !answers.begin(this.#attention)) {
-      type()
+  /** Writes input, and reads its echo at once if it comes within a moment. */
+  writeAndAwaitEcho(write: () => void): void {
+    const { readiness, echoWait } = this.#loop
+    if (this.#isPaused || this.#isOver || !echoWait.begin(this.#echoHistory)) {
+      write()
       return
     }
-    // Behind what is sent in this turn, whatever goes wrong in it.
+    // After this turn's sends, even if one of them throws.
     setImmediate(() => {
       readiness.release(this.#fd)
-      answers.endTurn()
+      echoWait.endTurn()
     })
-    type()
-    // While the program is at work. If it has answered already, the event loop is woken in vain.
+    write()
+    // While the program works, so that the echo does not also wake the event loop.
     readiness.hold(this.#fd)
-    answers.await(this.#attention, this.#fd, this.#tookAnswer)
+    echoWait.await(this.#echoHistory, this.#fd, this.#readEcho)
   }
 
-  /** True when there was something, or nothing is to be read any more. */
-  readonly #tookAnswer = (): boolean => {
+  /** True when output was read, or none is to be read any more. */
+  readonly #readEcho = (): boolean => {
     if (this.#isPaused || this.#isOver) return true
     return readableBytes(this.#fd) !== 0 && !this.#take()
   }
@@ -103,7 +103,7 @@ export class TerminalReader {
   /** Reads one chunk; true when the terminal is empty. */
   #take(): boolean {
     const { scratch } = this.#loop
-    const limit = this.#bytesSincePause < KEEPS_UP_BYTES ? CAREFUL_BYTES : EAGER_BYTES
+    const limit = this.#bytesSincePause < KEEPS_UP_BYTES ? SMALL_CHUNK_BYTES : LARGE_CHUNK_BYTES
     let bytes = 0
     let count = 0
     while (bytes + PAGE_BYTES <= limit) {

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { BEARER } from '../../caller.ts'
 import { respondError } from '../../http/respond.ts'
-import { NO_VICTIM } from '../../processes/family/oom-score.ts'
-import { NO_SWITCH } from '../../processes/family/run-as.ts'
+import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
+import { SAME_USER } from '../../processes/tree/run-as.ts'
 import type { Files } from '../files.ts'
 import { respondCompatError } from '../../compat/responses.ts'
 import { COMPAT_PREFIX, COMPAT_ROUTES } from '../../compat/routes.ts'
@@ -69,9 +69,9 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
     createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
     setUp: { root, umask: 0o022, user: undefined },
   })
-  const user = NO_SWITCH
+  const user = SAME_USER
   const now = (): number => performance.now()
-  const run = createRunTool({ baseEnv: env, user, children: new Set(), asVictim: NO_VICTIM, now })
+  const run = createRunTool({ baseEnv: env, user, children: new Set(), withOomScore: INHERIT_OOM_SCORE, now })
   const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
   const ask = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
   if (isRepository) gitIn('.', 'init', '--quiet')

@@ -14,8 +14,8 @@ import { join } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
 import { eventually, readDescendants, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { NO_VICTIM } from '../../processes/family/oom-score.ts'
-import { NO_SWITCH } from '../../processes/family/run-as.ts'
+import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
+import { SAME_USER } from '../../processes/tree/run-as.ts'
 import { Query } from '../routes/query.ts'
 import { createRunTool } from '../run-tool.ts'
 import type { RunTool } from '../tool.ts'
@@ -33,9 +33,9 @@ afterEach(() => rmSync(root, { recursive: true }))
 const toolOf = (env: Readonly<Record<string, string>>): RunTool =>
   createRunTool({
     baseEnv: { PATH: '/usr/bin:/bin', HOME: root, LANG: 'C.UTF-8', ...env },
-    user: NO_SWITCH,
+    user: SAME_USER,
     children: new Set(),
-    asVictim: NO_VICTIM,
+    withOomScore: INHERIT_OOM_SCORE,
     now: () => performance.now(),
   })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { NO_SWITCH } from '../../processes/family/run-as.ts'
+import { SAME_USER } from '../../processes/tree/run-as.ts'
 import { findRipgrep } from './find-ripgrep.ts'
 
 let root = ''
@@ -20,7 +20,7 @@ function install(file: string): string {
 }
 
 const find = (): Promise<string> =>
-  findRipgrep({ programFolder: join(root, 'code'), executable: join(root, 'dist/sandboxd'), user: NO_SWITCH })
+  findRipgrep({ programFolder: join(root, 'code'), executable: join(root, 'dist/sandboxd'), user: SAME_USER })
 
 test('prefers the ripgrep of the bundle, then the one beside the executable, then the npm package', async () => {
   expect(await find()).toBe(rgPath)

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { UserSwitch } from '../../processes/family/run-as.ts'
+import type { UserSwitch } from '../../processes/tree/run-as.ts'
 import { isExecutable } from '../../processes/resolve-command.ts'
 
 /** Path in the npm package, which is installed where sandboxd runs from its source. */

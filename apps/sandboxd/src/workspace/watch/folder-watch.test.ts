@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { NO_SWITCH } from '../../processes/family/run-as.ts'
+import { SAME_USER } from '../../processes/tree/run-as.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 import type { Notice } from './notices.ts'
 import { WATCH_LIMITS, type Watching, type WatchLimits, WatchService } from './watch-service.ts'
@@ -44,7 +44,7 @@ afterEach(() => {
 const at = (path: string): string => join(root, 'w', path)
 
 function serve(limits: Partial<WatchLimits> = {}): WatchService {
-  const { asUser } = NO_SWITCH
+  const { asUser } = SAME_USER
   return new WatchService({
     files,
     asUser,

@@ -1,5 +1,5 @@
 import type { Readiness } from '../../processes/linux/readiness.ts'
-import type { AsUser } from '../../processes/family/run-as.ts'
+import type { AsUser } from '../../processes/tree/run-as.ts'
 import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/hidden-name.ts'
 import { pathIn } from '../path-in.ts'

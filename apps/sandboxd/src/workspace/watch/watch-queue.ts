@@ -1,5 +1,5 @@
 import { closeFd } from '../../processes/linux/libc.ts'
-import type { AsUser } from '../../processes/family/run-as.ts'
+import type { AsUser } from '../../processes/tree/run-as.ts'
 import { isHiddenName } from '../files/hidden-name.ts'
 import { pathIn } from '../path-in.ts'
 import { Inotify } from './inotify.ts'

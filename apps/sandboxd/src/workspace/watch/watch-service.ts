@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { Readiness } from '../../processes/linux/readiness.ts'
-import type { AsUser } from '../../processes/family/run-as.ts'
+import type { AsUser } from '../../processes/tree/run-as.ts'
 import { parsePath } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../path-in.ts'

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { closeFd, openPidFd, signalPidFd } from '../linux/libc.ts'
-import { hasTag, tagOf } from './session-tag.ts'
+import { hasTag, tagOf } from './process-tag.ts'
 
-/** Names the processes of one session in their environment, so that they are found after they left its group. */
+/** Environment variable with the session id, which identifies processes that left the session's group. */
 export const MARKER_VARIABLE = 'SANDWIRE_SESSION'
 
 /** `kthreadd`, the parent of all kernel threads where they can be seen. */
 const KERNEL_THREADS_PID = 2
 
-/** One line of the process table. `startTicks` tells a process from a later one with the same pid. */
+/** One row of the process table. `startTicks` distinguishes a process from a later one with the same pid. */
 export interface ProcessEntry {
   readonly pid: number
   readonly parentPid: number
@@ -19,8 +19,8 @@ export interface ProcessEntry {
   readonly isDead: boolean
 }
 
-/** What makes a process one of ours. */
-export interface Family {
+/** Identifies the processes of one session. */
+export interface ProcessTree {
   readonly leaderPid: number
   readonly leaderStartTicks: string
   readonly marker: string
@@ -51,56 +51,55 @@ export function readProcess(pid: number): ProcessEntry | undefined {
   return text === undefined ? undefined : parseStat(text)
 }
 
-/** Whether a process carries a family's tag, or its marker; `unknown` while it is being replaced by another program. */
+/** Whether a process has the tree's tag or marker; `unknown` during execve. */
 export type Mark = 'marked' | 'unmarked' | 'unknown'
 
-export interface FamilyView {
+export interface ProcessTreeView {
   readonly members: readonly ProcessEntry[]
-  /** False when a process could not be told to be one of ours or not; looking again settles it. */
+  /** False when a process could not be identified; a later call can. */
   readonly isCertain: boolean
 }
 
-/** Every living process of the family: by group, session, marker, and as a descendant of one that is. */
-export function findFamily(family: Family): FamilyView {
-  const tag = tagOf(family.marker)
-  return selectFamily(family, readAll(), (entry) =>
-    hasTag(entry.pid, tag) ? 'marked' : readMark(entry, family.marker),
+/** Every living process of the tree: by group, session, tag or marker, and descendants of these. */
+export function findProcessTree(tree: ProcessTree): ProcessTreeView {
+  const tag = tagOf(tree.marker)
+  return selectProcessTree(tree, readAll(), (entry) =>
+    hasTag(entry.pid, tag) ? 'marked' : readMark(entry, tree.marker),
   )
 }
 
-/** The rule behind `findFamily`, without the file system. */
-export function selectFamily(
-  family: Family,
+/** The selection of `findProcessTree`, without I/O. */
+export function selectProcessTree(
+  tree: ProcessTree,
   table: readonly ProcessEntry[],
   markOf: (entry: ProcessEntry) => Mark,
-): FamilyView {
-  const leader = table.find((entry) => entry.pid === family.leaderPid)
-  // A different process under the leader's pid means the kernel gave the number away, which it only does
-  // when no process of the old group or session is left.
-  const isOurNumber = leader === undefined || leader.startTicks === family.leaderStartTicks
+): ProcessTreeView {
+  const leader = table.find((entry) => entry.pid === tree.leaderPid)
+  // The kernel reuses the leader's pid only when no process of its group or session is left.
+  const isOurPid = leader === undefined || leader.startTicks === tree.leaderStartTicks
   const members = new Set<number>()
   let isCertain = true
   for (const entry of table) {
     if (entry.pid === process.pid) continue
     const mark = markOf(entry)
-    if ((isOurNumber && isNumbered(entry, family)) || mark === 'marked') members.add(entry.pid)
+    if ((isOurPid && hasLeaderId(entry, tree)) || mark === 'marked') members.add(entry.pid)
     else if (mark === 'unknown') isCertain = false
   }
   addDescendants(members, table)
   return { members: table.filter((entry) => members.has(entry.pid) && !entry.isDead), isCertain }
 }
 
-function isNumbered(entry: ProcessEntry, { leaderPid }: Family): boolean {
+function hasLeaderId(entry: ProcessEntry, { leaderPid }: ProcessTree): boolean {
   return entry.pid === leaderPid || entry.groupId === leaderPid || entry.sessionId === leaderPid
 }
 
-/** True while this very process lives. */
+/** True while this process lives; false for another with the same pid. */
 export function isAlive(entry: ProcessEntry): boolean {
   const current = readProcess(entry.pid)
   return current !== undefined && !current.isDead && current.startTicks === entry.startTicks
 }
 
-/** Signals this very process; a pid that was used again in between is left alone. */
+/** Signals this process, and no later one with the same pid. */
 export function signalProcess(entry: ProcessEntry, signal: number): void {
   const pidFd = openPidFd(entry.pid)
   if (pidFd < 0) return
@@ -131,7 +130,7 @@ function readAll(): ProcessEntry[] {
   return entries
 }
 
-/** During execve the kernel shows neither environment nor arguments for a moment; kernel threads never have any. */
+/** During execve environment and arguments are empty for a moment; kernel threads never have any. */
 function readMark(entry: ProcessEntry, marker: string): Mark {
   const environment = readProc(entry.pid, 'environ')
   if (environment === undefined) return 'unmarked'
@@ -146,7 +145,7 @@ function readProc(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch {
-    // Gone between listing and reading, or another user's: not ours to count.
+    // Exited between listing and reading, or of another user.
     return undefined
   }
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createLauncher } from './launcher.ts'
+import { createLauncher } from './run-as.ts'
 
 const launch = createLauncher(['/bin/setpriv', '--reuid=1000', '--'], '/usr/bin/env')
 
-test('a command goes behind the words, with its variables', () => {
+test('a launcher puts its prefix before the command and keeps its environment', () => {
   expect(launch(['ls', '-l'], { PATH: '/bin', TERM: 'xterm' })).toEqual({
     argv: ['/bin/setpriv', '--reuid=1000', '--', 'ls', '-l'],
     env: { PATH: '/bin', TERM: 'xterm' },
@@ -22,18 +22,21 @@ test.each([
   'TMPDIR',
   'RES_OPTIONS',
   'MUSL_LOCPATH',
-])('what gives up rights does not get %s, and the command does', (name) => {
+])('a launcher withholds %s from its prefix and sets it for the command', (name) => {
   expect(launch(['ls'], { PATH: '/bin', [name]: '/x y' })).toEqual({
     argv: ['/bin/setpriv', '--reuid=1000', '--', '/usr/bin/env', `${name}=/x y`, 'ls'],
     env: { PATH: '/bin' },
   })
 })
 
-test.each(['MY_LD_PRELOAD', 'GCONV_PATHS', 'OLD_PATH', 'LANG', 'TZ'])('%s is nothing to withhold', (name) => {
-  expect(launch(['ls'], { [name]: 'x' }).env).toEqual({ [name]: 'x' })
-})
+test.each(['MY_LD_PRELOAD', 'GCONV_PATHS', 'OLD_PATH', 'LANG', 'TZ'])(
+  'a launcher passes %s on as it is',
+  (name) => {
+    expect(launch(['ls'], { [name]: 'x' }).env).toEqual({ [name]: 'x' })
+  },
+)
 
-test('a command with a sign of equality in its name is executed all the same', () => {
+test('a launcher executes a command with = in its name', () => {
   const { argv, env } = createLauncher(['/usr/bin/env'], '/usr/bin/env')(['/no/such=name', 'a'], {
     LD_BIND_NOW: '1',
   })

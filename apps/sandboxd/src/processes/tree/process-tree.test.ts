@@ -1,16 +1,16 @@
 import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
 import {
-  type Family,
+  type ProcessTree,
   isAlive,
   parseStat,
   type ProcessEntry,
   readProcess,
-  selectFamily,
+  selectProcessTree,
   signalProcess,
 } from './process-tree.ts'
 
-const FAMILY: Family = { leaderPid: 100, leaderStartTicks: '5000', marker: 'm' }
+const TREE: ProcessTree = { leaderPid: 100, leaderStartTicks: '5000', marker: 'm' }
 const entry = (pid: number, changes: Partial<ProcessEntry> = {}): ProcessEntry => ({
   pid,
   parentPid: 1,
@@ -21,11 +21,11 @@ const entry = (pid: number, changes: Partial<ProcessEntry> = {}): ProcessEntry =
   ...changes,
 })
 const pidsOf = (table: readonly ProcessEntry[], marked: readonly number[] = []) =>
-  selectFamily(FAMILY, table, ({ pid }) => (marked.includes(pid) ? 'marked' : 'unmarked')).members.map(
+  selectProcessTree(TREE, table, ({ pid }) => (marked.includes(pid) ? 'marked' : 'unmarked')).members.map(
     (member) => member.pid,
   )
 
-test('a stat line is parsed when the name holds spaces and parentheses', () => {
+test('parseStat handles spaces and parentheses in the name', () => {
   const fields = ['S', '1', '2', '3', ...Array.from({ length: 15 }, () => '0'), '987', '0']
   expect(parseStat(`42 (a (b) c) ${fields.join(' ')}`)).toEqual({
     pid: 42,
@@ -38,7 +38,7 @@ test('a stat line is parsed when the name holds spaces and parentheses', () => {
   expect(parseStat('garbage')).toBeUndefined()
 })
 
-test('a family is its group, its session, the marked ones and their descendants', () => {
+test('a tree contains its group, its session, marked processes and their descendants', () => {
   const table = [
     entry(100, { startTicks: '5000' }),
     entry(101, { groupId: 100 }),
@@ -51,22 +51,22 @@ test('a family is its group, its session, the marked ones and their descendants'
   expect(pidsOf(table, [103])).toEqual([100, 101, 102, 103, 104, 105])
 })
 
-test('a family does not count the dead, and counts their children', () => {
+test('a tree omits zombies and contains their children', () => {
   expect(pidsOf([entry(100, { startTicks: '5000', isDead: true }), entry(101, { parentPid: 100 })])).toEqual([
     101,
   ])
 })
 
-test('a family leaves a stranger alone that has its old number', () => {
+test('a tree omits a process that reuses the pid of its leader', () => {
   expect(pidsOf([entry(100, { startTicks: '7000' }), entry(101, { sessionId: 100 })])).toEqual([])
 })
 
-test('a family is uncertain while a process that could be one of it is being replaced', () => {
-  expect(selectFamily(FAMILY, [entry(200)], () => 'unknown')).toEqual({ members: [], isCertain: false })
-  expect(selectFamily(FAMILY, [entry(200, { sessionId: 100 })], () => 'unknown').isCertain).toBe(true)
+test('a tree is uncertain during the execve of a process that may belong to it', () => {
+  expect(selectProcessTree(TREE, [entry(200)], () => 'unknown')).toEqual({ members: [], isCertain: false })
+  expect(selectProcessTree(TREE, [entry(200, { sessionId: 100 })], () => 'unknown').isCertain).toBe(true)
 })
 
-test('a signal does not reach a process with another start time', async () => {
+test('signalProcess spares a process with another start time', async () => {
   const child = Bun.spawn(['sleep', '60'])
   const real = await eventually(() => readProcess(child.pid), { what: 'the child' })
   signalProcess({ ...real, startTicks: '1' }, 9)

@@ -1,19 +1,19 @@
 import { becomeSubreaper, peekDeadChild, reapChild } from '../linux/process-calls.ts'
 
-/** Whose exit statuses are awaited by somebody else. */
+/** Children whose exit status Bun collects. */
 export interface AwaitedChildren {
   add(pid: number): void
   delete(pid: number): void
 }
 
 /**
- * Takes in processes whose parents have ended, and clears them away when they end themselves, so that none stays as a
- * zombie. The status of an awaited child is left to Bun, which waits for each by its number.
+ * Adopts orphaned descendants and reaps them when they exit, so that none stays a zombie. The status of an awaited child is
+ * left to Bun, which waits for each by pid.
  */
 export class OrphanReaper implements AwaitedChildren {
   readonly #awaited = new Set<number>()
 
-  /** Begins to take processes in. False when the kernel refuses; as process 1 they come without asking. */
+  /** Starts adopting. False when the kernel refuses; process 1 adopts orphans in any case. */
   start(): boolean {
     process.on('SIGCHLD', () => this.reap())
     return becomeSubreaper()
@@ -23,13 +23,13 @@ export class OrphanReaper implements AwaitedChildren {
     this.#awaited.add(pid)
   }
 
-  /** The status was taken, so the number may soon be another process's. */
+  /** Bun has collected the status, so the pid may be reused. */
   delete(pid: number): void {
     this.#awaited.delete(pid)
     this.reap()
   }
 
-  /** Clears away what has ended, up to an awaited child: behind that one it goes on once its status was taken. */
+  /** Reaps up to the first awaited child; `delete` continues behind it. */
   reap(): void {
     for (let pid = peekDeadChild(); pid > 0 && !this.#awaited.has(pid); pid = peekDeadChild()) reapChild(pid)
   }

@@ -1,11 +1,16 @@
 import { kill } from '../linux/libc.ts'
-import type { Launcher } from './launcher.ts'
-import { terminateFamily, type TerminationTimeouts } from './terminate-family.ts'
+import type { Launcher } from './run-as.ts'
+import { terminateTree, type TerminationTimeouts } from './terminate-tree.ts'
 import { fail } from '../resolve-command.ts'
-import type { ProcessSpec, SpawnFailure } from '../process.ts'
-import { type Family, findFamily, MARKER_VARIABLE, readProcess, signalProcess } from './process-tree.ts'
-import { tagOf, withTag } from './session-tag.ts'
-import type { StartOptions } from '../start-options.ts'
+import type { ProcessSpec, SpawnFailure, StartOptions } from '../process.ts'
+import {
+  type ProcessTree,
+  findProcessTree,
+  MARKER_VARIABLE,
+  readProcess,
+  signalProcess,
+} from './process-tree.ts'
+import { tagOf, withTag } from './process-tag.ts'
 
 export interface ExitStatus {
   readonly code: number | null
@@ -17,21 +22,21 @@ export interface ChildPlan {
   /** Absolute path of what is executed, and all its arguments including the zeroth. */
   readonly file: string
   readonly argv: readonly string[]
-  /** What the child has as descriptors 0, 1, 2 and so on. */
+  /** The child's descriptors 0, 1, 2 and so on. */
   readonly stdio: readonly [number, number, number, ...number[]]
-  /** True makes the child lead a session of its own before it executes. */
+  /** Makes the child the leader of a new session. */
   readonly leadsSession: boolean
 }
 
-/** The shell that runs an executable text file without a `#!` line, as for execvp. */
+/** Runs an executable text file without a `#!` line, as execvp does. */
 const FALLBACK_SHELL = '/bin/sh'
 
-/** A spawned leader and everything it may have started. */
+/** A spawned leader and the processes it started. */
 export class Child {
   readonly pid: number
   /** Resolves when the leader has been reaped; descendants may live on. */
   readonly exited: Promise<ExitStatus>
-  readonly #family: Family
+  readonly #tree: ProcessTree
   readonly #options: StartOptions
   #hasExited = false
   #termination: Promise<void> | undefined
@@ -40,28 +45,28 @@ export class Child {
     this.pid = leader.pid
     this.#options = options
     options.children.add(leader.pid)
-    // The child cannot have been reaped yet, so even one that has ended is still in the table.
+    // The child has not been reaped yet, so it is still in the process table.
     const leaderStartTicks = readProcess(leader.pid)?.startTicks ?? ''
-    this.#family = { leaderPid: leader.pid, leaderStartTicks, marker }
+    this.#tree = { leaderPid: leader.pid, leaderStartTicks, marker }
     this.exited = this.#awaitExit(leader)
   }
 
   static spawn(plan: ChildPlan, options: StartOptions): Child | SpawnFailure {
     const marker = plan.spec.env[MARKER_VARIABLE] ?? crypto.randomUUID()
-    const leader = options.asVictim(() => trySpawn(viaLauncher(plan, options.launcher), marker))
+    const leader = options.withOomScore(() => trySpawn(viaLauncher(plan, options.launcher), marker))
     return 'failure' in leader ? leader : new Child(leader, marker, options)
   }
 
   /** Signals the leader's group. */
   signalGroup(signal: number): void {
-    if (this.#hasExited) this.#signalRemains(signal)
-    // Until the child leads a group of its own there is only the child.
+    if (this.#hasExited) this.#signalMembers(signal)
+    // The child may not lead its group yet.
     else if (kill(-this.pid, signal) < 0) kill(this.pid, signal)
   }
 
-  /** Ends everyone; concurrent calls share one climb. */
+  /** Ends the whole tree; concurrent calls share one run. */
   terminate(timeouts: TerminationTimeouts = this.#options): Promise<void> {
-    this.#termination ??= terminateFamily(this.#family, timeouts).finally(() => {
+    this.#termination ??= terminateTree(this.#tree, timeouts).finally(() => {
       this.#termination = undefined
     })
     return this.#termination
@@ -74,15 +79,15 @@ export class Child {
     return toStatus(leader.exitCode, leader.signalCode)
   }
 
-  /** Once the leader is reaped its number may name another group, so each member is identified first. */
-  #signalRemains(signal: number): void {
-    for (const member of findFamily(this.#family).members) {
+  /** After the leader is reaped, its pid may be reused for another group, so each member is identified first. */
+  #signalMembers(signal: number): void {
+    for (const member of findProcessTree(this.#tree).members) {
       if (member.groupId === this.pid) signalProcess(member, signal)
     }
   }
 }
 
-/** The plan behind words that execute what follows them. They search PATH as we did, so the program keeps its name. */
+/** The plan with the launcher's prefix. The prefix searches PATH as we did, so the program keeps its name. */
 function viaLauncher(plan: ChildPlan, launcher: Launcher | undefined): ChildPlan {
   if (launcher === undefined) return plan
   const { spec } = plan
@@ -103,7 +108,7 @@ function trySpawn(plan: ChildPlan, marker: string): Bun.Subprocess | SpawnFailur
     return fail(
       'spawn_failed',
       plan.spec.argv[0],
-      `the system refused${code === undefined ? '' : ` with ${code}`}`,
+      `the system refused it${code === undefined ? '' : ` with ${code}`}`,
     )
   }
 }
@@ -118,7 +123,7 @@ function spawnFile({ spec, file, argv, stdio, leadsSession }: ChildPlan, marker:
   })
 }
 
-/** Bun gives a realtime signal, which has no name in its table, as its number. */
+/** Bun reports a realtime signal as a number, because it has no name for it. */
 function toStatus(code: number | null, signal: string | number | null): ExitStatus {
   if (signal === null) return { code, signal: null }
   return { code: null, signal: typeof signal === 'number' ? `SIG${signal}` : signal }

@@ -1,6 +1,6 @@
 import type { InputRefusal, ProcessEnd, ProcessSpec, RunningProcess, StartProcess } from './process.ts'
 
-/** A process under test, with everything it told its owner. */
+/** A process under test and its recorded events. */
 export interface RecordedProcess {
   readonly process: RunningProcess
   readonly ended: Promise<ProcessEnd>
@@ -20,7 +20,7 @@ export interface RecordOptions extends Partial<Omit<ProcessSpec, 'argv'>> {
 
 export const TEST_PATH = '/usr/local/bin:/usr/bin:/bin'
 
-/** Starts `argv` and records its events; throws when it cannot be started, which no caller expects. */
+/** Starts `argv` and records its events; throws when it cannot be started. */
 export function record(
   start: StartProcess,
   argv: ProcessSpec['argv'],

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
-import { hasTag, tagOf, withTag } from './session-tag.ts'
+import { hasTag, tagOf, withTag } from './process-tag.ts'
 
-test('tagOf gives each marker a value of its own, beyond any real limit', () => {
+test('tagOf gives each marker a distinct value above any real limit', () => {
   const tags = Array.from({ length: 1_000 }, (_, index) => tagOf(`session-${index}`))
   expect(new Set(tags).size).toBe(1_000)
   for (const tag of tags) expect(tag >= 1n << 51n && tag < 1n << 52n).toBe(true)
   expect(tagOf('session-1')).toBe(tags[1] ?? 0n)
 })
 
-test('withTag marks what is started inside it, and nothing else', async () => {
+test('withTag tags only processes started inside it', async () => {
   const tag = tagOf('a')
   const inside = withTag(tag, () => Bun.spawn(['env', '-i', 'setsid', '-w', 'sleep', '60']))
   const outside = Bun.spawn(['sleep', '60'])
@@ -19,7 +19,7 @@ test('withTag marks what is started inside it, and nothing else', async () => {
   expect(hasTag(inside.pid, tag)).toBe(false)
 })
 
-test('withTag is undone when the action throws', () => {
+test('withTag restores the limit when the action throws', () => {
   const tag = tagOf('c')
   expect(() =>
     withTag(tag, () => {
