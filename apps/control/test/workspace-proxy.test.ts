@@ -240,6 +240,17 @@ describe('an error response of sandboxd', () => {
     })
   })
 
+  test('includes the reason of a git failure, but no reason it does not know', async () => {
+    const error = { code: 'git_failed', message: 'Cannot commit' }
+    const known = respond(409, { error: { ...error, reason: 'author_unknown' } })
+    const parsed = await readUpstreamError(known, native)
+    expect(parsed.kind === 'body' && parsed.body('r')).toEqual({
+      error: { ...error, request_id: 'r', reason: 'author_unknown' },
+    })
+    const unknown = respond(409, { error: { ...error, reason: 'RAW' } })
+    expect(await readUpstreamError(unknown, native)).toMatchObject({ kind: 'error', error })
+  })
+
   test('includes the offset at which an upload continues', async () => {
     const error = { code: 'conflict', message: 'It goes on elsewhere' }
     const parsed = await readUpstreamError(respond(409, { error, received: 7 }), native)

@@ -10,6 +10,10 @@ export interface WorkspaceRoute {
   readonly repeatable: readonly string[]
 }
 
+/** Why git failed, in the field `reason` of a `git_failed` error, where a client can act on it. */
+export const GIT_FAILURE_REASONS = ['author_unknown'] as const
+export type GitFailureReason = (typeof GIT_FAILURE_REASONS)[number]
+
 type Parameters = WorkspaceRoute['parameters']
 
 const PATH = { path: 'Path in the workspace; bytes that are not UTF-8 are percent-encoded' } as const

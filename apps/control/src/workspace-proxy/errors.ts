@@ -1,3 +1,4 @@
+import { GIT_FAILURE_REASONS } from '@sandwire/internal-api'
 import { type ErrorCode, ERRORS, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedJson } from '../http/read-bounded.ts'
@@ -60,7 +61,12 @@ const current = z.object({
 const workspaceError = z.object({
   /** Offset at which an upload continues. */
   received: z.int().min(0).exactOptional(),
-  error: z.object({ code: z.string(), message: z.string(), current: current.nullable().exactOptional() }),
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    current: current.nullable().exactOptional(),
+    reason: z.enum(GIT_FAILURE_REASONS).optional().catch(undefined),
+  }),
 })
 const compatError = z.object({ detail: z.string() })
 const parameterProblem = z.object({
@@ -113,13 +119,20 @@ function parseWorkspaceError(value: unknown, status: number): UpstreamError {
   const error = errorOf(reported.code, reported.message, status)
   const { code, message } = error
   const state = code === 'file_changed' ? reported.current : undefined
+  const reason = code === 'git_failed' ? reported.reason : undefined
   const offset = code === 'conflict' ? received : undefined
-  if (state === undefined && offset === undefined) return { kind: 'error', error }
+  if (state === undefined && reason === undefined && offset === undefined) return { kind: 'error', error }
   return {
     kind: 'body',
     code,
     body: (request_id) => ({
-      error: { code, message, request_id, ...(state === undefined ? {} : { current: state }) },
+      error: {
+        code,
+        message,
+        request_id,
+        ...(state === undefined ? {} : { current: state }),
+        ...(reason === undefined ? {} : { reason }),
+      },
       ...(offset === undefined ? {} : { received: offset }),
     }),
   }

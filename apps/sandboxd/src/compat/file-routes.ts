@@ -17,7 +17,7 @@ import { readCondition } from '../workspace/routes/etags.ts'
 import { store } from '../workspace/routes/file-content.ts'
 import { respondListing } from '../workspace/routes/held-answer.ts'
 import { Query } from '../workspace/routes/query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from '../workspace/routes/route.ts'
+import type { Workspace, WorkspaceCall } from '../workspace/routes/route.ts'
 
 interface Dependencies {
   readonly workspace: Workspace
@@ -31,15 +31,13 @@ const STATUS_NOT_TEXT = 415
 const STATUS_WRITE_FAILED = 500
 
 /** File routes of the older API: texts in JSON, one folder level at a time, errors as `{"detail": …}`. */
-export const FILE_ROUTES: WorkspaceRoutes = {
-  '/workspace/compat/tree': { GET: { right: 'read', parameters: 'any', handle: tree } },
-  '/workspace/compat/file': {
-    GET: { right: 'read', parameters: 'any', handle: read },
-    PUT: { right: 'change', parameters: 'any', handle: write },
-    DELETE: { right: 'change', parameters: 'any', handle: remove },
-  },
-  '/workspace/compat/file/rename': { POST: { right: 'change', parameters: 'any', handle: rename } },
-  '/workspace/compat/file/move': { POST: { right: 'change', parameters: 'any', handle: move } },
+export const FILE_HANDLERS = {
+  'GET /workspace/compat/tree': tree,
+  'GET /workspace/compat/file': read,
+  'PUT /workspace/compat/file': write,
+  'DELETE /workspace/compat/file': remove,
+  'POST /workspace/compat/file/rename': rename,
+  'POST /workspace/compat/file/move': move,
 }
 
 /** If the parameter is repeated, the last value counts. An empty path is the workspace. */

@@ -7,19 +7,16 @@ import { showFile, textOf } from '../workspace/git/show.ts'
 import type { Change, StatusEntry } from '../workspace/git/status-parser.ts'
 import { readStatus } from '../workspace/git/status.ts'
 import { Query } from '../workspace/routes/query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from '../workspace/routes/route.ts'
+import type { GitDeps } from '../workspace/routes/git-routes.ts'
+import type { WorkspaceCall } from '../workspace/routes/route.ts'
 import { missing, respondUnprocessable, traversalError } from './responses.ts'
 
-interface Deps {
-  readonly workspace: Pick<Workspace, 'files' | 'runTool' | 'root'>
-}
-
 /** Git routes of the older API. They serve the repository at the root of the workspace and report git's errors in a 200 response. */
-export const GIT_ROUTES = {
-  '/workspace/compat/git/status': { GET: { right: 'read', parameters: 'any', handle: status } },
-  '/workspace/compat/git/diff': { GET: { right: 'read', parameters: 'any', handle: diff } },
-  '/workspace/compat/git/show': { GET: { right: 'read', parameters: 'any', handle: show } },
-} as const satisfies WorkspaceRoutes
+export const GIT_HANDLERS = {
+  'GET /workspace/compat/git/status': status,
+  'GET /workspace/compat/git/diff': diff,
+  'GET /workspace/compat/git/show': show,
+}
 
 /** Errors that mean there is no usable repository. */
 const NO_REPOSITORY: readonly ErrorCode[] = ['not_a_repository', 'command_not_found', 'git_failed']
@@ -30,7 +27,7 @@ function hasCode(codes: readonly ErrorCode[], caught: unknown): caught is Sandwi
   return caught instanceof SandwireError && codes.includes(caught.code)
 }
 
-async function status({ request }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function status({ request }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   let repository
   try {
     repository = await openRepository(workspace, '.', request.signal)
@@ -44,7 +41,7 @@ async function status({ request }: WorkspaceCall, { workspace }: Deps): Promise<
   return respondJson({ is_repo: true, available: true, files, ...(truncated ? { truncated } : {}) })
 }
 
-async function diff({ request, url }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function diff({ request, url }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const path = new Query(url).all('path').at(-1)
   if (path === undefined) return respondUnprocessable([missing(['query', 'path'])])
   const repositoryPath = toRepositoryPath(path, workspace.root)
@@ -62,7 +59,7 @@ function describeTruncation({ truncated }: Diff): { error?: string } {
   return truncated === false ? {} : { error: 'Diff is too large: this is its beginning' }
 }
 
-async function show({ request, url }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function show({ request, url }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const path = new Query(url).all('path').at(-1)
   if (path === undefined) return respondUnprocessable([missing(['query', 'path'])])
   const repositoryPath = toRepositoryPath(path, workspace.root)

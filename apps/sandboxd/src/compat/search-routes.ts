@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { pathIn } from '../workspace/path-in.ts'
 import { respondListing } from '../workspace/routes/held-answer.ts'
 import { Query } from '../workspace/routes/query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from '../workspace/routes/route.ts'
+import type { Workspace, WorkspaceCall } from '../workspace/routes/route.ts'
 import { checkPatternLength, FIND_LIMITS, MAX_FOUND } from '../workspace/routes/search-routes.ts'
 import {
   type FindLimits,
@@ -22,9 +22,7 @@ import {
 /** The older API searches ten folder levels below the one that is named. */
 const LIMITS: FindLimits = { ...FIND_LIMITS, maxResults: MAX_FOUND, maxDepth: 11 }
 
-export const SEARCH_ROUTES: WorkspaceRoutes = {
-  '/workspace/compat/search': { GET: { right: 'read', parameters: 'any', handle: search } },
-}
+export const SEARCH_HANDLERS = { 'GET /workspace/compat/search': search }
 
 /** `GET /api/search`: file names by glob pattern. If a parameter is repeated, the last value counts. */
 async function search(

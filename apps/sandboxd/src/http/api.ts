@@ -89,11 +89,11 @@ function mapRows<T>(
   )
 }
 
-function workspaceRow({ right, parameters, handle }: WorkspaceRoute): Row {
+function workspaceRow({ access, parameters, handle }: WorkspaceRoute): Row {
   return {
     parameters,
     run: (call, deps) => {
-      if (right === 'change') checkChange(call.caller)
+      if (access === 'change') checkChange(call.caller)
       return handle(call, deps)
     },
   }

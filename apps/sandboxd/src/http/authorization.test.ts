@@ -49,7 +49,7 @@ describe('ROUTE_AUTHORITIES', () => {
 
 describe('workspace routes', () => {
   const routes = Object.entries(WORKSPACE_ROUTES).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { right }]) => ({ name: `${method} ${path}`, method, right })),
+    Object.entries(methods).map(([method, { access }]) => ({ name: `${method} ${path}`, method, access })),
   )
 
   test('(threat T11) are open to drivers only', () => {
@@ -57,8 +57,8 @@ describe('workspace routes', () => {
   })
 
   test('(threat T11) need `exec` for every method that changes files', () => {
-    for (const { name, method, right } of routes)
-      if (method !== 'GET' && method !== 'HEAD') expect([name, right]).toEqual([name, 'change'])
+    for (const { name, method, access } of routes)
+      if (method !== 'GET' && method !== 'HEAD') expect([name, access]).toEqual([name, 'change'])
     expect(() => checkChange(caller({ authority: 'driver', exec: true }))).not.toThrow()
     expect(() => checkChange(caller({ authority: 'driver', exec: false }))).toThrow(FORBIDDEN)
   })

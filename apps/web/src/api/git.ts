@@ -147,11 +147,7 @@ export function commit(place: GitPlace, message: string, author?: Author): Promi
   return change(place, 'commit', { message, ...(author === undefined ? {} : { author }) })
 }
 
-/** Whether a commit was refused because git does not know whom it is by. Git's failures share one code, so its words tell. */
+/** True when a commit failed because neither git nor the request names an author. */
 export function lacksAuthor(caught: unknown): boolean {
-  return (
-    caught instanceof ApiError &&
-    caught.code === 'git_failed' &&
-    caught.message.includes('does not know who you are')
-  )
+  return caught instanceof ApiError && caught.code === 'git_failed' && caught.reason === 'author_unknown'
 }

@@ -5,12 +5,15 @@ export class ApiError extends Error {
   /** Stable code of the server, or `unreachable`. */
   readonly code: string
   readonly status: number
+  /** What the code leaves open, for codes that have such a field. */
+  readonly reason: string | undefined
 
-  constructor(code: string, message: string, status: number) {
+  constructor(code: string, message: string, status: number, reason?: string) {
     super(message)
     this.name = 'ApiError'
     this.code = code
     this.status = status
+    this.reason = reason
   }
 }
 
@@ -41,7 +44,8 @@ async function errorOf(response: Response): Promise<ApiError> {
     isRecord(error) && typeof error['message'] === 'string'
       ? error['message']
       : `Server error (${response.status})`
-  return new ApiError(code, message, response.status)
+  const reason = isRecord(error) && typeof error['reason'] === 'string' ? error['reason'] : undefined
+  return new ApiError(code, message, response.status, reason)
 }
 
 function send(path: string, wish: Wish): Promise<Response> {

@@ -69,12 +69,38 @@ function etagOf({ headers }: Response): string {
   return /^(?:W\/)?"(.*)"$/.exec(header)?.[1] ?? header
 }
 
-export async function readFile(sandbox: string, path: string, signal?: AbortSignal): Promise<FileVersion> {
-  const response = await request(
-    workspaceUrl(sandbox, 'file', { path }),
-    signal === undefined ? {} : { signal },
-  )
-  return { bytes: new Uint8Array(await response.arrayBuffer()), etag: etagOf(response) }
+/** A file whose bytes were not read, because it is too large. */
+export interface OutgrownFile {
+  readonly sizeBytes: number
+  readonly etag: string
+}
+
+/** Reads a file as long as `canOpen` accepts its size; stops reading when it does not. */
+export async function readFile(
+  sandbox: string,
+  path: string,
+  canOpen: (sizeBytes: number) => boolean,
+): Promise<FileVersion | OutgrownFile> {
+  const response = await request(workspaceUrl(sandbox, 'file', { path }))
+  const etag = etagOf(response)
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  // A proxy that compresses removes the content-length; then the received bytes count.
+  let sizeBytes = Number(response.headers.get('content-length') ?? 0)
+  let receivedBytes = 0
+  const reader = response.body?.getReader()
+  while (canOpen(sizeBytes)) {
+    const part = await reader?.read()
+    if (part === undefined || part.done) return { bytes: await join(chunks), etag }
+    chunks.push(part.value)
+    receivedBytes += part.value.byteLength
+    sizeBytes = Math.max(sizeBytes, receivedBytes)
+  }
+  await reader?.cancel()
+  return { sizeBytes, etag }
+}
+
+async function join(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Uint8Array> {
+  return new Uint8Array(await new Blob([...chunks]).arrayBuffer())
 }
 
 /** Size and version without the bytes. */

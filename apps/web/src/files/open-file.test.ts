@@ -55,7 +55,11 @@ class FakeFile {
       return Response.json({ size: this.text?.length ?? 4096, etag: this.etag })
     if (this.text === undefined) return refuse(isOther ? 400 : 404, this.refusal)
     this.reads += 1
-    return new Response(this.text, { headers: { etag: `"${this.etag}"` } })
+    return this.read(this.text)
+  }
+
+  read(text: string): Response {
+    return new Response(text, { headers: { etag: `"${this.etag}"` } })
   }
 
   #write(headers: Headers, text: string): Response {
@@ -557,6 +561,39 @@ test('a large file is asked about, a huge one is not opened', async () => {
 function fail(): never {
   throw new Error('not asked for')
 }
+
+test('a file that outgrows the limit while it is open is not read whole', async () => {
+  const { disk, file } = await open('text')
+  disk.change('x'.repeat(MAX_EDIT_BYTES + 1))
+  const response = { isRead: false }
+  disk.read = (text) => {
+    let sent = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        sent += 64 * 1024
+        if (sent >= text.length) response.isRead = true
+        controller.enqueue(new Uint8Array(64 * 1024))
+      },
+    })
+    return new Response(body, {
+      headers: { etag: `"${disk.etag}"`, 'content-length': String(text.length) },
+    })
+  }
+  await file.refresh()
+  expect(known(file)).toEqual({ is: 'large', sizeBytes: MAX_EDIT_BYTES + 1, canOpen: true })
+  expect(response.isRead).toBe(false)
+})
+
+test('unsaved text is kept beside a file that outgrows the limit', async () => {
+  const { disk, file } = await open('text')
+  type(file, 'typed')
+  disk.change('x'.repeat(MAX_EDIT_BYTES + 1))
+  await file.refresh()
+  expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined, etag: disk.etag } })
+  expect(file.text.toString()).toBe('typed')
+  await file.takeTheirs()
+  expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
+})
 
 test('saves go one at a time, and the first that waited saves everything', async () => {
   const { disk, file } = await open('text')

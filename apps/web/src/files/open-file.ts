@@ -3,7 +3,7 @@ import { ApiError, isUnreachable } from '../api/request.ts'
 import type { FileVersion } from '../api/workspace.ts'
 import { FileText } from '../editor/file-text.ts'
 import { messageOf } from '../state/workbench.ts'
-import type { FileAccess } from './file-access.ts'
+import { type FileAccess, isOutgrown, type OutgrownFile } from './file-access.ts'
 import { imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
 import type { FileState, NoFile, TextState, Theirs } from './file-state.ts'
 import { HEX_BYTES } from './hex.ts'
@@ -126,14 +126,23 @@ export class OpenFile {
     try {
       const { size } = await this.#access.stat()
       if (this.#canOpen(size)) {
-        const version = await this.#access.read()
-        show(() => this.#show(version))
-      } else show(() => this.#state.set({ is: 'large', sizeBytes: size, canOpen: size <= MAX_OPEN_BYTES }))
+        const version = await this.#read()
+        show(() => (isOutgrown(version) ? this.#showLarge(version) : this.#show(version)))
+      } else show(() => this.#showLarge({ sizeBytes: size }))
     } catch (caught) {
       show(() =>
         this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: noFileOf(caught) === 'gone' }),
       )
     }
+  }
+
+  /** Reads the file unless it is larger than may be opened; it can grow between two requests. */
+  #read(): Promise<FileVersion | OutgrownFile> {
+    return this.#access.read((sizeBytes) => this.#canOpen(sizeBytes))
+  }
+
+  #showLarge({ sizeBytes }: Pick<OutgrownFile, 'sizeBytes'>): void {
+    this.#state.set({ is: 'large', sizeBytes, canOpen: sizeBytes <= MAX_OPEN_BYTES })
   }
 
   #canOpen(sizeBytes: number): boolean {
@@ -245,23 +254,30 @@ export class OpenFile {
     if (saves !== this.#saves) return this.#lookOnce()
     const state = this.#textState
     if (state === undefined) return undefined
-    if (typeof seen === 'object') this.#merge(state, seen)
+    if (isOutgrown(seen)) this.#mergeOutgrown(seen)
+    else if (typeof seen === 'object') this.#merge(state, seen)
     else if (seen === 'base') this.#change({ theirs: undefined })
     else if (seen !== undefined) this.#change({ theirs: seen })
     return this.#endNeedless()
   }
 
   /** What the file is now; undefined when that is known, or cannot be told. */
-  async #see(): Promise<FileVersion | 'base' | NoFile | undefined> {
+  async #see(): Promise<FileVersion | OutgrownFile | 'base' | NoFile | undefined> {
     try {
       const { etag } = await this.#access.stat()
       const state = this.#textState
       if (etag === state?.etag) return 'base'
       const isKnown = typeof state?.theirs === 'object' && state.theirs.etag === etag
-      return isKnown ? undefined : await this.#access.read()
+      return isKnown ? undefined : await this.#read()
     } catch (caught) {
       return this.#isMoving ? undefined : noFileOf(caught)
     }
+  }
+
+  /** The file has become too large to open. Unsaved text is kept, as beside a file that is no text any more. */
+  #mergeOutgrown(file: OutgrownFile): void {
+    if (this.isDirty) this.#change({ theirs: { text: undefined, etag: file.etag } })
+    else this.#showLarge(file)
   }
 
   #merge({ base }: TextState, version: FileVersion): void {

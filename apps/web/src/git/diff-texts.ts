@@ -1,6 +1,6 @@
 import { type GitDiff, type GitPlace, readDiff, showText } from '../api/git.ts'
 import { readFile } from '../api/workspace.ts'
-import { textOf } from '../files/file-kind.ts'
+import { MAX_OPEN_BYTES, textOf } from '../files/file-kind.ts'
 import { joinPath, ROOT } from '../files/paths.ts'
 import type { View } from '../layout/layout.ts'
 import { areDrawable, type DiffWords, wordsOf } from './diff-words.ts'
@@ -37,6 +37,12 @@ async function orEmpty(read: () => Promise<string | undefined>): Promise<string 
   }
 }
 
+/** The text of a file; undefined when it is not a text or too large to show. */
+async function readText(sandbox: string, path: string): Promise<string | undefined> {
+  const version = await readFile(sandbox, path, (sizeBytes) => sizeBytes <= MAX_OPEN_BYTES)
+  return 'bytes' in version ? textOf(version.bytes) : undefined
+}
+
 async function textsOf(
   view: DiffView,
   diff: GitDiff,
@@ -45,9 +51,7 @@ async function textsOf(
   const place = placeOf(view)
   const old = diff.files[0]?.from ?? path
   if (of === 'unstaged') {
-    const after = await orEmpty(async () =>
-      textOf((await readFile(sandbox, joinPath(place.repo, path))).bytes),
-    )
+    const after = await orEmpty(() => readText(sandbox, joinPath(place.repo, path)))
     return { after, before: after === undefined ? undefined : undoDiff(after, diff.diff) }
   }
   const [from, to] = of === 'staged' ? ['HEAD', undefined] : [`${of.commit}~1`, of.commit]

@@ -275,14 +275,14 @@ test('amends to a commit that changes nothing', async () => {
   expect(scene.git('rev-parse', 'HEAD^{tree}')).toBe(scene.git('rev-parse', 'HEAD~1^{tree}'))
 })
 
-test('who is unknown to git may name an author, and is told so otherwise', async () => {
+test('commits without a configured identity only with an author', async () => {
   using scene = createScene()
   writeFileSync(join(scene.home, '.gitconfig'), '')
   scene.write('a', '')
   scene.git('add', 'a')
   expect(await scene.post('git/commit', { message: 'x' })).toMatchObject({
     ...FAILED,
-    body: { error: { message: expect.stringContaining('set user.name and user.email, or name an author') } },
+    body: { error: { code: 'git_failed', reason: 'author_unknown' } },
   })
   const author = { name: 'Me', email: 'me@example.test' }
   expect(await scene.post('git/commit', { message: 'x', author })).toMatchObject(DONE)

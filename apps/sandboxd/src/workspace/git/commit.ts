@@ -1,3 +1,4 @@
+import type { GitFailureReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { callGit } from './call.ts'
 import { expectSuccess, readBytes } from './output.ts'
@@ -20,29 +21,38 @@ const OPTIONS = ['--quiet', '--file=-', '--cleanup=whitespace', '--no-status', '
 const COMMIT_MS = 60_000
 const MAX_SAID_BYTES = 64 * 1024
 
-/** Commits what is staged; returns the new commit. Throws `git_failed`. */
+/** The new commit, or why git refused it. */
+export type CommitResult = { readonly oid: string } | { readonly reason: GitFailureReason }
+
+/** Commits what is staged. Throws `git_failed` for failures without a reason of their own. */
 export async function commit(
   repository: Repository,
   { message, author, amend }: CommitRequest,
-): Promise<string> {
+): Promise<CommitResult> {
   if (!amend && !(await hasAnything(repository)))
     throw new SandwireError('git_failed', 'Cannot commit: nothing is staged')
+  const env = identityEnv(author, repository.config.hasIdentity)
   const tool = await callGit(repository, {
     args: ['commit', ...OPTIONS, ...amendOptions(amend, author)],
     stdin: new TextEncoder().encode(message),
-    env: identityEnv(author, repository.config.hasIdentity),
+    env,
     timeMs: COMMIT_MS,
   })
   await readBytes(tool, MAX_SAID_BYTES)
-  const { code } = await tool.exited
-  const stderr = await tool.stderr
-  if (code !== 0 && /identity unknown|tell me who you are|no (email|name) was given/i.test(stderr))
-    throw new SandwireError(
-      'git_failed',
-      'Cannot commit: git does not know who you are; set user.name and user.email, or name an author',
-    )
+  const { code, isLate } = await tool.exited
+  if (code !== 0 && !isLate && !(await hasIdentity(repository, env))) return { reason: 'author_unknown' }
   await expectSuccess(tool, 'Cannot commit')
-  return requireCommit(repository, 'HEAD')
+  return { oid: await requireCommit(repository, 'HEAD') }
+}
+
+/** True when git can name the author and the committer. `git var` exits with an error otherwise. */
+async function hasIdentity(repository: Repository, env: Record<string, string>): Promise<boolean> {
+  for (const name of ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT']) {
+    const tool = await callGit(repository, { args: ['var', name], env, timeMs: COMMIT_MS })
+    await readBytes(tool, MAX_SAID_BYTES)
+    if ((await tool.exited).code !== 0) return false
+  }
+  return true
 }
 
 /** Something is staged, or a merge is to be concluded. */

@@ -8,8 +8,10 @@ import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
 import { SAME_USER } from '../../processes/tree/run-as.ts'
 import type { Files } from '../files.ts'
 import { respondCompatError } from '../../compat/responses.ts'
-import { COMPAT_PREFIX, COMPAT_ROUTES } from '../../compat/routes.ts'
-import { GIT_ROUTES, type GitRoute } from '../routes/git-routes.ts'
+import { GIT_HANDLERS as COMPAT_GIT_HANDLERS } from '../../compat/git-routes.ts'
+import { COMPAT_PREFIX } from '../../compat/routes.ts'
+import { GIT_HANDLERS, type GitDeps } from '../routes/git-routes.ts'
+import type { WorkspaceHandler } from '../routes/route.ts'
 import { createRunTool } from '../run-tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 import type { RunTool, ToolPlan } from '../tool.ts'
@@ -106,9 +108,9 @@ function placeIn(root: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${root}/`), pathToBytes(path) ?? Buffer.alloc(0)])
 }
 
-const ROUTES: Readonly<Record<string, Partial<Record<string, GitRoute>>>> = {
-  ...GIT_ROUTES,
-  ...COMPAT_ROUTES,
+const HANDLERS: Readonly<Record<string, WorkspaceHandler<GitDeps['workspace']>>> = {
+  ...GIT_HANDLERS,
+  ...COMPAT_GIT_HANDLERS,
 }
 
 async function serve(
@@ -116,12 +118,12 @@ async function serve(
   workspace: { readonly root: string; readonly files: Files; readonly runTool: RunTool },
 ): Promise<Answer> {
   const url = new URL(request.url)
-  const route = ROUTES[url.pathname]?.[request.method]
-  if (route === undefined) throw new Error(`no route ${url.pathname}`)
+  const handle = HANDLERS[`${request.method} ${url.pathname}`]
+  if (handle === undefined) throw new Error(`no route ${url.pathname}`)
   const call = { request, url, caller: BEARER, requestId: 'r', id: '' }
   let response: Response
   try {
-    response = await route.handle(call, { workspace })
+    response = await handle(call, { workspace })
   } catch (caught) {
     const respond = url.pathname.startsWith(COMPAT_PREFIX) ? respondCompatError : respondError
     response = respond(SandwireError.from(caught), 'r')

@@ -5,7 +5,7 @@ import { viewStat } from './file-view.ts'
 import { respondListing } from './held-answer.ts'
 import { JsonFields } from './json-fields.ts'
 import { Query } from './query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
 
 interface Dependencies {
   readonly workspace: Workspace
@@ -15,19 +15,16 @@ interface Dependencies {
 const MAX_ENTRIES = 10_000
 const LIST_MS = 5_000
 
-/** Reading and changing files. */
-export const FILES_ROUTES: WorkspaceRoutes = {
-  '/workspace/tree': { GET: { right: 'read', parameters: ['path', 'limit', 'after'], handle: listFolder } },
-  '/workspace/stat': { GET: { right: 'read', parameters: ['path'], handle: showStat } },
-  '/workspace/file': {
-    GET: { right: 'read', parameters: ['path'], handle: readFile },
-    HEAD: { right: 'read', parameters: ['path'], handle: describeFile },
-    PUT: { right: 'change', parameters: ['path', 'mode', 'mtimeMs', 'parents'], handle: writeFile },
-    DELETE: { right: 'change', parameters: ['path', 'recursive'], handle: removeFile },
-  },
-  '/workspace/mkdir': { POST: { right: 'change', parameters: [], handle: makeFolder } },
-  '/workspace/rename': { POST: { right: 'change', parameters: [], handle: renameFile } },
-  '/workspace/copy': { POST: { right: 'change', parameters: [], handle: copyFile } },
+export const FILE_HANDLERS = {
+  'GET /workspace/tree': listFolder,
+  'GET /workspace/stat': showStat,
+  'GET /workspace/file': readFile,
+  'HEAD /workspace/file': describeFile,
+  'PUT /workspace/file': writeFile,
+  'DELETE /workspace/file': removeFile,
+  'POST /workspace/mkdir': makeFolder,
+  'POST /workspace/rename': renameFile,
+  'POST /workspace/copy': copyFile,
 }
 
 /** `GET /workspace/tree`: one level. */

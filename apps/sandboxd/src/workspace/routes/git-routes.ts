@@ -1,4 +1,4 @@
-import { SandwireError } from '@sandwire/protocol'
+import { ERRORS, SandwireError } from '@sandwire/protocol'
 import { respondJson } from '../../http/respond.ts'
 import { readBranches } from '../git/branches.ts'
 import { commit } from '../git/commit.ts'
@@ -15,44 +15,30 @@ import { readStatus } from '../git/status.ts'
 import type { StatusEntry } from '../git/status-parser.ts'
 import { readCommitBody, readDiscardBody, readPathsBody } from './git-body.ts'
 import { Query } from './query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoute, WorkspaceRoutes } from './route.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
 
-/** What git needs of a workspace. */
-interface Deps {
+/** The part of a workspace that git needs. */
+export interface GitDeps {
   readonly workspace: Pick<Workspace, 'files' | 'runTool' | 'root'>
 }
 
-/** What git knows, and what can be done about it. `repo` names a folder with a repository of its own. */
-export const GIT_ROUTES = {
-  '/workspace/git/repositories': { GET: { right: 'read', parameters: [], handle: repositories } },
-  '/workspace/git/status': { GET: reader([], status) },
-  '/workspace/git/diff': { GET: reader(['path', 'old', 'staged', 'from', 'to'], diff) },
-  '/workspace/git/show': { GET: reader(['path', 'ref'], show) },
-  '/workspace/git/log': { GET: reader(['ref', 'path', 'limit', 'after'], log) },
-  '/workspace/git/branches': { GET: reader([], branches) },
-  '/workspace/git/stage': { POST: changer(stagePaths) },
-  '/workspace/git/unstage': { POST: changer(unstagePaths) },
-  '/workspace/git/discard': { POST: changer(discardPaths) },
-  '/workspace/git/commit': { POST: changer(commitStaged) },
-} as const satisfies WorkspaceRoutes
-
-/** A route that needs no more than this of a workspace. */
-export interface GitRoute extends Pick<WorkspaceRoute, 'right' | 'parameters'> {
-  readonly handle: (call: WorkspaceCall, deps: Deps) => Promise<Response>
-}
-
-function reader(parameters: readonly string[], handle: GitRoute['handle']): GitRoute {
-  return { right: 'read', parameters: ['repo', ...parameters], handle }
-}
-
-function changer(handle: GitRoute['handle']): GitRoute {
-  return { right: 'change', parameters: [], handle }
+export const GIT_HANDLERS = {
+  'GET /workspace/git/repositories': repositories,
+  'GET /workspace/git/status': status,
+  'GET /workspace/git/diff': diff,
+  'GET /workspace/git/show': show,
+  'GET /workspace/git/log': log,
+  'GET /workspace/git/branches': branches,
+  'POST /workspace/git/stage': stagePaths,
+  'POST /workspace/git/unstage': unstagePaths,
+  'POST /workspace/git/discard': discardPaths,
+  'POST /workspace/git/commit': commitStaged,
 }
 
 function openRead(
   query: Query,
   { request }: WorkspaceCall,
-  { workspace }: Deps,
+  { workspace }: GitDeps,
 ): ReturnType<typeof openRepository> {
   return openRepository(workspace, checkPath(query.text('repo', '.')), request.signal)
 }
@@ -67,12 +53,12 @@ function optionalRef(query: Query, name: string): string | undefined {
   return ref === undefined ? undefined : checkRef(ref, name)
 }
 
-async function repositories(_: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function repositories(_: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const { paths, truncated } = await findRepositories(workspace.files)
   return respondJson({ repositories: paths.map((path) => ({ path })), truncated })
 }
 
-async function status(call: WorkspaceCall, deps: Deps): Promise<Response> {
+async function status(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   using repository = await openRead(new Query(call.url), call, deps)
   const { head, entries, truncated, hasUntracked } = await readStatus(repository)
   const state = await readProgress(repository)
@@ -86,7 +72,7 @@ function showEntry(entry: StatusEntry): unknown {
   return { ...changed, submodule: isSubmodule }
 }
 
-async function diff(call: WorkspaceCall, deps: Deps): Promise<Response> {
+async function diff(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   const query = new Query(call.url)
   const [path, oldPath] = [optionalPath(query), optionalPath(query, 'old')]
   if (path === undefined && oldPath !== undefined)
@@ -99,7 +85,7 @@ async function diff(call: WorkspaceCall, deps: Deps): Promise<Response> {
   return respondJson({ files: shown, diff: text, lossy: isLossy, truncated })
 }
 
-async function show(call: WorkspaceCall, deps: Deps): Promise<Response> {
+async function show(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   const query = new Query(call.url)
   const path = checkPath(query.text('path'))
   const ref = optionalRef(query, 'ref') ?? 'HEAD'
@@ -112,7 +98,7 @@ async function show(call: WorkspaceCall, deps: Deps): Promise<Response> {
   return respondJson({ path, commit: oid, kind, size, encoding, content, truncated })
 }
 
-async function log(call: WorkspaceCall, deps: Deps): Promise<Response> {
+async function log(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   const query = new Query(call.url)
   const path = optionalPath(query)
   const limit = query.whole('limit', { min: 1, max: LOG_MAX_LIMIT }) ?? LOG_LIMIT
@@ -121,35 +107,44 @@ async function log(call: WorkspaceCall, deps: Deps): Promise<Response> {
   return respondJson(await readLog(repository, { ref, path, limit, after }))
 }
 
-async function branches(call: WorkspaceCall, deps: Deps): Promise<Response> {
+async function branches(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   using repository = await openRead(new Query(call.url), call, deps)
   return respondJson(await readBranches(repository))
 }
 
 /** What has been begun is finished, whether or not the caller waits for it: it leaves no lock behind. */
-async function stagePaths({ request }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function stagePaths({ request }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const { repo, paths } = await readPathsBody(request)
   using repository = await openRepository(workspace, repo)
   await stage(repository, paths)
   return respondJson({ staged: paths.length })
 }
 
-async function unstagePaths({ request }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function unstagePaths({ request }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const { repo, paths } = await readPathsBody(request)
   using repository = await openRepository(workspace, repo)
   await unstage(repository, paths)
   return respondJson({ unstaged: paths.length })
 }
 
-async function discardPaths({ request }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
+async function discardPaths({ request }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const { repo, paths, untracked } = await readDiscardBody(request)
   using repository = await openRepository(workspace, repo)
   const removed = await discard(repository, { paths, untracked })
   return respondJson({ discarded: paths.length, removed })
 }
 
-async function commitStaged({ request }: WorkspaceCall, { workspace }: Deps): Promise<Response> {
-  const { repo, ...wanted } = await readCommitBody(request)
+async function commitStaged(
+  { request, requestId }: WorkspaceCall,
+  { workspace }: GitDeps,
+): Promise<Response> {
+  const { repo, ...options } = await readCommitBody(request)
   using repository = await openRepository(workspace, repo)
-  return respondJson({ commit: await commit(repository, wanted) })
+  const result = await commit(repository, options)
+  if ('oid' in result) return respondJson({ commit: result.oid })
+  const message = 'Cannot commit: author unknown; set user.name and user.email, or name an author'
+  return respondJson(
+    { error: { code: 'git_failed', message, request_id: requestId, reason: result.reason } },
+    { status: ERRORS.git_failed.status, headers: { 'x-request-id': requestId } },
+  )
 }

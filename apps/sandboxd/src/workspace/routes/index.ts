@@ -1,15 +1,14 @@
-import { FILES_ROUTES } from './files-routes.ts'
-import { GIT_ROUTES } from './git-routes.ts'
-import { SEARCH_ROUTES } from './search-routes.ts'
-import { TRANSFER_ROUTES } from './transfer-routes.ts'
-import { WATCH_ROUTES } from './watch-routes.ts'
-import type { WorkspaceRoutes } from './route.ts'
+import { WORKSPACE_ROUTES as DEFINITIONS } from '@sandwire/internal-api'
+import { FILE_HANDLERS } from './files-routes.ts'
+import { GIT_HANDLERS } from './git-routes.ts'
+import { createRoutes } from './route.ts'
+import { SEARCH_HANDLERS } from './search-routes.ts'
+import { TRANSFER_HANDLERS } from './transfer-routes.ts'
+import { WATCH_HANDLERS } from './watch-routes.ts'
 
-/** Every route of the workspace: a topic is a file of this folder and a line here. */
-export const WORKSPACE_ROUTES: WorkspaceRoutes = {
-  ...FILES_ROUTES,
-  ...GIT_ROUTES,
-  ...SEARCH_ROUTES,
-  ...WATCH_ROUTES,
-  ...TRANSFER_ROUTES,
-}
+/** Every native file route. */
+export const WORKSPACE_ROUTES = createRoutes(
+  // Control answers HEAD with the headers of GET; sandboxd does not open a stream for it.
+  { ...DEFINITIONS, 'HEAD /workspace/file': DEFINITIONS['GET /workspace/file'] },
+  { ...FILE_HANDLERS, ...GIT_HANDLERS, ...SEARCH_HANDLERS, ...WATCH_HANDLERS, ...TRANSFER_HANDLERS },
+)

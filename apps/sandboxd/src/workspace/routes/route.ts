@@ -1,3 +1,4 @@
+import type { WorkspaceRoute as RouteDefinition } from '@sandwire/internal-api'
 import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
 import type { TextRoom } from '../text-room.ts'
@@ -36,16 +37,35 @@ export interface WorkspaceCall {
   readonly id: string
 }
 
+/** Handles one route; git needs only a part of the workspace. */
+export type WorkspaceHandler<Needs = Workspace> = (
+  call: WorkspaceCall,
+  deps: { readonly workspace: Needs },
+) => Response | Promise<Response>
+
 export interface WorkspaceRoute {
-  /** Whoever may drive may read; to change something takes the right to run commands as well. */
-  readonly right: 'read' | 'change'
-  /** Parameters that it takes; all others are refused, unless it ignores them. */
+  /** `change` also requires the permission to run commands. */
+  readonly access: RouteDefinition['access']
+  /** Accepted query parameters; any other is refused. The compat API ignores unknown ones. */
   readonly parameters: readonly string[] | 'any'
-  readonly handle: (
-    call: WorkspaceCall,
-    deps: { readonly workspace: Workspace },
-  ) => Response | Promise<Response>
+  readonly handle: WorkspaceHandler
 }
 
-/** Routes by path and method; `:id` in a path is any one segment. */
+/** Routes by path and method; `:id` in a path matches one segment. */
 export type WorkspaceRoutes = Readonly<Record<string, Readonly<Record<string, WorkspaceRoute>>>>
+
+/** Adds handlers to the definitions that control and sandboxd share. Both are keyed by `METHOD /path`. */
+export function createRoutes<Name extends string>(
+  definitions: Readonly<Record<Name, RouteDefinition>>,
+  handlers: Readonly<Record<Name, WorkspaceHandler>>,
+): WorkspaceRoutes {
+  const routes: Record<string, Record<string, WorkspaceRoute>> = {}
+  for (const [name, definition] of Object.entries<RouteDefinition>(definitions)) {
+    const [method = '', path = ''] = name.split(' ')
+    const { access, api } = definition
+    const parameters = api === 'compat' ? 'any' : Object.keys(definition.parameters)
+    const handle = handlers[name as Name]
+    routes[path] = { ...routes[path], [method]: { access, parameters, handle } }
+  }
+  return routes
+}

@@ -3,10 +3,10 @@ import { pathIn } from '../path-in.ts'
 import { searchContent } from '../search/content-search.ts'
 import { type FindLimits, findNames, type FindResult } from '../search/find-names.ts'
 import { nameSearch, type NameTest } from '../search/name-pattern.ts'
-import { parseSearch, SEARCH_PARAMETERS } from '../search/search-request.ts'
+import { parseSearch } from '../search/search-request.ts'
 import { type Holding, respondListing } from './held-answer.ts'
 import { Query } from './query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
 
 /** Enough for a large repository; what is larger is searched in part. */
 export const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
@@ -18,15 +18,7 @@ interface Dependencies {
   readonly workspace: Workspace
 }
 
-/** Looking for files by name, and in their contents. */
-export const SEARCH_ROUTES: WorkspaceRoutes = {
-  '/workspace/search': {
-    GET: { right: 'read', parameters: SEARCH_PARAMETERS, handle: searchFiles },
-  },
-  '/workspace/find': {
-    GET: { right: 'read', parameters: ['q', 'path', 'limit'], handle: findFiles },
-  },
-}
+export const SEARCH_HANDLERS = { 'GET /workspace/search': searchFiles, 'GET /workspace/find': findFiles }
 
 /** `GET /workspace/search`: lines of JSON, as they are found. */
 async function searchFiles({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {

@@ -7,7 +7,7 @@ import { packFolder } from '../transfer/pack.ts'
 import { unpack } from '../transfer/unpack.ts'
 import { type UploadName, WrongOffset } from '../transfer/uploads.ts'
 import { Query } from './query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
 
 interface Dependencies {
   readonly workspace: Workspace
@@ -39,19 +39,13 @@ const finishShape = shape.record({
   ifMatch: shape.optional(shape.text(256)),
 })
 
-/** Copies of folders, and files in pieces. */
-export const TRANSFER_ROUTES: WorkspaceRoutes = {
-  '/workspace/archive': {
-    GET: { right: 'read', parameters: ['path', 'after'], handle: readArchive },
-    PUT: { right: 'change', parameters: ['path'], handle: putArchive },
-  },
-  '/workspace/uploads/:id': {
-    // Of who may write alone: it is about what is not there yet.
-    GET: { right: 'change', parameters: ['path'], handle: showUpload },
-    PUT: { right: 'change', parameters: ['path', 'offset'], handle: putPiece },
-    POST: { right: 'change', parameters: [], handle: finishUpload },
-    DELETE: { right: 'change', parameters: ['path'], handle: dropUpload },
-  },
+export const TRANSFER_HANDLERS = {
+  'GET /workspace/archive': readArchive,
+  'PUT /workspace/archive': putArchive,
+  'GET /workspace/uploads/:id': showUpload,
+  'PUT /workspace/uploads/:id': putPiece,
+  'POST /workspace/uploads/:id': finishUpload,
+  'DELETE /workspace/uploads/:id': dropUpload,
 }
 
 /** `GET /workspace/archive`: what is in a folder, as tar. It breaks off when it cannot go on. */

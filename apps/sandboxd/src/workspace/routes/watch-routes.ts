@@ -1,13 +1,8 @@
 import { toEventStream } from '../watch/event-stream.ts'
 import { Query } from './query.ts'
-import type { Workspace, WorkspaceCall, WorkspaceRoutes } from './route.ts'
+import type { Workspace, WorkspaceCall } from './route.ts'
 
-/** Being told what changes. */
-export const WATCH_ROUTES: WorkspaceRoutes = {
-  '/workspace/watch': {
-    GET: { right: 'read', parameters: ['path', 'recursive'], handle: watchFolder },
-  },
-}
+export const WATCH_HANDLERS = { 'GET /workspace/watch': watchFolder }
 
 /** `GET /workspace/watch`: server-sent events until the client goes. */
 async function watchFolder(

@@ -17,18 +17,6 @@ export interface SearchRequest {
   readonly hasIgnored: boolean
 }
 
-export const SEARCH_PARAMETERS = [
-  'q',
-  'path',
-  'regex',
-  'case',
-  'glob',
-  'context',
-  'limit',
-  'hidden',
-  'ignored',
-] as const
-
 /** Longer than any pattern a person writes, and short enough to be compiled at once. */
 const MAX_PATTERN_BYTES = 4_096
 const MAX_GLOB_BYTES = 1_024
