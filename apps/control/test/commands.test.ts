@@ -341,7 +341,7 @@ describe('the operator', () => {
     ]
     await using broken = await startControl({ birthplace: places, config: { commands: { templates } } })
     expect((await broken.fetch('/health')).status).toBe(500)
-    await eventually(() => broken.log.some((line) => line.includes('takes something to run')), {
+    await eventually(() => broken.log.some((line) => line.includes('could be code')), {
       what: 'the reason',
     })
   })

@@ -1,13 +1,12 @@
 import { shape } from '@sandwire/protocol'
-import { commandName } from './command-name.ts'
-import { anything, validateRecord } from './judge-record.ts'
-import { type CommandTemplate, validateTemplate } from './judge-template.ts'
+import { anything, validateRecord } from '../validate-record.ts'
+import { commandName, type CommandTemplate, validateTemplate } from './command-template.ts'
 
-/** What may be run, as the operator says it. */
+/** Which commands may run, as configured by the operator. */
 export interface CommandSettings {
-  /** Who may run commands of their own: whose credential is good for `exec`, or nobody, and then templates alone run. */
+  /** Who may run commands other than templates: accounts with the scope `sandbox:exec`, or nobody. */
   readonly free: 'exec-scope' | 'nobody'
-  /** Names of commands that are refused. A guard rail and no boundary: whatever runs can run others. */
+  /** Names of refused commands. Not a security boundary: any allowed program can start others. */
   readonly blocked: readonly string[]
   readonly templates: readonly CommandTemplate[]
 }
@@ -35,17 +34,17 @@ const SETTINGS = {
   },
 } as const
 
-/** Decodes the operator's `commands`, and adds every reason why they cannot be used to `problems`. */
+/** Decodes the operator's `commands` and adds every problem to `problems`. */
 export function validateCommandSettings(raw: unknown, problems: string[]): CommandSettings {
-  const judged = validateRecord('commands', raw, SETTINGS, problems)
-  if (judged === undefined) return NO_COMMAND_SETTINGS
-  const { free, blocked } = judged
-  const templates = judged.templates.flatMap(
+  const decoded = validateRecord('commands', raw, SETTINGS, problems)
+  if (decoded === undefined) return NO_COMMAND_SETTINGS
+  const { free, blocked } = decoded
+  const templates = decoded.templates.flatMap(
     (each, at) => validateTemplate(`commands.templates[${at}]`, each, problems) ?? [],
   )
   for (const [at, { id, argv }] of templates.entries()) {
     if (templates.findIndex((other) => other.id === id) !== at)
-      problems.push(`commands.templates: "${id}" is there twice`)
+      problems.push(`commands.templates: "${id}" is defined twice`)
     if (blocked.includes(commandName(argv[0] ?? '')))
       problems.push(`commands.templates: "${id}" runs a command that "blocked" lists`)
   }

@@ -3,22 +3,22 @@ import type { shape } from '@sandwire/protocol'
 /** A field of a settings object. */
 export interface Field<T> {
   readonly shape: shape.Shape<T>
-  /** What it may be, for whoever wrote it. */
+  /** Describes valid values in error messages. */
   readonly expected: string
-  /** Stands for it when it is not there; without one it must be. */
+  /** Used when the field is missing; without it the field is required. */
   readonly fallback?: T
 }
 
 type Fields = Readonly<Record<string, Field<unknown>>>
-type Judged<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never }
+type Validated<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never }
 
-/** Decodes an object of exactly these fields; undefined when it is none, with every reason added to `problems`. */
+/** Decodes an object with exactly these fields; otherwise returns undefined and adds every problem to `problems`. */
 export function validateRecord<const F extends Fields>(
   where: string,
   raw: unknown,
   fields: F,
   problems: string[],
-): Judged<F> | undefined {
+): Validated<F> | undefined {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     problems.push(`${where}: expected an object`)
     return undefined
@@ -30,12 +30,12 @@ export function validateRecord<const F extends Fields>(
   const out: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(fields)) {
     const value = given.has(name) ? field.shape.decode(given.get(name)) : field.fallback
-    const isLeftOut = !given.has(name) && 'fallback' in field
-    if (value === undefined && !isLeftOut) problems.push(`${where}: "${name}" must be ${field.expected}`)
+    const isOmitted = !given.has(name) && 'fallback' in field
+    if (value === undefined && !isOmitted) problems.push(`${where}: "${name}" must be ${field.expected}`)
     out[name] = value
   }
-  return problems.length > before ? undefined : (out as Judged<F>)
+  return problems.length > before ? undefined : (out as Validated<F>)
 }
 
-/** Anything, to be judged by somebody else. */
+/** Accepts any value, for fields that the caller validates itself. */
 export const anything: shape.Shape<unknown> = { decode: (value) => value ?? null, describe: 'any' }
