@@ -1,12 +1,11 @@
 import { type IBufferCell, Terminal } from '@xterm/headless'
 
 /**
- * Looks behind the public face of xterm.js, for what a terminal remembers and nothing public tells: margins, tab
- * stops, saved cursors, character sets, the colors that come next, links. Each part is looked at before it is believed; without
- * it the terminal counts as one that was never told anything.
+ * Reads private state of xterm.js that its public API does not expose: margins, tab stops, saved cursors, character sets,
+ * the style of the next character, hyperlinks. Each part is checked before use; a missing one counts as its default.
  */
 
-/** What can be asked how it is written: a cell, or what comes next. */
+/** Has text attributes: a cell, or the style of the next character. */
 export type Styled = Omit<IBufferCell, 'getWidth' | 'getChars' | 'getCode'>
 
 export interface SavedCursor {
@@ -18,11 +17,11 @@ export interface SavedCursor {
   readonly charset: string
 }
 
-/** What each of the two screens has for itself. */
-export interface ScreenMemory {
-  /** First and last row that scroll, counted from 0; undefined where all do. */
+/** State that the normal and the alternate screen have separately. */
+export interface ScreenState {
+  /** First and last row of the scroll region, counted from 0; undefined when it is the whole screen. */
   readonly region: { readonly top: number; readonly bottom: number } | undefined
-  /** Columns; undefined where they are every eight. */
+  /** Columns; undefined for the default of every eighth. */
   readonly tabStops: readonly number[] | undefined
   readonly saved: SavedCursor
 }
@@ -35,15 +34,15 @@ export interface Charsets {
   readonly active: string
 }
 
-/** How a cell is written, beyond what the public cell tells. */
-export interface Extras {
-  /** Told apart from the line that every link is said to have. */
+/** Attributes that the public cell API does not expose. */
+export interface ExtendedAttributes {
+  /** Underlined by itself, not only because it is a hyperlink. */
   readonly isUnderlined: boolean
   readonly underlineStyle: number
   /** Mode and color as in a cell; 0 for none. */
   readonly underlineColor: number
   readonly isProtected: boolean
-  /** Number of a hyperlink; 0 for none. */
+  /** Id of a hyperlink; 0 for none. */
   readonly link: number
 }
 
@@ -57,7 +56,7 @@ const COLOR = 0x03ff_ffff
 const RGB = 0x0300_0000
 const UNDERLINE_STYLE_SHIFT = 26
 
-/** A part by its path, or undefined where there is none. */
+/** A nested property, or undefined. */
 export function inner(of: unknown, ...path: readonly string[]): unknown {
   let found = of
   for (const name of path)
@@ -76,7 +75,7 @@ function isStyled(value: unknown): value is Styled {
   )
 }
 
-export function readScreenMemory(terminal: Terminal, which: 'normal' | 'alternate'): ScreenMemory {
+export function readScreenState(terminal: Terminal, which: 'normal' | 'alternate'): ScreenState {
   const name = which === 'normal' ? 'normal' : 'alt'
   const buffer = inner(terminal, '_core', '_bufferService', 'buffers', name)
   const [top, bottom] = [wholeOf(buffer, 'scrollTop'), wholeOf(buffer, 'scrollBottom')]
@@ -98,9 +97,9 @@ function tabStopsOf(tabs: unknown, cols: number): readonly number[] | undefined 
   if (typeof tabs !== 'object' || tabs === null) return undefined
   const columns = Array.from({ length: cols }, (_, column) => column)
   const isSet = (column: number): boolean => Reflect.get(tabs, String(column)) === true
-  // Tabs never lead to column 0 from the left, and to it from the right also without a stop.
-  const isUsual = columns.slice(1).every((column) => isSet(column) === (column % TAB_WIDTH === 0))
-  return isUsual ? undefined : columns.filter(isSet)
+  // A stop in column 0 has no effect.
+  const isDefault = columns.slice(1).every((column) => isSet(column) === (column % TAB_WIDTH === 0))
+  return isDefault ? undefined : columns.filter(isSet)
 }
 
 export function readCharsets(terminal: Terminal): Charsets {
@@ -114,7 +113,7 @@ export function readCharsets(terminal: Terminal): Charsets {
 
 let charsetNames: ReadonlyMap<unknown, string> | undefined
 
-/** Character sets are known by identity: a terminal of its own is told each, and looked at. */
+/** Character sets are identified by object identity: a scratch terminal selects each, and its object is read. */
 function charsetName(charset: unknown): string {
   if (charset === undefined) return ASCII
   charsetNames ??= learnCharsetNames()
@@ -135,23 +134,23 @@ function learnCharsetNames(): ReadonlyMap<unknown, string> {
   return names
 }
 
-/** How the next character will be written. */
+/** Style of the next character. */
 export function readNextStyle(terminal: Terminal): Styled | undefined {
   const style = inner(terminal, '_core', '_inputHandler', '_curAttrData')
   return isStyled(style) ? style : undefined
 }
 
-/** The color of a line below what is written next; it may be set while there is no line. */
+/** Underline color of the next character; it may be set without an underline. */
 export function readNextUnderlineColor(terminal: Terminal): number {
   return underlineColor(inner(terminal, '_core', '_inputHandler', '_curAttrData', 'extended'))
 }
 
-/** Whether the last thing that came was a character: a combining mark would join it. */
+/** True when a combining mark would join the character before the cursor. */
 export function isAfterCharacter(terminal: Terminal): boolean {
   return wholeOf(terminal, '_core', '_inputHandler', '_parser', 'precedingJoinState') !== 0
 }
 
-export function readExtras(styled: Styled): Extras | undefined {
+export function readExtendedAttributes(styled: Styled): ExtendedAttributes | undefined {
   const bg = wholeOf(styled, 'bg')
   if ((bg & (HAS_EXTENDED | IS_PROTECTED)) === 0) return undefined
   const extended = (bg & HAS_EXTENDED) === 0 ? undefined : inner(styled, 'extended')
@@ -166,11 +165,11 @@ export function readExtras(styled: Styled): Extras | undefined {
 
 function underlineColor(extended: unknown): number {
   const color = wholeOf(extended, '_ext') & COLOR
-  // Above the number in a palette are remains of colors before.
+  // The bits above a palette index may be left over from an earlier color.
   return color < RGB ? color & ~0x00ff_ff00 : color
 }
 
-/** The parameters and the address of a hyperlink, as they stand in the sequence that opens it. */
+/** Parameters and address of a hyperlink, as in its OSC 8 sequence. */
 export function readLink(terminal: Terminal, link: number): string | undefined {
   const service = inner(terminal, '_core', '_oscLinkService')
   const getLinkData = inner(service, 'getLinkData')

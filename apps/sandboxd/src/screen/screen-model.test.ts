@@ -54,7 +54,7 @@ describe('ScreenModel', () => {
     expect(await linesOf(snapshot.data)).toEqual(['one', 'twored', '', ''])
   })
 
-  test('renders again after more output, and after a character cut in two', async () => {
+  test('renders again after more output, and after a split character', async () => {
     const target = open()
     write(target, 'a')
     await target.model.render()
@@ -65,7 +65,7 @@ describe('ScreenModel', () => {
     expect(await linesOf((await target.model.render()).data)).toEqual(['a€', '', '', ''])
   })
 
-  test('stays exact when the log trims what was fed before', async () => {
+  test('stays exact when the log trims bytes that were fed before', async () => {
     const target = open(65_536)
     write(target, '\u001b[?1049h\u001b[Htop')
     for (let index = 0; index < 40; index += 1)
@@ -80,7 +80,7 @@ describe('ScreenModel', () => {
     expect(await linesOf(snapshot.data)).toEqual(await linesOf((await reference.model.render()).data))
   })
 
-  test('goes on with another thread when one has failed', async () => {
+  test('continues with another thread after one has failed', async () => {
     const target = open()
     write(target, 'before')
     const rendering = target.model.render()
@@ -92,7 +92,7 @@ describe('ScreenModel', () => {
     expect(await linesOf(snapshot.data)).toEqual(['before and after', '', '', ''])
   })
 
-  test('says that it is not exact when trimming overtook it', async () => {
+  test('is not exact when the log trimmed bytes that were not fed', async () => {
     const target = open(65_536)
     target.session.output('stdout', new TextEncoder().encode('lost '.repeat(40_000)), 1)
     expect(target.session.log.start).toBeGreaterThan(0)

@@ -1,13 +1,12 @@
 import type { ServerSession, Snapshot } from '@sandwire/protocol'
-import type { RemoteScreen } from './remote-screen.ts'
-import type { ScreenRenderer } from './screen-renderer.ts'
+import type { RemoteScreen, ScreenRenderer } from './screen-renderer.ts'
 
-/** Bytes on their way to the renderer; a program that writes faster than it parses overtakes it. */
+/** Most bytes posted to the renderer and not yet parsed; a program that writes faster overtakes the renderer. */
 const MAX_IN_FLIGHT_BYTES = 2 * 1024 * 1024
 
 /**
- * The screen of one terminal session, built only when somebody needs it: on request from the log, or, before the log
- * loses bytes, by feeding them to the renderer first. Sessions whose whole output is in the log cost nothing.
+ * The screen of one terminal session, built only when needed: on request from the log, or by feeding bytes to the renderer
+ * before the log drops them. Sessions whose whole output is in the log cost nothing.
  */
 export class ScreenModel {
   readonly #session: ServerSession
@@ -16,11 +15,11 @@ export class ScreenModel {
   /** Output up to here was given to the screen. */
   #fed = 0
   #inFlight = 0
-  /** The log lost bytes that were never fed. From then on screens are drawn from what the log has when they are asked for. */
+  /** The log dropped bytes that were never fed. From then on screens are rendered from the log's content on request. */
   #isOvertaken = false
-  /** Serial number of the last resize the screen knows; one may come at an offset that was fed before. */
+  /** Serial number of the last resize sent to the screen; a later one may have an offset that was already fed. */
   #resizeSerial = 0
-  /** Screens asked for and not answered. */
+  /** Pending render requests. */
   #rendering = 0
 
   constructor(session: ServerSession, renderer: ScreenRenderer) {
@@ -28,15 +27,15 @@ export class ScreenModel {
     this.#renderer = renderer
   }
 
-  /** Called after output was logged: feeds what the log is about to lose. */
+  /** Called after output was logged: feeds bytes that the log is about to drop. */
   outputArrived(): void {
     const { log } = this.#session
-    if (this.#isOvertaken || log.end - this.#known < log.limitBytes >> 1) return
+    if (this.#isOvertaken || log.end - this.#rendered < log.limitBytes >> 1) return
     if (this.#inFlight < MAX_IN_FLIGHT_BYTES) {
       this.#feed()
       return
     }
-    // Parsing a flood that cannot be kept up with would only take the processor from it.
+    // The renderer cannot keep up, so parsing would only slow the program down.
     this.#isOvertaken = true
     this.#close()
   }
@@ -50,7 +49,7 @@ export class ScreenModel {
     this.#rendering += 1
     const data = await screen.render()
     this.#rendering -= 1
-    // Such a model can be built again from the log when it is needed.
+    // The log can rebuild the screen when it is needed again.
     const isRebuildable = this.#session.log.start === 0 || this.#isOvertaken
     if (isRebuildable && this.#rendering === 0) this.#close()
     return { at, cols, rows, data: data ?? new Uint8Array(0), exact: isExact && data !== undefined }
@@ -60,9 +59,9 @@ export class ScreenModel {
     this.#close()
   }
 
-  /** Output up to here is on a screen. */
-  get #known(): number {
-    return this.#screen === undefined || this.#screen.isOver ? 0 : this.#fed
+  /** Output up to here is on the screen. */
+  get #rendered(): number {
+    return this.#screen === undefined || this.#screen.isClosed ? 0 : this.#fed
   }
 
   #close(): void {
@@ -70,7 +69,7 @@ export class ScreenModel {
     this.#screen = undefined
   }
 
-  /** A screen that has nothing yet, where there is none or it was lost. */
+  /** Opens an empty screen. */
   #open(): RemoteScreen {
     const { serial, cols, rows } = this.#session.resizes.sizeAt(0)
     this.#resizeSerial = serial
@@ -78,10 +77,10 @@ export class ScreenModel {
     return this.#renderer.open(cols, rows)
   }
 
-  /** Gives the screen all that the log has and it has not. */
+  /** Feeds the screen everything new in the log. */
   #feed(): RemoteScreen {
     const { log, resizes } = this.#session
-    const screen = this.#screen === undefined || this.#screen.isOver ? this.#open() : this.#screen
+    const screen = this.#screen === undefined || this.#screen.isClosed ? this.#open() : this.#screen
     this.#screen = screen
     if (this.#fed < log.start) {
       this.#isOvertaken = true
@@ -98,7 +97,7 @@ export class ScreenModel {
     return screen
   }
 
-  /** In one piece: the longer a flood of text is, the less of it has to be parsed. */
+  /** In one piece: of bulk output, the feed parses only what can still be seen. */
   #feedUpTo(screen: RemoteScreen, end: number): void {
     const { log } = this.#session
     const start = this.#fed

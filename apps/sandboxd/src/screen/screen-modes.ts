@@ -2,20 +2,20 @@ import type { Terminal } from '@xterm/headless'
 
 const SHOW_CURSOR = 25
 const BLINK_CURSOR = 12
-/** Private modes that say how mouse events are written; of these one is in force. */
+/** Private modes that select the encoding of mouse events; one is in effect at a time. */
 const MOUSE_ENCODINGS: readonly number[] = [1006, 1016]
-/** A title is shown in a tab; a longer one is not worth its bytes. */
+/** Longest title; it is shown in a tab. */
 const MAX_TITLE_CHARS = 1024
 const COLOR = /^(?:#[\da-f]{3,12}|rgb:[\da-f]{1,4}(?:\/[\da-f]{1,4}){2})$/i
 const PALETTE = 4
-/** The colors of text, ground and cursor, by the number of the sequence that sets them. */
+/** OSC numbers that set the colors of text, background and cursor. */
 const SPECIAL_COLORS: readonly number[] = [10, 11, 12]
-/** A color is given back by the sequence with this much more. */
+/** Added to an OSC number, it restores the default color. */
 const RESTORE = 100
 
 /**
- * Follows the state of a terminal that can only be heard of: whether the cursor shows and how, how the mouse is reported, the title,
- * the colors. Listens to the same bytes, and changes nothing about how they are parsed.
+ * Tracks terminal state that can only be observed while parsing: cursor visibility and style, mouse encoding, title, colors.
+ * Its handlers do not change how the bytes are parsed.
  */
 export class ScreenModes {
   #isCursorHidden = false
@@ -23,32 +23,34 @@ export class ScreenModes {
   #isBlinking: boolean | undefined
   #mouseEncoding: number | undefined
   #title = ''
-  /** By what stands before them in the sequence: `4;1` or `10`. */
+  /** By the start of their OSC sequence: `4;1` or `10`. */
   readonly #colors = new Map<string, string>()
 
   constructor(terminal: Terminal) {
     const { parser } = terminal
-    const heard = (handle: () => void): boolean => {
+    const observe = (handle: () => void): boolean => {
       handle()
       return false
     }
-    parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => heard(() => this.#set(params, true)))
-    parser.registerCsiHandler({ prefix: '?', final: 'l' }, (params) => heard(() => this.#set(params, false)))
-    parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, (params) =>
-      heard(() => (this.#cursorStyle = whole(params[0]))),
+    parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => observe(() => this.#set(params, true)))
+    parser.registerCsiHandler({ prefix: '?', final: 'l' }, (params) =>
+      observe(() => this.#set(params, false)),
     )
-    parser.registerCsiHandler({ intermediates: '!', final: 'p' }, () => heard(() => this.#resetSoftly()))
-    parser.registerEscHandler({ final: 'c' }, () => heard(() => this.#reset()))
-    parser.registerOscHandler(PALETTE, (data) => heard(() => this.#setPalette(data)))
-    parser.registerOscHandler(PALETTE + RESTORE, (data) => heard(() => this.#restorePalette(data)))
+    parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, (params) =>
+      observe(() => (this.#cursorStyle = whole(params[0]))),
+    )
+    parser.registerCsiHandler({ intermediates: '!', final: 'p' }, () => observe(() => this.#softReset()))
+    parser.registerEscHandler({ final: 'c' }, () => observe(() => this.#reset()))
+    parser.registerOscHandler(PALETTE, (data) => observe(() => this.#setPalette(data)))
+    parser.registerOscHandler(PALETTE + RESTORE, (data) => observe(() => this.#restorePalette(data)))
     for (const which of SPECIAL_COLORS) {
-      parser.registerOscHandler(which, (data) => heard(() => this.#setSpecial(which, data)))
-      parser.registerOscHandler(which + RESTORE, () => heard(() => this.#colors.delete(`${which}`)))
+      parser.registerOscHandler(which, (data) => observe(() => this.#setSpecial(which, data)))
+      parser.registerOscHandler(which + RESTORE, () => observe(() => this.#colors.delete(`${which}`)))
     }
     terminal.onTitleChange((title) => (this.#title = title.slice(0, MAX_TITLE_CHARS)))
   }
 
-  /** What brings another terminal into the same state. Moves no cursor. */
+  /** Sequences that bring another terminal into the same state, without moving its cursor. */
   serialize(): string {
     const title = this.#title === '' ? '' : `\x1b]2;${this.#title}\x07`
     const colors = Array.from(this.#colors, ([which, color]) => `\x1b]${which};${color}\x07`).join('')
@@ -67,7 +69,7 @@ export class ScreenModes {
     }
   }
 
-  /** Pairs of a number and a color, which may also be a question. */
+  /** Pairs of index and color; a color may also be a query. */
   #setPalette(data: string): void {
     const slots = data.split(';')
     for (let at = 0; at + 1 < slots.length; at += 2) {
@@ -82,20 +84,20 @@ export class ScreenModes {
       if (which.startsWith(`${PALETTE};`) && (given?.includes(which) ?? true)) this.#colors.delete(which)
   }
 
-  /** Further colors in one sequence belong to the next numbers. */
+  /** Further colors in one sequence apply to the next OSC numbers. */
   #setSpecial(first: number, data: string): void {
     for (const [index, color] of data.split(';').entries())
       if (SPECIAL_COLORS.includes(first + index) && COLOR.test(color))
         this.#colors.set(`${first + index}`, color)
   }
 
-  #resetSoftly(): void {
+  #softReset(): void {
     this.#isCursorHidden = false
     this.#cursorStyle = 0
   }
 
   #reset(): void {
-    this.#resetSoftly()
+    this.#softReset()
     this.#mouseEncoding = undefined
   }
 }

@@ -1,15 +1,15 @@
-import { type Extras, readExtras, type Styled } from './screen-internals.ts'
+import { type ExtendedAttributes, readExtendedAttributes, type Styled } from './screen-internals.ts'
 
 const DEFAULT = '\x1b[m'
 const CLOSED_LINK = ';'
-/** Colors are a mode and a number in one, as in a cell. */
+/** A color is a mode and a value in one number, as in a cell. */
 const MODE = 0x0300_0000
 const PALETTE_16 = 0x0100_0000
 const PALETTE_256 = 0x0200_0000
 
 /**
- * Knows how a terminal would write the next character, and says what to tell it before one that is written otherwise. What is said
- * names everything anew, so that it holds wherever it is put.
+ * Tracks the current style of a terminal and returns the sequences that change it. Each sequence sets the complete style, so
+ * that it does not depend on its position.
  */
 export class Pen {
   readonly #linkOf: (link: number) => string | undefined
@@ -17,35 +17,35 @@ export class Pen {
   #fg = 0
   #bg = 0
   #flags = 0
-  #extras: Extras | undefined
+  #extras: ExtendedAttributes | undefined
   #link = CLOSED_LINK
 
-  /** A plain one says nothing, ever. */
+  /** A plain pen returns no sequences. */
   constructor(linkOf: (link: number) => string | undefined, isPlain = false) {
     this.#linkOf = linkOf
     this.#isPlain = isPlain
   }
 
-  /** Writes from here on as this is written. */
+  /** Changes to the style of a cell. */
   take(styled: Styled): string {
     if (styled.isAttributeDefault()) return this.reset()
-    const extras = readExtras(styled)
+    const extras = readExtendedAttributes(styled)
     const flags = extras?.isUnderlined === false ? flagsOf(styled) & ~UNDERLINE : flagsOf(styled)
-    return this.#change(foreground(styled), background(styled), flags, extras)
+    return this.#change(foregroundOf(styled), backgroundOf(styled), flags, extras)
   }
 
-  /** Erases from here on with a ground. */
-  takeGround(ground: number): string {
-    return this.#change(0, ground, 0, undefined)
+  /** Changes to a background color alone, for erasing. */
+  takeBackground(background: number): string {
+    return this.#change(0, background, 0, undefined)
   }
 
   reset(): string {
     return this.#change(0, 0, 0, undefined)
   }
 
-  #change(fg: number, bg: number, flags: number, extras: Extras | undefined): string {
+  #change(fg: number, bg: number, flags: number, extras: ExtendedAttributes | undefined): string {
     const isSame =
-      fg === this.#fg && bg === this.#bg && flags === this.#flags && areSame(extras, this.#extras)
+      fg === this.#fg && bg === this.#bg && flags === this.#flags && areEqual(extras, this.#extras)
     if (isSame || this.#isPlain) return ''
     const wasProtected = this.#extras?.isProtected ?? false
     this.#fg = fg
@@ -82,7 +82,7 @@ export class Pen {
 const FLAG_CODES: readonly string[] = ['1', '2', '3', '4', '5', '7', '8', '9', '53']
 const UNDERLINE = 8
 
-/** Asked of every cell with colors, so without a list to go through. */
+/** Called for every styled cell, so it avoids loops and allocations. */
 function flagsOf(styled: Styled): number {
   return (
     (styled.isBold() === 0 ? 0 : 1) |
@@ -97,24 +97,24 @@ function flagsOf(styled: Styled): number {
   )
 }
 
-/** Whether a cell without a character shows more than its ground. */
-export function isMoreThanGround(styled: Styled): boolean {
+/** True when an empty cell has more style than a background color. */
+export function hasMoreThanBackground(styled: Styled): boolean {
   if (styled.isAttributeDefault()) return false
-  return foreground(styled) !== 0 || flagsOf(styled) !== 0 || readExtras(styled) !== undefined
+  return foregroundOf(styled) !== 0 || flagsOf(styled) !== 0 || readExtendedAttributes(styled) !== undefined
 }
 
-function foreground(styled: Styled): number {
+function foregroundOf(styled: Styled): number {
   const mode = styled.getFgColorMode()
   return mode === 0 ? 0 : mode | styled.getFgColor()
 }
 
-/** 0 where it is the terminal's own. */
-export function background(styled: Styled): number {
+/** 0 for the terminal's default. */
+export function backgroundOf(styled: Styled): number {
   const mode = styled.getBgColorMode()
   return mode === 0 ? 0 : mode | styled.getBgColor()
 }
 
-function areSame(one: Extras | undefined, other: Extras | undefined): boolean {
+function areEqual(one: ExtendedAttributes | undefined, other: ExtendedAttributes | undefined): boolean {
   if (one === other) return true
   return (
     one !== undefined &&
@@ -126,7 +126,7 @@ function areSame(one: Extras | undefined, other: Extras | undefined): boolean {
   )
 }
 
-/** `base` is 30 for what is written, 40 for its ground. */
+/** `base` is 30 for the foreground, 40 for the background. */
 function colorCodes(color: number, base: number): string[] {
   const [mode, value] = [color & MODE, color & ~MODE]
   if (mode === 0) return []
@@ -135,7 +135,7 @@ function colorCodes(color: number, base: number): string[] {
   return [`${base + 8};2;${value >> 16};${(value >> 8) & 255};${value & 255}`]
 }
 
-/** Sets a color for lines below, whether there is one or not. */
+/** Sets the underline color, with or without an underline. */
 export function underlineColorSequence(color: number): string {
   return underlineCodes(color)
     .map((code) => `\x1b[${code}m`)

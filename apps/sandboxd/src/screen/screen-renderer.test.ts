@@ -15,7 +15,7 @@ function flood(lines: number): Uint8Array {
   return new TextEncoder().encode(`${'x'.repeat(78)}\r\n`.repeat(lines))
 }
 
-test('nobody waits for a screen that is closed while a flood waits to be drawn', async () => {
+test('closing a screen settles its pending requests', async () => {
   const screen = renderer.open(80, 24)
   await screen.feed(flood(6_000))
   const held = screen.feed(flood(100))
@@ -25,7 +25,7 @@ test('nobody waits for a screen that is closed while a flood waits to be drawn',
   expect(await rendering).toBeUndefined()
 })
 
-test('a screen that is over takes nothing and answers at once', async () => {
+test('a closed screen ignores requests and settles at once', async () => {
   const screen = renderer.open(80, 24)
   screen.close()
   screen.resize(90, 30)
@@ -33,7 +33,7 @@ test('a screen that is over takes nothing and answers at once', async () => {
   expect(await screen.render()).toBeUndefined()
 })
 
-test('screens of one thread are apart', async () => {
+test('screens of one thread are independent', async () => {
   const [one, other] = [renderer.open(80, 24), renderer.open(80, 24)]
   await Promise.all([
     one.feed(new TextEncoder().encode('one')),

@@ -1,7 +1,91 @@
-import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
-import { RemoteScreen } from './remote-screen.ts'
+import { raceTimeout } from '@sandwire/async'
 
-/** Renders terminal screens in a thread of its own, started when first needed. */
+/** Messages to the renderer thread. Requests with an id get a reply, unless their screen is closed first. */
+export type ScreenRequest =
+  | { readonly kind: 'open'; readonly screen: number; readonly cols: number; readonly rows: number }
+  | { readonly kind: 'resize'; readonly screen: number; readonly cols: number; readonly rows: number }
+  | { readonly kind: 'feed'; readonly screen: number; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'render'; readonly screen: number; readonly id: number }
+  | { readonly kind: 'close'; readonly screen: number }
+
+export interface ScreenReply {
+  readonly screen: number
+  readonly id: number
+  /** The rendered screen; absent for a feed. */
+  readonly data?: Uint8Array
+}
+
+/** A screen that takes longer counts as not rendered. */
+const RENDER_TIMEOUT_MS = 10_000
+
+/** One screen in the renderer thread. After it is closed or lost, requests are dropped and pending ones settle. */
+export class RemoteScreen {
+  readonly #key: number
+  readonly #post: (request: ScreenRequest) => void
+  readonly #closed: () => void
+  readonly #waiting = new Map<number, (reply: ScreenReply | undefined) => void>()
+  #minted = 0
+  #isClosed = false
+
+  constructor(parts: { key: number; post: (request: ScreenRequest) => void; closed: () => void }) {
+    this.#key = parts.key
+    this.#post = parts.post
+    this.#closed = parts.closed
+  }
+
+  /** It was closed, or its thread has failed. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  resize(cols: number, rows: number): void {
+    if (!this.#isClosed) this.#post({ kind: 'resize', screen: this.#key, cols, rows })
+  }
+
+  /** Transfers the bytes' memory; resolves when they were parsed or never will be. */
+  async feed(bytes: Uint8Array): Promise<void> {
+    await this.#request((id) => ({ kind: 'feed', screen: this.#key, id, bytes }))
+  }
+
+  /** The screen as bytes that draw it, or undefined when it could not be rendered. */
+  async render(): Promise<Uint8Array | undefined> {
+    const requested = this.#request((id) => ({ kind: 'render', screen: this.#key, id }))
+    const reply = await raceTimeout(requested, RENDER_TIMEOUT_MS, undefined)
+    return reply?.data
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#post({ kind: 'close', screen: this.#key })
+    this.lost()
+  }
+
+  receive(reply: ScreenReply): void {
+    const resolve = this.#waiting.get(reply.id)
+    this.#waiting.delete(reply.id)
+    resolve?.(reply)
+  }
+
+  /** Its thread has failed. */
+  lost(): void {
+    this.#isClosed = true
+    this.#closed()
+    for (const resolve of this.#waiting.values()) resolve(undefined)
+    this.#waiting.clear()
+  }
+
+  #request(request: (id: number) => ScreenRequest): Promise<ScreenReply | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined)
+    this.#minted += 1
+    const id = this.#minted
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve)
+      this.#post(request(id))
+    })
+  }
+}
+
+/** Renders terminal screens in a worker thread, which starts with the first screen. */
 export class ScreenRenderer {
   readonly #createWorker: () => Worker
   #worker: Worker | undefined
@@ -27,9 +111,9 @@ export class ScreenRenderer {
   #start(): Worker {
     const worker = this.#createWorker()
     worker.addEventListener('message', ({ data }: MessageEvent<ScreenReply>) => {
-      this.#screens.get(data.screen)?.answered(data)
+      this.#screens.get(data.screen)?.receive(data)
     })
-    // A renderer that cannot run leaves sessions without screens, not without output.
+    // A failed renderer leaves sessions without screens, not without output.
     worker.addEventListener('error', () => {
       this.#worker = undefined
       for (const screen of Array.from(this.#screens.values())) screen.lost()

@@ -1,36 +1,36 @@
 import type { IBuffer, IBufferCell, IBufferLine } from '@xterm/headless'
-import { background, isMoreThanGround, type Pen } from './screen-pen.ts'
+import { backgroundOf, hasMoreThanBackground, type Pen } from './screen-pen.ts'
 
-/** How a row leads to the next: by a line feed, because its text went on there, or there by force, where no text would do it. */
+/** How a row continues in the next: by a line feed, by text that wraps, or by a forced wrap where no text would wrap. */
 type Join = 'feed' | 'natural' | 'forced'
 
-/** As wide as two cells; leaves one without a character where its half is written over. */
+/** Two cells wide; overwriting one half leaves the other empty. */
 const WIDE = '\u3000'
 
-/** Empty cells with one ground. */
+/** Empty cells with one background color. */
 interface Gap {
-  /** Where they begin; negative where there are none. */
+  /** First column; negative when there are none. */
   readonly from: number
-  readonly ground: number
-  /** They are so in an empty row. */
+  readonly background: number
+  /** An empty row already has them like this. */
   readonly isClean: boolean
 }
 
-const NO_GAP: Gap = { from: -1, ground: 0, isClean: true }
+const NO_GAP: Gap = { from: -1, background: 0, isClean: true }
 
 export interface RowsRequest {
   readonly buffer: IBuffer
   readonly cols: number
   readonly rows: number
   readonly pen: Pen
-  /** A sequence that has to be read with the cursor in this row of the buffer. */
+  /** A sequence to write while the cursor is in this row of the buffer. */
   readonly mark: { readonly y: number; readonly sequence: string } | undefined
 }
 
 /**
- * Writes rows of a buffer so that an empty terminal of the same size has the same cells, and the same rows that go on in the next.
- * Each row begins and ends with nothing set, so that the first ones can be left out. What a terminal can have but not be told
- * is half of a wide character: it becomes an empty cell.
+ * Writes rows of a buffer so that an empty terminal of the same size gets the same cells and the same wrapped lines. Each row
+ * starts and ends with the default style, so that the first rows can be omitted. Half of a wide character, which no sequence
+ * produces, becomes an empty cell.
  */
 export class RowWriter {
   readonly #request: RowsRequest
@@ -45,7 +45,7 @@ export class RowWriter {
     this.#next = request.buffer.getNullCell()
   }
 
-  /** From the last row to the first. */
+  /** Yields rows from the last to the first. */
   *upwards(): Generator<string> {
     const { buffer } = this.#request
     let join: Join | undefined
@@ -56,24 +56,24 @@ export class RowWriter {
     }
   }
 
-  /** How the row before `y` leads to it; `after` is how `y` leads on. */
+  /** How the row before `y` continues in it; `after` is how `y` itself continues. */
   #joinInto(y: number, after: Join | undefined): Join {
     const { buffer, mark, cols, rows } = this.#request
     const [line, before] = [buffer.getLine(y), y === 0 ? undefined : buffer.getLine(y - 1)]
     if (line === undefined || !line.isWrapped) return 'feed'
-    const startsElsewhere = after === 'forced' || mark?.y === y || this.#hasStyledGap(line, cols - 1)
+    const cannotWrap = after === 'forced' || mark?.y === y || this.#hasStyledGap(line, cols - 1)
     const first = line.getCell(0, this.#cell)
-    const goesOn =
+    const wraps =
       before !== undefined &&
       first !== undefined &&
       first.getChars() !== '' &&
       first.getWidth() > 0 &&
-      // A line that scrolls in has the ground of what is written.
-      background(first) === 0 &&
+      // A line that scrolls in has the current background color.
+      backgroundOf(first) === 0 &&
       !this.#isGap(line, 0) &&
       !this.#isGap(before, cols - 1)
-    if (goesOn && !startsElsewhere) return 'natural'
-    // With a single row the one that was left is out of reach.
+    if (wraps && !cannotWrap) return 'natural'
+    // With a single row, the previous one can no longer be reached.
     return rows > 1 ? 'forced' : 'feed'
   }
 
@@ -81,50 +81,50 @@ export class RowWriter {
     const { buffer, cols, mark } = this.#request
     const line = buffer.getLine(y)
     if (line === undefined) return ''
-    /** Columns that something was put into which does not belong there. */
-    const stained = new Set(isForcedInto ? [0] : [])
+    /** Columns with a character that must be erased or overwritten. */
+    const dirty = new Set(isForcedInto ? [0] : [])
     let text = mark?.y === y ? `${mark.sequence}\r` : ''
     if (join === 'forced') {
       text += `\x1b[${cols}G  \x1b[A\r`
-      stained.add(cols - 1)
+      dirty.add(cols - 1)
     }
     let end = cols
     for (; end > 1 && this.#hasStyledGap(line, end - 1); end -= 1) text += this.#writeLastGap(line, end - 1)
     if (end < cols) {
       text += '\r'
-      stained.add(end - 1)
+      dirty.add(end - 1)
     }
-    text += this.#writeCells(line, end, stained) + this.#pen.reset()
+    text += this.#writeCells(line, end, dirty) + this.#pen.reset()
     if (join === 'feed') return `${text}\r\n`
     return join === 'forced' ? `${text}\r\x1b[B` : text
   }
 
-  #writeCells(line: IBufferLine, end: number, stained: ReadonlySet<number>): string {
+  #writeCells(line: IBufferLine, end: number, dirty: ReadonlySet<number>): string {
     let text = ''
-    /** Columns before this one need nothing more; between it and the cursor are empty cells. */
+    /** Columns before this one are complete; between it and the cursor are empty cells. */
     let done = 0
     let gap = NO_GAP
-    let stain = -1
+    let dirtyColumn = -1
     for (let column = 0; column < end; column += 1) {
       const cell = line.getCell(column, this.#cell)
       if (cell === undefined) break
       const chars = cell.getChars()
       const width = cell.getWidth()
       if (width === 1 ? chars === '' : this.#isHalf(line, column, width, chars)) {
-        const ground = cell.isAttributeDefault() ? 0 : background(cell)
-        const isClean = column !== stain && !stained.has(column)
-        if (isMoreThanGround(cell) && column + 1 < end) {
+        const background = cell.isAttributeDefault() ? 0 : backgroundOf(cell)
+        const isClean = column !== dirtyColumn && !dirty.has(column)
+        if (hasMoreThanBackground(cell) && column + 1 < end) {
           text += this.#endGap(gap, column, done) + this.#writeGap(column)
           gap = NO_GAP
           done = column + 1
-          stain = column + 1
-        } else if (gap.from >= 0 && gap.ground === ground) {
+          dirtyColumn = column + 1
+        } else if (gap.from >= 0 && gap.background === background) {
           if (!isClean) gap = { ...gap, isClean }
         } else {
           const erased = this.#eraseGap(gap, column, done)
           text += erased
           if (erased !== '') done = gap.from
-          gap = { from: column, ground, isClean: isClean && ground === 0 }
+          gap = { from: column, background, isClean: isClean && background === 0 }
         }
       } else if (chars !== '') {
         text += this.#endGap(gap, column, done) + this.#writeCharacter(cell, column)
@@ -135,30 +135,30 @@ export class RowWriter {
     return text + this.#eraseGap(gap, end, done)
   }
 
-  /** Erases empty cells that are not so by themselves; leaves the cursor where they begin. */
-  #eraseGap({ from, ground, isClean }: Gap, to: number, done: number): string {
+  /** Erases empty cells, unless they are clean; leaves the cursor at their start. */
+  #eraseGap({ from, background, isClean }: Gap, to: number, done: number): string {
     if (from < 0 || isClean) return ''
-    return `${forward(from - done)}${this.#pen.takeGround(ground)}\x1b[${to - from}X`
+    return `${forward(from - done)}${this.#pen.takeBackground(background)}\x1b[${to - from}X`
   }
 
-  /** The same, and goes on to the next cell. */
+  /** The same, and moves to the next cell. */
   #endGap(gap: Gap, to: number, done: number): string {
     const erased = this.#eraseGap(gap, to, done)
     return erased + forward(to - (erased === '' ? done : gap.from))
   }
 
   #writeCharacter(cell: IBufferCell, column: number): string {
-    // A mark that stands alone must not join what was written before it.
+    // A combining mark in a cell of its own must not join the character before it.
     const separator = cell.getWidth() === 0 ? `\x1b[${column + 1}G` : ''
     return this.#pen.take(cell) + separator + cell.getChars()
   }
 
-  /** Leaves an empty cell with all its attributes: half of a wide character whose other half is written over. */
+  /** Writes an empty cell with all its attributes: half of a wide character whose other half is overwritten. */
   #writeGap(column: number): string {
     return `${this.#pen.take(this.#cell)}${WIDE}\x1b[${column + 2}G \x1b[${column + 2}G`
   }
 
-  /** The same at the end of a row, from the other side. */
+  /** The same in the last column, with the other half. */
   #writeLastGap(line: IBufferLine, column: number): string {
     const cell = line.getCell(column, this.#cell)
     if (cell === undefined) return ''
@@ -169,10 +169,10 @@ export class RowWriter {
   #hasStyledGap(line: IBufferLine, column: number): boolean {
     if (!this.#isGap(line, column)) return false
     const cell = line.getCell(column, this.#next)
-    return cell !== undefined && isMoreThanGround(cell)
+    return cell !== undefined && hasMoreThanBackground(cell)
   }
 
-  /** Whether a cell has no character: an empty one, or half of one whose other half is gone. */
+  /** True for a cell without a character: empty, or half of a wide character whose other half is gone. */
   #isGap(line: IBufferLine, column: number): boolean {
     const cell = line.getCell(column, this.#next)
     if (cell === undefined) return true
@@ -182,7 +182,7 @@ export class RowWriter {
 
   #isHalf(line: IBufferLine, column: number, width: number, chars: string): boolean {
     if (width === 2) return column + 1 >= this.#request.cols || !isTail(line.getCell(column + 1, this.#next))
-    // An empty cell without width is the second half, if the first is there.
+    // An empty cell of width 0 is a second half, if the first one precedes it.
     return chars === '' && (column === 0 || line.getCell(column - 1, this.#next)?.getWidth() !== 2)
   }
 }

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import type { IBuffer, IBufferCell, IBufferLine, Terminal } from '@xterm/headless'
-import { inner, readExtras, readLink } from './screen-internals.ts'
+import { inner, readExtendedAttributes, readLink } from './screen-internals.ts'
 import { openTerminal, Screen } from './screen-terminal.ts'
 
 export type Step = Uint8Array | { readonly cols: number; readonly rows: number }
@@ -9,7 +9,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** Calls for each step, with bytes that follow each other in one. */
+/** Calls back for each step, joining consecutive bytes into one. */
 async function play(
   steps: readonly Step[],
   write: (bytes: Uint8Array, done: () => void) => void,
@@ -36,7 +36,7 @@ function feed(terminal: Terminal, steps: readonly Step[]): Promise<void> {
   )
 }
 
-/** The snapshot of a screen that was shown this. */
+/** The snapshot after these steps. */
 export async function draw(size: Size, steps: readonly Step[]): Promise<Uint8Array> {
   using screen = new Screen(size.cols, size.rows)
   await play(
@@ -47,7 +47,7 @@ export async function draw(size: Size, steps: readonly Step[]): Promise<Uint8Arr
   return await new Promise((resolve) => screen.draw(resolve))
 }
 
-/** What the terminal of a late joiner is after the snapshot. */
+/** A joining client's terminal after the snapshot. */
 export async function join(size: Size, steps: readonly Step[]): Promise<Terminal> {
   const last = steps.findLast((step): step is Size => !(step instanceof Uint8Array)) ?? size
   const terminal = openTerminal(last.cols, last.rows)
@@ -55,7 +55,7 @@ export async function join(size: Size, steps: readonly Step[]): Promise<Terminal
   return terminal
 }
 
-/** Everything that can be seen of a terminal, as text that reads well in a difference. */
+/** All visible state of a terminal as text, for readable differences. */
 function describeTerminal(terminal: Terminal): Record<string, unknown> {
   const { active, normal, alternate } = terminal.buffer
   return {
@@ -69,14 +69,14 @@ function describeTerminal(terminal: Terminal): Record<string, unknown> {
 }
 
 function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
-  // Rows above an alternate screen nobody can get to.
+  // Rows above an alternate screen cannot be reached.
   const first = buffer.type === 'alternate' ? buffer.baseY : 0
   return Array.from({ length: buffer.length - first }, (_, row) => {
     const y = first + row
     const line = buffer.getLine(y)
     if (line === undefined) return ''
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
-    // A cursor behind an empty cell can only be brought there by a space.
+    // Only a space can put the cursor behind an empty cell.
     const isActive = buffer.type === terminal.buffer.active.type
     const isEdge = isActive && y === buffer.baseY + buffer.cursorY && buffer.cursorX >= terminal.cols
     const text = isEdge ? cells.with(-1, (cells.at(-1) ?? '').replace(/^ /, '·')) : cells
@@ -84,7 +84,7 @@ function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
   })
 }
 
-/** How a cell looks that was told nothing. */
+/** A cell with default attributes. */
 const PLAIN = '0,-1,0,-1,'
 
 function describeCell(terminal: Terminal, line: IBufferLine, column: number): string {
@@ -98,7 +98,8 @@ function describeCell(terminal: Terminal, line: IBufferLine, column: number): st
 }
 
 function describeLook(terminal: Terminal, cell: IBufferCell): string {
-  const { isUnderlined, isProtected, link, underlineStyle, underlineColor } = readExtras(cell) ?? {}
+  const { isUnderlined, isProtected, link, underlineStyle, underlineColor } =
+    readExtendedAttributes(cell) ?? {}
   const isSet = {
     bold: cell.isBold(),
     dim: cell.isDim(),
@@ -119,7 +120,7 @@ function describeLook(terminal: Terminal, cell: IBufferCell): string {
   return [...colors, ...flags, ...line, readLink(terminal, link ?? 0) ?? ''].join()
 }
 
-/** Half of a wide character whose other half is gone, as a cell at the edge can be; nothing that is written makes one. */
+/** Half of a wide character whose other half is gone; no sequence produces one. */
 function isHalf(line: IBufferLine, column: number, cols: number): boolean {
   const isTail = (cell: IBufferCell | undefined): boolean =>
     cell !== undefined && cell.getWidth() === 0 && cell.getChars() === ''
@@ -128,17 +129,17 @@ function isHalf(line: IBufferLine, column: number, cols: number): boolean {
   return isTail(cell) && (column === 0 || line.getCell(column - 1)?.getWidth() !== 2)
 }
 
-/** Whether xterm.js lacks the last rows: of an alternate screen that got lower while it was hidden, scrolled, and got higher. */
+/** True when xterm.js lacks the last rows: an alternate screen that shrank while hidden, scrolled, and grew again. */
 function isBroken({ buffer: { alternate, active }, rows }: Terminal): boolean {
   return active.type === 'alternate' && alternate.baseY + rows > alternate.length
 }
 
 /**
- * Whether there is something in a terminal that shows only later, and that no bytes can bring into another: cells beyond the edge,
- * which xterm.js keeps on an alternate screen that got narrower, rows above one that got lower while it was hidden, a cursor behind
- * an empty cell at the edge, now or saved, and halves of wide characters.
+ * True when a terminal has hidden state that no sequence can reproduce: cells beyond the edge, which xterm.js keeps on an
+ * alternate screen that became narrower, rows above one that shrank while hidden, a cursor, current or saved, behind an empty
+ * cell at the edge, and halves of wide characters.
  */
-function hasUntold(terminal: Terminal): boolean {
+function hasHiddenState(terminal: Terminal): boolean {
   const { cols, rows } = terminal
   const { active, normal, alternate } = terminal.buffer
   const buffers = inner(terminal, '_core', 'buffers')
@@ -172,7 +173,7 @@ export async function expectSame(
   if (isBroken(reference)) return
   const joined = await join(size, before)
   expect(describeTerminal(joined)).toEqual(describeTerminal(reference))
-  if (hasUntold(reference)) return
+  if (hasHiddenState(reference)) return
   await feed(reference, after)
   await feed(joined, after)
   expect(describeTerminal(joined)).toEqual(describeTerminal(reference))

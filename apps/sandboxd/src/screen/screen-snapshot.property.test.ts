@@ -61,7 +61,7 @@ const steps = fc.array(fc.oneof({ weight: 30, arbitrary: bytes }, { weight: 1, a
   size: 'max',
 })
 
-test('a snapshot is the screen, and stays it, whatever is written', async () => {
+test('a snapshot draws the same screen, which stays the same under any further output', async () => {
   await fc.assert(
     fc.asyncProperty(size, steps, bytes, fc.nat(), steps, async (opened, before, cut, where, after) => {
       const at = where % (cut.length + 1)

@@ -53,7 +53,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
 ]
 
 describe('a snapshot', () => {
-  test('says again what can only be heard of', async () => {
+  test('restores state that only the parser can observe', async () => {
     const heard = [
       '\x1b]2;a title\x07',
       '\x1b]4;1;#ff0000\x07',
@@ -69,7 +69,7 @@ describe('a snapshot', () => {
     expect(await draw(SMALL, [drawn])).toEqual(drawn)
   })
 
-  test('of a screen with too many colors has its text', async () => {
+  test('of a screen with too many styles keeps its text', async () => {
     const large = { cols: 300, rows: 90 }
     const text = Array.from(
       { length: 300 * 90 },
@@ -81,7 +81,7 @@ describe('a snapshot', () => {
     expect([active.cursorX, active.cursorY]).toEqual([300, 89])
   })
 
-  test('of more lines than fit has the last ones, with their colors', async () => {
+  test('of more lines than fit keeps the last ones with their styles', async () => {
     const wide = { cols: 500, rows: 4 }
     const lines = Array.from(
       { length: 1_900 },

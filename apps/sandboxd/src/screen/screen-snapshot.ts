@@ -5,26 +5,26 @@ import {
   readLink,
   readNextStyle,
   readNextUnderlineColor,
-  readScreenMemory,
+  readScreenState,
   type SavedCursor,
-  type ScreenMemory,
+  type ScreenState,
 } from './screen-internals.ts'
 import type { ScreenModes } from './screen-modes.ts'
-import { background, Pen, underlineColorSequence } from './screen-pen.ts'
+import { backgroundOf, Pen, underlineColorSequence } from './screen-pen.ts'
 import { RowWriter } from './screen-rows.ts'
 
 const encoder = new TextEncoder()
 const NORMAL_SCREEN = '\x1b[?1047l'
-/** Most terminals have one pair of margins for both screens. */
+/** Resets the margins, because many terminals have one pair for both screens. */
 const ALTERNATE_SCREEN = '\x1b[?1047h\x1b[r\x1b[2J\x1b[H'
 const SAVE_CURSOR = '\x1b7'
 const RESTORE_CURSOR = '\x1b8'
-/** Ends a string where there is none: only keeps a mark that comes next from joining what was written. */
-const NOTHING = '\x1b\\'
+/** A string terminator without a string: only keeps a combining mark that follows from joining the last character. */
+const SEPARATOR = '\x1b\\'
 const DESIGNATORS = ['(', ')', '*', '+']
 const SHIFTS = ['\x0f', '\x0e', '\x1bn', '\x1bo']
 const ASCII = 'B'
-/** Room for what may have to be said before the first row. */
+/** Reserved for sequences before the first row. */
 const OPENING_BYTES = 32
 const MOUSE_MODES = {
   none: '',
@@ -34,16 +34,15 @@ const MOUSE_MODES = {
   any: '\x1b[?1003h',
 }
 
-/** Where a screen is drawn to. */
 export interface SnapshotRequest {
   readonly maxBytes: number
-  /** Characters without their colors, for a screen that would not fit with them. */
+  /** Without styles, for a screen that would not fit with them. */
   readonly isPlain: boolean
 }
 
 /**
  * The bytes that bring an empty terminal of the same size into the state of this one: both screens, as much scrollback as fits,
- * and everything by which what comes next would look different. Undefined where not even the screen fits.
+ * and all state that affects later output. Undefined when not even the screen fits.
  */
 export function drawSnapshot(
   terminal: Terminal,
@@ -51,10 +50,12 @@ export function drawSnapshot(
   { maxBytes, isPlain }: SnapshotRequest,
 ): Uint8Array | undefined {
   const isAlternate = terminal.buffer.active.type === 'alternate'
-  const behind = isAlternate
-    ? drawBehind(terminal) + ALTERNATE_SCREEN + drawRows(terminal, 'alternate', { maxBytes: 0, isPlain })
-    : drawUnseen(terminal)
-  const end = encoder.encode(behind + drawState(terminal, modes))
+  const hidden = isAlternate
+    ? drawHiddenNormal(terminal) +
+      ALTERNATE_SCREEN +
+      drawRows(terminal, 'alternate', { maxBytes: 0, isPlain })
+    : drawHiddenAlternate(terminal)
+  const end = encoder.encode(hidden + drawState(terminal, modes))
   const rows = encoder.encode(drawRows(terminal, 'normal', { maxBytes: maxBytes - end.byteLength, isPlain }))
   if (rows.byteLength + end.byteLength > maxBytes) return undefined
   const bytes = new Uint8Array(rows.byteLength + end.byteLength)
@@ -67,7 +68,7 @@ function openPen(terminal: Terminal, isPlain = false): Pen {
   return new Pen((link) => readLink(terminal, link), isPlain)
 }
 
-/** The rows on the screen, and of those above as many as fit. */
+/** The rows of the screen, and as many rows of the scrollback as fit. */
 function drawRows(
   terminal: Terminal,
   which: 'normal' | 'alternate',
@@ -75,7 +76,7 @@ function drawRows(
 ): string {
   const { cols, rows } = terminal
   const buffer = terminal.buffer[which]
-  const { saved } = readScreenMemory(terminal, which)
+  const { saved } = readScreenState(terminal, which)
   const sequence = saveSequence(terminal, saved)
   const mark = sequence === '' ? undefined : { y: Math.min(saved.y, buffer.length - 1), sequence }
   const writer = new RowWriter({ buffer, cols, rows, pen: openPen(terminal, isPlain), mark })
@@ -88,38 +89,38 @@ function drawRows(
   }
   const first = buffer.length - drawn.length
   return (
-    // A first row that goes on from one that is gone: made as the second, which moves up.
+    // A first row that continues an omitted one: written as the second row, which then moves up.
     (buffer.getLine(first)?.isWrapped === true && rows > 1 ? `\x1b[${cols}G  \x1b[H\x1b[M` : '') +
-    // A cursor that was saved further up comes back in the first row.
+    // A cursor saved in an omitted row is saved in the first row instead.
     (mark !== undefined && mark.y < first ? `${mark.sequence}\r` : '') +
     drawn.toReversed().join('')
   )
 }
 
-/** Saves a cursor in the row that it is read in; nothing where it would be that of a new terminal. */
+/** Saves a cursor in the current row; empty when it equals that of a new terminal. */
 function saveSequence(terminal: Terminal, { x, y, style, charset }: SavedCursor): string {
   const pen = openPen(terminal)
-  const look = style === undefined ? '' : pen.take(style)
-  if (x === 0 && y === 0 && look === '' && charset === ASCII) return ''
+  const styling = style === undefined ? '' : pen.take(style)
+  if (x === 0 && y === 0 && styling === '' && charset === ASCII) return ''
   const [set, unset] = charset === ASCII ? ['', ''] : [`\x1b(${charset}`, `\x1b(${ASCII}`]
-  return `\x1b[${x + 1}G${look}${set}${SAVE_CURSOR}${unset}${pen.reset()}`
+  return `\x1b[${x + 1}G${styling}${set}${SAVE_CURSOR}${unset}${pen.reset()}`
 }
 
-/** What the alternate screen remembers while it is not shown. */
-function drawUnseen(terminal: Terminal): string {
-  const { saved } = readScreenMemory(terminal, 'alternate')
+/** The saved cursor of the alternate screen while the normal one is shown. */
+function drawHiddenAlternate(terminal: Terminal): string {
+  const { saved } = readScreenState(terminal, 'alternate')
   const sequence = saveSequence(terminal, saved)
   if (sequence === '') return ''
   return `\x1b[?1047h\x1b[${Math.min(saved.y, terminal.rows - 1) + 1};1H${sequence}${NORMAL_SCREEN}`
 }
 
-/** Margins, tab stops and the cursor of the normal screen behind the alternate one. */
-function drawBehind(terminal: Terminal): string {
+/** Margins, tab stops and cursor of the normal screen while the alternate one is shown. */
+function drawHiddenNormal(terminal: Terminal): string {
   const { cursorX, cursorY } = terminal.buffer.normal
-  return drawMargins(readScreenMemory(terminal, 'normal')) + moveTo(cursorX, cursorY)
+  return drawMargins(readScreenState(terminal, 'normal')) + moveTo(cursorX, cursorY)
 }
 
-function drawMargins({ region, tabStops }: ScreenMemory): string {
+function drawMargins({ region, tabStops }: ScreenState): string {
   const stops = tabStops?.map((column) => `\x1b[${column + 1}G\x1bH`).join('')
   return (
     (stops === undefined ? '' : `\x1b[3g${stops}`) +
@@ -131,21 +132,21 @@ function moveTo(x: number, y: number): string {
   return `\x1b[${y + 1};${x + 1}H`
 }
 
-/** The screen that is shown has its cells already; what follows is everything else, with the cursor last. */
+/** Everything but the cells of the active screen, with the cursor last. */
 function drawState(terminal: Terminal, modes: ScreenModes): string {
   const { active } = terminal.buffer
-  const memory = readScreenMemory(terminal, active.type)
+  const state = readScreenState(terminal, active.type)
   const { originMode, insertMode } = terminal.modes
-  const origin = originMode ? (memory.region?.top ?? 0) : 0
+  const origin = originMode ? (state.region?.top ?? 0) : 0
   const cursor: Cursor = { terminal, pen: openPen(terminal), origin }
   const style = readNextStyle(terminal)
   return (
-    drawMargins(memory) +
-    drawRestoredCharset(terminal, memory) +
+    drawMargins(state) +
+    drawRestoredCharset(terminal, state) +
     (originMode ? '\x1b[?6h' : '') +
     moveTo(active.cursorX, active.cursorY - origin) +
     (active.cursorX < terminal.cols ? '' : drawEdge(cursor)) +
-    (isCharsetRestored(terminal, memory) ? '' : drawCharsets(terminal)) +
+    (isCharsetRestored(terminal, state) ? '' : drawCharsets(terminal)) +
     drawModes(terminal) +
     modes.serialize() +
     (style === undefined ? cursor.pen.reset() : cursor.pen.take(style)) +
@@ -157,11 +158,11 @@ function drawState(terminal: Terminal, modes: ScreenModes): string {
 interface Cursor {
   readonly terminal: Terminal
   readonly pen: Pen
-  /** The row that counts as the first. */
+  /** First row of the addressable area in origin mode. */
   readonly origin: number
 }
 
-/** The character before the cursor, and where it is. */
+/** The character before the cursor, and its column. */
 function characterBefore({
   terminal,
 }: Cursor): { readonly cell: IBufferCell; readonly column: number } | undefined {
@@ -174,49 +175,49 @@ function characterBefore({
   return cell === undefined ? undefined : { cell, column }
 }
 
-/** A cursor is behind the last column only after a character: the one that is there is written again. */
+/** The cursor is behind the last column only after a character is written there, so that character is written again. */
 function drawEdge(cursor: Cursor): string {
   const { terminal, pen, origin } = cursor
   const before = characterBefore(cursor)
   if (before === undefined) return ''
-  const place = moveTo(before.column, terminal.buffer.active.cursorY - origin)
-  const isCut = before.cell.getWidth() > terminal.cols - before.column
-  const isErased = before.cell.getChars() === '' || isCut
-  if (!isErased) return place + pen.take(before.cell) + before.cell.getChars() + NOTHING
-  // Erasing a row leaves the cursor where it is. Of a row with more in it, the last cell becomes a space.
-  return `${place}${pen.takeGround(background(before.cell))} ${isErasedRow(terminal) ? '\x1b[1K' : ''}`
+  const position = moveTo(before.column, terminal.buffer.active.cursorY - origin)
+  const isTruncated = before.cell.getWidth() > terminal.cols - before.column
+  const isErased = before.cell.getChars() === '' || isTruncated
+  if (!isErased) return position + pen.take(before.cell) + before.cell.getChars() + SEPARATOR
+  // Erasing an empty row does not move the cursor. In any other row the last cell becomes a space.
+  return `${position}${pen.takeBackground(backgroundOf(before.cell))} ${isErasedRow(terminal) ? '\x1b[1K' : ''}`
 }
 
-/** Whether the row of the cursor has nothing but one ground. */
+/** True when the cursor's row is empty with one background color. */
 function isErasedRow({ buffer: { active }, cols }: Terminal): boolean {
   const line = active.getLine(active.baseY + active.cursorY)
   const cells = Array.from({ length: cols }, (_, column) => line?.getCell(column))
-  const grounds = new Set(cells.map((cell) => (cell?.getChars() === '' ? background(cell) : undefined)))
-  return grounds.size === 1 && !grounds.has(undefined)
+  const backgrounds = new Set(cells.map((cell) => (cell?.getChars() === '' ? backgroundOf(cell) : undefined)))
+  return backgrounds.size === 1 && !backgrounds.has(undefined)
 }
 
-/** A combining mark joins only what came right before it, so that has to be the last thing. */
+/** A combining mark joins only the character written right before it, so that character is written last. */
 function drawJoint(cursor: Cursor, isInserting: boolean): string {
   const { terminal, pen, origin } = cursor
   const before = characterBefore(cursor)
   if (before === undefined || before.cell.getChars() === '') return ''
-  // A change of size may have put the cursor onto the character.
+  // A resize may have moved the cursor onto the character.
   const end = before.column + Math.max(1, before.cell.getWidth())
   if (end !== Math.min(terminal.buffer.active.cursorX, terminal.cols) || pen.take(before.cell) !== '')
     return ''
-  const place = moveTo(before.column, terminal.buffer.active.cursorY - origin)
-  const room = isInserting ? `\x1b[${before.cell.getWidth()}P` : ''
-  return place + room + before.cell.getChars()
+  const position = moveTo(before.column, terminal.buffer.active.cursorY - origin)
+  const deletion = isInserting ? `\x1b[${before.cell.getWidth()}P` : ''
+  return position + deletion + before.cell.getChars()
 }
 
-/** A restored cursor brings back a character set that is not the one designated where it is shifted to. */
-function isCharsetRestored(terminal: Terminal, { saved }: ScreenMemory): boolean {
+/** True when restoring a saved cursor selected a character set that differs from the designated one. */
+function isCharsetRestored(terminal: Terminal, { saved }: ScreenState): boolean {
   const { active, designated, level } = readCharsets(terminal)
   return active !== (designated[level] ?? ASCII) && active === saved.charset
 }
 
-function drawRestoredCharset(terminal: Terminal, memory: ScreenMemory): string {
-  return isCharsetRestored(terminal, memory) ? `${drawCharsets(terminal)}${RESTORE_CURSOR}\x1b[m\x1b[0"q` : ''
+function drawRestoredCharset(terminal: Terminal, state: ScreenState): string {
+  return isCharsetRestored(terminal, state) ? `${drawCharsets(terminal)}${RESTORE_CURSOR}\x1b[m\x1b[0"q` : ''
 }
 
 function drawCharsets(terminal: Terminal): string {
@@ -227,7 +228,7 @@ function drawCharsets(terminal: Terminal): string {
   return designations.join('') + (level === 0 ? '' : (SHIFTS[level] ?? ''))
 }
 
-/** None of these moves the cursor. */
+/** Modes whose sequences do not move the cursor. */
 function drawModes({ modes, options }: Terminal): string {
   const parts: readonly (readonly [boolean, string])[] = [
     [modes.insertMode, '\x1b[4h'],

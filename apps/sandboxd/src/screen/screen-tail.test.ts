@@ -22,7 +22,7 @@ test.each([
   expect(tailOf([encoder.encode(output)])).toBe(expected)
 })
 
-test('A character that lacks bytes is kept, however many it has', () => {
+test('holds an incomplete character of any length', () => {
   const smile = [...encoder.encode('😀')]
   for (let length = 1; length < smile.length; length += 1) {
     const output = Uint8Array.from([...encoder.encode('many words, '), ...smile.slice(0, length)])
@@ -41,7 +41,7 @@ const fragment = fc.oneof(
   fc.tuple(piece, fc.nat(3)).map(([bytes, length]) => bytes.subarray(0, length)),
 )
 
-test('Output that comes whole breaks off in the same as output that comes byte by byte', () => {
+test('holds the same tail whether output comes whole or byte by byte', () => {
   fc.assert(
     fc.property(fc.array(fragment, { maxLength: 30 }), (fragments) => {
       const output = Uint8Array.from(fragments.flatMap((bytes) => [...bytes]))

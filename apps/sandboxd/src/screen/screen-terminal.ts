@@ -6,40 +6,40 @@ import { ScreenModes } from './screen-modes.ts'
 import { drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
 
-/** Parses as the terminals do that a screen is drawn in. */
+/** A terminal that parses like the clients' terminals. */
 export function openTerminal(cols: number, rows: number): Terminal {
   const terminal = new Terminal({ cols, rows, scrollback: limits.SCROLLBACK_LINES, allowProposedApi: true })
-  // Characters are as wide here as in those; else what stands behind an emoji would move.
+  // The same character widths as in clients; otherwise text behind an emoji would shift.
   terminal.loadAddon(new Unicode11Addon())
   terminal.unicode.activeVersion = '11'
   guardErase(terminal)
   return terminal
 }
 
-/** How long the end of a flood may wait to be pushed out by what follows: nobody looks until a screen is asked for. */
-const FLOOD_WAIT_MS = 250
+/** How long bulk output may wait for more that scrolls it out of sight; nothing is shown until a screen is requested. */
+const BULK_DELAY_MS = 250
 
-/** A terminal without a face, fed with the output of one session. Everything happens in the order of the calls. */
+/** A headless terminal fed with the output of one session. Calls take effect in order. */
 export class Screen implements Disposable {
   readonly #terminal: Terminal
   readonly #feed: TerminalFeed
   readonly #modes: ScreenModes
   readonly #tail = new UnfinishedTail()
-  #floodTimer: Timer | undefined
+  #bulkTimer: Timer | undefined
 
   constructor(cols: number, rows: number) {
     const terminal = openTerminal(cols, rows)
     this.#terminal = terminal
     this.#feed = new TerminalFeed(terminal, () => limits.SCROLLBACK_LINES, {
       later: (run) => {
-        this.#floodTimer = setTimeout(run, FLOOD_WAIT_MS)
+        this.#bulkTimer = setTimeout(run, BULK_DELAY_MS)
       },
       enoughBytes: Number.POSITIVE_INFINITY,
     })
     this.#modes = new ScreenModes(terminal)
   }
 
-  /** `done` comes when the bytes were parsed. */
+  /** Calls `done` when the bytes were parsed. */
   feed(bytes: Uint8Array, done: () => void): void {
     this.#feed.write(bytes, () => {
       this.#tail.scan(bytes)
@@ -51,7 +51,7 @@ export class Screen implements Disposable {
     this.#feed.run(() => this.#terminal.resize(cols, rows))
   }
 
-  /** Gives the bytes that draw the screen, with as much of its scrollback as fits. */
+  /** Produces the bytes that draw the screen, with as much of its scrollback as fits. */
   draw(done: (bytes: Uint8Array) => void): void {
     this.#feed.run(() => {
       const tail = this.#tail.bytes
@@ -64,7 +64,7 @@ export class Screen implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#floodTimer)
+    clearTimeout(this.#bulkTimer)
     this.#terminal.dispose()
   }
 }

@@ -1,4 +1,4 @@
-import type { ScreenReply, ScreenRequest } from './screen-protocol.ts'
+import type { ScreenReply, ScreenRequest } from './screen-renderer.ts'
 import { Screen } from './screen-terminal.ts'
 
 declare const self: Worker
