@@ -1,5 +1,5 @@
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from '../../test/e2e/support/browser.ts'
+import { findBrowserProblem } from '../../test/e2e/support/browser.ts'
 import { type RunningHost, startHost } from '../../test/e2e/support/control.ts'
 import { findTerminals } from '../../test/e2e/support/workbench-page.ts'
 import { makeSignInLink } from '../../test/e2e/support/workbench.ts'
@@ -14,7 +14,7 @@ const WAIT = { timeoutMs: 30_000 }
 
 /** Why the workbench cannot be measured here, or undefined when it can. */
 export function findWorkbenchObstacle(): string | undefined {
-  return findBrowserObstacle() ?? findIsolationObstacle()
+  return findBrowserProblem() ?? findIsolationObstacle()
 }
 
 /** The workbench in Chromium, with what measures it in its page. */

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type FaultProxy, openFaultProxy } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
 import type { PageApi } from './browser-page.ts'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { findFreePort } from './support/free-port.ts'
 import { readLines } from './support/lines.ts'
 
 declare const api: PageApi
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const MAIN = new URL('../../apps/sandboxd/src/main.ts', import.meta.url).pathname
 
 describe.skipIf(obstacle !== undefined)(

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
 const CODE = 'c'.repeat(32)
@@ -143,7 +143,7 @@ describe('a page', () => {
   })
 })
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 describe.skipIf(obstacle !== undefined)(
   `the sign-in link in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 import { PageProject } from './support/page-project.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
 declare global {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 
 describe.skipIf(obstacle !== undefined)(
@@ -17,7 +17,6 @@ describe.skipIf(obstacle !== undefined)(
     }, TIMEOUT_MS)
     afterAll(async () => {
       await owner[Symbol.asyncDispose]()
-      await scene[Symbol.asyncDispose]()
     })
 
     async function share(wish: object): Promise<{ grant: string; link: string }> {

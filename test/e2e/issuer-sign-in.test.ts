@@ -3,10 +3,10 @@ import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 describe.skipIf(obstacle !== undefined)(
   `signing in through an issuer in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {

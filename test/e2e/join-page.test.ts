@@ -5,10 +5,10 @@ import { accessCommand } from '../../apps/cli/src/text/command-line.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 
 /** A page of a browser of its own, and every address and header that it sent anywhere. */
 async function openPage(browser: Browser): Promise<{ page: Page; sent: string[] }> {

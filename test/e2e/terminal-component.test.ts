@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { type PageServer, servePage } from './support/page-server.ts'
 import type { TerminalPage } from './terminal-page.tsx'
 
 declare const page: TerminalPage
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
 describe.skipIf(obstacle !== undefined)(

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findBrowserObstacle } from './support/browser.ts'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { findBrowserProblem } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 
 interface Drawn {
   readonly text: string
@@ -16,7 +16,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** How a word is drawn that stands alone in its colors. */
     async function drawn({ page }: Desk, word: string): Promise<Drawn> {

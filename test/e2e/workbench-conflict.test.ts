@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { banner, editor, EditorRoom, heightOf, isAtHeight, mine, tab } from './support/editor-room.ts'
 import { WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const WAIT = { timeoutMs: 40_000 }
 const PHONE = { width: 390, height: 844 }
 
@@ -15,7 +15,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** A file that changed on the disk while something was typed at its end. */
     async function openConflict(path: string, before: string, theirs: string): Promise<EditorRoom> {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import type { Locator } from 'playwright-core'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(obstacle !== undefined)(
@@ -14,7 +14,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
     const question = (desk: Desk): Locator => desk.page.getByRole('dialog', { name: /^Save changes to / })

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy } from '@sandwire/testing'
-import { findBrowserObstacle, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openBrowser } from './support/browser.ts'
 import { workerdOf } from './support/front-door.ts'
 import { colorsOf, drawBytes, textOf } from './support/screen.ts'
 import { type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 30_000 }
 
 describe.skipIf(obstacle !== undefined)(
@@ -15,7 +15,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** The screen with its colors and what is above it are those of an emulator that was fed every byte. */
     async function expectExact(terminal: TerminalView): Promise<void> {

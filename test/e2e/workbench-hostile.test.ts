@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { PageWitness, Stranger } from './support/page-witness.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 const ESC = '\u001b'
 const BEL = '\u0007'
@@ -46,7 +46,6 @@ describe.skipIf(obstacle !== undefined)(
     }, TIMEOUT_MS)
     afterAll(async () => {
       await desk[Symbol.asyncDispose]()
-      await scene[Symbol.asyncDispose]()
     })
 
     /** Puts a file into the sandbox, whatever is in it and whatever it is called. */

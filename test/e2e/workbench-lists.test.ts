@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
 describe.skipIf(obstacle !== undefined)(
   `lists of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
@@ -12,7 +12,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     test('say when the server does not answer, and are there again when it does', async () => {
       await using desk = await scene.openDesk()
@@ -237,10 +236,10 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('tab', { name: 'cloned', selected: true }).waitFor()
     }, 60_000)
 
-    // Last: all pages of this file have one sign-in.
     test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
-      await using desk = await scene.openDesk()
-      await using far = await scene.openDesk()
+      const cookies = await scene.signIn()
+      await using desk = await scene.openDesk({ cookies })
+      await using far = await scene.openDesk({ cookies })
       const near = await desk.context.newPage()
       await near.goto(scene.origin)
       await near.getByText('Signed in as owner').waitFor()

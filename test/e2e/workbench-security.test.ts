@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { PageWitness, Stranger } from './support/page-witness.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 
 describe.skipIf(obstacle !== undefined)(
@@ -14,7 +14,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, TIMEOUT_MS)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** A desk, and everything that its page does from the beginning. */
     async function openWatched(): Promise<{ desk: Desk; witness: PageWitness }> {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { type Desk, type DeskOptions, type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 /** Whoever lost a right must be out after this. */
 const CUT_MS = 5_000
@@ -15,7 +15,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** A link to the terminal in front, made in the dialog. */
     async function share(owner: Desk, choice: 'View only' | 'Can type'): Promise<string> {

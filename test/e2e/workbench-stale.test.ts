@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findBrowserObstacle } from './support/browser.ts'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { findBrowserProblem } from './support/browser.ts'
 import { WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
 describe.skipIf(obstacle !== undefined)(
   `a page of a version that is no longer served${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {
     test('keeps its terminals when another part of it is gone, and has it after a reload', async () => {
-      await using scene = await WorkbenchScene.open()
+      const scene = await WorkbenchScene.open()
       await using desk = await scene.openDesk()
       const { page } = desk
       await desk.first.run('echo text > some.txt; echo writ"ten"')
@@ -34,7 +34,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     test('says so, and is there when it is tried again', async () => {
       await using desk = await scene.openDesk()

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { findBrowserObstacle } from './support/browser.ts'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { findBrowserProblem } from './support/browser.ts'
 import { type Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 /** As long as a shell waits for a page that was closed: a night. */
 const KEEP_SECONDS = '43200'
 /** Pixels that a finger hits. */
@@ -15,7 +15,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     async function openFile({ page }: Desk, path: string): Promise<void> {
       await page.keyboard.press('Control+Shift+O')

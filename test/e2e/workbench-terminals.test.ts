@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, Random } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { drawBytes, textOf } from './support/screen.ts'
 import { type Desk, type TerminalView, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 const PASTE_CHARS = 1024 * 1024
 
@@ -16,7 +16,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** The size that programs are told is the one that is drawn. */
     async function expectTold(terminal: TerminalView): Promise<void> {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { findBrowserObstacle } from './support/browser.ts'
+import { findBrowserProblem } from './support/browser.ts'
 import { Desk, WorkbenchScene } from './support/workbench.ts'
 
-const obstacle = findBrowserObstacle()
+const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(obstacle !== undefined)(
@@ -13,7 +13,6 @@ describe.skipIf(obstacle !== undefined)(
     beforeAll(async () => {
       scene = await WorkbenchScene.open()
     }, 120_000)
-    afterAll(() => scene[Symbol.asyncDispose]())
 
     /** Another window of the same browser, which shows the first one's terminal as well. */
     async function openWindow(desk: Desk): Promise<Desk> {

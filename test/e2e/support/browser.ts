@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { share } from './shared.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
 /** Why browser tests cannot run here, or undefined when they can. */
-export function findBrowserObstacle(): string | undefined {
+export function findBrowserProblem(): string | undefined {
   return existsSync(CHROMIUM) ? undefined : 'Chromium is not installed'
 }
 
@@ -21,4 +22,9 @@ export function openBrowser(args: readonly string[] = []): Promise<Browser> {
       ...args,
     ],
   })
+}
+
+/** The browser of all test files of this process. Whoever opens a context or a page in it closes that. */
+export function openSharedBrowser(): Promise<Browser> {
+  return share('browser', () => openBrowser())
 }

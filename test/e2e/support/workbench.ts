@@ -2,21 +2,29 @@ import { resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import type { TerminalController } from '@sandwire/react'
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { openBrowser } from './browser.ts'
+import { openSharedBrowser } from './browser.ts'
 import { type RunningHost, startHost } from './control.ts'
 import { showRuns } from './screen.ts'
+import { share } from './shared.ts'
 import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
 /** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
 const WAIT_MS = 40_000
 
+/** How often a terminal is looked at while something is awaited of it. */
+const POLL_MS = 20
+
 declare const controllers: () => readonly TerminalController[]
 
 export interface DeskOptions extends BrowserContextOptions {
-  /** Default: that of the scene. */
+  /** Default: the shared one. */
   readonly browser?: Browser
+  /** Default: the sign-in that all pages of the owner share. */
+  readonly cookies?: Cookies
 }
+
+type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 
 /** A link that signs the owner of a host in. */
 export async function makeSignInLink({ data }: Pick<RunningHost, 'data'>): Promise<string> {
@@ -33,7 +41,7 @@ export class WorkbenchScene implements AsyncDisposable {
   readonly browser: Browser
   /** Where the owner's browser goes; cookies belong to this name. */
   readonly origin: string
-  #cookies: Awaited<ReturnType<BrowserContext['cookies']>> = []
+  #cookies: Promise<Cookies> | undefined
 
   private constructor(host: RunningHost, browser: Browser, origin: string) {
     this.host = host
@@ -41,14 +49,27 @@ export class WorkbenchScene implements AsyncDisposable {
     this.origin = origin
   }
 
-  static async open({ browserArgs = [] as readonly string[] } = {}): Promise<WorkbenchScene> {
-    const [host, browser] = await Promise.all([startHost(), openBrowser(browserArgs)])
-    return new WorkbenchScene(host, browser, new URL(await makeSignInLink(host)).origin)
+  /** The server and browser of all test files of this process, without the sandboxes that other files left. */
+  static async open(): Promise<WorkbenchScene> {
+    const scene = await share('workbench', async () => {
+      const [host, browser] = await Promise.all([startHost(), openSharedBrowser()])
+      return new WorkbenchScene(host, browser, new URL(await makeSignInLink(host)).origin)
+    })
+    await scene.#destroySandboxes()
+    return scene
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.browser.close()
     await this.host.stop()
+  }
+
+  async #destroySandboxes(): Promise<void> {
+    const { sandboxes } = (await (await this.host.fetch('/api/sandboxes')).json()) as {
+      readonly sandboxes: readonly { readonly id: string }[]
+    }
+    await Promise.all(
+      sandboxes.map(({ id }) => this.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })),
+    )
   }
 
   /** A link that signs the owner in. */
@@ -56,16 +77,20 @@ export class WorkbenchScene implements AsyncDisposable {
     return makeSignInLink(this.host)
   }
 
+  /** Signs the owner in, apart from all other sign-ins. */
+  async signIn(): Promise<Cookies> {
+    await using context = await this.browser.newContext()
+    const page = await context.newPage()
+    await page.goto(await this.link())
+    await page.locator('.desk').waitFor()
+    return context.cookies()
+  }
+
   /** A page of the owner with a storage of its own, and a first shell. */
   async openDesk(options: DeskOptions = {}): Promise<Desk> {
-    const desk = await this.openStranger(options)
-    const { context } = desk
-    if (this.#cookies.length === 0) {
-      await desk.page.goto(await this.link())
-      await desk.page.locator('.desk').waitFor()
-      this.#cookies = await context.cookies()
-      await desk.page.goto('about:blank')
-    } else await context.addCookies(this.#cookies)
+    const { cookies = await (this.#cookies ??= this.signIn()), ...rest } = options
+    const desk = await this.openStranger(rest)
+    await desk.context.addCookies(cookies)
     await desk.page.goto(this.origin)
     await desk.first.ready()
     return desk
@@ -219,7 +244,9 @@ export class TerminalView {
     return eventually(
       async () => {
         last = await this.facts()
-        return last !== undefined && is(last) ? last : undefined
+        if (last !== undefined && is(last)) return last
+        await Bun.sleep(POLL_MS)
+        return undefined
       },
       { what: 'the terminal', timeoutMs: WAIT_MS },
     ).catch((cause: unknown) => {
@@ -229,17 +256,26 @@ export class TerminalView {
 
   /** Waits until a text is in it. */
   async waitFor(wanted: string | RegExp): Promise<string> {
-    let text = ''
+    const pattern =
+      typeof wanted === 'string' ? { text: wanted } : { source: wanted.source, flags: wanted.flags }
     try {
-      return await eventually(
-        async () => {
-          text = await this.text()
-          return (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)) && text
+      // The page itself looks, which costs less than to ask it again and again.
+      const found = await this.desk.page.waitForFunction(
+        ([index, searched]) => {
+          const text = (controllers()[index]?.surface.readText() ?? '').trimEnd()
+          const isFound =
+            'text' in searched
+              ? text.includes(searched.text)
+              : new RegExp(searched.source, searched.flags).test(text)
+          return isFound ? { text } : false
         },
-        { what: `${String(wanted)} in the terminal`, timeoutMs: WAIT_MS },
+        [this.#index, pattern] as const,
+        { polling: POLL_MS, timeout: WAIT_MS },
       )
+      const { text } = (await found.jsonValue()) as { readonly text: string }
+      return text
     } catch (cause) {
-      throw new Error(`${String(wanted)} did not come; there is:\n${text}`, { cause })
+      throw new Error(`${String(wanted)} did not come; there is:\n${await this.text()}`, { cause })
     }
   }
 

@@ -1,0 +1,19 @@
+/** By name, in the order in which they were opened. */
+const opened = new Map<string, Promise<AsyncDisposable>>()
+
+/** Returns what all test files of this process share under a name, which is opened on first use and closed after the last file. */
+export function share<T extends AsyncDisposable>(name: string, open: () => Promise<T>): Promise<T> {
+  const known = opened.get(name) ?? open()
+  opened.set(name, known)
+  return known as Promise<T>
+}
+
+export async function closeShared(): Promise<void> {
+  for (const [name, resource] of [...opened].toReversed()) {
+    opened.delete(name)
+    await resource.then(
+      (value) => value[Symbol.asyncDispose](),
+      () => undefined,
+    )
+  }
+}
