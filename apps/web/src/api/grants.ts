@@ -25,7 +25,7 @@ export interface HeldGrant {
   readonly expiresMs: number
 }
 
-export interface GrantWish {
+interface GrantWish {
   readonly sandbox?: string
   readonly session?: string
   readonly role: GrantRole

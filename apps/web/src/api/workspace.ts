@@ -112,7 +112,7 @@ export async function statFile(
 }
 
 /** What must be true of a file for it to be written. */
-export type WriteCondition = { readonly etag: string } | 'new' | 'any'
+type WriteCondition = { readonly etag: string } | 'new' | 'any'
 
 /** Writes a file whole; throws `file_changed` when it is not what it is believed to be. Answers the new version. */
 export async function writeFile(

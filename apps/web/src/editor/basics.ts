@@ -11,10 +11,10 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view'
-import type { FileText } from './file-text.ts'
-import { heldAnchor } from './held-anchor.ts'
-import { THEME } from './theme.ts'
 import { fileTexts } from '../texts/files.ts'
+import type { FileText } from './file-text.ts'
+import { THEME } from './theme.ts'
+import { heldAnchor } from './view-position.ts'
 
 interface Basics {
   readonly label?: string

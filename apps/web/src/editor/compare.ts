@@ -4,7 +4,7 @@ import { EditorView } from '@codemirror/view'
 import { basics } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { languageOf } from './language.ts'
-import { changeInPlace } from './place.ts'
+import { changeInPlace } from './view-position.ts'
 
 interface CompareOptions {
   readonly path: string

@@ -1,11 +1,11 @@
 import { goToNextChunk, type MergeConfig, MergeView } from '@codemirror/merge'
 import { Compartment, Text } from '@codemirror/state'
+import { fileTexts } from '../texts/files.ts'
 import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
-import { changeInPlace, type Place, placeOf, showAt, startAt } from './place.ts'
-import { fileTexts } from '../texts/files.ts'
+import { changeInPlace, type Place, placeOf, showAt, startAt } from './view-position.ts'
 
 interface ConflictOptions {
   readonly path: string

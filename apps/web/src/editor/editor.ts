@@ -5,7 +5,7 @@ import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import type { FileText } from './file-text.ts'
 import { languageOf } from './language.ts'
-import { type Place, placeOf, showAt, startAt } from './place.ts'
+import { type Place, placeOf, showAt, startAt } from './view-position.ts'
 
 interface EditorOptions {
   readonly text: FileText

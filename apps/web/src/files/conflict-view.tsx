@@ -1,11 +1,15 @@
+import { useStore } from '@sandwire/react'
 import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Conflict } from '../editor/conflict.ts'
-import type { Place } from '../editor/place.ts'
-import { ConflictBanner } from './conflict-banner.tsx'
-import type { Theirs } from './file-state.ts'
-import { hasLostKeyboard } from './keyboard.ts'
-import type { OpenFile } from './open-file.ts'
-import { useComposing } from './use-composing.ts'
+import type { FileText } from '../editor/file-text.ts'
+import type { Place } from '../editor/view-position.ts'
+import { hasLostKeyboard } from '../shell/focus.ts'
+import { useParts } from '../state/context.ts'
+import { fileTexts } from '../texts/files.ts'
+import { conflictWords } from './conflict-message.ts'
+import type { OpenFile, Theirs } from './open-file.ts'
+import { shownName } from './shown-name.ts'
+import { useComposing } from './text-body.tsx'
 
 /** The file on the disk and the text in the editor, until the person has decided. */
 export function ConflictView({
@@ -71,5 +75,64 @@ export function ConflictView({
       />
       <div ref={parent} className="editor compare" {...composing} />
     </>
+  )
+}
+
+const { conflict: texts } = fileTexts
+
+/** What became of a file while it was changed, and the ways out. The first of them loses nothing: whoever saves is led to it. */
+function ConflictBanner({
+  file,
+  path,
+  theirs,
+  mine,
+  onNext,
+}: {
+  readonly file: OpenFile
+  readonly path: string
+  readonly theirs: Theirs
+  readonly mine: FileText
+  /** Goes to the next change. */
+  readonly onNext: () => void
+}): ReactElement {
+  const { workbench } = useParts()
+  const isDirty = useStore(file.dirty)
+  const asked = useStore(file.asked)
+  const askedBefore = useRef(asked)
+  const isAsked = asked !== askedBefore.current
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (isAsked) element.current?.querySelector('button')?.focus()
+  }, [isAsked, asked])
+  const keep = (): void =>
+    void workbench.attempt(fileTexts.pane.cannotSave(shownName(path)), () => file.keepMine())
+  const copy = (): void =>
+    void workbench.attempt(texts.cannotCopy, async () => {
+      await navigator.clipboard.writeText(mine.toString())
+      workbench.tell('info', texts.copied)
+    })
+  const isText = typeof theirs === 'object' && theirs.text !== undefined
+  return (
+    <div ref={element} className="banner conflict" role="alert">
+      <span>{conflictWords({ theirs, mine, isDirty, isAsked })}</span>
+      {isText && (
+        <button type="button" onClick={onNext}>
+          {texts.nextChange}
+        </button>
+      )}
+      {!isText && theirs !== 'gone' && (
+        <button type="button" onClick={copy}>
+          {texts.copyMine}
+        </button>
+      )}
+      {(theirs === 'gone' || typeof theirs === 'object') && (
+        <button type="button" className="primary" onClick={keep}>
+          {theirs === 'gone' ? texts.recreate : texts.keepMine}
+        </button>
+      )}
+      <button type="button" className="danger" onClick={() => void file.takeTheirs()}>
+        {typeof theirs === 'string' ? texts.discard : texts.useDisk}
+      </button>
+    </div>
   )
 }

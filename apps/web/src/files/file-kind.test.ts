@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { imageType, sizeText, textOf } from './file-kind.ts'
+import { hexOf, imageType, sizeText, textOf } from './file-kind.ts'
 
 test('text is what comes back byte for byte', () => {
   for (const text of ['', 'a\r\nb', '\u{feff}ä🦜']) {
@@ -24,4 +24,15 @@ test('sizes are short', () => {
     '15 KiB',
     '5.0 GiB',
   ])
+})
+
+test('bytes are listed as numbers and letters', () => {
+  const bytes = new TextEncoder().encode('\u007fELF\u0000 twenty bytes long')
+  expect(hexOf(bytes)).toBe(
+    [
+      '00000000  7f 45 4c 46 00 20 74 77  65 6e 74 79 20 62 79 74  .ELF. twenty byt',
+      '00000010  65 73 20 6c 6f 6e 67                              es long',
+    ].join('\n'),
+  )
+  expect(hexOf(new Uint8Array())).toBe('')
 })

@@ -1,18 +1,16 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect, useMemo, useState } from 'react'
-import type { Place } from '../editor/place.ts'
+import { type ReactElement, type ReactNode, useEffect, useMemo, useState } from 'react'
+import { workspaceUrl } from '../api/workspace.ts'
+import type { Place } from '../editor/view-position.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
+import { fileTexts } from '../texts/files.ts'
 import { ConflictView } from './conflict-view.tsx'
-import { FileHead } from './file-head.tsx'
-import { isDrawing, sizeText } from './file-kind.ts'
-import { hexOf } from './hex.ts'
+import { hexOf, imageType, isDrawing, sizeText } from './file-kind.ts'
 import type { OpenFile } from './open-file.ts'
 import { isWithin } from './paths.ts'
-import { Drawing, Picture } from './picture.tsx'
 import { shownName } from './shown-name.ts'
 import { TextBody } from './text-body.tsx'
-import { fileTexts } from '../texts/files.ts'
 
 type FileView = Extract<View, { kind: 'file' }>
 
@@ -140,4 +138,81 @@ function FileBody({
         </>
       )
   }
+}
+
+/** Where a file is, whether it is saved, and what can be done with it. */
+function FileHead({
+  file,
+  view: { sandbox, path },
+  onSave,
+  children,
+}: {
+  readonly file: OpenFile
+  readonly view: Extract<View, { kind: 'file' }>
+  readonly onSave: () => void
+  readonly children: ReactNode
+}): ReactElement {
+  const state = useStore(file.state)
+  const isDirty = useStore(file.dirty)
+  const isSaving = state.is === 'text' && state.isSaving
+  return (
+    <div className="file-head">
+      <span className="file-path">{shownName(path)}</span>
+      <span className="file-status" role="status">
+        {isSaving ? fileTexts.pane.saving : isDirty ? fileTexts.pane.unsaved : ''}
+      </span>
+      {state.is === 'text' && state.theirs === undefined && (
+        <button
+          type="button"
+          className={isDirty ? 'primary' : ''}
+          title={fileTexts.pane.saveHint}
+          disabled={!isDirty || isSaving}
+          onClick={onSave}
+        >
+          {fileTexts.pane.save}
+        </button>
+      )}
+      {state.is === 'text' && state.theirs === undefined && children}
+      <a
+        className="button"
+        href={workspaceUrl(sandbox, 'file', { path })}
+        download={shownName(path.split('/').pop() ?? path)}
+      >
+        {fileTexts.pane.download}
+      </a>
+    </div>
+  )
+}
+
+/** A picture, or that there is none in the file. */
+function Picture({
+  bytes,
+  type,
+  path,
+}: {
+  readonly bytes: Uint8Array
+  readonly type: string
+  readonly path: string
+}): ReactElement {
+  const [url, setUrl] = useState<string>()
+  /** The address that there was no picture at: another version of the file has another one. */
+  const [broken, setBroken] = useState<string>()
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [bytes, type])
+  if (url !== undefined && url === broken) return <p className="empty">{fileTexts.pane.brokenImage}</p>
+  return (
+    <div className="picture">
+      {url !== undefined && <img key={url} src={url} alt={shownName(path)} onError={() => setBroken(url)} />}
+    </div>
+  )
+}
+
+/** The picture that the text in an editor is when it is asked for, saved or not. */
+function Drawing({ file, path }: { readonly file: OpenFile; readonly path: string }): ReactElement {
+  const { text } = file
+  const bytes = useMemo(() => new TextEncoder().encode(text.toString()), [text])
+  return <Picture bytes={bytes} type={imageType(path) ?? ''} path={path} />
 }

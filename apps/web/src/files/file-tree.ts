@@ -6,7 +6,7 @@ import { isWithin, joinPath, parentOf, ROOT } from './paths.ts'
 import { isFolder } from './tree-lines.ts'
 
 /** What a folder has besides the entries that are known. */
-export type FolderRest =
+type FolderRest =
   | { readonly is: 'none' }
   /** It begins after this name. */
   | { readonly is: 'more'; readonly after: string }
@@ -25,7 +25,7 @@ export interface TreeState {
 }
 
 /** One answer about a folder, from its first name or from what comes after one. Names are in the order of their bytes. */
-export type ReadFolder = (path: string, after?: string) => Promise<FolderListing>
+type ReadFolder = (path: string, after?: string) => Promise<FolderListing>
 
 /** Entries of one folder that a page deals with: some ten answers, which are asked for again whenever the folder changes. */
 const MAX_ENTRIES = 100_000
@@ -187,5 +187,18 @@ export class FileTree {
   #set(path: string, folder: Folder): void {
     const state = this.#state.get()
     this.#state.set({ ...state, folders: { ...state.folders, [path]: folder } })
+  }
+}
+
+/** The tree of a sandbox as it was left: which folders are open, what was chosen, and how far it was scrolled. */
+export class KeptTree {
+  readonly tree: FileTree
+  selected: { readonly path: string; readonly isFolder: boolean } | undefined
+  scrollPx = 0
+  /** What is to have the keyboard as soon as it is there. */
+  wantsKeyboard: string | undefined
+
+  constructor(sandbox: string) {
+    this.tree = FileTree.of(sandbox)
   }
 }

@@ -1,17 +1,17 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useRef, useState } from 'react'
+import { usePanelMemory } from '../panels/panel-memory.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
-import { IconButton } from '../shell/icon-button.tsx'
-import { useSandboxName } from '../shell/view-title.ts'
+import { IconButton } from '../shell/icon.tsx'
+import { useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
-import { DropPlace, PATH_TYPE } from './drop-place.tsx'
-import { FileActions, type FileQuestion } from './file-actions.tsx'
+import { fileTexts } from '../texts/files.ts'
+import { sandboxTexts } from '../texts/sandboxes.ts'
+import { DropPlace, PATH_TYPE, readDropped } from './drops.tsx'
+import { FileActions, type FileQuestion } from './file-dialogs.tsx'
+import { KeptTree } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
-import { readDropped } from './upload.ts'
-import { useTree } from './use-tree.ts'
-import { sandboxTexts } from '../texts/sandboxes.ts'
-import { fileTexts } from '../texts/files.ts'
 
 /** The files of the chosen sandbox. */
 export function FilesPanel(): ReactElement {
@@ -107,4 +107,20 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
       )}
     </DropPlace>
   )
+}
+
+/** The tree of a sandbox as it was left, which follows what changes while it is shown. */
+function useTree(sandbox: string): KeptTree {
+  const { watch } = useParts()
+  const kept = usePanelMemory().trees.recall(sandbox, () => new KeptTree(sandbox))
+  const { tree } = kept
+  useEffect(() => {
+    void tree.look()
+    const stop = watch.subscribe(sandbox, (event) => void tree.follow(event))
+    return () => {
+      stop()
+      tree.rest()
+    }
+  }, [tree, watch, sandbox])
+  return kept
 }

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { FileText } from '../editor/file-text.ts'
-import { accessTo } from './file-access.ts'
 import { MAX_EDIT_BYTES, MAX_OPEN_BYTES } from './file-kind.ts'
-import { OpenFile } from './open-file.ts'
+import { accessTo, OpenFile } from './open-file.ts'
 
 function refuse(status: number, code: string): Response {
   return Response.json({ error: { code, message: code } }, { status })

@@ -1,15 +1,71 @@
 import { createStore, type Store } from '@sandwire/client'
 import { ApiError, isUnreachable } from '../api/request.ts'
-import type { FileVersion } from '../api/workspace.ts'
+import { type FileVersion, type OutgrownFile, readFile, statFile, writeFile } from '../api/workspace.ts'
 import { FileText } from '../editor/file-text.ts'
+import { Refetch } from '../state/refetch.ts'
 import { messageOf } from '../state/workbench.ts'
-import { type FileAccess, isOutgrown, type OutgrownFile } from './file-access.ts'
-import { imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
-import type { FileState, NoFile, TextState, Theirs } from './file-state.ts'
-import { HEX_BYTES } from './hex.ts'
-import { noFileOf } from './no-file.ts'
-import { OneMore } from './one-more.ts'
 import { fileTexts } from '../texts/files.ts'
+import { HEX_BYTES, imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
+
+/** What a file needs of the server. */
+export interface FileAccess {
+  stat(): Promise<{ readonly size: number; readonly etag: string }>
+  /** Reads no further than the headers when the file is larger than `canOpen` accepts. */
+  read(canOpen: (sizeBytes: number) => boolean): Promise<FileVersion | OutgrownFile>
+  write(text: string, condition: { readonly etag: string } | 'new' | 'any'): Promise<string>
+}
+
+export function accessTo(sandbox: string, path: string): FileAccess {
+  return {
+    stat: () => statFile(sandbox, path),
+    read: (canOpen) => readFile(sandbox, path, canOpen),
+    write: (text, condition) => writeFile(sandbox, path, text, condition),
+  }
+}
+
+function isOutgrown(version: unknown): version is OutgrownFile {
+  return typeof version === 'object' && version !== null && 'sizeBytes' in version
+}
+
+/** What there is in the place of a file: nothing, a folder, or something that nobody reads. */
+type NoFile = 'gone' | 'folder' | 'special'
+
+/** What became of a file while its text was changed here. Without a text it is none any more. */
+export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | NoFile
+
+/** What a pane shows of a file. */
+type FileState =
+  | { readonly is: 'loading' }
+  | { readonly is: 'failed'; readonly message: string; readonly isMissing: boolean }
+  /** Larger than is opened without a question, or at all. */
+  | { readonly is: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
+  | { readonly is: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
+  | { readonly is: 'image'; readonly type: string; readonly bytes: Uint8Array }
+  | {
+      readonly is: 'text'
+      /** The file as it was last read or written, which the editor's text is compared with. */
+      readonly base: FileText
+      readonly etag: string
+      readonly isSaving: boolean
+      /** The file became another one underneath. */
+      readonly theirs?: Theirs
+    }
+
+export type TextState = Extract<FileState, { is: 'text' }>
+
+/** What the server says of a place where there is no file. */
+const CODES: Readonly<Record<string, NoFile>> = {
+  file_not_found: 'gone',
+  // The folder that it was in.
+  not_a_folder: 'gone',
+  is_a_folder: 'folder',
+  special_file: 'special',
+}
+
+/** What there is in the place of a file that could not be read or written; undefined when that was not the reason. */
+function noFileOf(caught: unknown): NoFile | undefined {
+  return caught instanceof ApiError ? CODES[caught.code] : undefined
+}
 
 /** More texts than anybody tries to save on a link that is down. */
 const MAX_UNANSWERED = 8
@@ -46,7 +102,7 @@ export class OpenFile {
   /** Ends with a word that an input method puts together, which a change of what is shown would break. */
   #word: PromiseWithResolvers<void> | undefined
   /** News that comes during a look may be newer than what it sees; all of it is seen by one more. */
-  readonly #looks = new OneMore(() => this.#lookOnce())
+  readonly #refetch = new Refetch(() => this.#lookOnce())
 
   constructor(access: FileAccess, path: string) {
     this.#access = access
@@ -188,7 +244,7 @@ export class OpenFile {
 
   /** The file may have changed: looks, and takes it over if nothing would be lost by that. */
   refresh(): Promise<void> {
-    return this.#looks.run()
+    return this.#refetch.run()
   }
 
   async #lookOnce(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { shownName, shownWords, spokenName } from './shown-name.ts'
+import { firstNames, shownName, shownWords, spokenName } from './shown-name.ts'
 
 test('control characters of a name are seen, and are told from letters', () => {
   expect(shownName('new\nline.txt')).toBe('new‹\\n›line.txt')
@@ -31,4 +31,9 @@ test('a name is read out with words for what is not heard', () => {
 
 test('spaces around words mean nothing', () => {
   expect(shownWords(' vim  notes\u0007 ')).toBe('vim notes‹\\x07›')
+})
+
+test('the first names are said, and how many more there are', () => {
+  expect(firstNames(['a', 'b\n'], 2)).toBe('a\nb‹\\n›')
+  expect(firstNames(['a', 'b', 'c', 'd'], 2)).toBe('a\nb\nand 2 more')
 })

@@ -55,3 +55,10 @@ export function spokenName(name: string): string {
 export function shownWords(text: string): string {
   return shownName(text.trim().replaceAll(/ +/g, ' '))
 }
+
+/** The first of many paths, a line each, and how many more there are. */
+export function firstNames(paths: readonly string[], max: number): string {
+  const more = paths.length - max
+  const names = paths.slice(0, max).map(shownName)
+  return (more > 0 ? [...names, fileTexts.andMore(more)] : names).join('\n')
+}

@@ -1,10 +1,15 @@
-import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import {
+  type CompositionEventHandler,
+  type ReactElement,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+} from 'react'
 import { Editor } from '../editor/editor.ts'
-import type { Place } from '../editor/place.ts'
-import type { TextState } from './file-state.ts'
-import { hasLostKeyboard } from './keyboard.ts'
-import type { OpenFile } from './open-file.ts'
-import { useComposing } from './use-composing.ts'
+import type { Place } from '../editor/view-position.ts'
+import { hasLostKeyboard } from '../shell/focus.ts'
+import type { OpenFile, TextState } from './open-file.ts'
 
 /** A text in its editor. */
 export function TextBody({
@@ -73,4 +78,29 @@ export function TextBody({
     goesOn.current = false
   }, [])
   return <div ref={parent} className="editor" hidden={isHidden} {...composing} />
+}
+
+/** Tells a file when an input method puts a word together in an element that has these handlers. */
+export function useComposing(file: OpenFile): {
+  readonly onCompositionStart: CompositionEventHandler
+  readonly onCompositionEnd: CompositionEventHandler
+} {
+  const ending = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(
+    () => () => {
+      clearTimeout(ending.current)
+      file.compose(false)
+    },
+    [file],
+  )
+  return {
+    onCompositionStart: () => {
+      clearTimeout(ending.current)
+      file.compose(true)
+    },
+    // The editor learns of the end of the word right after this event, and the next word may begin with it.
+    onCompositionEnd: () => {
+      ending.current = setTimeout(() => file.compose(false))
+    },
+  }
 }

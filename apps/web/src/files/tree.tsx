@@ -1,5 +1,6 @@
 import { useStore } from '@sandwire/react'
 import {
+  type CSSProperties,
   type KeyboardEvent,
   type ReactElement,
   useEffect,
@@ -9,19 +10,19 @@ import {
   useState,
 } from 'react'
 import { reveal } from '../layout/layout.ts'
+import { Icon } from '../shell/icon.tsx'
+import { Menu, type MenuItem } from '../shell/menu.tsx'
 import { useParts } from '../state/context.ts'
-import type { FileQuestion } from './file-actions.tsx'
-import { Menu, type MenuItem } from './file-menu.tsx'
-import type { KeptTree } from './kept-tree.ts'
-import { parentOf, ROOT } from './paths.ts'
-import { lineOfKey, lineOfText, type Typed, typeOn } from './tree-keys.ts'
-import { TreeNote, TreeRow } from './tree-line.tsx'
-import { type ItemLine, linesOf, type TreeLine } from './tree-lines.ts'
-import { downloadUrl } from './upload.ts'
-import { useTreeKeyboard } from './use-tree-keyboard.ts'
-import { useVisibleRows, type VisibleRows } from './use-visible-rows.ts'
-import { ROW_PX } from './visible-rows.ts'
 import { fileTexts } from '../texts/files.ts'
+import { downloadUrl, PATH_TYPE } from './drops.tsx'
+import type { FileQuestion } from './file-dialogs.tsx'
+import type { KeptTree } from './file-tree.ts'
+import { parentOf, ROOT } from './paths.ts'
+import { shownName, spokenName } from './shown-name.ts'
+import { type ItemLine, linesOf, type NoteLine, type TreeLine } from './tree-lines.ts'
+import { lineOfKey, lineOfText, type Typed, typeOn } from './tree-navigation.ts'
+import { useTreeKeyboard } from './use-tree-keyboard.ts'
+import { ROW_PX, useVisibleRows, type VisibleRows } from './visible-rows.ts'
 
 interface OpenMenu {
   readonly x: number
@@ -209,5 +210,95 @@ export function Tree({
         <Menu x={menu.x} y={menu.y} items={itemsFor(menu.line)} onClose={() => setMenu(undefined)} />
       )}
     </div>
+  )
+}
+
+/** Rows are where they would be if all of them were drawn. */
+function rowStyle(row: number, depth: number): CSSProperties {
+  return { '--depth': depth, top: row * ROW_PX, height: ROW_PX } as CSSProperties
+}
+
+/** One file or folder in the tree. */
+function TreeRow({
+  line,
+  row,
+  isSelected,
+  onOpen,
+  onSelect,
+  onKey,
+  onMenu,
+  onDropOn,
+}: {
+  readonly line: ItemLine
+  /** Its place among all rows, from 0. */
+  readonly row: number
+  readonly isSelected: boolean
+  readonly onOpen: () => void
+  readonly onSelect: () => void
+  readonly onKey: (event: KeyboardEvent) => void
+  readonly onMenu: (x: number, y: number) => void
+  readonly onDropOn: (transfer: DataTransfer) => void
+}): ReactElement {
+  const { entry, isFolder, isOpen, depth, path, position, setSize } = line
+  return (
+    <button
+      type="button"
+      role="treeitem"
+      className="tree-line tree-row"
+      style={rowStyle(row, depth)}
+      data-row={row}
+      aria-label={
+        entry.kind === 'link' ? `${spokenName(entry.name)}, ${fileTexts.link}` : spokenName(entry.name)
+      }
+      aria-level={depth + 1}
+      aria-posinset={position}
+      aria-setsize={setSize}
+      aria-selected={isSelected}
+      aria-expanded={isFolder ? isOpen : undefined}
+      title={shownName(path)}
+      tabIndex={isSelected ? 0 : -1}
+      draggable
+      onFocus={onSelect}
+      onClick={onOpen}
+      onKeyDown={onKey}
+      onContextMenu={(event) => {
+        event.preventDefault()
+        onMenu(event.clientX, event.clientY)
+      }}
+      onDragStart={(event) => event.dataTransfer.setData(PATH_TYPE, path)}
+      onDragOver={(event) => {
+        event.preventDefault()
+      }}
+      onDrop={(event) => {
+        event.preventDefault()
+        event.stopPropagation()
+        onDropOn(event.dataTransfer)
+      }}
+    >
+      {isFolder ? (
+        <span className="chevron">
+          <Icon name="chevron" />
+        </span>
+      ) : (
+        <Icon name="files" />
+      )}
+      <span className="tree-name">{shownName(entry.name)}</span>
+      {entry.kind === 'link' && <span className="tree-mark dim">{fileTexts.link}</span>}
+    </button>
+  )
+}
+
+/** What is said among the files of a folder. */
+function TreeNote({
+  line: { text, depth },
+  row,
+}: {
+  readonly line: NoteLine
+  readonly row: number
+}): ReactElement {
+  return (
+    <p className="tree-note tree-row dim" style={rowStyle(row, depth)} title={text}>
+      {text}
+    </p>
   )
 }

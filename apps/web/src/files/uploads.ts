@@ -2,14 +2,13 @@ import { createStore, type Store } from '@sandwire/client'
 import { ApiError } from '../api/request.ts'
 import type { writeFile } from '../api/workspace.ts'
 import { messageOf } from '../state/workbench.ts'
-import { firstNames } from './first-names.ts'
-import { joinPath } from './paths.ts'
-import { shownName } from './shown-name.ts'
-import type { Dropped } from './upload.ts'
 import { fileTexts } from '../texts/files.ts'
+import type { Dropped } from './drops.tsx'
+import { joinPath } from './paths.ts'
+import { firstNames, shownName } from './shown-name.ts'
 
 /** What is uploaded together, and where to. */
-export interface UploadWish {
+interface UploadWish {
   readonly sandbox: string
   readonly folder: string
   readonly files: readonly Dropped[]
@@ -18,7 +17,7 @@ export interface UploadWish {
 }
 
 /** An upload that is under way. */
-export interface RunningUpload {
+interface RunningUpload {
   readonly id: number
   readonly text: string
   readonly sentBytes: number
@@ -27,7 +26,7 @@ export interface RunningUpload {
 }
 
 /** How an upload ended, in words. */
-export interface UploadEnd {
+interface UploadEnd {
   readonly kind: 'info' | 'error'
   readonly text: string
 }

@@ -1,9 +1,9 @@
 import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
-import type { KeptTree } from './kept-tree.ts'
-import { hasLostKeyboard } from './keyboard.ts'
-import { heirOf } from './tree-heir.ts'
+import { hasLostKeyboard } from '../shell/focus.ts'
+import type { KeptTree } from './file-tree.ts'
 import type { TreeLine } from './tree-lines.ts'
-import type { VisibleRows } from './use-visible-rows.ts'
+import { heirOf } from './tree-navigation.ts'
+import type { VisibleRows } from './visible-rows.ts'
 
 interface TreeKeyboard {
   /** Leads the keyboard to a line, if it is a file or folder. */

@@ -1,16 +1,18 @@
+import { type RefCallback, useCallback, useRef, useState } from 'react'
+
 /** Height of a line of the tree, in pixels of the page. */
 export const ROW_PX = 24
 /** Rows that are drawn above and below those that can be seen, for what moves before it is measured. */
 const SPARE_ROWS = 12
 
 /** What of a list can be seen. */
-export interface Sight {
+interface Sight {
   readonly scrollPx: number
   readonly heightPx: number
 }
 
 /** Rows from one, up to but without another. */
-export interface RowRange {
+interface RowRange {
   readonly from: number
   readonly to: number
 }
@@ -29,4 +31,61 @@ export function scrollToSee(row: number, { scrollPx, heightPx }: Sight): number 
   const top = row * ROW_PX
   if (top < scrollPx) return top
   return Math.max(scrollPx, top + ROW_PX - heightPx)
+}
+
+/** A list that draws only the rows that can be seen. */
+export interface VisibleRows {
+  /** The element that scrolls. */
+  readonly ref: RefCallback<HTMLElement>
+  readonly range: RowRange
+  /** Rows that are seen at once. */
+  readonly pageRows: () => number
+  readonly see: (row: number) => void
+  /** Keeps in place what is seen while rows come or go above it. */
+  readonly shift: (rows: number) => void
+  readonly firstRow: () => number
+}
+
+/** `scroll` says how far it is scrolled at first, and is told when that changes. */
+export function useVisibleRows(scroll: { scrollPx: number }): VisibleRows {
+  const element = useRef<HTMLElement>(null)
+  const [range, setRange] = useState<RowRange>({ from: 0, to: 0 })
+  const measure = useCallback(() => {
+    if (element.current === null) return
+    const { scrollTop, clientHeight } = element.current
+    scroll.scrollPx = scrollTop
+    const next = rangeInSight({ scrollPx: scrollTop, heightPx: clientHeight })
+    setRange((old) => (old.from === next.from && old.to === next.to ? old : next))
+  }, [scroll])
+  const ref = useCallback(
+    (mounted: HTMLElement | null) => {
+      if (mounted === null) return undefined
+      element.current = mounted
+      mounted.scrollTop = scroll.scrollPx
+      const observer = new ResizeObserver(measure)
+      observer.observe(mounted)
+      mounted.addEventListener('scroll', measure, { passive: true })
+      measure()
+      return () => {
+        observer.disconnect()
+        mounted.removeEventListener('scroll', measure)
+        element.current = null
+      }
+    },
+    [measure, scroll],
+  )
+  const scrollTo = (px: number): void => {
+    if (element.current === null || element.current.scrollTop === px) return
+    element.current.scrollTop = px
+    measure()
+  }
+  return {
+    ref,
+    range,
+    pageRows: () => Math.max(1, Math.floor((element.current?.clientHeight ?? 0) / ROW_PX) - 1),
+    see: (row) =>
+      scrollTo(scrollToSee(row, { ...scroll, heightPx: element.current?.clientHeight ?? ROW_PX })),
+    shift: (rows) => scrollTo(scroll.scrollPx + rows * ROW_PX),
+    firstRow: () => Math.floor(scroll.scrollPx / ROW_PX),
+  }
 }

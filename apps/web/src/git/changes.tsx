@@ -1,18 +1,24 @@
 import { printable } from '@sandwire/react'
-import { type ReactElement, useState } from 'react'
-import { type GitFile, type GitPlace, type GitStatus, stage, unstage } from '../api/git.ts'
+import { type ReactElement, useEffect, useState } from 'react'
+import {
+  type GitBranches,
+  type GitFile,
+  type GitPlace,
+  type GitStatus,
+  readBranches,
+  stage,
+  unstage,
+} from '../api/git.ts'
 import { joinPath } from '../files/paths.ts'
 import { reveal, type View } from '../layout/layout.ts'
+import { usePanelMemory } from '../panels/panel-memory.ts'
 import { useParts } from '../state/context.ts'
-import { BranchList } from './branch-list.tsx'
+import { gitTexts } from '../texts/git.ts'
 import { CommitBox } from './commit-box.tsx'
-import { diffView } from './diff-view.ts'
 import { DiscardDialog, discardFiles } from './discard-dialog.tsx'
 import { FileRows } from './file-rows.tsx'
-import { groupFiles, originOf } from './git-state.ts'
+import { diffView, groupFiles, originOf } from './git-status.ts'
 import { LogRows } from './log-rows.tsx'
-import { useUnfolded } from './use-unfolded.ts'
-import { gitTexts } from '../texts/git.ts'
 
 function headText({ head, state }: GitStatus): string {
   const where =
@@ -110,4 +116,74 @@ export function Changes({
       )}
     </>
   )
+}
+
+/** The branches of a repository, the last used first, read again with every status. */
+function BranchList({
+  place,
+  status,
+}: {
+  readonly place: GitPlace
+  readonly status: GitStatus
+}): ReactElement {
+  const { workbench } = useParts()
+  const [branches, setBranches] = useState<GitBranches>()
+  useEffect(() => {
+    let isOld = false
+    void workbench
+      .attempt(gitTexts.branches.cannotList, () => readBranches(place))
+      .then((read) => {
+        if (read !== undefined && !isOld) setBranches(read)
+      })
+    return () => {
+      isOld = true
+    }
+  }, [workbench, place, status])
+  if (branches === undefined) return <p className="empty">{gitTexts.loading}</p>
+  if (branches.branches.length === 0) return <p className="empty">{gitTexts.branches.none}</p>
+  return (
+    <ul className="rows" aria-label={gitTexts.branches.title}>
+      {branches.branches.map(({ name, kind, subject }) => {
+        const isHead = kind === 'local' && name === branches.head.branch
+        return (
+          <li key={`${kind} ${name}`} className={`row plain ${isHead ? 'current' : ''}`}>
+            <span className="row-text branch" title={printable(subject)}>
+              {printable(name)}
+              <small>
+                {isHead ? `${gitTexts.branches.checkedOut} · ` : ''}
+                {kind === 'remote' ? `${gitTexts.branches.remote} · ` : ''}
+                {printable(subject)}
+              </small>
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** What is unfolded for a repository, as it was left. */
+function useUnfolded({ sandbox, repo }: GitPlace): KeptGit & {
+  /** It was unfolded before this panel was shown. */
+  readonly wasLogOpen: boolean
+  readonly unfold: (part: Partial<KeptGit>) => void
+} {
+  const kept = usePanelMemory().git.recall(`${sandbox} ${repo}`, () => ({
+    areBranchesOpen: false,
+    isLogOpen: false,
+  }))
+  const [wasLogOpen, setWasLogOpen] = useState(kept.isLogOpen)
+  const [shown, setShown] = useState<KeptGit>({ ...kept })
+  const unfold = (part: Partial<KeptGit>): void => {
+    Object.assign(kept, part)
+    setShown({ ...kept })
+    if (part.isLogOpen !== undefined) setWasLogOpen(false)
+  }
+  return { ...shown, wasLogOpen, unfold }
+}
+
+/** What somebody unfolded for a repository. */
+export interface KeptGit {
+  areBranchesOpen: boolean
+  isLogOpen: boolean
 }

@@ -3,9 +3,8 @@ import { type FormEvent, type ReactElement, useMemo, useState } from 'react'
 import { type Author, commit, type GitPlace, lacksAuthor } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
 import { messageOf, sayFailure } from '../state/workbench.ts'
-import { isAuthor, keepAuthor, readAuthor } from './author.ts'
-import { KeptTexts } from './kept-texts.ts'
 import { gitTexts } from '../texts/git.ts'
+import { isAuthor, keepAuthor, KeptTexts, readAuthor } from './account-storage.ts'
 
 const NOBODY: Author = { name: '', email: '' }
 

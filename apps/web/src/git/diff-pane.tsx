@@ -5,9 +5,9 @@ import { shownName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
-import { renamedText } from './changed-path.ts'
-import { type DiffTexts, readTexts } from './diff-texts.ts'
 import { gitTexts } from '../texts/git.ts'
+import { type DiffTexts, readTexts } from './diff-texts.ts'
+import { renamedText } from './git-status.ts'
 
 type DiffView = Extract<View, { kind: 'diff' }>
 

@@ -3,7 +3,7 @@ import { readFile } from '../api/workspace.ts'
 import { MAX_OPEN_BYTES, textOf } from '../files/file-kind.ts'
 import { joinPath, ROOT } from '../files/paths.ts'
 import type { View } from '../layout/layout.ts'
-import { areDrawable, type DiffWords, wordsOf } from './diff-words.ts'
+import { gitTexts } from '../texts/git.ts'
 import { applyDiff, undoDiff } from './patch.ts'
 
 /** What a pane shows of a difference: both texts, or git's own words where there are none. */
@@ -79,4 +79,31 @@ export async function readTexts(view: DiffView): Promise<DiffTexts> {
   const { before, after } = await textsOf(view, diff)
   if (before === undefined || after === undefined || !areDrawable(before, after)) return words
   return { is: 'texts', before, after }
+}
+
+/** Longest two texts together that are drawn beside each other, in characters. */
+const MAX_TEXTS_CHARS = 8 * 1024 * 1024
+/** Longest text of git's own that is drawn. */
+const MAX_WORDS_CHARS = 256 * 1024
+
+/** Git's own words, and what is to be said above them. */
+interface DiffWords {
+  readonly text: string
+  readonly note?: string
+}
+
+export function areDrawable(before: string, after: string): boolean {
+  return before.length + after.length <= MAX_TEXTS_CHARS
+}
+
+/** As much of a difference as can be drawn; where that is not all of it, with how much there is and what shows it. */
+export function wordsOf({ diff, files, truncated }: GitDiff, command: string): DiffWords {
+  if (truncated === false && diff.length <= MAX_WORDS_CHARS) return { text: diff }
+  const end = diff.lastIndexOf('\n', MAX_WORDS_CHARS)
+  const sum = (key: 'added' | 'removed'): string =>
+    gitTexts.diff.lines(files.reduce((total, file) => total + file[key], 0))
+  return {
+    text: diff.slice(0, end + 1),
+    note: gitTexts.diff.tooLarge(sum('added'), sum('removed'), command),
+  }
 }

@@ -1,8 +1,9 @@
 import type { ReactElement } from 'react'
 import { discard, type GitFile, type GitPlace } from '../api/git.ts'
-import { firstNames } from '../files/first-names.ts'
+import { firstNames } from '../files/shown-name.ts'
 import { Confirm } from '../shell/dialog.tsx'
-import { discardText } from './discard-text.ts'
+import { gitTexts } from '../texts/git.ts'
+import { readChangedPath } from './git-status.ts'
 
 const MAX_SHOWN = 20
 
@@ -37,4 +38,51 @@ export function DiscardDialog({
       </pre>
     </Confirm>
   )
+}
+
+/** What a person is asked before changes are lost. */
+interface DiscardText {
+  readonly title: string
+  /** What becomes of the files, a sentence each. */
+  readonly losses: readonly string[]
+  readonly yes: string
+}
+
+const { discardDialog: texts } = gitTexts
+
+/** Says what is lost: files that git knows go back to what is staged, new files and whole new folders are deleted. */
+export function discardText(files: readonly GitFile[]): DiscardText {
+  const fresh = files.filter(({ kind }) => kind === 'untracked')
+  const folders = fresh.filter(({ path }) => readChangedPath(path).isFolder).length
+  const newFiles = fresh.length - folders
+  const changed = files.length - fresh.length
+  const deleted = [
+    ...(newFiles === 0 ? [] : [texts.newFiles(newFiles)]),
+    ...(folders === 0 ? [] : [texts.foldersWithContents(folders)]),
+  ].join(texts.and)
+  return {
+    title: titleOf({ changed, newFiles, folders }),
+    losses: [
+      ...(changed === 0 ? [] : [texts.changesLost(changed)]),
+      ...(deleted === '' ? [] : [texts.deleted(deleted)]),
+    ],
+    yes: changed === 0 ? texts.delete : texts.discard,
+  }
+}
+
+function titleOf(of: {
+  readonly changed: number
+  readonly newFiles: number
+  readonly folders: number
+}): string {
+  const { changed, newFiles, folders } = of
+  const all = changed + newFiles + folders
+  if (changed > 0)
+    return texts.title(
+      all === 1 ? texts.thisFile : folders > 0 ? texts.filesAndFolders(all) : texts.files(all),
+    )
+  if (folders === 0) return texts.deleteTitle(newFiles === 1 ? texts.thisNewFile : texts.newFiles(newFiles))
+  if (newFiles === 0)
+    return texts.deleteTitle(folders === 1 ? texts.thisNewFolder : texts.newFolders(folders))
+  return texts.deleteTitle(texts.newFilesAndFolders(all))
 }

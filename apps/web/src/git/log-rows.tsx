@@ -5,8 +5,8 @@ import { shownName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
-import { diffView } from './diff-view.ts'
 import { gitTexts } from '../texts/git.ts'
+import { diffView } from './git-status.ts'
 
 /** Commits, the last first, and the files that each changed. */
 export function LogRows({

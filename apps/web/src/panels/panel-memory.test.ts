@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { KeptGit } from '../git/kept-git.ts'
+import type { KeptGit } from '../git/changes.tsx'
 import { Kept, PanelMemory } from './panel-memory.ts'
 
 test('a thing is the same again, until enough others were asked for since', () => {

@@ -1,7 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { createContext, useContext } from 'react'
-import type { KeptTree } from '../files/kept-tree.ts'
-import type { KeptGit } from '../git/kept-git.ts'
+import type { KeptTree } from '../files/file-tree.ts'
+import type { KeptGit } from '../git/changes.tsx'
 import type { Search } from '../search/search.ts'
 import { useParts } from '../state/context.ts'
 

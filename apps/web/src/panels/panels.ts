@@ -5,7 +5,7 @@ import { SandboxesPanel } from './sandboxes/sandboxes-panel.tsx'
 import { shellTexts } from '../texts/shell.ts'
 
 /** Something to look at beside the panes. */
-export interface Panel {
+interface Panel {
   readonly id: string
   readonly label: string
   readonly icon: IconName

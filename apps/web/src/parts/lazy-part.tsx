@@ -1,7 +1,17 @@
-import { type ComponentType, createContext, lazy, type ReactElement, use } from 'react'
+import {
+  Component,
+  type ComponentType,
+  createContext,
+  lazy,
+  type ReactElement,
+  type ReactNode,
+  use,
+} from 'react'
+import { shellTexts } from '../texts/shell.ts'
+import { PartError } from './import-fetched.ts'
 
 /** Which try at drawing it is: in another one, a part that failed is loaded again. */
-export const PartTry = createContext<object>({})
+const PartTry = createContext<object>({})
 
 interface Loading<Props> {
   readonly attempt: object
@@ -35,5 +45,65 @@ export function lazyPart<Props extends object>(
     if (loading === undefined || (loading.hasFailed && loading.attempt !== attempt)) loading = begin(attempt)
     const { Body } = loading
     return <Body {...props} />
+  }
+}
+
+interface State {
+  /** What was thrown in the last try. */
+  readonly failure: { readonly caught: unknown } | undefined
+  /** Another object for every try. */
+  readonly attempt: object
+}
+
+function sayWhy(caught: unknown): string {
+  if (!(caught instanceof PartError)) return shellTexts.boundary.broken
+  switch (caught.why) {
+    case 'unreachable':
+      return shellTexts.boundary.unreachable
+    case 'gone':
+      return shellTexts.boundary.gone
+  }
+}
+
+/**
+ * Keeps a part of the page that cannot be drawn from taking the others with it. It is tried again when somebody wishes, and by itself
+ * when there is a connection again. One of a version that is no longer served comes with a reload: what is open comes back.
+ */
+export class PartBoundary extends Component<{ readonly children: ReactNode }, State> {
+  override state: State = { failure: undefined, attempt: {} }
+
+  static getDerivedStateFromError(caught: unknown): Partial<State> {
+    return { failure: { caught } }
+  }
+
+  override componentDidMount(): void {
+    window.addEventListener('online', this.#online)
+  }
+
+  override componentWillUnmount(): void {
+    window.removeEventListener('online', this.#online)
+  }
+
+  readonly #online = (): void => {
+    const caught = this.state.failure?.caught
+    if (caught instanceof PartError && caught.why === 'unreachable') this.#tryAgain()
+  }
+
+  readonly #tryAgain = (): void => this.setState({ failure: undefined, attempt: {} })
+
+  override render(): ReactNode {
+    const { failure, attempt } = this.state
+    if (failure === undefined) return <PartTry value={attempt}>{this.props.children}</PartTry>
+    return (
+      <div className="empty" role="alert">
+        <p>{sayWhy(failure.caught)}</p>
+        <button type="button" onClick={this.#tryAgain}>
+          {shellTexts.boundary.retry}
+        </button>
+        <button type="button" onClick={() => location.reload()}>
+          {shellTexts.boundary.reload}
+        </button>
+      </div>
+    )
   }
 }

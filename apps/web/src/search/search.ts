@@ -11,7 +11,7 @@ const WORDS = { q: searchTexts.badQuery, glob: searchTexts.badInclude }
 const MAX_SHOWN = 2_000
 
 /** What somebody put into the form. */
-export interface SearchForm {
+interface SearchForm {
   readonly q: string
   readonly glob: string
   readonly isRegex: boolean
@@ -31,10 +31,10 @@ export interface SearchResult {
   readonly outcome: Outcome
 }
 
-export type SearchFiles = (wish: SearchWish, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
+type SearchFiles = (wish: SearchWish, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
 
 /** Runs something when typing has settled, unless the returned function is called before. */
-export type Settle = (run: () => void) => () => void
+type Settle = (run: () => void) => () => void
 
 function wishOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchWish {
   return {

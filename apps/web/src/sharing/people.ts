@@ -81,7 +81,7 @@ export function whatTheyDo({ drives, role, isConnected }: Somebody): string {
 }
 
 /** What this person can do about who drives. */
-export type DriveAction = 'ask' | 'take' | undefined
+type DriveAction = 'ask' | 'take' | undefined
 
 /** Whoever may drive can take over from nobody, and ask somebody; who already drives needs neither. */
 export function driveActionOf({

@@ -9,12 +9,11 @@ import {
   revokeGrant,
 } from '../api/grants.ts'
 import { Dialog } from '../shell/dialog.tsx'
+import { agoOrAhead } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
-import { GrantRows } from './grant-rows.tsx'
-import { peopleOf } from './people.ts'
-import { PresentRows } from './present-rows.tsx'
 import { sharingTexts } from '../texts/sharing.ts'
+import { peopleOf, type Somebody, whatTheyDo, whoTheyAre } from './people.ts'
 
 const LIFETIMES = [
   { seconds: 60 * 60, label: sharingTexts.lifetimes.hour },
@@ -142,5 +141,61 @@ function MadeLink({ link }: { readonly link: string }): ReactElement {
         {isCopied ? sharingTexts.copied : sharingTexts.copy}
       </button>
     </div>
+  )
+}
+
+/** What was shared, and to whom. */
+function GrantRows({
+  grants,
+  onRevoke,
+}: {
+  readonly grants: Loaded<readonly Grant[]>
+  readonly onRevoke: (grant: string) => void
+}): ReactElement {
+  if (grants.is === 'loading') return <p className="dim">{sharingTexts.loading}</p>
+  if (grants.is === 'failed') return <p className="dim">{sharingTexts.retrying(grants.message)}</p>
+  if (grants.value.length === 0) return <p className="dim">{sharingTexts.notShared}</p>
+  return (
+    <section>
+      <h3 className="dim">{sharingTexts.sharedWith}</h3>
+      <ul className="rows bordered" aria-label={sharingTexts.sharedWith}>
+        {grants.value.map(({ grant, name, role, session, state, expiresMs }) => (
+          <li key={grant} className="row">
+            <span className="row-text">
+              {state === 'open' ? sharingTexts.unusedLink : (name ?? sharingTexts.unknownUser)}
+              <small>
+                {[
+                  role === 'viewer' ? sharingTexts.viewOnly : sharingTexts.canType,
+                  ...(session === null ? [sharingTexts.wholeSandbox] : []),
+                  sharingTexts.expiresAt(agoOrAhead(expiresMs, Date.now())),
+                ].join(' · ')}
+              </small>
+            </span>
+            <button type="button" className="danger" onClick={() => onRevoke(grant)}>
+              {sharingTexts.revoke}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** Everybody who is in a terminal now. */
+function PresentRows({ people }: { readonly people: readonly Somebody[] }): ReactElement {
+  return (
+    <section>
+      <h3 className="dim">{sharingTexts.here}</h3>
+      <ul className="rows bordered" aria-label={sharingTexts.here}>
+        {people.map((person) => (
+          <li key={person.id} className="row">
+            <span className="row-text">
+              {whoTheyAre(person)}
+              <small>{whatTheyDo(person)}</small>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

@@ -1,18 +1,15 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect } from 'react'
 import { useParts } from '../state/context.ts'
+import { shellTexts } from '../texts/shell.ts'
 import { Commands } from './commands.ts'
-import { useDocumentTitle } from './document-title.ts'
 import { MainArea } from './main-area.tsx'
 import { Notices } from './notices.tsx'
 import { Overlays } from './overlays.tsx'
-import { LinkDialog } from './link-dialog.tsx'
-import { PasteDialog } from './paste-dialog.tsx'
+import { LinkDialog, PasteDialog, UnsavedDialog } from './page-dialogs.tsx'
 import { SideBar } from './side-bar.tsx'
-import { SignedOut } from './signed-out.tsx'
 import { StatusBar } from './status-bar.tsx'
-import { UnsavedDialog } from './unsaved-dialog.tsx'
-import { shellTexts } from '../texts/shell.ts'
+import { useDocumentTitle } from './titles.ts'
 
 /** The page, or why there is none. */
 export function App(): ReactElement {
@@ -49,5 +46,20 @@ function Desk(): ReactElement {
       <UnsavedDialog />
       <Overlays />
     </div>
+  )
+}
+
+/** For who is not signed in, or not any more. */
+function SignedOut({ hasUnsaved }: { readonly hasUnsaved: boolean }): ReactElement {
+  return (
+    <main className="boot">
+      <h1>Sandwire</h1>
+      <p>{shellTexts.account.signedOut}</p>
+      {hasUnsaved && <p>{shellTexts.account.keepUnsaved}</p>}
+      {/* Leaving this page would lose what is not saved. */}
+      <a className="button primary" href="/signin" target={hasUnsaved ? '_blank' : undefined} rel="noopener">
+        {shellTexts.account.signIn}
+      </a>
+    </main>
   )
 }

@@ -1,5 +1,5 @@
 /** What has the keyboard: an editor of code, a field of a form, or nothing that text is edited in. A terminal is none of them. */
-export type KeyPlace = 'editor' | 'field' | 'elsewhere'
+type KeyPlace = 'editor' | 'field' | 'elsewhere'
 
 /** What the system does in every text: move, select and delete by words, lines and pages. */
 const IN_EVERY_TEXT = /^Ctrl\+(?:Alt\+)?Shift\+(?:Arrow\w+|Home|End|PageUp|PageDown|Backspace|Delete|Z)$/

@@ -1,8 +1,8 @@
 import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
 import { useParts } from '../state/context.ts'
-import { IconButton } from './icon-button.tsx'
 import { shellTexts } from '../texts/shell.ts'
+import { IconButton } from './icon.tsx'
 
 /** What there is to tell for a moment, read out as it comes. */
 export function Notices(): ReactElement {

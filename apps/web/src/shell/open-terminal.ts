@@ -1,3 +1,4 @@
+import { shape } from '@sandwire/protocol'
 import {
   activeTab,
   focusedView,
@@ -10,7 +11,6 @@ import {
 import { canHalve } from '../layout/pane-tree.ts'
 import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
-import type { Arrival } from './arrival.ts'
 import { shellTexts } from '../texts/shell.ts'
 
 /** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
@@ -68,4 +68,33 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
   const at = activeTab(layout)?.focus ?? ''
   if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.tell('info', shellTexts.panes.tooSmall)
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))
+}
+
+/** Where the page that redeems links leaves what is to be opened, for this tab alone. */
+const KEY = 'sandwire.open'
+
+const arrival = shape.record({
+  sandbox: shape.text(128),
+  session: shape.nullable(shape.text(256)),
+  role: shape.oneOf(['viewer', 'collaborator']),
+})
+
+/** What somebody came for: a session, or a sandbox. It names them and gives no right to them. */
+export interface Arrival {
+  readonly sandbox: string
+  readonly session: string | null
+  readonly role: 'viewer' | 'collaborator'
+}
+
+/** Reads what was left, once; what cannot be understood is nothing. */
+export function takeArrival(shelf: Pick<Storage, 'getItem' | 'removeItem'>): Arrival | undefined {
+  const text = shelf.getItem(KEY)
+  if (text === null) return undefined
+  shelf.removeItem(KEY)
+  try {
+    return arrival.decode(JSON.parse(text))
+  } catch {
+    // Not left by us.
+    return undefined
+  }
 }

@@ -1,11 +1,21 @@
 import { useStore } from '@sandwire/react'
-import type { ReactElement } from 'react'
+import { type ReactElement, useEffect, useState } from 'react'
+import { findFiles } from '../api/search.ts'
+import type { FileChoice } from '../files/open-from-terminal.ts'
+import { shownName } from '../files/shown-name.ts'
+import { reveal } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { FileChooser } from '../files/file-chooser.tsx'
-import { CommandPalette } from './command-palette.tsx'
-import { QuickOpen } from './quick-open.tsx'
+import { useHasPlace } from '../state/rights.ts'
+import { messageOf } from '../state/workbench.ts'
+import { fileTexts } from '../texts/files.ts'
+import { shellTexts } from '../texts/shell.ts'
+import { type Command, commandsOf, keysText } from './commands.ts'
+import { Dialog } from './dialog.tsx'
+import { isEditingKey } from './editing-keys.ts'
+import { fuzzyFilter } from './fuzzy.ts'
+import { Picker } from './picker.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
-import { ShortcutSheet } from './shortcut-sheet.tsx'
+import { baseName } from './titles.ts'
 
 /** What lies over the page, one at a time. */
 export function Overlays(): ReactElement | null {
@@ -29,4 +39,162 @@ export function Overlays(): ReactElement | null {
     case 'settings':
       return <SettingsDialog onClose={close} />
   }
+}
+
+/** Everything that can be done, by its name. */
+function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const [typed, setTyped] = useState('')
+  const commands = fuzzyFilter(useCommands(), typed, ({ title }) => title)
+  return (
+    <Picker
+      title={shellTexts.palette.title}
+      placeholder={shellTexts.palette.placeholder}
+      typed={typed}
+      status={shellTexts.palette.none}
+      onType={setTyped}
+      onClose={onClose}
+      picks={commands.map(({ id, title, keys, run }) => ({
+        id,
+        run,
+        label: title,
+        ...(keys === undefined ? {} : { note: keysText(keys) }),
+      }))}
+    />
+  )
+}
+
+const SETTLE_MS = 120
+
+interface Found {
+  readonly paths: readonly string[]
+  readonly status: string
+}
+
+/** Files of a sandbox whose names hold what was typed. */
+function useFound(sandbox: string | undefined, typed: string): Found {
+  const [found, setFound] = useState<Found>({ paths: [], status: shellTexts.quickOpen.typeName })
+  useEffect(() => {
+    const text = typed.trim()
+    if (sandbox === undefined) return setFound({ paths: [], status: shellTexts.quickOpen.selectSandbox })
+    if (text === '') return setFound({ paths: [], status: shellTexts.quickOpen.typeName })
+    const aborter = new AbortController()
+    const find = async (): Promise<void> => {
+      try {
+        const { results } = await findFiles(sandbox, baseName(text), aborter.signal)
+        const paths = results.filter(({ kind }) => kind !== 'folder').map(({ path }) => path)
+        setFound({ paths: fuzzyFilter(paths, text, (path) => path), status: shellTexts.quickOpen.none })
+      } catch (caught) {
+        if (!aborter.signal.aborted) setFound({ paths: [], status: messageOf(caught) })
+      }
+    }
+    const timer = setTimeout(() => void find(), SETTLE_MS)
+    return () => {
+      clearTimeout(timer)
+      aborter.abort()
+    }
+  }, [sandbox, typed])
+  return found
+}
+
+/** Opens a file by a part of its name. */
+function QuickOpen({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const { workbench } = useParts()
+  const sandbox = useStore(workbench.current)
+  const [typed, setTyped] = useState('')
+  const { paths, status } = useFound(sandbox, typed)
+  return (
+    <Picker
+      title={shellTexts.quickOpen.title}
+      placeholder={shellTexts.quickOpen.placeholder}
+      typed={typed}
+      status={status}
+      onType={setTyped}
+      onClose={onClose}
+      picks={paths.map((path) => ({
+        id: path,
+        label: shownName(baseName(path)),
+        note: shownName(path),
+        run: () => {
+          if (sandbox === undefined) return
+          workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
+        },
+      }))}
+    />
+  )
+}
+
+/** All keys that do something. */
+function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElement {
+  const commands = useCommands().filter(({ keys }) => keys !== undefined)
+  return (
+    <Dialog title={shellTexts.shortcuts.title} onClose={onClose}>
+      <dl className="shortcuts">
+        {commands.map(({ id, title, keys = '' }) => (
+          <div key={id}>
+            <dt>
+              {title}
+              {isEditingKey(keys, 'editor') && (
+                <small className="dim">{shellTexts.shortcuts.notInEditor}</small>
+              )}
+            </dt>
+            <dd>
+              <kbd>{keysText(keys)}</kbd>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>{shellTexts.shortcuts.saveFile}</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+S')}</kbd>
+          </dd>
+        </div>
+        <div>
+          <dt>{shellTexts.shortcuts.paste}</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+Shift+V')}</kbd>
+          </dd>
+        </div>
+        <div>
+          <dt>{shellTexts.shortcuts.openPath}</dt>
+          <dd>
+            <kbd>{keysText('Ctrl+Click')}</kbd>
+          </dd>
+        </div>
+      </dl>
+    </Dialog>
+  )
+}
+
+/** The commands that this person can use. */
+function useCommands(): readonly Command[] {
+  const hasPlace = useHasPlace()
+  return commandsOf(useParts()).filter(({ isForWork = false }) => hasPlace || !isForWork)
+}
+
+/** Which of several files a place in a terminal means. */
+function FileChooser({
+  choice,
+  onClose,
+}: {
+  readonly choice: FileChoice
+  readonly onClose: () => void
+}): ReactElement {
+  const [typed, setTyped] = useState('')
+  const paths = fuzzyFilter(choice.paths, typed, (path) => path)
+  return (
+    <Picker
+      title={fileTexts.fromTerminal.chooseTitle}
+      placeholder={fileTexts.fromTerminal.several}
+      typed={typed}
+      status={fileTexts.fromTerminal.none}
+      onType={setTyped}
+      onClose={onClose}
+      picks={paths.map((path) => ({
+        id: path,
+        label: shownName(baseName(path)),
+        note: shownName(path),
+        run: () => choice.open(path),
+      }))}
+    />
+  )
 }

@@ -4,10 +4,10 @@ import { type ReactElement, useState } from 'react'
 import { activeTab } from '../layout/layout.ts'
 import { ShareDialog } from '../sharing/share-dialog.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace, useOwns } from '../state/use-rights.ts'
-import { IconButton } from './icon-button.tsx'
-import { splitTerminal } from './open-terminal.ts'
+import { useHasPlace, useOwns } from '../state/rights.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { IconButton } from './icon.tsx'
+import { splitTerminal } from './open-terminal.ts'
 
 const NO_STATE = createStore(undefined)
 

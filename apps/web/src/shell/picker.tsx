@@ -1,7 +1,7 @@
 import { type ReactElement, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 
 /** One thing that can be picked. */
-export interface Pick {
+interface Pick {
   readonly id: string
   readonly label: ReactNode
   readonly note?: string

@@ -1,11 +1,13 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, type RefObject, Suspense, useEffect, useRef } from 'react'
+import { activeTab } from '../layout/layout.ts'
 import { PANELS } from '../panels/panels.ts'
+import { PartBoundary } from '../parts/lazy-part.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/use-rights.ts'
-import { IconButton } from './icon-button.tsx'
-import { PartBoundary } from './part-boundary.tsx'
+import { useHasPlace } from '../state/rights.ts'
+import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { IconButton } from './icon.tsx'
 
 /** Gives the keyboard to a panel that is opened, and back to the terminal when it goes: keys alone lead there and back. */
 function useKeyboard(open: string | undefined): RefObject<HTMLElement | null> {
@@ -80,4 +82,17 @@ export function SideBar(): ReactElement {
       )}
     </>
   )
+}
+
+const NARROW = '(width <= 700px)'
+
+/** On a narrow screen a panel lies over the panes: it goes when something is opened from it. */
+export function makeRoom(workbench: Workbench): void {
+  if (matchMedia(NARROW).matches) workbench.hidePanel()
+  let last = activeTab(workbench.layout.get())?.focus
+  workbench.layout.subscribe((layout) => {
+    const focus = activeTab(layout)?.focus
+    if (focus !== last && matchMedia(NARROW).matches) workbench.hidePanel()
+    last = focus
+  })
 }

@@ -4,9 +4,9 @@ import type { ReactElement } from 'react'
 import { signOut } from '../api/identity.ts'
 import { activeTab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { statusWordsOf } from '../terminals/status-words.ts'
-import { useSandboxName } from './view-title.ts'
+import { statusWordsOf } from '../terminals/terminal-status.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { useSandboxName } from './titles.ts'
 
 const NOTHING = createStore<number | undefined>(undefined)
 

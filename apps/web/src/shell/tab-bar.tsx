@@ -6,19 +6,24 @@ import {
   useEffect,
   useRef,
 } from 'react'
-import { activateTab, type Layout, moveTab, type Tab, type View } from '../layout/layout.ts'
+import {
+  activateTab,
+  type Layout,
+  MAX_TAB_NAME,
+  moveTab,
+  renameTab,
+  type Tab,
+  type View,
+} from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/use-rights.ts'
-import { closeWholeTab } from './close-views.ts'
-import { Icon, type IconName } from './icon.tsx'
-import { IconButton } from './icon-button.tsx'
-import { PaneActions } from './pane-actions.tsx'
-import { TabBell } from './tab-bell.tsx'
-import { TabRename } from './tab-rename.tsx'
-import { EMPTY_LABEL, type TabLabel } from './tab-labels.ts'
-import { useTabLabels } from './use-tab-labels.ts'
+import { useHasPlace } from '../state/rights.ts'
+import { nameSandbox } from '../state/sandbox-names.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { closeWholeTab } from './close-views.ts'
+import { Icon, IconButton, type IconName } from './icon.tsx'
+import { PaneActions } from './pane-actions.tsx'
+import { EMPTY_LABEL, labelTabs, type TabLabel } from './tab-labels.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
 
@@ -147,4 +152,60 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
       <PaneActions />
     </div>
   )
+}
+
+/** Marks a tab behind in which something rang. */
+function TabBell({ views }: { readonly views: readonly string[] }): ReactElement | null {
+  const { terminals } = useParts()
+  const rung = useStore(terminals.bells.rung)
+  if (!views.some((view) => rung.has(view))) return null
+  return (
+    <span className="tab-bell" title={shellTexts.tabs.bell}>
+      <span className="visually-hidden">, {shellTexts.tabs.bell}</span>
+    </span>
+  )
+}
+
+/** Where a tab is given a name. */
+function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
+  const { workbench, terminals } = useParts()
+  const rename = (name: string): void => workbench.changeLayout((layout) => renameTab(layout, tab.id, name))
+  const end = (): void => {
+    workbench.startRename(undefined)
+    terminals.focusActive()
+  }
+  return (
+    <input
+      className="tab-rename"
+      aria-label={shellTexts.tabs.name}
+      maxLength={MAX_TAB_NAME}
+      defaultValue={tab.name ?? ''}
+      autoFocus
+      onBlur={(event) => {
+        if (workbench.renaming.get() !== tab.id) return
+        rename(event.target.value)
+        workbench.startRename(undefined)
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' && event.key !== 'Escape') return
+        if (event.key === 'Enter') rename(event.currentTarget.value)
+        // The terminal, which has the keyboard next, is not to get this key as well.
+        event.preventDefault()
+        end()
+      }}
+    />
+  )
+}
+
+/** What the tabs say, kept up with what terminals tell and with what is learned of sandboxes. */
+function useTabLabels(layout: Layout): ReadonlyMap<string, TabLabel> {
+  const { workbench, terminals } = useParts()
+  const sessions = useStore(terminals.sessions.all)
+  const names = useStore(workbench.names.all)
+  const person = useStore(workbench.person)
+  const isGuest = person.is === 'ready' && person.value?.guest === true
+  return labelTabs(layout, {
+    titles: Object.fromEntries(Object.entries(sessions).map(([session, { title }]) => [session, title])),
+    nameSandbox: (sandbox) => nameSandbox(sandbox, names, isGuest),
+  })
 }

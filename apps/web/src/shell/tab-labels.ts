@@ -1,7 +1,7 @@
 import { shownName } from '../files/shown-name.ts'
 import type { Layout, View } from '../layout/layout.ts'
-import { titleOf } from './view-title.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { titleOf } from './titles.ts'
 
 /** What a tab says. */
 export interface TabLabel {
@@ -13,7 +13,7 @@ export interface TabLabel {
 }
 
 /** What labels are made of, besides the layout. */
-export interface LabelScene {
+interface LabelScene {
   /** What terminals told, by session. */
   readonly titles: Readonly<Record<string, string>>
   readonly nameSandbox: (sandbox: string) => string

@@ -1,9 +1,9 @@
 import { createContext, useContext } from 'react'
-import type { FileShelf } from '../files/file-shelf.ts'
-import type { StrayDrops } from '../files/stray-drops.ts'
+import type { StrayDrops } from '../files/drops.tsx'
+import type { FileShelf } from '../files/open-files.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
-import type { TerminalShelf } from '../terminals/terminal-shelf.ts'
+import type { TerminalShelf } from '../terminals/terminals.ts'
 import type { DirtyViews } from './dirty-views.ts'
 import type { Workbench } from './workbench.ts'
 

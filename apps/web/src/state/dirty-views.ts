@@ -9,10 +9,10 @@ export interface Unsaved {
   discard(): void
 }
 
-export type LeaveAnswer = 'save' | 'discard' | 'cancel'
+type LeaveAnswer = 'save' | 'discard' | 'cancel'
 
 /** What would be lost, until the person has decided. */
-export interface LeaveQuestion {
+interface LeaveQuestion {
   readonly paths: readonly string[]
   readonly answer: (answer: LeaveAnswer) => void
 }

@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
-import { keep, type Shelf } from './shelf.ts'
 import { sandboxTexts } from '../texts/sandboxes.ts'
+import { keep, type Shelf } from './storage.ts'
 
 const NAMES_KEY = 'sandwire.names'
 /** More sandboxes than a person has open; those that were learned first are forgotten. */
@@ -13,7 +13,7 @@ export function isSandboxId(text: string): boolean {
   return ID.test(text)
 }
 
-export type Names = Readonly<Record<string, string>>
+type Names = Readonly<Record<string, string>>
 
 /** What to call a sandbox that is known by its id or its name. An id itself tells nobody anything. */
 export function nameSandbox(sandbox: string, names: Names, isGuest: boolean): string {

@@ -4,12 +4,11 @@ import { announceSignIn, type Person, whoAmI } from '../api/identity.ts'
 import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
-import { KeptLayout } from './kept-layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
-import { keep, type Shelf } from './shelf.ts'
+import { keep, KeptLayout, type Shelf } from './storage.ts'
 
-export type { Shelf } from './shelf.ts'
+export type { Shelf } from './storage.ts'
 
 /** What is not yet known, known, or could not be learned. */
 export type Loaded<T> =
@@ -27,7 +26,7 @@ export interface Notice {
 }
 
 /** What lies over the page. */
-export type Overlay = 'commands' | 'files' | 'keys' | 'settings'
+type Overlay = 'commands' | 'files' | 'keys' | 'settings'
 
 const SETTINGS_KEY = 'sandwire.settings'
 /** Id of the panel that is open; empty: none. */

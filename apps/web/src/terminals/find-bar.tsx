@@ -1,7 +1,6 @@
-import { type TerminalController, useStore } from '@sandwire/react'
+import { type Matches, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
-import { IconButton } from '../shell/icon-button.tsx'
-import { findWordsOf } from './find-words.ts'
+import { IconButton } from '../shell/icon.tsx'
 import { terminalTexts } from '../texts/terminals.ts'
 
 /** Looks for a text in what a terminal has shown, from the newest on upwards. */
@@ -51,4 +50,12 @@ export function FindBar({
       <IconButton icon="close" label={terminalTexts.find.close} onClick={close} />
     </div>
   )
+}
+
+/** What is said of a search. */
+export function findWordsOf(text: string, { at, count, isCounted }: Matches): string {
+  if (text === '') return ''
+  if (count === 0) return terminalTexts.find.none
+  if (!isCounted) return terminalTexts.find.atLeast(count)
+  return at === undefined ? terminalTexts.find.count(count) : terminalTexts.find.position(at, count)
 }

@@ -8,7 +8,7 @@ export const searchTexts = {
   includePlaceholder: 'Files to include, e.g. *.ts, src/**, !*.test.ts',
   regex: 'Regular expression',
   matchCase: 'Match case',
-  all: 'Include hidden and ignored files',
+  all: 'Search all files, also hidden and ignored ones',
   searching: 'Searching…',
   soFar: (count: number) => `Searching… ${plural(count, 'result')} so far`,
   none: 'No results',

@@ -3,10 +3,10 @@ import { inFormWords } from '../../api/form-words.ts'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
-import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
-import { planSandbox } from './new-sandbox.ts'
+import type { FirstCommand } from '../../terminals/terminals.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 import { shellTexts } from '../../texts/shell.ts'
+import { planSandbox } from './new-sandbox.ts'
 
 const { create: texts } = sandboxTexts
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { networksFor, planSandbox } from './new-sandbox.ts'
+import { cloneCommand, isRepositoryAddress, networksFor, planSandbox } from './new-sandbox.ts'
 
 const form = {
   name: '',
@@ -41,4 +41,25 @@ test('a list of hosts with none in it is refused', () => {
       is: 'refused',
       why: 'Add at least one host, or set Network to None',
     })
+})
+
+test('a repository is at an address of the web', () => {
+  expect(isRepositoryAddress('https://github.com/a/b.git')).toBe(true)
+  for (const text of [
+    'ext::sh -c id',
+    '--upload-pack=id',
+    'http://x/y',
+    'ssh://-oProxyCommand=id/x',
+    'file:///etc',
+    'https://me:secret@x/y',
+    'git@github.com:a/b',
+    '',
+  ])
+    expect(isRepositoryAddress(text)).toBe(false)
+})
+
+test('an address is an argument of the script, never a part of it', () => {
+  const argsOf = (address: string) => cloneCommand(address).args
+  expect(argsOf('https://x/a";id;"$(id)').slice(0, -1)).toEqual(argsOf('https://x/a').slice(0, -1))
+  expect(argsOf("https://x/a';id;$(id)").at(-1)).toBe("https://x/a';id;$(id)")
 })

@@ -1,10 +1,9 @@
 import type { Network, NewSandbox, Sandbox } from '../../api/sandboxes.ts'
-import type { FirstCommand } from '../../terminals/terminal-shelf.ts'
-import { cloneCommand, isRepositoryAddress } from './repository.ts'
+import type { FirstCommand } from '../../terminals/terminals.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** What was typed into the form, those parts among it that the chosen network hides. */
-export interface NewSandboxForm {
+interface NewSandboxForm {
   readonly name: string
   readonly policy: Network
   readonly hosts: string
@@ -12,7 +11,7 @@ export interface NewSandboxForm {
 }
 
 /** What is to be made of a form, or why nothing. */
-export type SandboxPlan =
+type SandboxPlan =
   | { readonly is: 'refused'; readonly why: string }
   | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
 
@@ -39,4 +38,23 @@ export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm)
     sandbox: { ...(name.trim() === '' ? {} : { name: name.trim() }), network, start: true },
     ...(address === '' ? {} : { firstCommand: cloneCommand(address) }),
   }
+}
+
+/** Addresses that git may be given: of the web, without a password, and nothing that is an option or a program. */
+export function isRepositoryAddress(text: string): boolean {
+  try {
+    const { protocol, username, password } = new URL(text)
+    return protocol === 'https:' && username === '' && password === '' && !/\s/.test(text)
+  } catch {
+    // No address at all.
+    return false
+  }
+}
+
+/** Says what it does, does it, and goes on as the shell of whoever looks at it. */
+const CLONE_THEN_SHELL = `printf 'git clone %s\\n' "$1"; git clone -- "$1" .; exec "\${SHELL:-/bin/sh}" -l`
+
+/** Fetches a repository into the folder that a terminal starts in. The address is an argument, never a part of the script. */
+export function cloneCommand(address: string): FirstCommand {
+  return { cmd: '/bin/sh', args: ['-c', CLONE_THEN_SHELL, 'clone', new URL(address).href] }
 }

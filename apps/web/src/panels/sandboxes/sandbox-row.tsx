@@ -1,12 +1,12 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { destroySandbox, type Sandbox, startSandbox, stopSandbox } from '../../api/sandboxes.ts'
+import { shownName } from '../../files/shown-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
-import { IconButton } from '../../shell/icon-button.tsx'
+import { IconButton } from '../../shell/icon.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
 import { ageText } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
-import { UnsavedNote } from './unsaved-note.tsx'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** The owner, and what the user may do in another account's sandbox. */
@@ -137,4 +137,14 @@ function SandboxQuestion({
         </Confirm>
       )
   }
+}
+
+/** Says what is open from a sandbox and not saved, where it is about to go. */
+function UnsavedNote({ sandbox }: { readonly sandbox: string }): ReactElement | null {
+  const { dirty } = useParts()
+  const unsaved = [...useStore(dirty.views).values()].filter((one) => one.sandbox === sandbox)
+  if (unsaved.length === 0) return null
+  return (
+    <p className="trouble">{sandboxTexts.unsaved(unsaved.map(({ path }) => shownName(path)).join(', '))}</p>
+  )
 }

@@ -1,7 +1,7 @@
 import type { Session } from '../../api/sessions.ts'
 import { shownWords } from '../../files/shown-name.ts'
 import { agoOrAhead } from '../../shell/time-text.ts'
-import { baseName } from '../../shell/view-title.ts'
+import { baseName } from '../../shell/titles.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
@@ -18,7 +18,7 @@ export interface SessionLine {
 }
 
 /** What the list is made of, besides the sessions. */
-export interface ListScene {
+interface ListScene {
   readonly open: Readonly<Record<string, OpenSession>>
   /** The person's own name. */
   readonly self: string

@@ -3,13 +3,13 @@ import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { endSession, listSessions, type Session } from '../../api/sessions.ts'
 import { shownName } from '../../files/shown-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
-import { IconButton } from '../../shell/icon-button.tsx'
+import { IconButton } from '../../shell/icon.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
 import { nameSandbox } from '../../state/sandbox-names.ts'
 import { type Loaded, messageOf } from '../../state/workbench.ts'
-import { listSessionLines, type SessionLine } from './session-list.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
+import { listSessionLines, type SessionLine } from './session-list.ts'
 
 const { sessions: texts } = sandboxTexts
 const REFRESH_MS = 5_000

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'bun:test'
+import { FileText } from '../editor/file-text.ts'
+import { conflictWords } from './conflict-message.ts'
+import type { Theirs } from './open-file.ts'
+
+function say(theirs: Theirs, { mine = 'mine\n', isDirty = true, isAsked = false } = {}): string {
+  return conflictWords({ theirs, mine: FileText.of(mine), isDirty, isAsked })
+}
+
+function onDisk(whole: string): Theirs {
+  return { text: FileText.of(whole), etag: '1' }
+}
+
+describe('the words about a conflict', () => {
+  test('say where which text is', () => {
+    expect(say(onDisk('theirs\n'))).toBe(
+      'The file changed on disk while you were editing it. Left: on disk. Right: your version (editable).',
+    )
+  })
+
+  test('say what is there when it is no text', () => {
+    expect(say({ text: undefined, etag: '1' })).toContain('is no longer text')
+    expect(say('gone')).toContain('was deleted or moved while you were editing it')
+    expect(say('folder')).toBe('A folder has taken the place of this file. Your changes are still here.')
+    expect(say('special')).toContain('no longer a regular file')
+    expect(say('folder', { isDirty: false })).toBe(
+      'A folder has taken the place of this file. This is its last text.',
+    )
+  })
+
+  test('say that only what cannot be seen differs', () => {
+    const mine = 'a\nb\n'
+    expect(say(onDisk('a\r\nb\r\n'), { mine })).toBe(
+      'The file changed on disk while you were editing it. Only line endings differ: CRLF on disk, LF in yours.',
+    )
+    expect(say(onDisk('\u{feff}a\nb\n'), { mine })).toContain(
+      'Only the byte order mark differs: on disk, but not in yours.',
+    )
+    expect(say(onDisk('a\r\nb\r\n'), { mine: `\u{feff}${mine}` })).toContain(
+      'Only line endings and the byte order mark differ: CRLF on disk, LF in yours; in yours, but not on disk.',
+    )
+  })
+
+  test('say what cannot be seen besides what can', () => {
+    expect(say(onDisk('a\nb\r\n'), { mine: 'a\nc\n' })).toEndWith(
+      'your version (editable). Line endings differ as well: mixed on disk, LF in yours.',
+    )
+    expect(say(onDisk('a'), { mine: 'a\r\nc' })).not.toContain('Line ends')
+  })
+
+  test('say that nothing was saved to who tried', () => {
+    expect(say(onDisk('theirs\n'), { isAsked: true })).toStartWith('Not saved: choose a version. The file')
+  })
+})

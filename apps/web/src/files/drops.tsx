@@ -1,0 +1,170 @@
+import { createStore, type Store } from '@sandwire/client'
+import { type DragEvent as ReactDragEvent, type ReactElement, type ReactNode, useState } from 'react'
+import { workspaceUrl } from '../api/workspace.ts'
+import { hasPlaceToWork } from '../state/rights.ts'
+import type { Workbench } from '../state/workbench.ts'
+import { fileTexts } from '../texts/files.ts'
+
+/** What a row of the tree is dragged as. */
+export const PATH_TYPE = 'application/x-sandwire-path'
+
+/** A place that takes files of the person's computer, and rows of the tree. */
+export function DropPlace({
+  onDrop,
+  children,
+}: {
+  readonly onDrop: (transfer: DataTransfer) => void
+  readonly children: ReactNode
+}): ReactElement {
+  const [isOver, setOver] = useState(false)
+  const isTaken = ({ dataTransfer: { types } }: ReactDragEvent): boolean =>
+    types.includes('Files') || types.includes(PATH_TYPE)
+  return (
+    <div
+      className={`drop-place ${isOver ? 'dropping' : ''}`}
+      data-takes-files
+      onDragOver={(event) => {
+        if (!isTaken(event)) return
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      // A row may take the drop for its folder.
+      onDropCapture={() => setOver(false)}
+      onDrop={(event) => {
+        if (!isTaken(event)) return
+        event.preventDefault()
+        onDrop(event.dataTransfer)
+      }}
+    >
+      {children}
+    </div>
+  )
+}
+
+/** Marks where dropped files are taken; everywhere else the page takes them itself. */
+const TAKES_FILES = '[data-takes-files]'
+/** Where dropped text or a link is something to insert. */
+const EDITABLE = 'input, textarea, [contenteditable=true]'
+
+/**
+ * What is dropped beside the places for it. A browser would leave the page for it, and an editor would type a file into the text:
+ * files go to the workspace of the sandbox that they were dropped on instead, after the same question as in the list of files.
+ */
+export class StrayDrops {
+  readonly #workbench: Workbench
+  readonly #files = createStore<readonly Dropped[]>([])
+
+  constructor(workbench: Workbench) {
+    this.#workbench = workbench
+  }
+
+  /** Files that wait for the list of files to take them. */
+  get files(): Store<readonly Dropped[]> {
+    return this.#files
+  }
+
+  take(): readonly Dropped[] {
+    const files = this.#files.get()
+    this.#files.set([])
+    return files
+  }
+
+  listen(target: Window): void {
+    target.addEventListener('dragover', (event) => this.#stopFiles(event), true)
+    target.addEventListener(
+      'drop',
+      (event) => {
+        if (this.#stopFiles(event)) void this.#receive(event)
+      },
+      true,
+    )
+    // Asked last, when whoever knows what is dragged has said so.
+    const stopRest = (event: DragEvent): void => {
+      if (event.defaultPrevented || isIn(event, EDITABLE)) return
+      event.preventDefault()
+      if (event.type === 'dragover' && event.dataTransfer !== null) event.dataTransfer.dropEffect = 'none'
+    }
+    target.addEventListener('dragover', stopRest)
+    target.addEventListener('drop', stopRest)
+  }
+
+  #stopFiles(event: DragEvent): boolean {
+    if (event.dataTransfer?.types.includes('Files') !== true || isIn(event, TAKES_FILES)) return false
+    event.preventDefault()
+    event.stopPropagation()
+    return true
+  }
+
+  async #receive(event: DragEvent): Promise<void> {
+    const { dataTransfer, target } = event
+    if (dataTransfer === null) return
+    const sandbox =
+      target instanceof Element ? target.closest('[data-sandbox]')?.getAttribute('data-sandbox') : undefined
+    const files = await this.#workbench.attempt(fileTexts.uploads.cannotRead, () => readDropped(dataTransfer))
+    if (files === undefined || files.length === 0) return
+    if (!hasPlaceToWork(this.#workbench.person.get(), this.#workbench.sandboxes.get())) {
+      this.#workbench.tell('info', fileTexts.uploads.noSandbox)
+      return
+    }
+    const known = this.#workbench.sandboxes.get()
+    const dropped =
+      known.is === 'ready'
+        ? known.value.find(({ id, name }) => id === sandbox || name === sandbox)
+        : undefined
+    if (dropped !== undefined) this.#workbench.choose(dropped.id)
+    this.#workbench.showPanel('files')
+    this.#files.set(files)
+  }
+}
+
+function isIn({ target }: DragEvent, selector: string): boolean {
+  return target instanceof Element && target.closest(selector) !== null
+}
+
+/** A file to upload and where it goes, from the folder that it was dropped on. */
+export interface Dropped {
+  readonly path: string
+  readonly file: File
+}
+
+function readEntries(reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> {
+  return new Promise((resolve, reject) => reader.readEntries(resolve, reject))
+}
+
+async function filesOf(entry: FileSystemEntry, folder: string): Promise<readonly Dropped[]> {
+  const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, reject),
+    )
+    return [{ path, file }]
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader()
+  const found: Dropped[] = []
+  // A reader gives some at a time, and none at the end.
+  for (let entries = await readEntries(reader); entries.length > 0; entries = await readEntries(reader))
+    for (const child of entries) for (const file of await filesOf(child, path)) found.push(file)
+  return found
+}
+
+function alone(file: File | null): readonly Dropped[] {
+  return file === null ? [] : [{ path: file.name, file }]
+}
+
+/** Everything that was dropped, folders with what is in them. It must be called while the drop is told. */
+export async function readDropped(transfer: DataTransfer): Promise<readonly Dropped[]> {
+  const items = [...transfer.items].filter(({ kind }) => kind === 'file')
+  // Not every source of a drop has a file system behind it, and not every browser tells of items.
+  if (items.length === 0) return [...transfer.files].flatMap(alone)
+  const found = items.map(async (item) => {
+    const entry = item.webkitGetAsEntry()
+    return entry === null ? alone(item.getAsFile()) : filesOf(entry, '')
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** Where a folder or file comes from as a download: a folder comes as a tar archive. */
+export function downloadUrl(sandbox: string, path: string, isFolder: boolean): string {
+  return workspaceUrl(sandbox, isFolder ? 'archive' : 'file', { path })
+}

@@ -1,0 +1,273 @@
+import { printable } from '@sandwire/react'
+import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react'
+import { ApiError } from '../api/request.ts'
+import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
+import { reveal } from '../layout/layout.ts'
+import { Confirm, Dialog } from '../shell/dialog.tsx'
+import { baseName, useSandboxName } from '../shell/titles.ts'
+import { useParts } from '../state/context.ts'
+import { messageOf, sayFailure } from '../state/workbench.ts'
+import { fileTexts } from '../texts/files.ts'
+import { shellTexts } from '../texts/shell.ts'
+import type { Dropped } from './drops.tsx'
+import type { FileTree } from './file-tree.ts'
+import { cleanPath, findNameProblem, joinPath, parentOf, ROOT } from './paths.ts'
+import { firstNames, shownName } from './shown-name.ts'
+
+/** Something about files that needs an answer first. */
+export type FileQuestion =
+  | { readonly ask: 'newFile' | 'newFolder'; readonly folder: string }
+  | { readonly ask: 'rename'; readonly path: string }
+  | { readonly ask: 'moveInto'; readonly path: string; readonly folder: string }
+  | { readonly ask: 'remove'; readonly path: string; readonly isFolder: boolean }
+  | { readonly ask: 'upload'; readonly folder: string; readonly files: readonly Dropped[] }
+
+interface ActionProps {
+  readonly sandbox: string
+  readonly tree: FileTree
+  readonly question: FileQuestion
+  /** Something is there now that was elsewhere. */
+  readonly onMoved: (path: string) => void
+  readonly onDone: () => void
+}
+
+/** Makes an empty file where there is none. */
+async function makeFile(sandbox: string, path: string): Promise<void> {
+  try {
+    await writeFile(sandbox, path, '', 'new')
+  } catch (caught) {
+    const isThere = caught instanceof ApiError && caught.code === 'file_changed'
+    throw isThere ? new Error(fileTexts.alreadyExists, { cause: caught }) : caught
+  }
+}
+
+/** Asks, does it, and shows what became of it. */
+export function FileActions({ sandbox, tree, question, onMoved, onDone }: ActionProps): ReactElement {
+  const { workbench, files } = useParts()
+  const refresh = async (...folders: readonly string[]): Promise<void> => {
+    await Promise.all([...new Set(folders)].map((folder) => tree.load(folder)))
+  }
+  const run = (what: string, act: () => Promise<void>): void => {
+    onDone()
+    void workbench.attempt(what, act)
+  }
+  const move = async (from: string, typed: string): Promise<void> => {
+    const to = cleanPath(typed)
+    await files.move({ sandbox, from, to }, () => renameFile(sandbox, from, to))
+    tree.forget(from)
+    onMoved(to)
+    void refresh(parentOf(from), parentOf(to)).then(() => tree.reveal(to))
+  }
+
+  switch (question.ask) {
+    case 'newFile':
+    case 'newFolder': {
+      const isFile = question.ask === 'newFile'
+      const make = async (typed: string): Promise<void> => {
+        const path = cleanPath(typed)
+        if (isFile) await makeFile(sandbox, path)
+        else await makeFolder(sandbox, path)
+        void refresh(parentOf(path))
+        if (isFile)
+          workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
+      }
+      return (
+        <NameDialog
+          title={isFile ? fileTexts.newFile : fileTexts.newFolder}
+          initial={question.folder === ROOT ? '' : `${question.folder}/`}
+          yes={fileTexts.create}
+          failure={(path) => fileTexts.cannotCreate(shownName(path))}
+          onName={make}
+          onClose={onDone}
+        />
+      )
+    }
+    case 'rename':
+      return (
+        <NameDialog
+          title={fileTexts.renameTitle(shownName(baseName(question.path)))}
+          initial={question.path}
+          yes={fileTexts.move}
+          failure={() => fileTexts.cannotMove(shownName(question.path))}
+          onName={(to) => move(question.path, to)}
+          onClose={onDone}
+        />
+      )
+    case 'moveInto':
+      return (
+        <Confirm
+          title={fileTexts.moveTitle(shownName(baseName(question.path)))}
+          yes={fileTexts.move}
+          onAnswer={(isYes) => {
+            if (!isYes) return onDone()
+            const to = joinPath(question.folder, baseName(question.path))
+            run(fileTexts.cannotMove(shownName(question.path)), () => move(question.path, to))
+          }}
+        >
+          <p>
+            {fileTexts.moveTo(question.folder === ROOT ? fileTexts.workspace : shownName(question.folder))}
+          </p>
+        </Confirm>
+      )
+    case 'remove':
+      return (
+        <Confirm
+          title={fileTexts.deleteTitle(shownName(baseName(question.path)))}
+          yes={fileTexts.delete}
+          isDangerous
+          onAnswer={(isYes) => {
+            if (!isYes) return onDone()
+            run(fileTexts.cannotDelete(shownName(question.path)), async () => {
+              await removeFile(sandbox, question.path)
+              tree.forget(question.path)
+              await refresh(parentOf(question.path))
+            })
+          }}
+        >
+          <p>{question.isFolder ? fileTexts.folderLost : fileTexts.fileLost}</p>
+        </Confirm>
+      )
+    case 'upload':
+      return <UploadDialog sandbox={sandbox} question={question} onDone={onDone} refresh={refresh} />
+  }
+}
+
+/** Asks for the path of something new, or a new one for something old, until that is done: what fails can be tried by another name. */
+function NameDialog({
+  title,
+  initial,
+  yes,
+  failure,
+  onName,
+  onClose,
+}: {
+  readonly title: string
+  readonly initial: string
+  readonly yes: string
+  /** What could not be done. */
+  readonly failure: (path: string) => string
+  readonly onName: (path: string) => Promise<void>
+  readonly onClose: () => void
+}): ReactElement {
+  const [name, setName] = useState(initial)
+  const { workbench } = useParts()
+  const [trouble, setTrouble] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const isGone = useRef(false)
+  useEffect(() => {
+    isGone.current = false
+    return () => void (isGone.current = true)
+  }, [])
+  const submit = async (): Promise<void> => {
+    const wrong = findNameProblem(name)
+    setTrouble(wrong)
+    if (wrong !== undefined) return
+    setBusy(true)
+    try {
+      await onName(name)
+      onClose()
+    } catch (caught) {
+      const words = sayFailure(failure(name), messageOf(caught))
+      if (isGone.current) workbench.tell('error', words)
+      else setTrouble(printable(words))
+    }
+    setBusy(false)
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        className="form"
+        onSubmit={(event: FormEvent) => {
+          event.preventDefault()
+          if (!isBusy) void submit()
+        }}
+      >
+        <label className="field">
+          <span>{fileTexts.path}</span>
+          <input
+            autoFocus
+            value={name}
+            spellCheck={false}
+            autoCapitalize="none"
+            onChange={(event) => {
+              setName(event.target.value)
+              setTrouble(undefined)
+            }}
+            onFocus={(event) => {
+              const at = event.target.value.lastIndexOf('/') + 1
+              event.target.setSelectionRange(at, event.target.value.length)
+            }}
+          />
+        </label>
+        {trouble !== undefined && (
+          <p className="trouble" role="alert">
+            {trouble}
+          </p>
+        )}
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            {shellTexts.cancel}
+          </button>
+          <button type="submit" className="primary">
+            {yes}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Files that are named before an upload begins. */
+const MAX_SHOWN = 8
+
+/** Asks before files are uploaded: which, where to, and whether over what is there. */
+function UploadDialog({
+  sandbox,
+  question,
+  onDone,
+  refresh,
+}: {
+  readonly sandbox: string
+  readonly question: Extract<FileQuestion, { ask: 'upload' }>
+  readonly onDone: () => void
+  readonly refresh: (...folders: readonly string[]) => Promise<void>
+}): ReactElement {
+  const { workbench, uploads } = useParts()
+  const name = useSandboxName(sandbox)
+  const [replaces, setReplaces] = useState(false)
+  const { files, folder } = question
+  const upload = async (): Promise<void> => {
+    onDone()
+    const { kind, text } = await uploads.start({ sandbox, folder, files, replaces })
+    workbench.tell(kind, text)
+    await refresh(folder)
+  }
+  return (
+    <Confirm
+      title={
+        files.length === 1
+          ? fileTexts.uploads.one(shownName(files[0]?.path ?? ''))
+          : fileTexts.uploads.several(files.length)
+      }
+      yes={fileTexts.uploads.upload}
+      onAnswer={(isYes) => {
+        if (isYes) void upload()
+        else onDone()
+      }}
+    >
+      <p>{fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : shownName(folder))}</p>
+      {files.length > 1 && (
+        <pre className="preview">
+          {firstNames(
+            files.map(({ path }) => path),
+            MAX_SHOWN,
+          )}
+        </pre>
+      )}
+      <label className="check">
+        <input type="checkbox" checked={replaces} onChange={(event) => setReplaces(event.target.checked)} />
+        {fileTexts.uploads.replace}
+      </label>
+    </Confirm>
+  )
+}

@@ -1,0 +1,116 @@
+import { changeView, focusView, type View } from '../layout/layout.ts'
+import type { DirtyViews } from '../state/dirty-views.ts'
+import { messageOf, type Workbench } from '../state/workbench.ts'
+import { fileTexts } from '../texts/files.ts'
+import { accessTo, type FileAccess, OpenFile } from './open-file.ts'
+import { movedPath } from './paths.ts'
+import { shownName } from './shown-name.ts'
+
+type FilePlace = Extract<View, { kind: 'file' }>
+
+/** The files of all panes. They live as long as their pane, not as long as what draws it: a pane that is split keeps its text. */
+export class FileShelf {
+  readonly #workbench: Workbench
+  readonly #dirty: DirtyViews
+  readonly #access: (sandbox: string, path: string) => FileAccess
+  readonly #files = new Map<string, { readonly file: OpenFile; readonly path: string }>()
+
+  constructor(workbench: Workbench, dirty: DirtyViews, access = accessTo) {
+    this.#access = access
+    this.#workbench = workbench
+    this.#dirty = dirty
+    workbench.layout.subscribe(({ views }) => this.#drop(views))
+  }
+
+  /** The file of a pane, read when it is first asked for. */
+  of(viewId: string, { sandbox, path }: FilePlace): OpenFile {
+    const known = this.#files.get(viewId)
+    if (known?.path === path) return known.file
+    const file = new OpenFile(this.#access(sandbox, path), path)
+    this.#files.set(viewId, { file, path })
+    file.dirty.subscribe(() => this.#tellDirty(viewId, sandbox))
+    void file.load()
+    return file
+  }
+
+  /** Moves a file or folder by `run`, and with it what is open of it: panes keep what is in them and are named anew. */
+  async move(
+    place: { readonly sandbox: string; readonly from: string; readonly to: string },
+    run: () => Promise<void>,
+  ): Promise<void> {
+    const moved = this.#viewsOf(place)
+    const files = [...moved.keys()].flatMap((viewId) => this.#files.get(viewId)?.file ?? [])
+    for (const file of files) file.beginMove()
+    try {
+      await run()
+    } catch (caught) {
+      for (const file of files) void file.endMove()
+      throw caught
+    }
+    for (const [viewId, { sandbox, path }] of moved) {
+      const file = this.#files.get(viewId)?.file
+      if (file === undefined) continue
+      this.#files.set(viewId, { file, path })
+      this.#tellDirty(viewId, sandbox)
+      void file.endMove({ access: this.#access(sandbox, path), path })
+    }
+    this.#workbench.changeLayout((layout) =>
+      [...moved].reduce((changed, [viewId, view]) => changeView(changed, viewId, () => view), layout),
+    )
+  }
+
+  /** Files in panes that are, or are in, what is moved, as they are afterwards. */
+  #viewsOf(place: {
+    readonly sandbox: string
+    readonly from: string
+    readonly to: string
+  }): Map<string, FilePlace> {
+    const known = this.#workbench.sandboxes.get()
+    const found = known.is === 'ready' ? known.value.find(({ id }) => id === place.sandbox) : undefined
+    const moved = new Map<string, FilePlace>()
+    for (const [viewId, view] of Object.entries(this.#workbench.layout.get().views)) {
+      if (view.kind !== 'file' || ![place.sandbox, found?.name].includes(view.sandbox)) continue
+      const path = movedPath(view.path, place.from, place.to)
+      if (path !== undefined) moved.set(viewId, { ...view, path })
+    }
+    return moved
+  }
+
+  #tellDirty(viewId: string, sandbox: string): void {
+    const known = this.#files.get(viewId)
+    if (known === undefined) return
+    const { file, path } = known
+    const unsaved = { sandbox, path, discard: () => file.discard(), save: () => this.#saveFor(viewId) }
+    this.#dirty.set(viewId, file.isDirty ? unsaved : undefined)
+  }
+
+  /** Saves the file of a pane; answers whether nothing of it is unsaved now. */
+  async save(viewId: string): Promise<boolean> {
+    const known = this.#files.get(viewId)
+    if (known === undefined) return true
+    try {
+      await known.file.save()
+    } catch (caught) {
+      this.#workbench.tell(
+        'error',
+        `${fileTexts.pane.cannotSave(shownName(known.path))}: ${messageOf(caught)}`,
+      )
+    }
+    return !known.file.isDirty
+  }
+
+  /** Saves on the way out; what cannot be saved is put before the person. */
+  async #saveFor(viewId: string): Promise<boolean> {
+    const isSaved = await this.save(viewId)
+    if (!isSaved) this.#workbench.changeLayout((layout) => focusView(layout, viewId))
+    return isSaved
+  }
+
+  #drop(views: Readonly<Record<string, View>>): void {
+    for (const viewId of Array.from(this.#files.keys())) {
+      if (views[viewId] !== undefined) continue
+      this.#files.delete(viewId)
+      this.#dirty.set(viewId, undefined)
+    }
+  }
+}

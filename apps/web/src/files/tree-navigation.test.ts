@@ -1,0 +1,87 @@
+import { expect, test } from 'bun:test'
+import type { TreeLine } from './tree-lines.ts'
+import { heirOf, lineOfKey, lineOfText, typeOn } from './tree-navigation.ts'
+
+const item = (path: string, depth = 0): TreeLine => ({
+  kind: 'item',
+  path,
+  depth,
+  isFolder: false,
+  isOpen: false,
+  position: 1,
+  setSize: 1,
+  entry: {
+    name: path.split('/').at(-1) ?? '',
+    kind: 'file',
+    size: 0,
+    mtimeMs: 0,
+    etag: '',
+  },
+})
+const note: TreeLine = { kind: 'note', path: 'a', depth: 1, text: 'Loading more…', hasMore: true }
+const lines = [item('a', 0), item('a/b', 1), note, item('cc'), item('Cd'), item('d 1')]
+const go = (at: number, key: string): number | undefined => lineOfKey(lines, { at, key, pageRows: 2 })
+
+test('keys lead from file to file, and not to what is said between them', () => {
+  expect([go(1, 'ArrowDown'), go(3, 'ArrowUp')]).toEqual([3, 1])
+  expect([go(5, 'ArrowDown'), go(0, 'ArrowUp')]).toEqual([undefined, undefined])
+  expect([go(3, 'Home'), go(0, 'End')]).toEqual([0, 5])
+  expect([go(0, 'PageDown'), go(4, 'PageDown')]).toEqual([3, 5])
+  expect([go(4, 'PageUp'), go(1, 'PageUp')]).toEqual([1, 0])
+  expect(lineOfKey([item('a'), note], { at: 0, key: 'PageDown', pageRows: 5 })).toBe(0)
+})
+
+test('keys lead into a folder and out of it', () => {
+  expect([go(0, 'ArrowRight'), go(1, 'ArrowRight')]).toEqual([1, undefined])
+  expect([go(1, 'ArrowLeft'), go(3, 'ArrowLeft')]).toEqual([0, undefined])
+})
+
+test('letters that follow each other are one text', () => {
+  const first = typeOn(undefined, 'd', 0)
+  expect(typeOn(first, ' ', 500).text).toBe('d ')
+  expect(typeOn(first, 'x', 1_000).text).toBe('x')
+})
+
+test('a text leads to the next name that begins with it', () => {
+  expect(lineOfText(lines, 0, 'c')).toBe(3)
+  expect(lineOfText(lines, 3, 'c')).toBe(4)
+  expect(lineOfText(lines, 4, 'c')).toBe(3)
+  expect(lineOfText(lines, 4, 'cc')).toBe(3)
+  expect(lineOfText(lines, 0, 'dd')).toBe(5)
+  expect(lineOfText(lines, 0, 'd 1')).toBe(5)
+  expect(lineOfText(lines, 4, 'cd')).toBe(4)
+  expect(lineOfText(lines, 0, 'x')).toBeUndefined()
+})
+
+const emptyNote: TreeLine = { kind: 'note', path: 'd', depth: 1, text: 'Empty', hasMore: false }
+const before = [
+  ...['a', 'a/x', 'a/y', 'a/z', 'b', 'd'].map((path) => item(path, path.split('/').length - 1)),
+  emptyNote,
+  item('e'),
+]
+
+/** Which line comes after some are gone, one of which had the keyboard. */
+function after(path: string, ...gone: readonly string[]): string | undefined {
+  const now = before.filter((line) => ![path, ...gone].includes(line.path))
+  return heirOf(before, now, path)
+}
+
+test('the next of the same folder comes after what is gone, also behind what was in it', () => {
+  expect([after('a/x'), after('a', 'a/x', 'a/y', 'a/z'), after('b')]).toEqual(['a/y', 'b', 'd'])
+  expect(after('d')).toBe('e')
+  expect(after('a/x', 'a/y')).toBe('a/z')
+})
+
+test('the one before comes after the last of a folder', () => {
+  expect([after('a/z'), after('e'), after('a/y', 'a/z')]).toEqual(['a/y', 'd', 'a/x'])
+})
+
+test('the folder comes after the only one in it, and what follows the folder when that is gone as well', () => {
+  expect(after('a/x', 'a/y', 'a/z')).toBe('a')
+  expect(after('a/x', 'a/y', 'a/z', 'a')).toBe('b')
+})
+
+test('nothing comes after the last of all, or after what was not there', () => {
+  expect(heirOf([item('a')], [], 'a')).toBeUndefined()
+  expect(heirOf(before, before, 'nowhere')).toBeUndefined()
+})

@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test'
+import type { GitDiff } from '../api/git.ts'
+import { areDrawable, wordsOf } from './diff-texts.ts'
+
+const large: GitDiff = {
+  files: [{ path: 'big', status: 'A', added: 200_000, removed: 1, binary: false }],
+  diff: '+line\n'.repeat(200_000),
+  lossy: false,
+  truncated: false,
+}
+
+test('a short difference is said as git says it', () => {
+  expect(wordsOf({ ...large, diff: '+a\n' }, 'git diff')).toEqual({ text: '+a\n' })
+})
+
+test('of a difference that is too large the beginning is given, in whole lines, and how to see the rest', () => {
+  const { text, note } = wordsOf(large, 'git diff --staged')
+  expect(text.length).toBeLessThan(300_000)
+  expect(text.endsWith('+line\n')).toBe(true)
+  expect(note).toBe(
+    'Too large to show in full: 200,000 lines added, 1 line removed. Showing the beginning. Run git diff --staged in a terminal to see it all.',
+  )
+})
+
+test('what the server cut off is not shown as if it were whole', () => {
+  expect(wordsOf({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain('the beginning')
+})
+
+test('texts are drawn beside each other up to a size', () => {
+  expect(areDrawable('a', 'b')).toBe(true)
+  expect(areDrawable('a'.repeat(5_000_000), 'b'.repeat(5_000_000))).toBe(false)
+})

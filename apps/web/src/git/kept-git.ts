@@ -1,5 +1,0 @@
-/** What somebody unfolded for a repository. */
-export interface KeptGit {
-  areBranchesOpen: boolean
-  isLogOpen: boolean
-}

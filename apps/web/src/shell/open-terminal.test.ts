@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { takeArrival } from './open-terminal.ts'
+
+function shelfWith(text: string) {
+  const kept = new Map([['sandwire.open', text]])
+  return {
+    kept,
+    getItem: (key: string) => kept.get(key) ?? null,
+    removeItem: (key: string) => void kept.delete(key),
+  }
+}
+
+test('what somebody came for is read once', () => {
+  const came = { sandbox: 'a', session: 'a.1', role: 'viewer' } as const
+  const shelf = shelfWith(JSON.stringify(came))
+  expect(takeArrival(shelf)).toEqual(came)
+  expect(takeArrival(shelf)).toBeUndefined()
+})
+
+test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"owner"}', '[]'])(
+  'what is not ours is nothing, and does not stay: %p',
+  (text) => {
+    const shelf = shelfWith(text)
+    expect(takeArrival(shelf)).toBeUndefined()
+    expect(shelf.kept.size).toBe(0)
+  },
+)

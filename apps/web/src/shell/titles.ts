@@ -1,0 +1,68 @@
+import { createStore } from '@sandwire/client'
+import { useStore } from '@sandwire/react'
+import { useEffect } from 'react'
+import { shownName } from '../files/shown-name.ts'
+import { activeTab, type View } from '../layout/layout.ts'
+import { useParts } from '../state/context.ts'
+import { nameSandbox } from '../state/sandbox-names.ts'
+import { shellTexts } from '../texts/shell.ts'
+
+/** The last part of a path. */
+export function baseName(path: string): string {
+  return path.split('/').pop() ?? path
+}
+
+/** What a sandbox is called, where only its id is known. */
+export function useSandboxName(sandbox: string): string {
+  const { workbench } = useParts()
+  const names = useStore(workbench.names.all)
+  const person = useStore(workbench.person)
+  return nameSandbox(sandbox, names, person.is === 'ready' && person.value?.guest === true)
+}
+
+/** What a tab says of a view that names itself. */
+export function titleOf(
+  view: View | undefined,
+  terminalTitle: string | undefined,
+  sandboxName: string,
+): string {
+  if (view === undefined) return shellTexts.tabs.empty
+  switch (view.kind) {
+    case 'terminal':
+      return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
+    case 'file':
+      return shownName(baseName(view.path))
+    case 'diff':
+      return shellTexts.tabs.changes(shownName(baseName(view.path)))
+  }
+}
+
+const NO_STATE = createStore(undefined)
+const PRODUCT = 'Sandwire'
+
+/** What a browser calls the page: what is in front, where that is, and whose page it is. */
+export function pageTitle(view: View | undefined, name: string | undefined, sandboxName: string): string {
+  if (view === undefined) return PRODUCT
+  const own = name === undefined || name === '' ? titleOf(view, shellTexts.tabs.terminal, sandboxName) : name
+  return [own, sandboxName, PRODUCT].join(' — ')
+}
+
+/** Keeps the title of the page up with what is in front, as long as somebody draws it. */
+export function useDocumentTitle(): void {
+  const { workbench, terminals } = useParts()
+  const layout = useStore(workbench.layout)
+  const tab = activeTab(layout)
+  const view = layout.views[tab?.focus ?? '']
+  const sandboxName = useSandboxName(view?.sandbox ?? '')
+  const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
+  const person = useStore(workbench.person)
+  const isOut = person.is === 'ready' && person.value === undefined
+  // A page that only holds what is not saved says nothing of it.
+  const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
+  useEffect(() => {
+    document.title = title
+    return () => {
+      document.title = PRODUCT
+    }
+  }, [title])
+}

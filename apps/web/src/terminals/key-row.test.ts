@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { withControl } from './key-row.tsx'
+
+test('Ctrl makes control characters of letters, in either case', () => {
+  expect(['c', 'C', 'd', '[', '\\', '@', ' ', '?'].map(withControl)).toEqual([
+    '\u{3}',
+    '\u{3}',
+    '\u{4}',
+    '\u{1b}',
+    '\u{1c}',
+    '\0',
+    '\0',
+    '\u{7f}',
+  ])
+})
+
+test('Ctrl is told with an arrow, in whatever form that comes', () => {
+  expect(['\u{1b}[C', '\u{1b}OD'].map(withControl)).toEqual(['\u{1b}[1;5C', '\u{1b}[1;5D'])
+})
+
+test('everything else is itself', () => {
+  expect(['1', 'ä', '\u{1b}[H', 'ab'].map(withControl)).toEqual(['1', 'ä', '\u{1b}[H', 'ab'])
+})

@@ -1,0 +1,79 @@
+import { SandwireError } from '@sandwire/protocol'
+import { expect, test } from 'bun:test'
+import { bannerOf, statusWordsOf } from './terminal-status.ts'
+
+const exit = { type: 'exit', outputEnd: 0, truncated: false } as const
+
+test('a terminal that is there needs no words', () => {
+  expect(bannerOf({ status: { is: 'attached', session: 's', role: 'driver' } })).toBeUndefined()
+})
+
+test('a lost link says until when it waits', () => {
+  expect(bannerOf({ status: { is: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
+    kind: 'waiting',
+    text: 'Connection lost.',
+    untilMs: 5,
+    isFirst: false,
+  })
+})
+
+test('an end says how', () => {
+  const textOf = (code: number | null, signal: string | null) =>
+    bannerOf({ status: { is: 'exited', exit: { ...exit, code, signal } } })
+  expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'Process exited with code 0', isGood: true })
+  expect(textOf(3, null)).toMatchObject({ text: 'Process exited with code 3', isGood: false })
+  expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'Process ended by SIGKILL', isGood: false })
+})
+
+test('a refusal says what can be done', () => {
+  const error = new SandwireError('sandbox_stopped', 'The sandbox is stopped')
+  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+    text: 'The sandbox is stopped. Start the sandbox to continue.',
+  })
+})
+
+test('who is cut off from their own is told of their sign-in, and everybody else that it is not shared any more', () => {
+  const error = new SandwireError('revoked', 'Cannot attach: the right to be here was withdrawn')
+  const textOf = (isOwn: boolean) => bannerOf({ status: { is: 'failed', error } }, { isOwn })
+  expect(textOf(true)).toMatchObject({ text: expect.stringContaining('You were signed out') })
+  expect(textOf(true)).not.toMatchObject({ text: expect.stringContaining('shared') })
+  expect(textOf(false)).toMatchObject({ text: expect.stringContaining('Access was removed') })
+})
+
+test('the end of a sandbox is told as that', () => {
+  const status = { is: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
+  const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
+  expect(textOf(false)).toMatchObject({ text: 'Sandbox stopped' })
+  expect(textOf(true)).toMatchObject({ text: 'Sandbox destroyed' })
+  expect(bannerOf({ status, isStopping: true, stopReason: 'removed' })).toMatchObject({
+    text: 'Sandbox destroyed',
+  })
+})
+
+test('a sandbox that is not there is said to be gone, not to have no ticket', () => {
+  const error = new SandwireError('sandbox_not_found', 'Cannot get a ticket: No sandbox has this id or name')
+  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+    text: expect.stringMatching(/^The sandbox was destroyed/),
+  })
+})
+
+const attached = { is: 'attached', session: 's', role: 'driver' } as const
+const driven = { status: attached, role: 'driver', cols: 80, rows: 24, isSilent: false } as const
+const textOf = (...wish: Parameters<typeof statusWordsOf>) => statusWordsOf(...wish).map(({ text }) => text)
+
+test('a terminal that is there has a role, a size and a round-trip time', () => {
+  expect(textOf(driven, undefined)).toEqual(['In control', '80×24'])
+  expect(textOf(driven, 4.321)).toEqual(['In control', '80×24', '4.3 ms'])
+  expect(textOf({ ...driven, role: 'viewer' }, 43.21)).toEqual(['View only', '80×24', '43 ms'])
+})
+
+test('a server that is silent has no round-trip time', () => {
+  expect(textOf({ ...driven, isSilent: true }, 5)).toEqual(['In control', '80×24', 'No response'])
+})
+
+test('nobody drives what is not there', () => {
+  const lost = { is: 'reconnecting', attempt: 1, atMs: 5, why: 'x' } as const
+  expect(textOf({ ...driven, status: lost }, 5)).toEqual(['Disconnected'])
+  const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
+  expect(textOf({ ...driven, status: { is: 'exited', exit } }, 5)).toEqual(['Ended'])
+})

@@ -1,0 +1,39 @@
+import { DARK, DEFAULT_LOOK, LIGHT } from '@sandwire/react'
+import { expect, test } from 'bun:test'
+import { DEFAULT_SETTINGS } from '../state/settings.ts'
+import { lookOfSettings, shellRequest } from './terminals.ts'
+
+test('terminals look as was chosen, on the ground of the page', () => {
+  const settings = { ...DEFAULT_SETTINGS, fontFamily: 'Hack', fontSize: 20, screenReader: true }
+  const chosen = { fontFamily: 'Hack, monospace', fontSize: 20, screenReader: true }
+  expect(lookOfSettings(settings, true)).toMatchObject({ ...chosen, palette: DARK })
+  expect(lookOfSettings(settings, false)).toMatchObject({ ...chosen, palette: LIGHT })
+})
+
+test('a font that is no longer chosen gives way to the usual one', () => {
+  const before = lookOfSettings({ ...DEFAULT_SETTINGS, fontFamily: 'Hack' }, true)
+  const after = lookOfSettings({ ...DEFAULT_SETTINGS, fontFamily: '' }, true)
+  // A look is laid over the one before it.
+  expect({ ...before, ...after }).toEqual(DEFAULT_LOOK)
+})
+
+const NIGHT_SECONDS = 43_200
+
+test('every shell that is started waits a night for a page that was closed', () => {
+  expect(shellRequest({ kind: 'terminal', sandbox: 'dev' })).toEqual({
+    sandbox: 'dev',
+    keepSeconds: NIGHT_SECONDS,
+  })
+  const clone = { cmd: 'sh', args: ['-c', 'git clone'] }
+  expect(shellRequest({ kind: 'terminal', sandbox: 'dev', cwd: 'src', drove: true }, clone)).toEqual({
+    sandbox: 'dev',
+    cwd: 'src',
+    keepSeconds: NIGHT_SECONDS,
+    ...clone,
+  })
+})
+
+test('a session that is there is joined, with nothing that is for a new one', () => {
+  const place = { kind: 'terminal', sandbox: 'dev', session: 's', cwd: 'src' } as const
+  expect(shellRequest(place)).toEqual({ sandbox: 'dev', session: 's' })
+})

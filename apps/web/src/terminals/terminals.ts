@@ -1,0 +1,249 @@
+import { createStore, type Store } from '@sandwire/client'
+import {
+  type AttachRequest,
+  DARK,
+  DEFAULT_LOOK,
+  type DoubtfulLink,
+  type FilePlace,
+  LIGHT,
+  type Look,
+  type RiskyPaste,
+  TerminalController,
+  type TerminalState,
+} from '@sandwire/react'
+import type { FileChoice } from '../files/open-from-terminal.ts'
+import { activeTab, changeView, type View } from '../layout/layout.ts'
+import { driveActionOf } from '../sharing/people.ts'
+import type { Settings } from '../state/settings.ts'
+import type { Workbench } from '../state/workbench.ts'
+import { Bells } from './bells.ts'
+import { OpenSessions } from './open-sessions.ts'
+import { ticketForTerminal } from './ticket.ts'
+
+type TerminalPlace = Extract<View, { kind: 'terminal' }>
+
+/** A question, until it is answered. */
+interface Question<T> {
+  readonly about: T
+  readonly answer: (isYes: boolean) => void
+}
+
+/** A command and what it is told. */
+export interface FirstCommand {
+  readonly cmd: string
+  readonly args: readonly string[]
+}
+
+type Questions<T> = ReturnType<typeof createStore<Question<T> | undefined>>
+
+interface ShelfEvents {
+  /** Opens a file; answers the choice where it may be several. */
+  readonly openFile: (sandbox: string, place: FilePlace) => Promise<FileChoice | undefined>
+  readonly isDark: () => boolean
+}
+
+/** The terminals of all panes. They live as long as their pane, not as long as what draws it. */
+export class TerminalShelf {
+  readonly #workbench: Workbench
+  readonly #events: ShelfEvents
+  readonly #terminals = new Map<string, TerminalController>()
+  /** What is known here of the sessions of all of them. */
+  readonly sessions = new OpenSessions()
+  readonly bells = new Bells()
+  readonly #pasting = createStore<Question<RiskyPaste> | undefined>(undefined)
+  readonly #leaving = createStore<Question<DoubtfulLink> | undefined>(undefined)
+  #firstCommand: FirstCommand | undefined
+  readonly #finding = createStore<string | undefined>(undefined)
+  readonly #choosing = createStore<FileChoice | undefined>(undefined)
+
+  constructor(workbench: Workbench, events: ShelfEvents) {
+    this.#workbench = workbench
+    this.#events = events
+    workbench.layout.subscribe((layout) => {
+      this.#drop(new Set(Object.keys(layout.views)))
+      this.bells.seen(layout)
+    })
+    workbench.settings.subscribe(() => this.redraw())
+  }
+
+  /** What is asked about a paste. */
+  get pasting(): Store<Question<RiskyPaste> | undefined> {
+    return this.#pasting
+  }
+
+  /** What is asked about a link. */
+  get leaving(): Store<Question<DoubtfulLink> | undefined> {
+    return this.#leaving
+  }
+
+  /** The pane whose terminal is searched. */
+  get finding(): Store<string | undefined> {
+    return this.#finding
+  }
+
+  openFind(viewId: string | undefined): void {
+    this.#finding.set(viewId)
+  }
+
+  /** The files that a place which was clicked may be. */
+  get choosing(): Store<FileChoice | undefined> {
+    return this.#choosing
+  }
+
+  endChoice(): void {
+    this.#choosing.set(undefined)
+  }
+
+  /** The terminal of a pane, made when it is first asked for. */
+  of(viewId: string, place: TerminalPlace): TerminalController {
+    const known = this.#terminals.get(viewId)
+    if (known !== undefined) return known
+    const controller = this.#create(viewId, place)
+    this.#terminals.set(viewId, controller)
+    controller.state.subscribe((state) => this.#remember(viewId, state))
+    controller.state.subscribe(() => this.#tellSessions())
+    onWithdrawn(controller, () => void this.#workbench.doubtPerson())
+    if (place.drove === true) takeBack(controller)
+    return controller
+  }
+
+  /** What the next new terminal runs in place of a shell. */
+  startFirst(command: FirstCommand): void {
+    this.#firstCommand = command
+  }
+
+  find(viewId: string): TerminalController | undefined {
+    return this.#terminals.get(viewId)
+  }
+
+  /** Gives the keyboard back to the terminal that had it. */
+  focusActive(): void {
+    this.#terminals.get(activeTab(this.#workbench.layout.get())?.focus ?? '')?.surface.focus()
+  }
+
+  /** Says goodbye for all of them, so that nobody waits for a page that is gone. */
+  leave(): void {
+    for (const terminal of this.#terminals.values()) terminal.handle?.detach()
+  }
+
+  /** Brings every terminal up to what was chosen. */
+  redraw(): void {
+    for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
+  }
+
+  #create(viewId: string, place: TerminalPlace): TerminalController {
+    const { sandbox, session, size } = place
+    const settings = this.#workbench.settings
+    const first = session === undefined ? this.#firstCommand : undefined
+    if (session === undefined) this.#firstCommand = undefined
+    const controller: TerminalController = new TerminalController({
+      url: new URL('/attach', location.origin),
+      request: shellRequest(place, first),
+      getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mayExist(name)),
+      look: this.#look(),
+      ...(size === undefined ? {} : { size }),
+      get allowsClipboardWrite() {
+        return settings.get().allowsClipboardWrite
+      },
+      get copiesOnSelect() {
+        return settings.get().copiesOnSelect
+      },
+      get asksBeforePaste() {
+        return settings.get().asksBeforePaste
+      },
+      confirmPaste: (paste) => ask(this.#pasting, paste),
+      confirmLink: (link) => ask(this.#leaving, link),
+      onOpenFile: (place) =>
+        void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),
+      onBell: () => {
+        if (settings.get().bell === 'none') return
+        controller.surface.flash()
+        this.bells.ring(this.#workbench.layout.get(), viewId)
+      },
+    })
+    return controller
+  }
+
+  #look(): Look {
+    return lookOfSettings(this.#workbench.settings.get(), this.#events.isDark())
+  }
+
+  #remember(viewId: string, { session, role, cols, rows }: TerminalState): void {
+    const view = this.#workbench.layout.get().views[viewId]
+    if (view?.kind !== 'terminal' || session === undefined || role === undefined) return
+    const drove = role === 'driver'
+    const isSameSize = view.size?.cols === cols && view.size.rows === rows
+    if (view.session === session && view.drove === drove && isSameSize) return
+    this.#workbench.changeLayout((layout) =>
+      changeView(layout, viewId, (old) => ({ ...old, session, drove, size: { cols, rows } })),
+    )
+    // A shell that was started may have made or woken its sandbox.
+    if (view.session !== session) void this.#workbench.refreshSandboxes()
+  }
+
+  #tellSessions(): void {
+    this.sessions.tell(Array.from(this.#terminals.values(), ({ state }) => state.get()))
+  }
+
+  #drop(open: ReadonlySet<string>): void {
+    for (const [viewId, terminal] of this.#terminals) {
+      if (open.has(viewId)) continue
+      this.#terminals.delete(viewId)
+      terminal.dispose()
+    }
+    this.#tellSessions()
+  }
+}
+
+/** Asks one thing at a time; what was asked before is answered with no. */
+function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
+  questions.get()?.answer(false)
+  return new Promise((resolve) => {
+    questions.set({
+      about,
+      answer: (isYes) => {
+        questions.set(undefined)
+        resolve(isYes)
+      },
+    })
+  })
+}
+
+/** Tells when a terminal ends because its person may no longer be there, which is so for all that are signed out. */
+function onWithdrawn(controller: TerminalController, tell: () => void): void {
+  controller.state.subscribe(({ status }) => {
+    if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) tell()
+  })
+}
+
+/** Drives again what this person drove before a reload, if nobody else does meanwhile. */
+function takeBack(controller: TerminalController): void {
+  const stop = controller.state.subscribe((state) => {
+    if (state.status.is !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
+    stop()
+    if (driveActionOf(state) === 'take') controller.handle?.take()
+  })
+}
+
+/** The whole look of a terminal, so that nothing stays of what is no longer chosen. */
+export function lookOfSettings({ fontSize, fontFamily, screenReader }: Settings, isDark: boolean): Look {
+  return {
+    ...DEFAULT_LOOK,
+    palette: isDark ? DARK : LIGHT,
+    fontSize,
+    screenReader,
+    ...(fontFamily === '' ? {} : { fontFamily: `${fontFamily}, monospace` }),
+  }
+}
+
+/** How long a shell waits for a page that was closed: a night. */
+const KEEP_SECONDS = 12 * 60 * 60
+
+/** What a terminal asks for: the session that it shows, or a shell, or a command in place of one. */
+export function shellRequest(
+  { sandbox, session, cwd }: Extract<View, { kind: 'terminal' }>,
+  command?: FirstCommand,
+): AttachRequest {
+  if (session !== undefined) return { sandbox, session }
+  return { sandbox, keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }), ...command }
+}
