@@ -57,8 +57,8 @@ describe.skipIf(obstacle !== undefined)(
           drawn: [driver.cols, driver.rows],
         })
         // Plainly so, and keys do nothing.
-        await guest.page.getByText('View only').waitFor()
-        await guest.page.getByText('owner has control · view only').waitFor()
+        await guest.page.locator('.read-only-line').waitFor()
+        await guest.page.getByText('owner has control').waitFor()
         await guest.first.type('touch typed\n')
         await guest.page.keyboard.press('Control+Shift+Backquote')
         await guest.page.getByText('No sandbox you can start a terminal in').waitFor()
@@ -110,7 +110,7 @@ describe.skipIf(obstacle !== undefined)(
         await shared.page.getByLabel('Your name').fill('Eve')
         await shared.button('Join').click()
         await shared.page.getByRole('link', { name: 'Open it' }).click()
-        await shared.page.getByText('View only').waitFor()
+        await shared.page.locator('.read-only-line').waitFor()
         expect(await shared.page.getByRole('tab').count()).toBe(1)
         expect(await shared.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('secret')
       },
@@ -153,7 +153,7 @@ describe.skipIf(obstacle !== undefined)(
         await host.first.ready()
         const { link } = await share({ session: await host.first.session() })
         await using guest = await come(link)
-        await guest.page.getByText('View only').waitFor()
+        await guest.page.locator('.read-only-line').waitFor()
         await scene.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })
         await guest.page.getByText('Sandbox destroyed').waitFor()
       },
@@ -171,7 +171,7 @@ describe.skipIf(obstacle !== undefined)(
         await rows.first().waitFor()
         expect(await guest.page.getByRole('button', { name: /^End / }).count()).toBe(0)
         await rows.first().getByRole('button').click()
-        await guest.page.getByText('View only').waitFor()
+        await guest.page.locator('.read-only-line').waitFor()
       },
       TIMEOUT_MS,
     )

@@ -22,7 +22,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.route('**/api/**', (route) => route.abort('connectionrefused'))
       await desk.button('Sandboxes').click()
       await desk.button('Sandboxes').click()
-      await panel.getByText('Server unreachable. Retrying…').waitFor()
+      await panel.getByRole('status').getByText('Server unreachable. Retrying…').waitFor()
       await panel.getByText('was running').waitFor()
       expect(await panel.locator('.dot.running').count()).toBe(0)
       expect(await panel.getByText('Loading').count()).toBe(0)

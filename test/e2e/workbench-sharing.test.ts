@@ -67,8 +67,8 @@ describe.skipIf(obstacle !== undefined)(
       await using guest = await join(link, 'Gus Guest', { viewport: { width: 900, height: 600 } })
       expect((await guest.first.facts())?.role).toBe('viewer')
       await expectSame(guest.first, owner.first)
-      await guest.page.getByText('View only').waitFor()
-      await guest.page.getByText('owner has control · view only').waitFor()
+      await guest.page.locator('.read-only-line').waitFor()
+      await guest.page.getByText('owner has control').waitFor()
       await owner.page.getByText('You have control').first().waitFor()
       // Nothing is offered that would do nothing.
       await owner.page.locator('.person', { hasText: 'Gus Guest (guest): view only. Viewers' }).waitFor()
@@ -111,7 +111,7 @@ describe.skipIf(obstacle !== undefined)(
       await guest.first.until(({ role }) => role === 'driver')
       // Whoever hands over watches from then on, until they take over.
       await owner.first.until(({ role }) => role === 'viewer')
-      await owner.page.getByText('View only').waitFor()
+      await owner.page.locator('.read-only-line').waitFor()
       await guest.page.locator('.people-text', { hasText: 'You have control' }).waitFor()
       await owner.page
         .getByText(/Cleo.* has control/)

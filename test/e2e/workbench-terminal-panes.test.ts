@@ -76,7 +76,7 @@ describe.skipIf(obstacle !== undefined)(
         })
       await eventually(isWhole, { what: 'all of it to be in sight', ...WAIT })
       const [terminal, words] = await Promise.all(
-        [late.first.element, late.page.getByText('View only')].map((one) => one.boundingBox()),
+        [late.first.element, late.page.locator('.read-only-line')].map((one) => one.boundingBox()),
       )
       expect(words?.y).toBeGreaterThanOrEqual((terminal?.y ?? 0) + (terminal?.height ?? 0))
 
@@ -199,7 +199,7 @@ describe.skipIf(obstacle !== undefined)(
     test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
       await using owner = await scene.openDesk()
       await using guest = await join(await share(owner, 'View only'), 'Gus')
-      await guest.page.getByText('View only').waitFor()
+      await guest.page.locator('.read-only-line').waitFor()
       await guest.first.until(({ role }) => role === 'viewer')
       await owner.button('Stop dev').click()
       const stop = owner.page.getByRole('dialog').getByRole('button', { name: /^Stop/ })
@@ -207,7 +207,7 @@ describe.skipIf(obstacle !== undefined)(
       for (const { page } of [owner, guest]) {
         await page.locator('.banner.ended').getByText('Sandbox stopped').waitFor()
         expect(await page.getByText('it ends within').count()).toBe(0)
-        expect(await page.getByText('View only').count()).toBe(0)
+        expect(await page.locator('.read-only-line').count()).toBe(0)
         expect(await page.locator('.status-bar').innerText()).not.toMatch(/In control| ms/)
       }
       await guest.page.locator('.banner.ended').getByRole('button', { name: 'Close' }).click()

@@ -8,31 +8,31 @@ import './style/search.css'
 import './style/terminal.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { onSignInElsewhere } from './api/identity.ts'
+import { onSignInChange } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { writeFile } from './api/workspace.ts'
-import { StrayDrops } from './files/drops.tsx'
-import { FileShelf } from './files/open-files.ts'
+import { PageDrops } from './files/drops.tsx'
+import { OpenFiles } from './files/open-files.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { Uploads } from './files/uploads.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
 import { PanelMemory, PanelMemoryContext } from './panels/panel-memory.ts'
 import { App } from './shell/app.tsx'
-import { makeRoom } from './shell/side-bar.tsx'
+import { hidePanelOnNarrowScreens } from './shell/side-bar.tsx'
 import { followTheme, isDarkNow } from './shell/theme.ts'
 import { PartsContext } from './state/context.ts'
 import { DirtyViews } from './state/dirty-views.ts'
 import { Workbench } from './state/workbench.ts'
-import { TerminalShelf } from './terminals/terminals.ts'
+import { Terminals } from './terminals/terminals.ts'
 
 const workbench = new Workbench(localStorage, sessionStorage)
-const terminals = new TerminalShelf(workbench, {
+const terminals = new Terminals(workbench, {
   openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
   isDark: () => isDarkNow(workbench.settings.get().theme),
 })
 const dirty = new DirtyViews()
-const files = new FileShelf(workbench, dirty)
-const drops = new StrayDrops(workbench)
+const files = new OpenFiles(workbench, dirty)
+const drops = new PageDrops(workbench)
 drops.listen(window)
 const uploads = new Uploads(writeFile)
 const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops, uploads }
@@ -46,15 +46,15 @@ window.addEventListener('beforeunload', (event) => {
   // What is not saved and what is on its way would be lost.
   if (dirty.views.get().size > 0 || uploads.running.get().length > 0) event.preventDefault()
 })
-makeRoom(workbench)
+hidePanelOnNarrowScreens(workbench)
 const isSignedOut = (): boolean => {
   const person = workbench.person.get()
   return person.is === 'ready' && person.value === undefined
 }
-window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.doubtPerson())
-onSignInElsewhere(async () => {
+window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.recheckUser())
+onSignInChange(async () => {
   const wasOut = isSignedOut()
-  await workbench.checkPerson()
+  await workbench.checkUser()
   // Terminals that were cut begin anew with the page; text that is not saved would not.
   if (wasOut && !isSignedOut() && parts.dirty.views.get().size === 0) location.reload()
 })

@@ -1,4 +1,4 @@
 export * from './terminal/index.ts'
 export { Terminal } from './terminal.tsx'
-export type { TerminalProps } from './terminal-props.ts'
+export type { TerminalProps } from './terminal.tsx'
 export { useStore } from './use-store.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { latestOptions } from './latest-options.ts'
-import type { OwnTerminalProps } from './terminal-props.ts'
+import type { OwnTerminalProps } from './terminal.tsx'
 
 const url = 'https://sandwire.example'
 

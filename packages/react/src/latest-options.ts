@@ -1,6 +1,6 @@
 import type { AttachRequest } from '@sandwire/client'
+import type { OwnTerminalProps } from './terminal.tsx'
 import type { TerminalOptions } from './terminal/controller.ts'
-import type { OwnTerminalProps } from './terminal-props.ts'
 
 function requestOf(props: OwnTerminalProps): AttachRequest {
   const { sandbox, create, session, cmd, args, template, params, cwd, role, take, keepSeconds, overflow } =
@@ -27,11 +27,11 @@ function requestOf(props: OwnTerminalProps): AttachRequest {
  * component was given last.
  */
 export function latestOptions(read: () => OwnTerminalProps): TerminalOptions {
-  const { url, look, size } = read()
+  const { url, appearance, size } = read()
   return {
     url,
     request: requestOf(read()),
-    ...(look === undefined ? {} : { look }),
+    ...(appearance === undefined ? {} : { appearance }),
     ...(size === undefined ? {} : { size }),
     get getTicket() {
       return read().getTicket

@@ -1,13 +1,46 @@
-import { expect, test } from 'bun:test'
+import { type ClientStatus, SandwireError } from '@sandwire/protocol'
+import { describe, expect, test } from 'bun:test'
 import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
-import { Terminal } from './terminal.tsx'
+import { Terminal, connectionProblem } from './terminal.tsx'
 
 test('has the same elements whether it says what is wrong or not, so that its terminal stays where it is', () => {
-  const draw = (showsTrouble: boolean) =>
+  const draw = (showsProblem: boolean) =>
     renderToStaticMarkup(
-      createElement(Terminal, { url: 'https://sandwire.example', className: 'shell', showsTrouble }),
+      createElement(Terminal, { url: 'https://sandwire.example', className: 'shell', showsProblem }),
     )
   expect(draw(false)).toBe(draw(true))
   expect(draw(true)).toMatch(/^<div class="shell"[^>]*><div[^>]*><\/div><\/div>$/)
+})
+
+/** What is said after each of these, in order. */
+function tell(all: readonly ClientStatus[]): readonly (string | undefined)[] {
+  let last: string | undefined
+  return all.map((status) => (last = connectionProblem(status, last)))
+}
+
+describe('troubleOf', () => {
+  test('says what went wrong until it is connected, or for good', () => {
+    const why = 'The server cannot be reached: no answer'
+    expect(
+      tell([
+        { is: 'connecting', attempt: 1 },
+        { is: 'reconnecting', attempt: 1, atMs: 0, why },
+        { is: 'connecting', attempt: 2 },
+        { is: 'failed', error: new SandwireError('link_lost', why) },
+      ]),
+    ).toEqual(['Connecting…', `${why}. Reconnecting…`, `${why}. Reconnecting…`, `Disconnected. ${why}.`])
+  })
+
+  test('says nothing while there is something to see', () => {
+    const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
+    expect(
+      tell([
+        { is: 'connecting', attempt: 1 },
+        { is: 'attached', session: 's', role: 'driver' },
+        { is: 'exited', exit },
+        { is: 'detached' },
+      ]).slice(1),
+    ).toEqual([undefined, undefined, undefined])
+  })
 })

@@ -1,14 +1,57 @@
 import '@xterm/xterm/css/xterm.css'
+import type { AttachRequest } from '@sandwire/client'
+import type { ClientStatus, Exit, SandwireError } from '@sandwire/protocol'
 import { type CSSProperties, type ReactElement, useEffect, useRef, useState } from 'react'
 import { latestOptions } from './latest-options.ts'
-import { TerminalController } from './terminal/controller.ts'
-import { DEFAULT_LOOK } from './terminal/look.ts'
-import type { OwnTerminalProps, TerminalProps } from './terminal-props.ts'
-import { troubleOf } from './trouble.ts'
+import { DEFAULT_APPEARANCE } from './terminal/appearance.ts'
+import { TerminalController, type TerminalOptions, type TerminalState } from './terminal/controller.ts'
 
-const WHOLE: CSSProperties = { width: '100%', height: '100%' }
+/** What is said of a terminal and how it is shown, whoever made it. */
+interface CommonTerminalProps {
+  readonly onExit?: (exit: Exit) => void
+  readonly onError?: (error: SandwireError) => void
+  readonly onState?: (state: TerminalState) => void
+  /** Say over the screen what is wrong with the connection, as long as something is; default true. */
+  readonly showsProblem?: boolean
+  readonly className?: string
+  readonly style?: CSSProperties
+}
+
+/** A terminal that the component makes, and that goes with it. */
+export interface OwnTerminalProps
+  extends CommonTerminalProps, Omit<TerminalOptions, 'request'>, Omit<AttachRequest, 'mode'> {
+  readonly controller?: undefined
+}
+
+/** A terminal that outlives the component, and has options of its own. */
+interface ControlledTerminalProps extends CommonTerminalProps {
+  readonly controller: TerminalController
+}
+
+export type TerminalProps = OwnTerminalProps | ControlledTerminalProps
+
+/**
+ * What a terminal says of its connection over its screen; undefined: nothing. `before` is what it said last: what went wrong is not
+ * forgotten while it tries again.
+ */
+export function connectionProblem(status: ClientStatus, before: string | undefined): string | undefined {
+  switch (status.is) {
+    case 'connecting':
+      return status.attempt === 1 ? 'Connecting…' : before
+    case 'reconnecting':
+      return `${status.why}. Reconnecting…`
+    case 'failed':
+      return `Disconnected. ${status.error.message}.`
+    case 'attached':
+    case 'exited':
+    case 'detached':
+      return undefined
+  }
+}
+
+const FULL_SIZE: CSSProperties = { width: '100%', height: '100%' }
 /** Colors of their own: what is below can be of any. */
-const TROUBLE: CSSProperties = {
+const PROBLEM_STYLE: CSSProperties = {
   position: 'absolute',
   inset: '0 0 auto',
   zIndex: 10,
@@ -39,26 +82,26 @@ export function Terminal(props: TerminalProps): ReactElement {
   const latest = useRef(props)
   latest.current = props
   const made = useRef<TerminalController>(undefined)
-  const [trouble, setTrouble] = useState<string>()
+  const [problem, setProblem] = useState<string>()
 
   useEffect(() => {
-    const place = element.current
-    if (place === null) return undefined
+    const container = element.current
+    if (container === null) return undefined
     const first = latest.current
     const controller = first.controller ?? createController(first, latest)
     if (first.controller === undefined) made.current = controller
     let last = controller.state.get().status
-    setTrouble((before) => troubleOf(last, before))
+    setProblem((before) => connectionProblem(last, before))
     const stop = controller.state.subscribe((state) => {
       const { onState, onExit, onError } = latest.current
       onState?.(state)
       if (state.status === last) return
       last = state.status
-      setTrouble((before) => troubleOf(state.status, before))
+      setProblem((before) => connectionProblem(state.status, before))
       if (last.is === 'exited') onExit?.(last.exit)
       if (last.is === 'failed') onError?.(last.error)
     })
-    controller.mount(place)
+    controller.mount(container)
     return () => {
       stop()
       made.current?.dispose()
@@ -66,20 +109,20 @@ export function Terminal(props: TerminalProps): ReactElement {
     }
   }, [props.controller])
 
-  // By what it says: whoever draws often gives the same look as another object each time.
-  const look = props.controller === undefined ? JSON.stringify(props.look) : undefined
+  // By what it says: whoever draws often gives the same appearance as another object each time.
+  const appearance = props.controller === undefined ? JSON.stringify(props.appearance) : undefined
   useEffect(() => {
     const { current } = latest
-    if (current.controller === undefined) made.current?.surface.setLook({ ...DEFAULT_LOOK, ...current.look })
-  }, [look])
+    if (current.controller === undefined) made.current?.surface.setAppearance({ ...DEFAULT_APPEARANCE, ...current.appearance })
+  }, [appearance])
 
-  const { className, style, showsTrouble = true } = props
+  const { className, style, showsProblem = true } = props
   return (
-    <div className={className} style={{ ...WHOLE, position: 'relative', ...style }}>
-      <div ref={element} style={WHOLE} />
-      {showsTrouble && trouble !== undefined && (
-        <div role="status" style={TROUBLE}>
-          {trouble}
+    <div className={className} style={{ ...FULL_SIZE, position: 'relative', ...style }}>
+      <div ref={element} style={FULL_SIZE} />
+      {showsProblem && problem !== undefined && (
+        <div role="status" style={PROBLEM_STYLE}>
+          {problem}
         </div>
       )}
     </div>

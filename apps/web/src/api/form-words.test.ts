@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
-import { inFormWords } from './form-words.ts'
+import { nameFormField } from './form-words.ts'
 
 const WORDS = { q: 'Cannot search for this', 'network.allow': 'Cannot use these hosts' }
 
 test('a refusal names what the form calls it', () => {
-  expect(inFormWords('Cannot use parameter "q": unclosed group', WORDS)).toBe(
+  expect(nameFormField('Cannot use parameter "q": unclosed group', WORDS)).toBe(
     'Cannot search for this: unclosed group',
   )
-  expect(inFormWords('Cannot use "network.allow.0": expected a host', WORDS)).toBe(
+  expect(nameFormField('Cannot use "network.allow.0": expected a host', WORDS)).toBe(
     'Cannot use these hosts: expected a host',
   )
 })
@@ -18,5 +18,5 @@ test('what the form does not know stays as it was said', () => {
     'Cannot use "toString": unknown',
     'Server unreachable',
   ])
-    expect(inFormWords(message, WORDS)).toBe(message)
+    expect(nameFormField(message, WORDS)).toBe(message)
 })

@@ -64,14 +64,14 @@ export interface GitBranches {
 }
 
 /** A repository: the folder that it is in, "." for the workspace itself. */
-export interface GitPlace {
+export interface GitRepository {
   readonly sandbox: string
   readonly repo: string
 }
 
 type Parameters = Readonly<Record<string, string | number | boolean | undefined>>
 
-function gitUrl({ sandbox, repo }: GitPlace, tail: string, parameters: Parameters = {}): string {
+function gitUrl({ sandbox, repo }: GitRepository, tail: string, parameters: Parameters = {}): string {
   return workspaceUrl(sandbox, `git/${tail}`, { ...parameters, repo: repo === '.' ? undefined : repo })
 }
 
@@ -83,13 +83,13 @@ export async function findRepositories(sandbox: string): Promise<readonly string
   return repositories.map(({ path }) => path)
 }
 
-export function readStatus(place: GitPlace): Promise<GitStatus> {
+export function readStatus(place: GitRepository): Promise<GitStatus> {
   return requestJson<GitStatus>(gitUrl(place, 'status'))
 }
 
 /** What differs; `to` alone is a commit with the one before it, `old` where a renamed path was. */
 export function readDiff(
-  place: GitPlace,
+  place: GitRepository,
   wish: {
     readonly path?: string
     readonly old?: string | undefined
@@ -101,7 +101,7 @@ export function readDiff(
 }
 
 /** A file's text at a commit; undefined when it is no text, or not all of it was given. */
-export async function showText(place: GitPlace, path: string, ref: string): Promise<string | undefined> {
+export async function showText(place: GitRepository, path: string, ref: string): Promise<string | undefined> {
   const shown = await requestJson<{ encoding: string; content: string; truncated: boolean }>(
     gitUrl(place, 'show', { path, ref }),
   )
@@ -109,30 +109,30 @@ export async function showText(place: GitPlace, path: string, ref: string): Prom
 }
 
 export function readLog(
-  place: GitPlace,
+  place: GitRepository,
   after?: string,
 ): Promise<{ readonly commits: readonly GitCommit[]; readonly truncated: boolean }> {
   return requestJson(gitUrl(place, 'log', { limit: 50, after }))
 }
 
-export function readBranches(place: GitPlace): Promise<GitBranches> {
+export function readBranches(place: GitRepository): Promise<GitBranches> {
   return requestJson<GitBranches>(gitUrl(place, 'branches'))
 }
 
-async function change({ sandbox, repo }: GitPlace, verb: string, wish: object): Promise<void> {
+async function change({ sandbox, repo }: GitRepository, verb: string, wish: object): Promise<void> {
   await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json: { ...wish, repo } })
 }
 
-export function stage(place: GitPlace, paths: readonly string[]): Promise<void> {
+export function stage(place: GitRepository, paths: readonly string[]): Promise<void> {
   return change(place, 'stage', { paths })
 }
 
-export function unstage(place: GitPlace, paths: readonly string[]): Promise<void> {
+export function unstage(place: GitRepository, paths: readonly string[]): Promise<void> {
   return change(place, 'unstage', { paths })
 }
 
 /** Loses what was changed; with `untracked`, also files that git does not know. */
-export function discard(place: GitPlace, paths: readonly string[], untracked: boolean): Promise<void> {
+export function discard(place: GitRepository, paths: readonly string[], untracked: boolean): Promise<void> {
   return change(place, 'discard', { paths, ...(untracked ? { untracked } : {}) })
 }
 
@@ -143,7 +143,7 @@ export interface Author {
 }
 
 /** Commits what is staged, by whom git knows unless an author is named. */
-export function commit(place: GitPlace, message: string, author?: Author): Promise<void> {
+export function commit(place: GitRepository, message: string, author?: Author): Promise<void> {
   return change(place, 'commit', { message, ...(author === undefined ? {} : { author }) })
 }
 

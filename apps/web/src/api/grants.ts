@@ -25,14 +25,14 @@ export interface HeldGrant {
   readonly expiresMs: number
 }
 
-interface GrantWish {
+interface GrantRequest {
   readonly sandbox?: string
   readonly session?: string
   readonly role: GrantRole
   readonly expiresSeconds: number
 }
 
-export interface GrantMade {
+export interface CreatedGrant {
   readonly grant: string
   /** Shown once. */
   readonly link?: string
@@ -41,8 +41,8 @@ export interface GrantMade {
   readonly notice?: string
 }
 
-export function createGrant(json: GrantWish): Promise<GrantMade> {
-  return requestJson<GrantMade>('/api/grants', { method: 'POST', json })
+export function createGrant(json: GrantRequest): Promise<CreatedGrant> {
+  return requestJson<CreatedGrant>('/api/grants', { method: 'POST', json })
 }
 
 export async function listGrants(sandbox: string): Promise<readonly Grant[]> {

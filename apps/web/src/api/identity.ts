@@ -1,15 +1,15 @@
 import { ApiError, request, requestJson } from './request.ts'
 
-export interface Person {
+export interface User {
   readonly account: string
   readonly name: string
   readonly guest: boolean
 }
 
 /** Who is signed in; undefined: nobody. */
-export async function whoAmI(): Promise<Person | undefined> {
+export async function readUser(): Promise<User | undefined> {
   try {
-    return await requestJson<Person>('/api/whoami')
+    return await requestJson<User>('/api/whoami')
   } catch (caught) {
     if (caught instanceof ApiError && caught.status === 401) return undefined
     throw caught
@@ -32,6 +32,6 @@ export function announceSignIn(): void {
 }
 
 /** Hears when another tab of this browser signed in or out, as long as the page is there. */
-export function onSignInElsewhere(tell: () => Promise<void>): void {
+export function onSignInChange(tell: () => Promise<void>): void {
   new BroadcastChannel(SIGN_IN_CHANNEL).addEventListener('message', () => void tell())
 }

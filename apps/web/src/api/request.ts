@@ -18,7 +18,7 @@ export class ApiError extends Error {
 /** What the page is told, as an event of its own, when the server no longer knows who asks. */
 export const UNAUTHORIZED_EVENT = 'sandwire:unauthorized'
 
-interface Wish {
+interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Sent as JSON. */
   readonly json?: unknown
@@ -46,7 +46,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(code, message, response.status, reason)
 }
 
-function send(path: string, wish: Wish): Promise<Response> {
+function send(path: string, wish: RequestOptions): Promise<Response> {
   const { method = 'GET', json, body, headers = {}, signal, onSent } = wish
   const stop = signal === undefined ? {} : { signal }
   if (onSent !== undefined && body instanceof Blob)
@@ -61,7 +61,7 @@ function send(path: string, wish: Wish): Promise<Response> {
 }
 
 /** An answer of the server this page came from; throws `ApiError` for every other than a good one. */
-export async function request(path: string, wish: Wish = {}): Promise<Response> {
+export async function request(path: string, wish: RequestOptions = {}): Promise<Response> {
   let response: Response
   try {
     response = await send(path, wish)
@@ -80,7 +80,7 @@ export function isUnreachable(caught: unknown): boolean {
 }
 
 /** The JSON of a good answer, as the caller knows it from the server's OpenAPI document. */
-export async function requestJson<T>(path: string, wish: Wish = {}): Promise<T> {
+export async function requestJson<T>(path: string, wish: RequestOptions = {}): Promise<T> {
   return (await (await request(path, wish)).json()) as T
 }
 

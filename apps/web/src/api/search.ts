@@ -1,7 +1,7 @@
 import { request, requestJson } from './request.ts'
 import { workspaceUrl } from './workspace.ts'
 
-export interface SearchWish {
+export interface SearchQuery {
   readonly q: string
   readonly regex: boolean
   readonly case: 'sensitive' | 'insensitive' | 'smart'
@@ -48,7 +48,7 @@ export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerat
 /** Searches in files, and gives what is found as it is found. Leaving the loop ends the search. */
 export async function* searchFiles(
   sandbox: string,
-  { q, regex, case: letters, glob, hidden, ignored }: SearchWish,
+  { q, regex, case: letters, glob, hidden, ignored }: SearchQuery,
   signal: AbortSignal,
 ): AsyncGenerator<SearchMatch | SearchEnd> {
   const wish = { q, regex, case: letters, glob, hidden, ignored, path: '.' }

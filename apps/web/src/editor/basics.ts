@@ -14,7 +14,7 @@ import {
 import { fileTexts } from '../texts/files.ts'
 import type { FileText } from './file-text.ts'
 import { THEME } from './theme.ts'
-import { heldAnchor } from './view-position.ts'
+import { anchorField } from './view-position.ts'
 
 interface Basics {
   readonly label?: string
@@ -42,7 +42,7 @@ export function basics({
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     search({ top: true }),
-    heldAnchor,
+    anchorField,
     EditorState.readOnly.of(isReadOnly),
     EditorView.editable.of(!isReadOnly),
     EditorView.contentAttributes.of({ 'aria-label': label }),

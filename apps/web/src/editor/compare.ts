@@ -4,7 +4,7 @@ import { EditorView } from '@codemirror/view'
 import { basics } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { languageOf } from './language.ts'
-import { changeInPlace } from './view-position.ts'
+import { changeKeepingPosition } from './view-position.ts'
 
 interface CompareOptions {
   readonly path: string
@@ -48,7 +48,7 @@ export function compareBeside(parent: HTMLElement, { path, before, after }: Comp
   color(path, language, [view.a, view.b])
   return {
     show: (nextBefore, nextAfter) =>
-      changeInPlace(view.b, parent, {
+      changeKeepingPosition(view.b, parent, {
         changes: changesBetween(view.b.state.doc, nextAfter),
         aside: () => view.a.dispatch({ changes: changesBetween(view.a.state.doc, nextBefore) }),
       }),
@@ -78,7 +78,7 @@ export function compareInline(parent: HTMLElement, { path, before, after }: Comp
   }
   return {
     show: (nextBefore, nextAfter) =>
-      changeInPlace(view, view.scrollDOM, {
+      changeKeepingPosition(view, view.scrollDOM, {
         changes: changesBetween(view.state.doc, nextAfter),
         aside: () => showBefore(nextBefore),
       }),

@@ -5,7 +5,7 @@ import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
-import { changeInPlace, type Place, placeOf, showAt, startAt } from './view-position.ts'
+import { changeKeepingPosition, type Place, positionOf, showAtPosition, stateAtPosition } from './view-position.ts'
 
 interface ConflictOptions {
   readonly path: string
@@ -15,7 +15,7 @@ interface ConflictOptions {
   /** Where the person was in their text. */
   readonly place: Place | undefined
   readonly onChange: (mine: FileText) => void
-  /** Somebody wants to save. */
+  /** Participant wants to save. */
   readonly onSave: () => void
 }
 
@@ -49,7 +49,7 @@ export class Conflict {
     const language = new Compartment()
     // A place in another text is none in this one.
     const place = left?.text.equals(mine) === true ? left : undefined
-    const { selection, extension } = startAt(place)
+    const { selection, extension } = stateAtPosition(place)
     this.#parent = parent
     this.#theirs = theirs
     this.#mine = mine
@@ -74,13 +74,13 @@ export class Conflict {
         ],
       },
     })
-    showAt(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, place)
+    showAtPosition(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, place)
     color(path, language, [this.#view.a, this.#view.b])
   }
 
   /** Where the person is; as long as it is on the page. */
   get place(): Place {
-    return placeOf(this.#view.b, this.#parent, this.#mine)
+    return positionOf(this.#view.b, this.#parent, this.#mine)
   }
 
   /** The file on the disk has become another one again. */
@@ -89,7 +89,7 @@ export class Conflict {
     this.#theirs = theirs
     const { a, b } = this.#view
     const changes = changesBetween(a.state.doc, theirs?.lines ?? Text.empty)
-    changeInPlace(b, this.#parent, { changes: [], aside: () => a.dispatch({ changes }) })
+    changeKeepingPosition(b, this.#parent, { changes: [], aside: () => a.dispatch({ changes }) })
     this.#view.reconfigure(this.#controls())
   }
 

@@ -5,7 +5,7 @@ import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import type { FileText } from './file-text.ts'
 import { languageOf } from './language.ts'
-import { type Place, placeOf, showAt, startAt } from './view-position.ts'
+import { type Place, positionOf, showAtPosition, stateAtPosition } from './view-position.ts'
 
 interface EditorOptions {
   readonly text: FileText
@@ -30,7 +30,7 @@ export class Editor {
       this.#text = this.#text.withLines(lines)
       onChange(this.#text)
     }
-    const { selection, extension } = startAt(place)
+    const { selection, extension } = stateAtPosition(place)
     this.#view = new EditorView({
       state: EditorState.create({
         doc: this.#text.lines,
@@ -44,7 +44,7 @@ export class Editor {
       }),
     })
     this.setText(text)
-    showAt(this.#view, { parent, dom: this.#view.dom, scroller: this.#view.scrollDOM }, place)
+    showAtPosition(this.#view, { parent, dom: this.#view.dom, scroller: this.#view.scrollDOM }, place)
     this.setPath(path)
   }
 
@@ -59,7 +59,7 @@ export class Editor {
 
   /** Where the person is; as long as the editor is on the page. */
   get place(): Place {
-    return placeOf(this.#view, this.#view.scrollDOM, this.#text)
+    return positionOf(this.#view, this.#view.scrollDOM, this.#text)
   }
 
   /** Replaces the text by what differs; places in all the rest stay. */

@@ -4,7 +4,7 @@ import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
 /** Colors come from the page's own variables, so that light and dark need no second theme. */
-const look = EditorView.theme({
+const surface = EditorView.theme({
   '&': {
     height: '100%',
     backgroundColor: 'var(--bg)',
@@ -86,4 +86,4 @@ const colors = HighlightStyle.define([
   { tag: tags.invalid, color: 'var(--bad)' },
 ])
 
-export const THEME: Extension = [look, bars, syntaxHighlighting(colors)]
+export const THEME: Extension = [surface, bars, syntaxHighlighting(colors)]

@@ -1,31 +1,31 @@
 import { EditorState } from '@codemirror/state'
 import { expect, test } from 'bun:test'
-import { heldAnchor, holdAnchor } from './view-position.ts'
+import { anchorField, setAnchor } from './view-position.ts'
 
 const LINES = Array.from({ length: 20 }, (_, at) => `line ${at + 1}`)
 
 function start(): EditorState {
-  return EditorState.create({ doc: LINES.join('\n'), extensions: [heldAnchor] })
+  return EditorState.create({ doc: LINES.join('\n'), extensions: [anchorField] })
 }
 
 test('what is held stays with its text when that changes meanwhile', () => {
   let state = start()
   const { to } = state.doc.line(10)
   const held = { position: to, topPx: 100 }
-  state = state.update({ effects: holdAnchor.of(held) }).state
-  expect(state.field(heldAnchor)).toEqual(held)
-  const lineHeld = (): number => state.doc.lineAt(state.field(heldAnchor)?.position ?? 0).number
+  state = state.update({ effects: setAnchor.of(held) }).state
+  expect(state.field(anchorField)).toEqual(held)
+  const lineHeld = (): number => state.doc.lineAt(state.field(anchorField)?.position ?? 0).number
   // What was typed there is undone.
   state = state.update({ changes: { from: to - 4, to } }).state
   expect(lineHeld()).toBe(10)
   // Lines come above it.
   state = state.update({ changes: { from: 0, insert: 'first\nsecond\n' } }).state
-  expect([lineHeld(), state.field(heldAnchor)?.topPx]).toEqual([12, 100])
+  expect([lineHeld(), state.field(anchorField)?.topPx]).toEqual([12, 100])
 })
 
 test('what is held anew is a place in the text as it is then', () => {
   let state = start()
   const changes = { from: 0, to: state.doc.line(2).from }
-  state = state.update({ changes, effects: holdAnchor.of({ position: 0, topPx: 5 }) }).state
-  expect(state.field(heldAnchor)).toEqual({ position: 0, topPx: 5 })
+  state = state.update({ changes, effects: setAnchor.of({ position: 0, topPx: 5 }) }).state
+  expect(state.field(anchorField)).toEqual({ position: 0, topPx: 5 })
 })

@@ -50,7 +50,7 @@ function anchorOf(view: EditorView, scroller: Element): Anchor {
 function settle(view: EditorView, scroller: Element): void {
   let frames = SETTLE_FRAMES
   const adjust = (): void => {
-    const held = view.state.field(heldAnchor)
+    const held = view.state.field(anchorField)
     if (held === undefined || !view.dom.isConnected) return
     const offPx = topOf(view, scroller, held.position) - held.topPx
     if (Math.abs(offPx) >= 1) scroller.scrollTop += offPx
@@ -61,17 +61,17 @@ function settle(view: EditorView, scroller: Element): void {
 }
 
 /** The state fields that a view begins with at a place. */
-export function startAt(place: Place | undefined): {
+export function stateAtPosition(place: Place | undefined): {
   readonly selection?: EditorSelection
   readonly extension: Extension
 } {
   if (place === undefined) return { extension: [] }
   const { selection, history, anchor } = place
-  return { selection, extension: [historyField.init(() => history), heldAnchor.init(() => anchor)] }
+  return { selection, extension: [historyField.init(() => history), anchorField.init(() => anchor)] }
 }
 
 /** Where a view is in its text; `scroller` is what moves it up and down. */
-export function placeOf(view: EditorView, scroller: Element, text: FileText): Place {
+export function positionOf(view: EditorView, scroller: Element, text: FileText): Place {
   return {
     text,
     selection: view.state.selection,
@@ -79,12 +79,12 @@ export function placeOf(view: EditorView, scroller: Element, text: FileText): Pl
     anchor: anchorOf(view, scroller),
     leftPx: view.scrollDOM.scrollLeft,
     hasFocus: view.dom.contains(view.root.activeElement),
-    findBar: findBarOf(view),
+    findBar: readFindBar(view),
   }
 }
 
 /** Puts a view on the page, where another view of its text was; `dom` is all of it, and `scroller` what moves it up and down. */
-export function showAt(
+export function showAtPosition(
   view: EditorView,
   { parent, dom, scroller }: { readonly parent: Element; readonly dom: Element; readonly scroller: Element },
   place: Place | undefined,
@@ -99,7 +99,7 @@ export function showAt(
 }
 
 /** Changes a text, and by `aside` what is beside it, and leaves what is looked at where it is drawn. */
-export function changeInPlace(
+export function changeKeepingPosition(
   view: EditorView,
   scroller: Element,
   { changes, aside }: { readonly changes: readonly ChangeSpec[]; readonly aside?: () => void },
@@ -107,7 +107,7 @@ export function changeInPlace(
   const { position, topPx } = anchorOf(view, scroller)
   const made = view.state.changes(changes)
   aside?.()
-  view.dispatch({ changes: made, effects: holdAnchor.of({ position: made.mapPos(position), topPx }) })
+  view.dispatch({ changes: made, effects: setAnchor.of({ position: made.mapPos(position), topPx }) })
   settle(view, scroller)
 }
 
@@ -121,7 +121,7 @@ export interface FindBar {
 }
 
 /** The bar of a view; undefined when it is closed. */
-function findBarOf(view: EditorView): FindBar | undefined {
+function readFindBar(view: EditorView): FindBar | undefined {
   if (!searchPanelOpen(view.state)) return undefined
   const { activeElement: at } = view.root
   const isField = at instanceof HTMLInputElement && view.dom.contains(at)
@@ -152,13 +152,13 @@ interface Anchor {
 }
 
 /** Holds another one from now on. */
-export const holdAnchor = StateEffect.define<Anchor>()
+export const setAnchor = StateEffect.define<Anchor>()
 
 /** What is held where it is drawn until a view has settled. It stays with its text when somebody writes meanwhile. */
-export const heldAnchor = StateField.define<Anchor | undefined>({
+export const anchorField = StateField.define<Anchor | undefined>({
   create: () => undefined,
   update(held, { changes, effects }) {
-    for (const effect of effects) if (effect.is(holdAnchor)) return effect.value
+    for (const effect of effects) if (effect.is(setAnchor)) return effect.value
     return held === undefined ? undefined : { ...held, position: changes.mapPos(held.position) }
   },
 })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { FileText } from '../editor/file-text.ts'
-import { conflictWords } from './conflict-message.ts'
+import { conflictMessage } from './conflict-message.ts'
 import type { Theirs } from './open-file.ts'
 
 function say(theirs: Theirs, { mine = 'mine\n', isDirty = true, isAsked = false } = {}): string {
-  return conflictWords({ theirs, mine: FileText.of(mine), isDirty, isAsked })
+  return conflictMessage({ theirs, mine: FileText.of(mine), isDirty, isAsked })
 }
 
 function onDisk(whole: string): Theirs {

@@ -14,7 +14,7 @@ interface Conflict {
 const { conflict: texts } = fileTexts
 
 /** What differs between two texts and is not seen beside each other; undefined when nothing does. */
-function unseenWords(theirs: FileText, mine: FileText): string | undefined {
+function invisibleDifferences(theirs: FileText, mine: FileText): string | undefined {
   const isOnly = mine.hasLinesOf(theirs)
   const [hasEnds, hasMark] = [
     theirs.ends !== undefined && mine.ends !== undefined && theirs.ends !== mine.ends,
@@ -33,20 +33,20 @@ function unseenWords(theirs: FileText, mine: FileText): string | undefined {
   return `${names.charAt(0).toUpperCase()}${names.slice(1)} ${verb} as well: ${details}.`
 }
 
-function whatHappened({ theirs, mine, isDirty }: Conflict): string {
+function describeConflict({ theirs, mine, isDirty }: Conflict): string {
   if (typeof theirs === 'string') {
     const during = theirs === 'gone' && isDirty ? texts.whileEditing : ''
     return `${texts[theirs]}${during}. ${isDirty ? texts.stillHere : texts.lastText}`
   }
   if (theirs.text === undefined) return texts.noLongerText
-  const unseen = unseenWords(theirs.text, mine)
+  const unseen = invisibleDifferences(theirs.text, mine)
   const isOnlyUnseen = unseen !== undefined && mine.hasLinesOf(theirs.text)
   const parts = [texts.changed, ...(isOnlyUnseen ? [] : [texts.sides]), unseen ?? []]
   return parts.flat().join(' ')
 }
 
 /** What is said above a conflict. */
-export function conflictWords(conflict: Conflict): string {
-  const happened = whatHappened(conflict)
+export function conflictMessage(conflict: Conflict): string {
+  const happened = describeConflict(conflict)
   return conflict.isAsked ? `${texts.notSaved} ${happened}` : happened
 }

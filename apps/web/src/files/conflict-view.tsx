@@ -3,12 +3,12 @@ import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef, 
 import { Conflict } from '../editor/conflict.ts'
 import type { FileText } from '../editor/file-text.ts'
 import type { Place } from '../editor/view-position.ts'
-import { hasLostKeyboard } from '../shell/focus.ts'
+import { hasLostFocus } from '../shell/focus.ts'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
-import { conflictWords } from './conflict-message.ts'
+import { conflictMessage } from './conflict-message.ts'
 import type { OpenFile, Theirs } from './open-file.ts'
-import { shownName } from './shown-name.ts'
+import { displayName } from './shown-name.ts'
 import { useComposing } from './text-body.tsx'
 
 /** The file on the disk and the text in the editor, until the person has decided. */
@@ -51,7 +51,7 @@ export function ConflictView({
       },
       onSave: () => save.current(),
     })
-    if (start.isFocused && hasLostKeyboard()) made.focus()
+    if (start.isFocused && hasLostFocus()) made.focus()
     conflict.current = made
     return () => {
       place.current = made.place
@@ -105,7 +105,7 @@ function ConflictBanner({
     if (isAsked) element.current?.querySelector('button')?.focus()
   }, [isAsked, asked])
   const keep = (): void =>
-    void workbench.attempt(fileTexts.pane.cannotSave(shownName(path)), () => file.keepMine())
+    void workbench.attempt(fileTexts.pane.cannotSave(displayName(path)), () => file.keepMine())
   const copy = (): void =>
     void workbench.attempt(texts.cannotCopy, async () => {
       await navigator.clipboard.writeText(mine.toString())
@@ -114,7 +114,7 @@ function ConflictBanner({
   const isText = typeof theirs === 'object' && theirs.text !== undefined
   return (
     <div ref={element} className="banner conflict" role="alert">
-      <span>{conflictWords({ theirs, mine, isDirty, isAsked })}</span>
+      <span>{conflictMessage({ theirs, mine, isDirty, isAsked })}</span>
       {isText && (
         <button type="button" onClick={onNext}>
           {texts.nextChange}

@@ -1,7 +1,7 @@
 import { createStore, type Store } from '@sandwire/client'
 import { type DragEvent as ReactDragEvent, type ReactElement, type ReactNode, useState } from 'react'
 import { workspaceUrl } from '../api/workspace.ts'
-import { hasPlaceToWork } from '../state/rights.ts'
+import { canWork } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 
@@ -9,7 +9,7 @@ import { fileTexts } from '../texts/files.ts'
 export const PATH_TYPE = 'application/x-sandwire-path'
 
 /** A place that takes files of the person's computer, and rows of the tree. */
-export function DropPlace({
+export function DropTarget({
   onDrop,
   children,
 }: {
@@ -43,7 +43,7 @@ export function DropPlace({
 }
 
 /** Marks where dropped files are taken; everywhere else the page takes them itself. */
-const TAKES_FILES = '[data-takes-files]'
+const DROP_TARGET = '[data-takes-files]'
 /** Where dropped text or a link is something to insert. */
 const EDITABLE = 'input, textarea, [contenteditable=true]'
 
@@ -51,7 +51,7 @@ const EDITABLE = 'input, textarea, [contenteditable=true]'
  * What is dropped beside the places for it. A browser would leave the page for it, and an editor would type a file into the text:
  * files go to the workspace of the sandbox that they were dropped on instead, after the same question as in the list of files.
  */
-export class StrayDrops {
+export class PageDrops {
   readonly #workbench: Workbench
   readonly #files = createStore<readonly Dropped[]>([])
 
@@ -90,7 +90,7 @@ export class StrayDrops {
   }
 
   #stopFiles(event: DragEvent): boolean {
-    if (event.dataTransfer?.types.includes('Files') !== true || isIn(event, TAKES_FILES)) return false
+    if (event.dataTransfer?.types.includes('Files') !== true || isIn(event, DROP_TARGET)) return false
     event.preventDefault()
     event.stopPropagation()
     return true
@@ -103,7 +103,7 @@ export class StrayDrops {
       target instanceof Element ? target.closest('[data-sandbox]')?.getAttribute('data-sandbox') : undefined
     const files = await this.#workbench.attempt(fileTexts.uploads.cannotRead, () => readDropped(dataTransfer))
     if (files === undefined || files.length === 0) return
-    if (!hasPlaceToWork(this.#workbench.person.get(), this.#workbench.sandboxes.get())) {
+    if (!canWork(this.#workbench.person.get(), this.#workbench.sandboxes.get())) {
       this.#workbench.tell('info', fileTexts.uploads.noSandbox)
       return
     }

@@ -6,13 +6,13 @@ import { reveal } from '../layout/layout.ts'
 import { Confirm, Dialog } from '../shell/dialog.tsx'
 import { baseName, useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
-import { messageOf, sayFailure } from '../state/workbench.ts'
+import { messageOf, formatFailure } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { shellTexts } from '../texts/shell.ts'
 import type { Dropped } from './drops.tsx'
 import type { FileTree } from './file-tree.ts'
 import { cleanPath, findNameProblem, joinPath, parentOf, ROOT } from './paths.ts'
-import { firstNames, shownName } from './shown-name.ts'
+import { formatPaths, displayName } from './shown-name.ts'
 
 /** Something about files that needs an answer first. */
 export type FileQuestion =
@@ -76,7 +76,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
           title={isFile ? fileTexts.newFile : fileTexts.newFolder}
           initial={question.folder === ROOT ? '' : `${question.folder}/`}
           yes={fileTexts.create}
-          failure={(path) => fileTexts.cannotCreate(shownName(path))}
+          failure={(path) => fileTexts.cannotCreate(displayName(path))}
           onName={make}
           onClose={onDone}
         />
@@ -85,10 +85,10 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
     case 'rename':
       return (
         <NameDialog
-          title={fileTexts.renameTitle(shownName(baseName(question.path)))}
+          title={fileTexts.renameTitle(displayName(baseName(question.path)))}
           initial={question.path}
           yes={fileTexts.move}
-          failure={() => fileTexts.cannotMove(shownName(question.path))}
+          failure={() => fileTexts.cannotMove(displayName(question.path))}
           onName={(to) => move(question.path, to)}
           onClose={onDone}
         />
@@ -96,28 +96,28 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
     case 'moveInto':
       return (
         <Confirm
-          title={fileTexts.moveTitle(shownName(baseName(question.path)))}
+          title={fileTexts.moveTitle(displayName(baseName(question.path)))}
           yes={fileTexts.move}
           onAnswer={(isYes) => {
             if (!isYes) return onDone()
             const to = joinPath(question.folder, baseName(question.path))
-            run(fileTexts.cannotMove(shownName(question.path)), () => move(question.path, to))
+            run(fileTexts.cannotMove(displayName(question.path)), () => move(question.path, to))
           }}
         >
           <p>
-            {fileTexts.moveTo(question.folder === ROOT ? fileTexts.workspace : shownName(question.folder))}
+            {fileTexts.moveTo(question.folder === ROOT ? fileTexts.workspace : displayName(question.folder))}
           </p>
         </Confirm>
       )
     case 'remove':
       return (
         <Confirm
-          title={fileTexts.deleteTitle(shownName(baseName(question.path)))}
+          title={fileTexts.deleteTitle(displayName(baseName(question.path)))}
           yes={fileTexts.delete}
           isDangerous
           onAnswer={(isYes) => {
             if (!isYes) return onDone()
-            run(fileTexts.cannotDelete(shownName(question.path)), async () => {
+            run(fileTexts.cannotDelete(displayName(question.path)), async () => {
               await removeFile(sandbox, question.path)
               tree.forget(question.path)
               await refresh(parentOf(question.path))
@@ -167,7 +167,7 @@ function NameDialog({
       await onName(name)
       onClose()
     } catch (caught) {
-      const words = sayFailure(failure(name), messageOf(caught))
+      const words = formatFailure(failure(name), messageOf(caught))
       if (isGone.current) workbench.tell('error', words)
       else setTrouble(printable(words))
     }
@@ -246,7 +246,7 @@ function UploadDialog({
     <Confirm
       title={
         files.length === 1
-          ? fileTexts.uploads.one(shownName(files[0]?.path ?? ''))
+          ? fileTexts.uploads.one(displayName(files[0]?.path ?? ''))
           : fileTexts.uploads.several(files.length)
       }
       yes={fileTexts.uploads.upload}
@@ -255,10 +255,10 @@ function UploadDialog({
         else onDone()
       }}
     >
-      <p>{fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : shownName(folder))}</p>
+      <p>{fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : displayName(folder))}</p>
       {files.length > 1 && (
         <pre className="preview">
-          {firstNames(
+          {formatPaths(
             files.map(({ path }) => path),
             MAX_SHOWN,
           )}

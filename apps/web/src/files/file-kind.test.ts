@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { hexOf, imageType, sizeText, textOf } from './file-kind.ts'
+import { hexOf, imageType, formatSize, textOf } from './file-kind.ts'
 
 test('text is what comes back byte for byte', () => {
   for (const text of ['', 'a\r\nb', '\u{feff}ä🦜']) {
@@ -17,7 +17,7 @@ test('pictures are told by their names', () => {
 })
 
 test('sizes are short', () => {
-  expect([0, 1023, 1024, 15_360, 5 * 1024 ** 3].map(sizeText)).toEqual([
+  expect([0, 1023, 1024, 15_360, 5 * 1024 ** 3].map(formatSize)).toEqual([
     '0 bytes',
     '1023 bytes',
     '1.0 KiB',

@@ -39,7 +39,7 @@ export function textOf(bytes: Uint8Array): string | undefined {
 }
 
 /** How a file is shown. */
-export function sizeText(bytes: number): string {
+export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`
   const units = ['KiB', 'MiB', 'GiB', 'TiB']
   let size = bytes / 1024

@@ -6,10 +6,10 @@ import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
 import { ConflictView } from './conflict-view.tsx'
-import { hexOf, imageType, isDrawing, sizeText } from './file-kind.ts'
+import { hexOf, imageType, isDrawing, formatSize } from './file-kind.ts'
 import type { OpenFile } from './open-file.ts'
 import { isWithin } from './paths.ts'
-import { shownName } from './shown-name.ts'
+import { displayName } from './shown-name.ts'
 import { TextBody } from './text-body.tsx'
 
 type FileView = Extract<View, { kind: 'file' }>
@@ -80,7 +80,7 @@ function FileBody({
   const place = useMemo((): { current: Place | undefined } => ({ current: undefined }), [file])
   switch (state.is) {
     case 'loading':
-      return <p className="empty">{fileTexts.loadingFile(shownName(path))}</p>
+      return <p className="empty">{fileTexts.loadingFile(displayName(path))}</p>
     case 'failed':
       return <p className="empty">{state.message}</p>
     case 'binary':
@@ -88,8 +88,8 @@ function FileBody({
         <>
           <p className="hex-note">
             {state.sizeBytes > state.head.length
-              ? fileTexts.pane.binaryHead(sizeText(state.sizeBytes), sizeText(state.head.length))
-              : fileTexts.pane.binary(sizeText(state.sizeBytes))}
+              ? fileTexts.pane.binaryHead(formatSize(state.sizeBytes), formatSize(state.head.length))
+              : fileTexts.pane.binary(formatSize(state.sizeBytes))}
           </p>
           <pre className="editor hex">{hexOf(state.head)}</pre>
         </>
@@ -97,7 +97,7 @@ function FileBody({
     case 'large':
       return (
         <div className="empty">
-          <p>{fileTexts.pane.large(sizeText(state.sizeBytes))}</p>
+          <p>{fileTexts.pane.large(formatSize(state.sizeBytes))}</p>
           {state.canOpen ? (
             <button type="button" onClick={() => void file.load(true)}>
               {fileTexts.pane.openAnyway}
@@ -157,7 +157,7 @@ function FileHead({
   const isSaving = state.is === 'text' && state.isSaving
   return (
     <div className="file-head">
-      <span className="file-path">{shownName(path)}</span>
+      <span className="file-path">{displayName(path)}</span>
       <span className="file-status" role="status">
         {isSaving ? fileTexts.pane.saving : isDirty ? fileTexts.pane.unsaved : ''}
       </span>
@@ -176,7 +176,7 @@ function FileHead({
       <a
         className="button"
         href={workspaceUrl(sandbox, 'file', { path })}
-        download={shownName(path.split('/').pop() ?? path)}
+        download={displayName(path.split('/').pop() ?? path)}
       >
         {fileTexts.pane.download}
       </a>
@@ -205,7 +205,7 @@ function Picture({
   if (url !== undefined && url === broken) return <p className="empty">{fileTexts.pane.brokenImage}</p>
   return (
     <div className="picture">
-      {url !== undefined && <img key={url} src={url} alt={shownName(path)} onError={() => setBroken(url)} />}
+      {url !== undefined && <img key={url} src={url} alt={displayName(path)} onError={() => setBroken(url)} />}
     </div>
   )
 }

@@ -35,7 +35,7 @@ const MAX_KEPT_ENTRIES = 20_000
 const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 /** Folders first, then by name, as people expect; names that differ in case only stay beside each other. */
-function inOrder(entries: readonly FileEntry[]): readonly FileEntry[] {
+function sortEntries(entries: readonly FileEntry[]): readonly FileEntry[] {
   return entries.toSorted((left, right) => {
     const [first, second] = [isFolder(left), isFolder(right)]
     if (first !== second) return first ? -1 : 1
@@ -43,7 +43,7 @@ function inOrder(entries: readonly FileEntry[]): readonly FileEntry[] {
   })
 }
 
-function restOf({ entries, truncated }: FolderListing, known: number): FolderRest {
+function folderRest({ entries, truncated }: FolderListing, known: number): FolderRest {
   if (!truncated) return { is: 'none' }
   const last = entries.at(-1)
   return last === undefined || known >= MAX_ENTRIES ? { is: 'tooMany' } : { is: 'more', after: last.name }
@@ -95,9 +95,9 @@ export class FileTree {
     do {
       const page = await this.#read(path, entries.at(-1)?.name)
       for (const entry of page.entries) entries.push(entry)
-      rest = restOf(page, entries.length)
+      rest = folderRest(page, entries.length)
     } while (rest.is === 'more' && entries.length < wanted)
-    return { is: 'ready', entries: inOrder(entries), rest }
+    return { is: 'ready', entries: sortEntries(entries), rest }
   }
 
   /** Reads what comes after what is known of a folder; nothing when that is all, or already on its way. */
@@ -111,8 +111,8 @@ export class FileTree {
     let grown: Folder
     try {
       const page = await this.#read(path, after)
-      const entries = inOrder([...folder.entries, ...page.entries])
-      grown = { is: 'ready', entries, rest: restOf(page, entries.length) }
+      const entries = sortEntries([...folder.entries, ...page.entries])
+      grown = { is: 'ready', entries, rest: folderRest(page, entries.length) }
     } catch (caught) {
       grown = { ...folder, rest: { is: 'failed', after, message: messageOf(caught) } }
     }
@@ -191,12 +191,12 @@ export class FileTree {
 }
 
 /** The tree of a sandbox as it was left: which folders are open, what was chosen, and how far it was scrolled. */
-export class KeptTree {
+export class TreePanel {
   readonly tree: FileTree
   selected: { readonly path: string; readonly isFolder: boolean } | undefined
   scrollPx = 0
   /** What is to have the keyboard as soon as it is there. */
-  wantsKeyboard: string | undefined
+  pendingFocus: string | undefined
 
   constructor(sandbox: string) {
     this.tree = FileTree.of(sandbox)

@@ -7,9 +7,9 @@ import { useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
 import { sandboxTexts } from '../texts/sandboxes.ts'
-import { DropPlace, PATH_TYPE, readDropped } from './drops.tsx'
+import { DropTarget, PATH_TYPE, readDropped } from './drops.tsx'
 import { FileActions, type FileQuestion } from './file-dialogs.tsx'
-import { KeptTree } from './file-tree.ts'
+import { TreePanel } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
 
@@ -54,7 +54,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
     if (files !== undefined && files.length > 0) setQuestion({ ask: 'upload', folder: into, files })
   }
   return (
-    <DropPlace onDrop={(transfer) => void drop(ROOT, transfer)}>
+    <DropTarget onDrop={(transfer) => void drop(ROOT, transfer)}>
       <header className="panel-head">
         <h2>{name}</h2>
         <IconButton
@@ -101,18 +101,18 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
           sandbox={sandbox}
           tree={tree}
           question={question}
-          onMoved={(path) => (kept.wantsKeyboard = path)}
+          onMoved={(path) => (kept.pendingFocus = path)}
           onDone={() => setQuestion(undefined)}
         />
       )}
-    </DropPlace>
+    </DropTarget>
   )
 }
 
 /** The tree of a sandbox as it was left, which follows what changes while it is shown. */
-function useTree(sandbox: string): KeptTree {
+function useTree(sandbox: string): TreePanel {
   const { watch } = useParts()
-  const kept = usePanelMemory().trees.recall(sandbox, () => new KeptTree(sandbox))
+  const kept = usePanelMemory().trees.recall(sandbox, () => new TreePanel(sandbox))
   const { tree } = kept
   useEffect(() => {
     void tree.look()

@@ -28,10 +28,10 @@ function isOutgrown(version: unknown): version is OutgrownFile {
 }
 
 /** What there is in the place of a file: nothing, a folder, or something that nobody reads. */
-type NoFile = 'gone' | 'folder' | 'special'
+type FileProblem = 'gone' | 'folder' | 'special'
 
 /** What became of a file while its text was changed here. Without a text it is none any more. */
-export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | NoFile
+export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | FileProblem
 
 /** What a pane shows of a file. */
 type FileState =
@@ -54,7 +54,7 @@ type FileState =
 export type TextState = Extract<FileState, { is: 'text' }>
 
 /** What the server says of a place where there is no file. */
-const CODES: Readonly<Record<string, NoFile>> = {
+const CODES: Readonly<Record<string, FileProblem>> = {
   file_not_found: 'gone',
   // The folder that it was in.
   not_a_folder: 'gone',
@@ -63,7 +63,7 @@ const CODES: Readonly<Record<string, NoFile>> = {
 }
 
 /** What there is in the place of a file that could not be read or written; undefined when that was not the reason. */
-function noFileOf(caught: unknown): NoFile | undefined {
+function findFileProblem(caught: unknown): FileProblem | undefined {
   return caught instanceof ApiError ? CODES[caught.code] : undefined
 }
 
@@ -102,7 +102,7 @@ export class OpenFile {
   /** Ends with a word that an input method puts together, which a change of what is shown would break. */
   #word: PromiseWithResolvers<void> | undefined
   /** News that comes during a look may be newer than what it sees; all of it is seen by one more. */
-  readonly #refetch = new Refetch(() => this.#lookOnce())
+  readonly #refetch = new Refetch(() => this.#refreshOnce())
 
   constructor(access: FileAccess, path: string) {
     this.#access = access
@@ -187,7 +187,7 @@ export class OpenFile {
       } else show(() => this.#showLarge({ sizeBytes: size }))
     } catch (caught) {
       show(() =>
-        this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: noFileOf(caught) === 'gone' }),
+        this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: findFileProblem(caught) === 'gone' }),
       )
     }
   }
@@ -247,7 +247,7 @@ export class OpenFile {
     return this.#refetch.run()
   }
 
-  async #lookOnce(): Promise<void> {
+  async #refreshOnce(): Promise<void> {
     // What changes during a save is most likely the save itself.
     await this.#settle()
     const state = this.#state.get()
@@ -296,7 +296,7 @@ export class OpenFile {
       this.#change({ isSaving: false })
       if (!(caught instanceof ApiError) || isUnreachable(caught)) throw caught
       this.#unanswered = before
-      if (caught.code === 'file_changed' || noFileOf(caught) !== undefined) return false
+      if (caught.code === 'file_changed' || findFileProblem(caught) !== undefined) return false
       throw caught
     }
   }
@@ -307,7 +307,7 @@ export class OpenFile {
     const seen = await this.#see()
     while (this.#word !== undefined) await this.#word.promise
     // It may be older than what was written since.
-    if (saves !== this.#saves) return this.#lookOnce()
+    if (saves !== this.#saves) return this.#refreshOnce()
     const state = this.#textState
     if (state === undefined) return undefined
     if (isOutgrown(seen)) this.#mergeOutgrown(seen)
@@ -318,7 +318,7 @@ export class OpenFile {
   }
 
   /** What the file is now; undefined when that is known, or cannot be told. */
-  async #see(): Promise<FileVersion | OutgrownFile | 'base' | NoFile | undefined> {
+  async #see(): Promise<FileVersion | OutgrownFile | 'base' | FileProblem | undefined> {
     try {
       const { etag } = await this.#access.stat()
       const state = this.#textState
@@ -326,7 +326,7 @@ export class OpenFile {
       const isKnown = typeof state?.theirs === 'object' && state.theirs.etag === etag
       return isKnown ? undefined : await this.#read()
     } catch (caught) {
-      return this.#isMoving ? undefined : noFileOf(caught)
+      return this.#isMoving ? undefined : findFileProblem(caught)
     }
   }
 

@@ -5,7 +5,7 @@ import { openTab } from '../layout/layout.ts'
 import { DirtyViews } from '../state/dirty-views.ts'
 import { Workbench } from '../state/workbench.ts'
 import type { FileAccess, OpenFile } from './open-file.ts'
-import { FileShelf } from './open-files.ts'
+import { OpenFiles } from './open-files.ts'
 
 /** A shelf over files that are texts in a map, with one of them open. */
 function openShelf(disk: Map<string, string>, path: string) {
@@ -23,7 +23,7 @@ function openShelf(disk: Map<string, string>, path: string) {
   }
   const workbench = new Workbench({ getItem: () => null, setItem: () => undefined })
   const dirty = new DirtyViews()
-  const shelf = new FileShelf(workbench, dirty, access)
+  const shelf = new OpenFiles(workbench, dirty, access)
   const view = { kind: 'file', sandbox: 's', path } as const
   workbench.changeLayout((layout) => openTab(layout, view, workbench.mint))
   const viewId = Object.keys(workbench.layout.get().views)[0] ?? ''

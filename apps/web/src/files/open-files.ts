@@ -4,12 +4,12 @@ import { messageOf, type Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { accessTo, type FileAccess, OpenFile } from './open-file.ts'
 import { movedPath } from './paths.ts'
-import { shownName } from './shown-name.ts'
+import { displayName } from './shown-name.ts'
 
-type FilePlace = Extract<View, { kind: 'file' }>
+type FileLocation = Extract<View, { kind: 'file' }>
 
 /** The files of all panes. They live as long as their pane, not as long as what draws it: a pane that is split keeps its text. */
-export class FileShelf {
+export class OpenFiles {
   readonly #workbench: Workbench
   readonly #dirty: DirtyViews
   readonly #access: (sandbox: string, path: string) => FileAccess
@@ -23,7 +23,7 @@ export class FileShelf {
   }
 
   /** The file of a pane, read when it is first asked for. */
-  of(viewId: string, { sandbox, path }: FilePlace): OpenFile {
+  of(viewId: string, { sandbox, path }: FileLocation): OpenFile {
     const known = this.#files.get(viewId)
     if (known?.path === path) return known.file
     const file = new OpenFile(this.#access(sandbox, path), path)
@@ -64,10 +64,10 @@ export class FileShelf {
     readonly sandbox: string
     readonly from: string
     readonly to: string
-  }): Map<string, FilePlace> {
+  }): Map<string, FileLocation> {
     const known = this.#workbench.sandboxes.get()
     const found = known.is === 'ready' ? known.value.find(({ id }) => id === place.sandbox) : undefined
-    const moved = new Map<string, FilePlace>()
+    const moved = new Map<string, FileLocation>()
     for (const [viewId, view] of Object.entries(this.#workbench.layout.get().views)) {
       if (view.kind !== 'file' || ![place.sandbox, found?.name].includes(view.sandbox)) continue
       const path = movedPath(view.path, place.from, place.to)
@@ -93,7 +93,7 @@ export class FileShelf {
     } catch (caught) {
       this.#workbench.tell(
         'error',
-        `${fileTexts.pane.cannotSave(shownName(known.path))}: ${messageOf(caught)}`,
+        `${fileTexts.pane.cannotSave(displayName(known.path))}: ${messageOf(caught)}`,
       )
     }
     return !known.file.isDirty

@@ -1,4 +1,4 @@
-import type { FilePlace } from '@sandwire/react'
+import type { FileLocation } from '@sandwire/react'
 import { ApiError } from '../api/request.ts'
 import { findFiles } from '../api/search.ts'
 import { statFile } from '../api/workspace.ts'
@@ -35,7 +35,7 @@ export function workspacePath(printed: string): string | undefined {
 }
 
 /** The paths in the workspace that a place may mean, the likeliest first: from where the shell is, then from the root. */
-export function candidatesOf({ path, folder }: FilePlace): readonly string[] {
+export function candidatesOf({ path, folder }: FileLocation): readonly string[] {
   const printed = path.startsWith('/') || folder === undefined ? [path] : [`${folder}/${path}`, path]
   const inside = printed.map(workspacePath).filter((candidate) => candidate !== undefined)
   return [...new Set(inside)]
@@ -67,7 +67,7 @@ async function findByName(sandbox: string, printed: string): Promise<readonly st
   return endingAs(printed, files)
 }
 
-async function findPaths(sandbox: string, place: FilePlace): Promise<readonly string[]> {
+async function findPaths(sandbox: string, place: FileLocation): Promise<readonly string[]> {
   for (const candidate of candidatesOf(place)) if (await isFile(sandbox, candidate)) return [candidate]
   return place.path.startsWith('/') ? [] : findByName(sandbox, place.path)
 }
@@ -76,7 +76,7 @@ async function findPaths(sandbox: string, place: FilePlace): Promise<readonly st
 export async function openFileFromTerminal(
   workbench: Workbench,
   sandbox: string,
-  place: FilePlace,
+  place: FileLocation,
 ): Promise<FileChoice | undefined> {
   const { path: printed, line, column } = place
   const open = (path: string): void => {

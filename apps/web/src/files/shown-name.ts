@@ -29,7 +29,7 @@ function wordOf(character: string): string {
   return ` (${word ?? fileTexts.spoken.character(hexOf(character))}) `
 }
 
-function orSomething(text: string): string {
+function orPlaceholder(text: string): string {
   return text === '' ? fileTexts.noPrintableName : text
 }
 
@@ -37,9 +37,9 @@ function orSomething(text: string): string {
  * A name as it may be shown: control characters and spaces that would be lost are seen, since two names can differ in them alone; what
  * turns the direction of text is left out, and what is nothing then still has a place.
  */
-export function shownName(name: string): string {
+export function displayName(name: string): string {
   const seen = name.replaceAll(LOST_SPACES, (spaces) => '␣'.repeat(spaces.length))
-  return orSomething(printable(seen.replaceAll(UNSEEN, markOf)))
+  return orPlaceholder(printable(seen.replaceAll(UNSEEN, markOf)))
 }
 
 /** A name as it may be read out; what is seen of it would be skipped, or called by the names of its marks. */
@@ -48,17 +48,17 @@ export function spokenName(name: string): string {
     ` (${fileTexts.spoken.space}) `.repeat(spaces.length),
   )
   const words = heard.replaceAll(UNSEEN, wordOf)
-  return orSomething(printable(words.replaceAll(/ +/g, ' ')))
+  return orPlaceholder(printable(words.replaceAll(/ +/g, ' ')))
 }
 
 /** Words that somebody chose, such as a title: as a name, but spaces around them mean nothing. */
-export function shownWords(text: string): string {
-  return shownName(text.trim().replaceAll(/ +/g, ' '))
+export function displayTitle(text: string): string {
+  return displayName(text.trim().replaceAll(/ +/g, ' '))
 }
 
 /** The first of many paths, a line each, and how many more there are. */
-export function firstNames(paths: readonly string[], max: number): string {
+export function formatPaths(paths: readonly string[], max: number): string {
   const more = paths.length - max
-  const names = paths.slice(0, max).map(shownName)
+  const names = paths.slice(0, max).map(displayName)
   return (more > 0 ? [...names, fileTexts.andMore(more)] : names).join('\n')
 }

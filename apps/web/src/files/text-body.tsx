@@ -8,7 +8,7 @@ import {
 } from 'react'
 import { Editor } from '../editor/editor.ts'
 import type { Place } from '../editor/view-position.ts'
-import { hasLostKeyboard } from '../shell/focus.ts'
+import { hasLostFocus } from '../shell/focus.ts'
 import type { OpenFile, TextState } from './open-file.ts'
 
 /** A text in its editor. */
@@ -72,7 +72,7 @@ export function TextBody({
   }, [line, column])
   useEffect(() => {
     // Whoever works elsewhere on the page while a conflict ends by itself keeps the keyboard there.
-    if (isFocused && (!goesOn.current || hasLostKeyboard())) editor.current?.focus()
+    if (isFocused && (!goesOn.current || hasLostFocus())) editor.current?.focus()
   }, [isFocused])
   useEffect(() => {
     goesOn.current = false

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { TreeLine } from './tree-lines.ts'
-import { heirOf, lineOfKey, lineOfText, typeOn } from './tree-navigation.ts'
+import { nextSelection, findLineByKey, findLineByText, appendTyped } from './tree-navigation.ts'
 
 const item = (path: string, depth = 0): TreeLine => ({
   kind: 'item',
@@ -20,7 +20,7 @@ const item = (path: string, depth = 0): TreeLine => ({
 })
 const note: TreeLine = { kind: 'note', path: 'a', depth: 1, text: 'Loading more…', hasMore: true }
 const lines = [item('a', 0), item('a/b', 1), note, item('cc'), item('Cd'), item('d 1')]
-const go = (at: number, key: string): number | undefined => lineOfKey(lines, { at, key, pageRows: 2 })
+const go = (at: number, key: string): number | undefined => findLineByKey(lines, { at, key, pageRows: 2 })
 
 test('keys lead from file to file, and not to what is said between them', () => {
   expect([go(1, 'ArrowDown'), go(3, 'ArrowUp')]).toEqual([3, 1])
@@ -28,7 +28,7 @@ test('keys lead from file to file, and not to what is said between them', () => 
   expect([go(3, 'Home'), go(0, 'End')]).toEqual([0, 5])
   expect([go(0, 'PageDown'), go(4, 'PageDown')]).toEqual([3, 5])
   expect([go(4, 'PageUp'), go(1, 'PageUp')]).toEqual([1, 0])
-  expect(lineOfKey([item('a'), note], { at: 0, key: 'PageDown', pageRows: 5 })).toBe(0)
+  expect(findLineByKey([item('a'), note], { at: 0, key: 'PageDown', pageRows: 5 })).toBe(0)
 })
 
 test('keys lead into a folder and out of it', () => {
@@ -37,20 +37,20 @@ test('keys lead into a folder and out of it', () => {
 })
 
 test('letters that follow each other are one text', () => {
-  const first = typeOn(undefined, 'd', 0)
-  expect(typeOn(first, ' ', 500).text).toBe('d ')
-  expect(typeOn(first, 'x', 1_000).text).toBe('x')
+  const first = appendTyped(undefined, 'd', 0)
+  expect(appendTyped(first, ' ', 500).text).toBe('d ')
+  expect(appendTyped(first, 'x', 1_000).text).toBe('x')
 })
 
 test('a text leads to the next name that begins with it', () => {
-  expect(lineOfText(lines, 0, 'c')).toBe(3)
-  expect(lineOfText(lines, 3, 'c')).toBe(4)
-  expect(lineOfText(lines, 4, 'c')).toBe(3)
-  expect(lineOfText(lines, 4, 'cc')).toBe(3)
-  expect(lineOfText(lines, 0, 'dd')).toBe(5)
-  expect(lineOfText(lines, 0, 'd 1')).toBe(5)
-  expect(lineOfText(lines, 4, 'cd')).toBe(4)
-  expect(lineOfText(lines, 0, 'x')).toBeUndefined()
+  expect(findLineByText(lines, 0, 'c')).toBe(3)
+  expect(findLineByText(lines, 3, 'c')).toBe(4)
+  expect(findLineByText(lines, 4, 'c')).toBe(3)
+  expect(findLineByText(lines, 4, 'cc')).toBe(3)
+  expect(findLineByText(lines, 0, 'dd')).toBe(5)
+  expect(findLineByText(lines, 0, 'd 1')).toBe(5)
+  expect(findLineByText(lines, 4, 'cd')).toBe(4)
+  expect(findLineByText(lines, 0, 'x')).toBeUndefined()
 })
 
 const emptyNote: TreeLine = { kind: 'note', path: 'd', depth: 1, text: 'Empty', hasMore: false }
@@ -63,7 +63,7 @@ const before = [
 /** Which line comes after some are gone, one of which had the keyboard. */
 function after(path: string, ...gone: readonly string[]): string | undefined {
   const now = before.filter((line) => ![path, ...gone].includes(line.path))
-  return heirOf(before, now, path)
+  return nextSelection(before, now, path)
 }
 
 test('the next of the same folder comes after what is gone, also behind what was in it', () => {
@@ -82,6 +82,6 @@ test('the folder comes after the only one in it, and what follows the folder whe
 })
 
 test('nothing comes after the last of all, or after what was not there', () => {
-  expect(heirOf([item('a')], [], 'a')).toBeUndefined()
-  expect(heirOf(before, before, 'nowhere')).toBeUndefined()
+  expect(nextSelection([item('a')], [], 'a')).toBeUndefined()
+  expect(nextSelection(before, before, 'nowhere')).toBeUndefined()
 })

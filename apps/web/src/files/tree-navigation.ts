@@ -17,7 +17,7 @@ function itemFrom(lines: readonly TreeLine[], start: number, step: 1 | -1): numb
 }
 
 /** The line that a key leads to from another; undefined: it leads nowhere. */
-export function lineOfKey(
+export function findLineByKey(
   lines: readonly TreeLine[],
   { at, key, pageRows }: { readonly at: number; readonly key: string; readonly pageRows: number },
 ): number | undefined {
@@ -55,7 +55,7 @@ export function lineOfKey(
 }
 
 /** What is typed after one more key: the same text goes on for as long as nobody pauses. */
-export function typeOn(before: Typed | undefined, key: string, nowMs: number): Typed {
+export function appendTyped(before: Typed | undefined, key: string, nowMs: number): Typed {
   const isSame = before !== undefined && nowMs - before.atMs < TYPING_MS
   return { text: isSame ? before.text + key : key, atMs: nowMs }
 }
@@ -73,7 +73,7 @@ function nextNamed(lines: readonly TreeLine[], start: number, text: string): num
  * The next line whose name begins with what is typed, from the top again after the last. The line itself may go on being it while
  * somebody types; one letter, also when it is repeated, goes on to the next.
  */
-export function lineOfText(lines: readonly TreeLine[], at: number, typed: string): number | undefined {
+export function findLineByText(lines: readonly TreeLine[], at: number, typed: string): number | undefined {
   const text = typed.toLowerCase()
   const [first = '', ...others] = text
   const named = others.length > 0 ? nextNamed(lines, at, text) : undefined
@@ -89,7 +89,7 @@ function itemPaths(lines: readonly TreeLine[]): readonly string[] {
  * The file or folder that takes the place of one that is gone: the next of the same folder, or else the one before, or else the
  * folder. Undefined when there is none.
  */
-export function heirOf(
+export function nextSelection(
   before: readonly TreeLine[],
   now: readonly TreeLine[],
   path: string,

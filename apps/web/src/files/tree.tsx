@@ -16,12 +16,12 @@ import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
 import { downloadUrl, PATH_TYPE } from './drops.tsx'
 import type { FileQuestion } from './file-dialogs.tsx'
-import type { KeptTree } from './file-tree.ts'
+import type { TreePanel } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
-import { shownName, spokenName } from './shown-name.ts'
+import { displayName, spokenName } from './shown-name.ts'
 import { type ItemLine, linesOf, type NoteLine, type TreeLine } from './tree-lines.ts'
-import { lineOfKey, lineOfText, type Typed, typeOn } from './tree-navigation.ts'
-import { useTreeKeyboard } from './use-tree-keyboard.ts'
+import { findLineByKey, findLineByText, type Typed, appendTyped } from './tree-navigation.ts'
+import { useTreeFocus } from './use-tree-keyboard.ts'
 import { ROW_PX, useVisibleRows, type VisibleRows } from './visible-rows.ts'
 
 interface OpenMenu {
@@ -40,11 +40,11 @@ function download(url: string, name: string): void {
 /** Whether a key is a letter that leads to a name; a space begins none, since it opens what has the keyboard. */
 function isLetter(event: KeyboardEvent, typed: Typed | undefined): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || !/^.$/u.test(event.key)) return false
-  return event.key !== ' ' || typeOn(typed, ' ', event.timeStamp).text !== ' '
+  return event.key !== ' ' || appendTyped(typed, ' ', event.timeStamp).text !== ' '
 }
 
 /** Keeps what is seen in its place when lines come or go above it. */
-function useSteadyRows(lines: readonly TreeLine[], { firstRow, shift }: VisibleRows): void {
+function useStableScroll(lines: readonly TreeLine[], { firstRow, shift }: VisibleRows): void {
   const before = useRef(lines)
   useLayoutEffect(() => {
     const row = firstRow()
@@ -68,7 +68,7 @@ export function Tree({
   onDrop,
 }: {
   readonly sandbox: string
-  readonly kept: KeptTree
+  readonly kept: TreePanel
   readonly selected: string | undefined
   readonly onSelect: (path: string, isFolder: boolean) => void
   readonly onAsk: (question: FileQuestion) => void
@@ -92,8 +92,8 @@ export function Tree({
   )
   // The keyboard has a way in, also when what it was on is gone.
   const active = found === -1 ? 0 : found
-  useSteadyRows(lines, rows)
-  const { goTo, onFocus, onBlur } = useTreeKeyboard(element, { kept, lines, selected, rows, onSelect })
+  useStableScroll(lines, rows)
+  const { goTo, onFocus, onBlur } = useTreeFocus(element, { kept, lines, selected, rows, onSelect })
   useEffect(() => {
     for (const line of lines.slice(from, to))
       if (line.kind === 'note' && line.hasMore) void tree.loadMore(line.path)
@@ -131,10 +131,10 @@ export function Tree({
     const { path, isFolder, isOpen } = line
     if (isLetter(event, typed.current)) {
       event.preventDefault()
-      typed.current = typeOn(typed.current, event.key, event.timeStamp)
-      return goTo(lineOfText(lines, at, typed.current.text))
+      typed.current = appendTyped(typed.current, event.key, event.timeStamp)
+      return goTo(findLineByText(lines, at, typed.current.text))
     }
-    const go = (): void => goTo(lineOfKey(lines, { at, key: event.key, pageRows: rows.pageRows() }))
+    const go = (): void => goTo(findLineByKey(lines, { at, key: event.key, pageRows: rows.pageRows() }))
     const toggle = (): void => void tree.toggle(path)
     const actions: Readonly<Record<string, () => void>> = {
       ArrowDown: go,
@@ -166,9 +166,9 @@ export function Tree({
 
   if (root === undefined || root.is === 'loading') return <p className="empty">{fileTexts.loading}</p>
   if (root.is === 'failed') return <p className="empty">{root.message}</p>
-  const inSight = [...lines.slice(from, to).keys()].map((at) => at + from)
+  const visible = [...lines.slice(from, to).keys()].map((at) => at + from)
   // In their order always: an element that is moved loses the keyboard.
-  const drawn = active < from ? [active, ...inSight] : active < to ? inSight : [...inSight, active]
+  const drawn = active < from ? [active, ...visible] : active < to ? visible : [...visible, active]
   return (
     <div
       ref={(mounted) => {
@@ -255,7 +255,7 @@ function TreeRow({
       aria-setsize={setSize}
       aria-selected={isSelected}
       aria-expanded={isFolder ? isOpen : undefined}
-      title={shownName(path)}
+      title={displayName(path)}
       tabIndex={isSelected ? 0 : -1}
       draggable
       onFocus={onSelect}
@@ -282,7 +282,7 @@ function TreeRow({
       ) : (
         <Icon name="files" />
       )}
-      <span className="tree-name">{shownName(entry.name)}</span>
+      <span className="tree-name">{displayName(entry.name)}</span>
       {entry.kind === 'link' && <span className="tree-mark dim">{fileTexts.link}</span>}
     </button>
   )

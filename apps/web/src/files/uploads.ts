@@ -5,10 +5,10 @@ import { messageOf } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import type { Dropped } from './drops.tsx'
 import { joinPath } from './paths.ts'
-import { firstNames, shownName } from './shown-name.ts'
+import { formatPaths, displayName } from './shown-name.ts'
 
 /** What is uploaded together, and where to. */
-interface UploadWish {
+interface UploadRequest {
   readonly sandbox: string
   readonly folder: string
   readonly files: readonly Dropped[]
@@ -36,7 +36,7 @@ const { uploads: texts } = fileTexts
 const MAX_NAMED = 3
 
 function skippedText(paths: readonly string[]): string {
-  const named = firstNames(paths, MAX_NAMED).replaceAll('\n', ', ')
+  const named = formatPaths(paths, MAX_NAMED).replaceAll('\n', ', ')
   return texts.skipped(paths.length, named)
 }
 
@@ -55,7 +55,7 @@ export class Uploads {
   }
 
   /** Uploads files one after the other; nothing that is there already is written over unless that was wished. */
-  async start(wish: UploadWish): Promise<UploadEnd> {
+  async start(wish: UploadRequest): Promise<UploadEnd> {
     const controller = new AbortController()
     this.#lastId += 1
     const id = this.#lastId
@@ -65,7 +65,7 @@ export class Uploads {
       {
         id,
         text: texts.uploading(
-          wish.files.length === 1 ? shownName(first?.path ?? '') : texts.count(wish.files.length),
+          wish.files.length === 1 ? displayName(first?.path ?? '') : texts.count(wish.files.length),
         ),
         sentBytes: 0,
         totalBytes: wish.files.reduce((sum, { file }) => sum + file.size, 0),
@@ -79,7 +79,7 @@ export class Uploads {
     }
   }
 
-  async #sendAll(id: number, wish: UploadWish, signal: AbortSignal): Promise<UploadEnd> {
+  async #sendAll(id: number, wish: UploadRequest, signal: AbortSignal): Promise<UploadEnd> {
     const { sandbox, folder, files, replaces } = wish
     const skipped: string[] = []
     let [uploaded, before] = [0, 0]
@@ -94,7 +94,7 @@ export class Uploads {
         const done = texts.progress(uploaded, files.length)
         if (signal.aborted) return { kind: 'info', text: texts.canceled(done) }
         const isThere = caught instanceof ApiError && caught.code === 'file_changed'
-        if (!isThere) return { kind: 'error', text: texts.failed(shownName(path), messageOf(caught), done) }
+        if (!isThere) return { kind: 'error', text: texts.failed(displayName(path), messageOf(caught), done) }
         skipped.push(path)
       }
       before += file.size

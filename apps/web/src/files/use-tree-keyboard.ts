@@ -1,8 +1,8 @@
 import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
-import { hasLostKeyboard } from '../shell/focus.ts'
-import type { KeptTree } from './file-tree.ts'
+import { hasLostFocus } from '../shell/focus.ts'
+import type { TreePanel } from './file-tree.ts'
 import type { TreeLine } from './tree-lines.ts'
-import { heirOf } from './tree-navigation.ts'
+import { nextSelection } from './tree-navigation.ts'
 import type { VisibleRows } from './visible-rows.ts'
 
 interface TreeKeyboard {
@@ -13,7 +13,7 @@ interface TreeKeyboard {
 }
 
 /** Leads the keyboard from line to line of a tree, also when the one that has it is gone or called otherwise. */
-export function useTreeKeyboard(
+export function useTreeFocus(
   element: RefObject<HTMLElement | null>,
   {
     kept,
@@ -22,7 +22,7 @@ export function useTreeKeyboard(
     rows,
     onSelect,
   }: {
-    readonly kept: KeptTree
+    readonly kept: TreePanel
     readonly lines: readonly TreeLine[]
     readonly selected: string | undefined
     readonly rows: VisibleRows
@@ -35,7 +35,7 @@ export function useTreeKeyboard(
   const goTo = (at: number | undefined): void => {
     const line = at === undefined ? undefined : lines[at]
     if (at === undefined || line?.kind !== 'item') return
-    kept.wantsKeyboard = line.path
+    kept.pendingFocus = line.path
     rows.see(at)
     onSelect(line.path, line.isFolder)
   }
@@ -46,19 +46,19 @@ export function useTreeKeyboard(
     before.current = lines
     // React says nothing of the keyboard that a dialog gives back.
     if (element.current?.contains(document.activeElement) === true) isInside.current = true
-    if (old === lines || !hadKeyboard || !hasLostKeyboard() || lineOf(selected) !== -1) return
-    kept.wantsKeyboard ??= heirOf(old, lines, selected ?? '')
+    if (old === lines || !hadKeyboard || !hasLostFocus() || lineOf(selected) !== -1) return
+    kept.pendingFocus ??= nextSelection(old, lines, selected ?? '')
   })
   useLayoutEffect(() => {
-    const at = lineOf(kept.wantsKeyboard)
+    const at = lineOf(kept.pendingFocus)
     if (at === -1) return
-    if (kept.wantsKeyboard !== selected) return goTo(at)
+    if (kept.pendingFocus !== selected) return goTo(at)
     const row = element.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)
     row?.focus({ preventScroll: true })
     // Behind a dialog nothing takes it; it closes soon.
-    if (row !== undefined && document.activeElement === row) kept.wantsKeyboard = undefined
+    if (row !== undefined && document.activeElement === row) kept.pendingFocus = undefined
   })
-  useEffect(() => () => void (kept.wantsKeyboard = undefined), [kept])
+  useEffect(() => () => void (kept.pendingFocus = undefined), [kept])
   return {
     goTo,
     onFocus: () => void (isInside.current = true),

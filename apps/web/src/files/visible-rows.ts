@@ -6,7 +6,7 @@ export const ROW_PX = 24
 const SPARE_ROWS = 12
 
 /** What of a list can be seen. */
-interface Sight {
+interface Viewport {
   readonly scrollPx: number
   readonly heightPx: number
 }
@@ -18,7 +18,7 @@ interface RowRange {
 }
 
 /** The rows of a list that are drawn. */
-export function rangeInSight({ scrollPx, heightPx }: Sight): RowRange {
+export function visibleRange({ scrollPx, heightPx }: Viewport): RowRange {
   const first = Math.max(0, Math.floor(scrollPx / ROW_PX))
   return {
     from: Math.max(0, first - SPARE_ROWS),
@@ -27,7 +27,7 @@ export function rangeInSight({ scrollPx, heightPx }: Sight): RowRange {
 }
 
 /** Where a list is scrolled to for a row to be seen whole, and no further. */
-export function scrollToSee(row: number, { scrollPx, heightPx }: Sight): number {
+export function scrollToShow(row: number, { scrollPx, heightPx }: Viewport): number {
   const top = row * ROW_PX
   if (top < scrollPx) return top
   return Math.max(scrollPx, top + ROW_PX - heightPx)
@@ -54,7 +54,7 @@ export function useVisibleRows(scroll: { scrollPx: number }): VisibleRows {
     if (element.current === null) return
     const { scrollTop, clientHeight } = element.current
     scroll.scrollPx = scrollTop
-    const next = rangeInSight({ scrollPx: scrollTop, heightPx: clientHeight })
+    const next = visibleRange({ scrollPx: scrollTop, heightPx: clientHeight })
     setRange((old) => (old.from === next.from && old.to === next.to ? old : next))
   }, [scroll])
   const ref = useCallback(
@@ -84,7 +84,7 @@ export function useVisibleRows(scroll: { scrollPx: number }): VisibleRows {
     range,
     pageRows: () => Math.max(1, Math.floor((element.current?.clientHeight ?? 0) / ROW_PX) - 1),
     see: (row) =>
-      scrollTo(scrollToSee(row, { ...scroll, heightPx: element.current?.clientHeight ?? ROW_PX })),
+      scrollTo(scrollToShow(row, { ...scroll, heightPx: element.current?.clientHeight ?? ROW_PX })),
     shift: (rows) => scrollTo(scroll.scrollPx + rows * ROW_PX),
     firstRow: () => Math.floor(scroll.scrollPx / ROW_PX),
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isAuthor, keepAuthor, KeptTexts, readAuthor } from './account-storage.ts'
+import { isAuthor, storeAuthor, AccountTexts, readAuthor } from './account-storage.ts'
 
 function openStorage(kept?: string, name = 'key') {
   const texts = new Map(kept === undefined ? [] : [[name, kept]])
@@ -11,17 +11,17 @@ function openStorage(kept?: string, name = 'key') {
 
 test('a text comes back by its name, until it is none, and to its account alone', () => {
   const shelf = openStorage()
-  const texts = new KeptTexts(shelf, 'key', 'a1')
+  const texts = new AccountTexts(shelf, 'key', 'a1')
   texts.keep('one', 'first\nline')
   texts.keep('two', 'second')
-  expect(new KeptTexts(shelf, 'key', 'a1').read('one')).toBe('first\nline')
-  expect(new KeptTexts(shelf, 'key', 'a2').read('one')).toBeUndefined()
+  expect(new AccountTexts(shelf, 'key', 'a1').read('one')).toBe('first\nline')
+  expect(new AccountTexts(shelf, 'key', 'a2').read('one')).toBeUndefined()
   texts.keep('one', '')
   expect([texts.read('one'), texts.read('two')]).toEqual([undefined, 'second'])
 })
 
 test('the oldest of very many texts goes', () => {
-  const texts = new KeptTexts(openStorage(), 'key', 'a1')
+  const texts = new AccountTexts(openStorage(), 'key', 'a1')
   for (let at = 0; at <= 50; at += 1) texts.keep(`n${at}`, 'x')
   expect([texts.read('n0'), texts.read('n1'), texts.read('n50')]).toEqual([undefined, 'x', 'x'])
 })
@@ -35,14 +35,14 @@ test('what is kept wrong is nothing', () => {
     '{"account":"a1","texts":7}',
     '{"account":"a1","texts":{"x":1}}',
   ])
-    expect(new KeptTexts(openStorage(kept), 'key', 'a1').read('x')).toBeUndefined()
+    expect(new AccountTexts(openStorage(kept), 'key', 'a1').read('x')).toBeUndefined()
 })
 
 const ann = { name: 'Ann', email: 'ann@example.test' }
 
 test('an author comes back for the account that named it, and for no other', () => {
   const shelf = openStorage()
-  keepAuthor(shelf, 'a1', ann)
+  storeAuthor(shelf, 'a1', ann)
   expect(readAuthor(shelf, 'a1')).toEqual(ann)
   expect(readAuthor(shelf, 'a2')).toBeUndefined()
 })

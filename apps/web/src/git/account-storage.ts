@@ -1,5 +1,5 @@
 import type { Author } from '../api/git.ts'
-import type { Shelf } from '../state/workbench.ts'
+import type { TextStorage } from '../state/workbench.ts'
 
 /** More than anybody works on at once; the oldest go first. */
 const MAX_TEXTS = 50
@@ -13,12 +13,12 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** Texts by name that a browser keeps for one account. What another account left there is neither given nor kept. */
-export class KeptTexts {
-  readonly #shelf: Shelf
+export class AccountTexts {
+  readonly #shelf: TextStorage
   readonly #key: string
   readonly #account: string
 
-  constructor(shelf: Shelf, key: string, account: string) {
+  constructor(shelf: TextStorage, key: string, account: string) {
     this.#shelf = shelf
     this.#key = key
     this.#account = account
@@ -61,7 +61,7 @@ export function isAuthor({ name, email }: Author): boolean {
 }
 
 /** Who this account last committed as in this browser. What another account wrote there is not its business. */
-export function readAuthor(shelf: Shelf, account: string): Author | undefined {
+export function readAuthor(shelf: TextStorage, account: string): Author | undefined {
   try {
     const kept: unknown = JSON.parse(shelf.getItem(AUTHOR_KEY) ?? 'null')
     if (!isRecord(kept) || kept['account'] !== account) return undefined
@@ -74,7 +74,7 @@ export function readAuthor(shelf: Shelf, account: string): Author | undefined {
   }
 }
 
-export function keepAuthor(shelf: Shelf, account: string, { name, email }: Author): void {
+export function storeAuthor(shelf: TextStorage, account: string, { name, email }: Author): void {
   try {
     shelf.setItem(AUTHOR_KEY, JSON.stringify({ account, name, email }))
   } catch {

@@ -3,7 +3,7 @@ import { type ReactElement, useEffect, useState } from 'react'
 import {
   type GitBranches,
   type GitFile,
-  type GitPlace,
+  type GitRepository,
   type GitStatus,
   readBranches,
   stage,
@@ -35,13 +35,13 @@ export function Changes({
   status,
   refresh,
 }: {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly status: GitStatus
   readonly refresh: () => Promise<void>
 }): ReactElement {
   const { workbench } = useParts()
-  const [doomed, setDoomed] = useState<readonly GitFile[]>()
-  const { areBranchesOpen, isLogOpen, wasLogOpen, unfold } = useUnfolded(place)
+  const [discarding, setDiscarding] = useState<readonly GitFile[]>()
+  const { areBranchesOpen, isLogOpen, wasLogOpen, expand } = useExpanded(place)
   const { conflicts, staged, unstaged } = groupFiles(status.files)
   const act = async (what: string, run: () => Promise<void>): Promise<void> => {
     await workbench.attempt(what, run)
@@ -62,7 +62,7 @@ export function Changes({
         type="button"
         className="branch-line"
         aria-expanded={areBranchesOpen}
-        onClick={() => unfold({ areBranchesOpen: !areBranchesOpen })}
+        onClick={() => expand({ areBranchesOpen: !areBranchesOpen })}
       >
         {headText(status)}
       </button>
@@ -94,23 +94,23 @@ export function Changes({
         title={gitTexts.groups.unstaged}
         group="unstaged"
         files={unstaged}
-        actions={{ open: openDiff('unstaged'), openFile, stage: stagePaths, discard: setDoomed }}
+        actions={{ open: openDiff('unstaged'), openFile, stage: stagePaths, discard: setDiscarding }}
       />
       <button
         type="button"
         className="branch-line"
         aria-expanded={isLogOpen}
-        onClick={() => unfold({ isLogOpen: !isLogOpen })}
+        onClick={() => expand({ isLogOpen: !isLogOpen })}
       >
         {gitTexts.log.title}
       </button>
       {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} comesIntoView={!wasLogOpen} />}
-      {doomed !== undefined && (
+      {discarding !== undefined && (
         <DiscardDialog
-          files={doomed}
+          files={discarding}
           onAnswer={(isYes) => {
-            setDoomed(undefined)
-            if (isYes) void act(gitTexts.cannotDiscard, () => discardFiles(place, doomed))
+            setDiscarding(undefined)
+            if (isYes) void act(gitTexts.cannotDiscard, () => discardFiles(place, discarding))
           }}
         />
       )}
@@ -123,7 +123,7 @@ function BranchList({
   place,
   status,
 }: {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly status: GitStatus
 }): ReactElement {
   const { workbench } = useParts()
@@ -163,27 +163,27 @@ function BranchList({
 }
 
 /** What is unfolded for a repository, as it was left. */
-function useUnfolded({ sandbox, repo }: GitPlace): KeptGit & {
+function useExpanded({ sandbox, repo }: GitRepository): GitPanelState & {
   /** It was unfolded before this panel was shown. */
   readonly wasLogOpen: boolean
-  readonly unfold: (part: Partial<KeptGit>) => void
+  readonly expand: (part: Partial<GitPanelState>) => void
 } {
   const kept = usePanelMemory().git.recall(`${sandbox} ${repo}`, () => ({
     areBranchesOpen: false,
     isLogOpen: false,
   }))
   const [wasLogOpen, setWasLogOpen] = useState(kept.isLogOpen)
-  const [shown, setShown] = useState<KeptGit>({ ...kept })
-  const unfold = (part: Partial<KeptGit>): void => {
+  const [shown, setShown] = useState<GitPanelState>({ ...kept })
+  const expand = (part: Partial<GitPanelState>): void => {
     Object.assign(kept, part)
     setShown({ ...kept })
     if (part.isLogOpen !== undefined) setWasLogOpen(false)
   }
-  return { ...shown, wasLogOpen, unfold }
+  return { ...shown, wasLogOpen, expand }
 }
 
 /** What somebody unfolded for a repository. */
-export interface KeptGit {
+export interface GitPanelState {
   areBranchesOpen: boolean
   isLogOpen: boolean
 }

@@ -1,18 +1,18 @@
 import { useStore } from '@sandwire/react'
 import { type FormEvent, type ReactElement, useMemo, useState } from 'react'
-import { type Author, commit, type GitPlace, lacksAuthor } from '../api/git.ts'
+import { type Author, commit, type GitRepository, lacksAuthor } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
-import { messageOf, sayFailure } from '../state/workbench.ts'
+import { messageOf, formatFailure } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
-import { isAuthor, keepAuthor, KeptTexts, readAuthor } from './account-storage.ts'
+import { isAuthor, storeAuthor, AccountTexts, readAuthor } from './account-storage.ts'
 
 const NOBODY: Author = { name: '', email: '' }
 
 const DRAFTS_KEY = 'sandwire.commit-messages'
 
 /** A message that this tab of the browser keeps until it was committed, whatever the page shows meanwhile. */
-function useDraft({ sandbox, repo }: GitPlace, account: string): readonly [string, (text: string) => void] {
-  const drafts = useMemo(() => new KeptTexts(sessionStorage, DRAFTS_KEY, account), [account])
+function useDraft({ sandbox, repo }: GitRepository, account: string): readonly [string, (text: string) => void] {
+  const drafts = useMemo(() => new AccountTexts(sessionStorage, DRAFTS_KEY, account), [account])
   const name = `${sandbox} ${repo}`
   const [message, setMessage] = useState(() => drafts.read(name) ?? '')
   const change = (text: string): void => {
@@ -28,7 +28,7 @@ export function CommitBox({
   canCommit,
   onDone,
 }: {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly canCommit: boolean
   readonly onDone: () => Promise<void>
 }): ReactElement {
@@ -43,11 +43,11 @@ export function CommitBox({
   const make = async (as: Author | undefined): Promise<void> => {
     try {
       await commit(place, message, as)
-      if (as !== undefined) keepAuthor(localStorage, account, as)
+      if (as !== undefined) storeAuthor(localStorage, account, as)
       setMessage('')
     } catch (caught) {
       if (as !== undefined || !lacksAuthor(caught)) {
-        workbench.tell('error', sayFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
+        workbench.tell('error', formatFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
         return
       }
       const kept = readAuthor(localStorage, account)

@@ -1,20 +1,20 @@
 import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { compareBeside, compareInline, type Comparison } from '../editor/compare.ts'
 import { linesOf } from '../editor/file-text.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
 import { type DiffTexts, readTexts } from './diff-texts.ts'
-import { renamedText } from './git-status.ts'
+import { formatRename } from './git-status.ts'
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
 /** Changes settle for so long before they are read again. */
 const SETTLE_MS = 300
 
-function useTexts(view: DiffView): Loaded<DiffTexts> {
+function useDiffTexts(view: DiffView): Loaded<DiffTexts> {
   const { watch } = useParts()
   const [texts, setTexts] = useState<Loaded<DiffTexts>>({ is: 'loading' })
   const key = JSON.stringify(view)
@@ -46,21 +46,21 @@ function useTexts(view: DiffView): Loaded<DiffTexts> {
   return texts
 }
 
-function whatOf({ of }: DiffView): string {
+function comparedText({ of }: DiffView): string {
   if (of === 'unstaged') return gitTexts.diff.unstaged
   return of === 'staged' ? gitTexts.diff.staged : gitTexts.diff.inCommit(of.commit.slice(0, 8))
 }
 
 /** What changed in a file, side by side or in one. */
 export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
-  const texts = useTexts(view)
+  const texts = useDiffTexts(view)
   const [isInline, setInline] = useState(false)
   return (
     <div className="file-pane">
       <div className="file-head">
         <span className="file-path">
-          {view.repo !== undefined && `${shownName(view.repo)}: `}
-          {view.from === undefined ? shownName(view.path) : renamedText(view.from, view.path)}, {whatOf(view)}
+          {view.repo !== undefined && `${displayName(view.repo)}: `}
+          {view.from === undefined ? displayName(view.path) : formatRename(view.from, view.path)}, {comparedText(view)}
         </span>
         <button type="button" aria-pressed={isInline} onClick={() => setInline(!isInline)}>
           {isInline ? gitTexts.diff.sideBySide : gitTexts.diff.inline}

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { GitDiff } from '../api/git.ts'
-import { areDrawable, wordsOf } from './diff-texts.ts'
+import { canCompare, formatGitDiff } from './diff-texts.ts'
 
 const large: GitDiff = {
   files: [{ path: 'big', status: 'A', added: 200_000, removed: 1, binary: false }],
@@ -10,11 +10,11 @@ const large: GitDiff = {
 }
 
 test('a short difference is said as git says it', () => {
-  expect(wordsOf({ ...large, diff: '+a\n' }, 'git diff')).toEqual({ text: '+a\n' })
+  expect(formatGitDiff({ ...large, diff: '+a\n' }, 'git diff')).toEqual({ text: '+a\n' })
 })
 
 test('of a difference that is too large the beginning is given, in whole lines, and how to see the rest', () => {
-  const { text, note } = wordsOf(large, 'git diff --staged')
+  const { text, note } = formatGitDiff(large, 'git diff --staged')
   expect(text.length).toBeLessThan(300_000)
   expect(text.endsWith('+line\n')).toBe(true)
   expect(note).toBe(
@@ -23,10 +23,10 @@ test('of a difference that is too large the beginning is given, in whole lines, 
 })
 
 test('what the server cut off is not shown as if it were whole', () => {
-  expect(wordsOf({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain('the beginning')
+  expect(formatGitDiff({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain('the beginning')
 })
 
 test('texts are drawn beside each other up to a size', () => {
-  expect(areDrawable('a', 'b')).toBe(true)
-  expect(areDrawable('a'.repeat(5_000_000), 'b'.repeat(5_000_000))).toBe(false)
+  expect(canCompare('a', 'b')).toBe(true)
+  expect(canCompare('a'.repeat(5_000_000), 'b'.repeat(5_000_000))).toBe(false)
 })

@@ -1,4 +1,4 @@
-import { type GitDiff, type GitPlace, readDiff, showText } from '../api/git.ts'
+import { type GitDiff, type GitRepository, readDiff, showText } from '../api/git.ts'
 import { readFile } from '../api/workspace.ts'
 import { MAX_OPEN_BYTES, textOf } from '../files/file-kind.ts'
 import { joinPath, ROOT } from '../files/paths.ts'
@@ -9,7 +9,7 @@ import { applyDiff, undoDiff } from './patch.ts'
 /** What a pane shows of a difference: both texts, or git's own words where there are none. */
 export type DiffTexts =
   | { readonly is: 'texts'; readonly before: string; readonly after: string }
-  | ({ readonly is: 'words' } & DiffWords)
+  | ({ readonly is: 'words' } & GitDiffText)
   | { readonly is: 'binary' }
   | { readonly is: 'same' }
   /** It has another name and nothing else is different. */
@@ -17,14 +17,14 @@ export type DiffTexts =
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
-function placeOf({ sandbox, repo = ROOT }: DiffView): GitPlace {
+function positionOf({ sandbox, repo = ROOT }: DiffView): GitRepository {
   return { sandbox, repo }
 }
 
-async function readWords(view: DiffView): Promise<GitDiff> {
+async function readGitDiff(view: DiffView): Promise<GitDiff> {
   const { path, of, from: old } = view
   const which = typeof of === 'string' ? { staged: of === 'staged' } : { to: of.commit }
-  return readDiff(placeOf(view), { path, old, ...which })
+  return readDiff(positionOf(view), { path, old, ...which })
 }
 
 /** A text that may not be there: a new file has none before, a deleted one none after. */
@@ -48,7 +48,7 @@ async function textsOf(
   diff: GitDiff,
 ): Promise<{ before?: string | undefined; after?: string | undefined }> {
   const { sandbox, path, of } = view
-  const place = placeOf(view)
+  const place = positionOf(view)
   const old = diff.files[0]?.from ?? path
   if (of === 'unstaged') {
     const after = await orEmpty(() => readText(sandbox, joinPath(place.repo, path)))
@@ -69,37 +69,37 @@ function commandOf({ of }: DiffView): string {
 
 /** Reads both sides of a difference. */
 export async function readTexts(view: DiffView): Promise<DiffTexts> {
-  const diff = await readWords(view)
+  const diff = await readGitDiff(view)
   const [file] = diff.files
   if (file === undefined) return { is: 'same' }
   if (file.from !== undefined && file.added + file.removed === 0 && !file.binary) return { is: 'renamed' }
   if (diff.files.some(({ binary }) => binary)) return { is: 'binary' }
-  const words: DiffTexts = { is: 'words', ...wordsOf(diff, commandOf(view)) }
+  const words: DiffTexts = { is: 'words', ...formatGitDiff(diff, commandOf(view)) }
   if (diff.lossy || diff.truncated !== false) return words
   const { before, after } = await textsOf(view, diff)
-  if (before === undefined || after === undefined || !areDrawable(before, after)) return words
+  if (before === undefined || after === undefined || !canCompare(before, after)) return words
   return { is: 'texts', before, after }
 }
 
 /** Longest two texts together that are drawn beside each other, in characters. */
 const MAX_TEXTS_CHARS = 8 * 1024 * 1024
 /** Longest text of git's own that is drawn. */
-const MAX_WORDS_CHARS = 256 * 1024
+const MAX_DIFF_CHARS = 256 * 1024
 
 /** Git's own words, and what is to be said above them. */
-interface DiffWords {
+interface GitDiffText {
   readonly text: string
   readonly note?: string
 }
 
-export function areDrawable(before: string, after: string): boolean {
+export function canCompare(before: string, after: string): boolean {
   return before.length + after.length <= MAX_TEXTS_CHARS
 }
 
 /** As much of a difference as can be drawn; where that is not all of it, with how much there is and what shows it. */
-export function wordsOf({ diff, files, truncated }: GitDiff, command: string): DiffWords {
-  if (truncated === false && diff.length <= MAX_WORDS_CHARS) return { text: diff }
-  const end = diff.lastIndexOf('\n', MAX_WORDS_CHARS)
+export function formatGitDiff({ diff, files, truncated }: GitDiff, command: string): GitDiffText {
+  if (truncated === false && diff.length <= MAX_DIFF_CHARS) return { text: diff }
+  const end = diff.lastIndexOf('\n', MAX_DIFF_CHARS)
   const sum = (key: 'added' | 'removed'): string =>
     gitTexts.diff.lines(files.reduce((total, file) => total + file[key], 0))
   return {

@@ -1,14 +1,14 @@
 import type { ReactElement } from 'react'
-import { discard, type GitFile, type GitPlace } from '../api/git.ts'
-import { firstNames } from '../files/shown-name.ts'
+import { discard, type GitFile, type GitRepository } from '../api/git.ts'
+import { formatPaths } from '../files/shown-name.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { gitTexts } from '../texts/git.ts'
-import { readChangedPath } from './git-status.ts'
+import { parseChangedPath } from './git-status.ts'
 
 const MAX_SHOWN = 20
 
 /** Files that git knows go back to what is staged; others are deleted, which git is told on its own. */
-export async function discardFiles(place: GitPlace, files: readonly GitFile[]): Promise<void> {
+export async function discardFiles(place: GitRepository, files: readonly GitFile[]): Promise<void> {
   const pathsOf = (isNew: boolean) =>
     files.filter(({ kind }) => (kind === 'untracked') === isNew).map(({ path }) => path)
   const [known, fresh] = [pathsOf(false), pathsOf(true)]
@@ -31,7 +31,7 @@ export function DiscardDialog({
         <p key={loss}>{loss}</p>
       ))}
       <pre className="preview">
-        {firstNames(
+        {formatPaths(
           files.map(({ path }) => path),
           MAX_SHOWN,
         )}
@@ -53,7 +53,7 @@ const { discardDialog: texts } = gitTexts
 /** Says what is lost: files that git knows go back to what is staged, new files and whole new folders are deleted. */
 export function discardText(files: readonly GitFile[]): DiscardText {
   const fresh = files.filter(({ kind }) => kind === 'untracked')
-  const folders = fresh.filter(({ path }) => readChangedPath(path).isFolder).length
+  const folders = fresh.filter(({ path }) => parseChangedPath(path).isFolder).length
   const newFiles = fresh.length - folders
   const changed = files.length - fresh.length
   const deleted = [

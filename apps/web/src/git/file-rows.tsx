@@ -1,12 +1,12 @@
 import { type ReactElement, useEffect, useState } from 'react'
-import type { GitFile, GitPlace } from '../api/git.ts'
+import type { GitFile, GitRepository } from '../api/git.ts'
 import { type FolderListing, listFolder } from '../api/workspace.ts'
 import { joinPath } from '../files/paths.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { Icon, IconButton } from '../shell/icon.tsx'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
-import { type GitGroups, markOf, originOf, pathsOf, readChangedPath, renamedText } from './git-status.ts'
+import { type GitGroups, markOf, originOf, pathsOf, parseChangedPath, formatRename } from './git-status.ts'
 
 /** What can be done with files of a group. */
 interface RowActions {
@@ -19,7 +19,7 @@ interface RowActions {
 }
 
 interface GroupProps {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly group: keyof GitGroups
   readonly actions: RowActions
 }
@@ -62,7 +62,7 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
   const [isShown, setShown] = useState(false)
   const { letter, word } = markOf(file, group)
   const { path } = file
-  const { name, folder, isFolder } = readChangedPath(path)
+  const { name, folder, isFolder } = parseChangedPath(path)
   const origin = originOf(file, group)
   const { open, openFile, stage, unstage, discard } = actions
   return (
@@ -71,15 +71,15 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
         <button
           type="button"
           className="row-main"
-          title={origin === undefined ? shownName(path) : `${shownName(origin)} → ${shownName(path)}`}
+          title={origin === undefined ? displayName(path) : `${displayName(origin)} → ${displayName(path)}`}
           aria-expanded={isFolder ? isShown : undefined}
           onClick={() => (isFolder ? setShown(!isShown) : open(file))}
         >
           {isFolder && <Icon name="folder" />}
           <span className="row-name">
-            {origin === undefined ? shownName(name) : renamedText(origin, path)}
+            {origin === undefined ? displayName(name) : formatRename(origin, path)}
           </span>
-          <span className="row-note git-folder">{folder === undefined ? '' : shownName(folder)}</span>
+          <span className="row-note git-folder">{folder === undefined ? '' : displayName(folder)}</span>
           <span
             className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
             title={word}
@@ -89,19 +89,19 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
           </span>
         </button>
         {discard !== undefined && (
-          <IconButton icon="undo" label={gitTexts.discard(shownName(path))} onClick={() => discard([file])} />
+          <IconButton icon="undo" label={gitTexts.discard(displayName(path))} onClick={() => discard([file])} />
         )}
         {stage !== undefined && (
           <IconButton
             icon="plus"
-            label={gitTexts.stage(shownName(path))}
+            label={gitTexts.stage(displayName(path))}
             onClick={() => stage(pathsOf(file, group))}
           />
         )}
         {unstage !== undefined && (
           <IconButton
             icon="minus"
-            label={gitTexts.unstage(shownName(path))}
+            label={gitTexts.unstage(displayName(path))}
             onClick={() => unstage(pathsOf(file, group))}
           />
         )}
@@ -148,7 +148,7 @@ function NewFolderFiles({ sandbox, path, onOpen }: FolderProps): ReactElement {
   return (
     <>
       {entries.length === 0 && <p className="git-inside dim">{gitTexts.emptyFolder}</p>}
-      <ul className="rows git-inside" aria-label={gitTexts.filesIn(shownName(path))}>
+      <ul className="rows git-inside" aria-label={gitTexts.filesIn(displayName(path))}>
         {entries.map(({ name, kind }) => (
           <NewEntry
             key={name}
@@ -178,11 +178,11 @@ function NewEntry({
           type="button"
           className="row-main"
           aria-expanded={isFolder ? isShown : undefined}
-          title={shownName(folder.path)}
+          title={displayName(folder.path)}
           onClick={() => (isFolder ? setShown(!isShown) : folder.onOpen(folder.path))}
         >
           <Icon name={isFolder ? 'folder' : 'files'} />
-          <span className="row-name">{shownName(name)}</span>
+          <span className="row-name">{displayName(name)}</span>
         </button>
       </div>
       {isShown && <NewFolderFiles {...folder} />}

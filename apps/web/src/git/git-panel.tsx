@@ -1,8 +1,8 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useMemo, useState } from 'react'
-import { type GitPlace, readStatus } from '../api/git.ts'
+import { type GitRepository, readStatus } from '../api/git.ts'
 import { ROOT } from '../files/paths.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { IconButton } from '../shell/icon.tsx'
 import { useSandboxName } from '../shell/titles.ts'
@@ -27,7 +27,7 @@ export function GitPanel(): ReactElement {
   )
 }
 
-function useGit(place: GitPlace): GitWatch {
+function useGit(place: GitRepository): GitWatch {
   const { watch } = useParts()
   const git = useMemo(() => new GitWatch(() => readStatus(place)), [place])
   useEffect(() => {
@@ -47,9 +47,9 @@ function useGit(place: GitPlace): GitWatch {
 }
 
 function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
-  const { found, repo, choose, look } = useRepositories(sandbox)
+  const { found, repo, choose, refresh } = useRepositories(sandbox)
   const name = useSandboxName(sandbox)
-  const [looks, setLooks] = useState(0)
+  const [refreshes, setRefreshes] = useState(0)
   return (
     <>
       <header className="panel-head">
@@ -61,8 +61,8 @@ function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
           icon="refresh"
           label={gitTexts.refresh}
           onClick={() => {
-            look()
-            setLooks(looks + 1)
+            refresh()
+            setRefreshes(refreshes + 1)
           }}
         />
       </header>
@@ -73,13 +73,13 @@ function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
           <select value={repo} onChange={(event) => choose(event.target.value)}>
             {found.map((path) => (
               <option key={path} value={path}>
-                {path === ROOT ? gitTexts.workspace : shownName(path)}
+                {path === ROOT ? gitTexts.workspace : displayName(path)}
               </option>
             ))}
           </select>
         </label>
       )}
-      {found !== undefined && <Repository key={repo} sandbox={sandbox} repo={repo} looks={looks} />}
+      {found !== undefined && <Repository key={repo} sandbox={sandbox} repo={repo} refreshes={refreshes} />}
     </>
   )
 }
@@ -87,14 +87,14 @@ function Repositories({ sandbox }: { readonly sandbox: string }): ReactElement {
 function Repository({
   sandbox,
   repo,
-  looks,
-}: GitPlace & { /** Changes when it is to look again. */ readonly looks: number }): ReactElement {
+  refreshes,
+}: GitRepository & { /** Increases when the panel is refreshed. */ readonly refreshes: number }): ReactElement {
   const place = useMemo(() => ({ sandbox, repo }), [sandbox, repo])
   const git = useGit(place)
   const state = useStore(git.state)
   useEffect(() => {
-    if (looks > 0) void git.refresh()
-  }, [git, looks])
+    if (refreshes > 0) void git.refresh()
+  }, [git, refreshes])
   useEffect(() => {
     if (state.is !== 'ready' || !state.isOld) return undefined
     const timer = setTimeout(() => void git.refresh(), AWAY_MS)

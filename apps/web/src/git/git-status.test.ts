@@ -7,8 +7,8 @@ import {
   markOf,
   originOf,
   pathsOf,
-  readChangedPath,
-  renamedText,
+  parseChangedPath,
+  formatRename,
 } from './git-status.ts'
 
 const both: GitFile = { kind: 'changed', path: 'a', staged: 'A', unstaged: 'M' }
@@ -85,17 +85,17 @@ test('no repository is no failure', async () => {
 })
 
 test('a path has a folder only where there is one', () => {
-  expect(readChangedPath('lines.txt')).toEqual({ name: 'lines.txt', folder: undefined, isFolder: false })
-  expect(readChangedPath('a/b/c')).toEqual({ name: 'c', folder: 'a/b', isFolder: false })
+  expect(parseChangedPath('lines.txt')).toEqual({ name: 'lines.txt', folder: undefined, isFolder: false })
+  expect(parseChangedPath('a/b/c')).toEqual({ name: 'c', folder: 'a/b', isFolder: false })
 })
 
 test('a folder of which git knows nothing has its name without the slash', () => {
-  expect(readChangedPath('newdir/')).toEqual({ name: 'newdir', folder: undefined, isFolder: true })
-  expect(readChangedPath('a/newdir/')).toEqual({ name: 'newdir', folder: 'a', isFolder: true })
+  expect(parseChangedPath('newdir/')).toEqual({ name: 'newdir', folder: undefined, isFolder: true })
+  expect(parseChangedPath('a/newdir/')).toEqual({ name: 'newdir', folder: 'a', isFolder: true })
 })
 
 test('a renamed file is said with the name it had, and the folder where that was another one', () => {
-  expect(renamedText('ren.txt', 'renamed.txt')).toBe('ren.txt → renamed.txt')
-  expect(renamedText('a/one', 'a/two')).toBe('one → two')
-  expect(renamedText('a/one', 'b/one')).toBe('a/one → one')
+  expect(formatRename('ren.txt', 'renamed.txt')).toBe('ren.txt → renamed.txt')
+  expect(formatRename('a/one', 'a/two')).toBe('one → two')
+  expect(formatRename('a/one', 'b/one')).toBe('a/one → one')
 })

@@ -1,8 +1,8 @@
 import { createStore, type Store } from '@sandwire/client'
-import type { GitFile, GitPlace, GitStatus } from '../api/git.ts'
+import type { GitFile, GitRepository, GitStatus } from '../api/git.ts'
 import { ApiError, isUnreachable } from '../api/request.ts'
 import { ROOT } from '../files/paths.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { Refetch } from '../state/refetch.ts'
 import { messageOf } from '../state/workbench.ts'
@@ -99,14 +99,14 @@ interface ChangedPath {
 }
 
 /** A path with the one it had before; of two in one folder the first is as short as can be. */
-export function renamedText(from: string, to: string): string {
-  const [old, now] = [readChangedPath(from), readChangedPath(to)]
+export function formatRename(from: string, to: string): string {
+  const [old, now] = [parseChangedPath(from), parseChangedPath(to)]
   return old.folder === now.folder
-    ? `${shownName(old.name)} → ${shownName(now.name)}`
-    : `${shownName(from)} → ${shownName(now.name)}`
+    ? `${displayName(old.name)} → ${displayName(now.name)}`
+    : `${displayName(from)} → ${displayName(now.name)}`
 }
 
-export function readChangedPath(path: string): ChangedPath {
+export function parseChangedPath(path: string): ChangedPath {
   const isFolder = path.endsWith('/')
   const plain = isFolder ? path.slice(0, -1) : path
   const at = plain.lastIndexOf('/')
@@ -117,7 +117,7 @@ type DiffView = Extract<View, { kind: 'diff' }>
 
 /** What a pane needs to show a difference in a repository. */
 export function diffView(
-  { sandbox, repo }: GitPlace,
+  { sandbox, repo }: GitRepository,
   what: Pick<DiffView, 'path' | 'of'> & { readonly from: string | undefined },
 ): DiffView {
   const { path, of, from } = what

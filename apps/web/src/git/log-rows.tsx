@@ -1,9 +1,9 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useRef, useState } from 'react'
-import { type GitCommit, type GitDiff, type GitPlace, readDiff, readLog } from '../api/git.ts'
-import { shownName } from '../files/shown-name.ts'
+import { type GitCommit, type GitDiff, type GitRepository, readDiff, readLog } from '../api/git.ts'
+import { displayName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
-import { agoOrAhead } from '../shell/time-text.ts'
+import { formatRelativeTime } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
 import { gitTexts } from '../texts/git.ts'
 import { diffView } from './git-status.ts'
@@ -14,9 +14,9 @@ export function LogRows({
   head,
   comesIntoView,
 }: {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly head: string
-  /** Somebody has just asked for it. */
+  /** Participant has just asked for it. */
   readonly comesIntoView: boolean
 }): ReactElement {
   const { workbench } = useParts()
@@ -62,7 +62,7 @@ function CommitRow({
   place,
   commit,
 }: {
-  readonly place: GitPlace
+  readonly place: GitRepository
   readonly commit: GitCommit
 }): ReactElement {
   const { workbench } = useParts()
@@ -92,7 +92,7 @@ function CommitRow({
           <span className="row-text">
             <span className="row-name">{printable(message.split('\n')[0] ?? '')}</span>
             <small>
-              {oid.slice(0, 8)} · {printable(author.name)} · {agoOrAhead(author.timeMs, Date.now())}
+              {oid.slice(0, 8)} · {printable(author.name)} · {formatRelativeTime(author.timeMs, Date.now())}
               {refs.length > 0 && ` · ${printable(refs.join(', '))}`}
             </small>
           </span>
@@ -105,7 +105,7 @@ function CommitRow({
           {files.map(({ path, from }) => (
             <li key={path}>
               <button type="button" className="tree-line" onClick={() => show(path, from)}>
-                {from === undefined ? shownName(path) : `${shownName(from)} → ${shownName(path)}`}
+                {from === undefined ? displayName(path) : `${displayName(from)} → ${displayName(path)}`}
               </button>
             </li>
           ))}

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import { findRepositories } from '../api/git.ts'
 import { ROOT } from '../files/paths.ts'
 import { useParts } from '../state/context.ts'
-import { KeptTexts } from './account-storage.ts'
+import { AccountTexts } from './account-storage.ts'
 
 /** Which of the repositories is shown: the one that was chosen if it is still there, the workspace's own, or the first. */
 export function chooseRepository(found: readonly string[], chosen: string | undefined): string {
@@ -38,38 +38,38 @@ interface FoundRepositories {
   readonly found: readonly string[] | undefined
   readonly repo: string
   readonly choose: (repo: string) => void
-  readonly look: () => void
+  readonly refresh: () => void
 }
 
 export function useRepositories(sandbox: string): FoundRepositories {
   const { workbench, watch } = useParts()
   const person = useStore(workbench.person)
   const account = person.is === 'ready' ? (person.value?.account ?? '') : ''
-  const kept = useMemo(() => new KeptTexts(localStorage, CHOSEN_KEY, account), [account])
+  const kept = useMemo(() => new AccountTexts(localStorage, CHOSEN_KEY, account), [account])
   const [found, setFound] = useState<readonly string[]>()
   const [chosen, setChosen] = useState(() => kept.read(sandbox))
-  const look = useCallback(() => {
+  const refresh = useCallback(() => {
     findRepositories(sandbox).then(setFound, () => {
       // What was found stays; otherwise git itself says what is wrong with the workspace.
       setFound((old) => old ?? [ROOT])
     })
   }, [sandbox])
   useEffect(() => {
-    look()
+    refresh()
     let timer: ReturnType<typeof setTimeout> | undefined
     const stop = watch.subscribe(sandbox, (event) => {
       if (event.kind === 'lost' || (event.kind === 'change' && !mayBeRepository(event.paths))) return
       clearTimeout(timer)
-      timer = setTimeout(look, SETTLE_MS)
+      timer = setTimeout(refresh, SETTLE_MS)
     })
     return () => {
       clearTimeout(timer)
       stop()
     }
-  }, [look, watch, sandbox])
+  }, [refresh, watch, sandbox])
   const choose = (repo: string): void => {
     setChosen(repo)
     kept.keep(sandbox, repo)
   }
-  return { found, repo: chooseRepository(found ?? [], chosen), choose, look }
+  return { found, repo: chooseRepository(found ?? [], chosen), choose, refresh }
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import type { KeptGit } from '../git/changes.tsx'
-import { Kept, PanelMemory } from './panel-memory.ts'
+import type { GitPanelState } from '../git/changes.tsx'
+import { RecentMap, PanelMemory } from './panel-memory.ts'
 
 test('a thing is the same again, until enough others were asked for since', () => {
-  const kept = new Kept<object>()
+  const kept = new RecentMap<object>()
   const first = kept.recall('first', () => ({}))
   for (let at = 0; at < 7; at += 1) kept.recall(`other ${at}`, () => ({}))
   expect(kept.recall('first', () => ({}))).toBe(first)
@@ -15,7 +15,7 @@ test('a thing is the same again, until enough others were asked for since', () =
 
 test('what somebody left is not there for somebody else', () => {
   const memory = new PanelMemory()
-  const make = (): KeptGit => ({ areBranchesOpen: true, isLogOpen: false })
+  const make = (): GitPanelState => ({ areBranchesOpen: true, isLogOpen: false })
   memory.belongTo('ann')
   const left = memory.git.recall('s', make)
   memory.belongTo('ann')

@@ -1,15 +1,15 @@
 import { useStore } from '@sandwire/react'
 import { createContext, useContext } from 'react'
-import type { KeptTree } from '../files/file-tree.ts'
-import type { KeptGit } from '../git/changes.tsx'
+import type { TreePanel } from '../files/file-tree.ts'
+import type { GitPanelState } from '../git/changes.tsx'
 import type { Search } from '../search/search.ts'
 import { useParts } from '../state/context.ts'
 
 /** What is kept of one kind: that of more sandboxes than anybody goes to and fro between. */
-const MAX_KEPT = 8
+const MAX_SANDBOXES = 8
 
 /** Things by name, of which those that nobody asked for longest are dropped. */
-export class Kept<T> {
+export class RecentMap<T> {
   readonly #things = new Map<string, T>()
 
   /** The thing of this name, which is made when there is none. */
@@ -19,7 +19,7 @@ export class Kept<T> {
     this.#things.delete(name)
     this.#things.set(name, thing)
     const [oldest] = this.#things.keys()
-    if (this.#things.size > MAX_KEPT && oldest !== undefined) this.#things.delete(oldest)
+    if (this.#things.size > MAX_SANDBOXES && oldest !== undefined) this.#things.delete(oldest)
     return thing
   }
 
@@ -30,9 +30,9 @@ export class Kept<T> {
 
 /** How somebody left the panels of each sandbox, for as long as the page is open. */
 export class PanelMemory {
-  readonly trees = new Kept<KeptTree>()
-  readonly searches = new Kept<Search>()
-  readonly git = new Kept<KeptGit>()
+  readonly trees = new RecentMap<TreePanel>()
+  readonly searches = new RecentMap<Search>()
+  readonly git = new RecentMap<GitPanelState>()
   #account: string | undefined
 
   /** What another account left is neither given nor kept. */

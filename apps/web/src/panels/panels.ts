@@ -10,7 +10,7 @@ interface Panel {
   readonly label: string
   readonly icon: IconName
   /** It is about what is in a sandbox, which not everybody may see. */
-  readonly isForWork: boolean
+  readonly needsSandbox: boolean
   readonly Body: ComponentType
 }
 
@@ -19,28 +19,28 @@ export const PANELS: readonly Panel[] = [
     id: 'sandboxes',
     label: shellTexts.panels.sandboxes,
     icon: 'box',
-    isForWork: false,
+    needsSandbox: false,
     Body: SandboxesPanel,
   },
   {
     id: 'files',
     label: shellTexts.panels.files,
     icon: 'files',
-    isForWork: true,
+    needsSandbox: true,
     Body: lazyPart(async () => (await import('../files/files-panel.tsx')).FilesPanel),
   },
   {
     id: 'search',
     label: shellTexts.panels.search,
     icon: 'search',
-    isForWork: true,
+    needsSandbox: true,
     Body: lazyPart(async () => (await import('../search/search-panel.tsx')).SearchPanel),
   },
   {
     id: 'git',
     label: shellTexts.panels.git,
     icon: 'git',
-    isForWork: true,
+    needsSandbox: true,
     Body: lazyPart(async () => (await import('../git/git-panel.tsx')).GitPanel),
   },
 ]

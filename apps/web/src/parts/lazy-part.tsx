@@ -11,7 +11,7 @@ import { shellTexts } from '../texts/shell.ts'
 import { PartError } from './import-fetched.ts'
 
 /** Which try at drawing it is: in another one, a part that failed is loaded again. */
-const PartTry = createContext<object>({})
+const PartAttempt = createContext<object>({})
 
 interface Loading<Props> {
   readonly attempt: object
@@ -41,7 +41,7 @@ export function lazyPart<Props extends object>(
     return begun
   }
   return function Part(props: Props): ReactElement {
-    const attempt = use(PartTry)
+    const attempt = use(PartAttempt)
     if (loading === undefined || (loading.hasFailed && loading.attempt !== attempt)) loading = begin(attempt)
     const { Body } = loading
     return <Body {...props} />
@@ -55,7 +55,7 @@ interface State {
   readonly attempt: object
 }
 
-function sayWhy(caught: unknown): string {
+function partErrorText(caught: unknown): string {
   if (!(caught instanceof PartError)) return shellTexts.boundary.broken
   switch (caught.why) {
     case 'unreachable':
@@ -93,10 +93,10 @@ export class PartBoundary extends Component<{ readonly children: ReactNode }, St
 
   override render(): ReactNode {
     const { failure, attempt } = this.state
-    if (failure === undefined) return <PartTry value={attempt}>{this.props.children}</PartTry>
+    if (failure === undefined) return <PartAttempt value={attempt}>{this.props.children}</PartAttempt>
     return (
       <div className="empty" role="alert">
-        <p>{sayWhy(failure.caught)}</p>
+        <p>{partErrorText(failure.caught)}</p>
         <button type="button" onClick={this.#tryAgain}>
           {shellTexts.boundary.retry}
         </button>

@@ -1,7 +1,7 @@
 import { printable, useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect } from 'react'
 import { searchFiles } from '../api/search.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { usePanelMemory } from '../panels/panel-memory.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
@@ -139,8 +139,8 @@ function Found({
       }}
     >
       {groups.map(({ path, matches }) => (
-        <section key={path} className="found" aria-label={shownName(path)}>
-          <h3 title={shownName(path)}>{shownName(path)}</h3>
+        <section key={path} className="found" aria-label={displayName(path)}>
+          <h3 title={displayName(path)}>{displayName(path)}</h3>
           {matches.map((match) => (
             <button
               key={match.line}

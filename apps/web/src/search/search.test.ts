@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import type { SearchEnd, SearchMatch, SearchWish } from '../api/search.ts'
+import type { SearchEnd, SearchMatch, SearchQuery } from '../api/search.ts'
 import { Search } from './search.ts'
 
 const match = (line: number): SearchMatch => ({ type: 'match', path: 'f', line, text: 'x', ranges: [[0, 1]] })
 const end: SearchEnd = { type: 'end', matches: 1, files: 1, truncated: false }
 
 /** A search whose typing settles when it is told to. */
-function open(answer: (wish: SearchWish, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
+function open(answer: (wish: SearchQuery, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
   search: Search
   settle: () => void
 } {
@@ -27,7 +27,7 @@ async function isOver(search: Search): Promise<void> {
 }
 
 test('is made once typing has settled, and keeps what was asked and found', async () => {
-  const wishes: SearchWish[] = []
+  const wishes: SearchQuery[] = []
   const { search, settle } = open(async function* (wish) {
     wishes.push(wish)
     yield match(1)

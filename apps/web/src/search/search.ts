@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
-import { inFormWords } from '../api/form-words.ts'
-import type { SearchEnd, SearchMatch, SearchWish } from '../api/search.ts'
+import { nameFormField } from '../api/form-words.ts'
+import type { SearchEnd, SearchMatch, SearchQuery } from '../api/search.ts'
 import { messageOf } from '../state/workbench.ts'
 import { addMatch, type FileMatches } from './group-matches.ts'
 import { searchTexts } from '../texts/search.ts'
@@ -31,12 +31,12 @@ export interface SearchResult {
   readonly outcome: Outcome
 }
 
-type SearchFiles = (wish: SearchWish, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
+type SearchFiles = (wish: SearchQuery, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
 
 /** Runs something when typing has settled, unless the returned function is called before. */
 type Settle = (run: () => void) => () => void
 
-function wishOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchWish {
+function queryOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchQuery {
   return {
     q,
     regex: isRegex,
@@ -81,13 +81,13 @@ export class Search {
     }
   }
 
-  /** Somebody looks again: what failed may succeed now. */
+  /** Participant looks again: what failed may succeed now. */
   resume(): void {
     if (this.#result.get().outcome.is === 'failed') this.change({})
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const wish = wishOf(this.#form.get())
+    const wish = queryOf(this.#form.get())
     this.scrollPx = 0
     if (wish.q === '') return this.#result.set({ groups: [], outcome: { is: 'idle' } })
     this.#result.set({ groups: [], outcome: { is: 'searching' } })
@@ -109,7 +109,7 @@ export class Search {
       }
       if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'done', end } })
     } catch (caught) {
-      const message = inFormWords(messageOf(caught), WORDS)
+      const message = nameFormField(messageOf(caught), WORDS)
       if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'failed', message } })
     }
     return undefined

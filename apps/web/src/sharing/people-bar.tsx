@@ -1,29 +1,29 @@
 import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import {
-  canBeGiven,
-  driveActionOf,
-  driveTextOf,
-  nameToAsk,
-  peopleOf,
-  type Somebody,
-  whatTheyDo,
-  whoTheyAre,
-  whyNotGiven,
+  canReceiveControl,
+  controlActionOf,
+  controlText,
+  nameInSentence,
+  participantsOf,
+  type Participant,
+  participantActivity,
+  participantName,
+  findControlProblem,
 } from './people.ts'
 import { sharingTexts } from '../texts/sharing.ts'
 
-function Person({
+function User({
   person,
   onGive,
   note,
 }: {
-  readonly person: Somebody
+  readonly person: Participant
   readonly onGive: (() => void) | undefined
   /** Why there is nothing to do with them. */
   readonly note: string
 }): ReactElement {
-  const what = `${whoTheyAre(person)}: ${whatTheyDo(person)}`
+  const what = `${participantName(person)}: ${participantActivity(person)}`
   const label = note === '' ? what : `${what}. ${note}`
   const className = `person ${person.drives ? 'drives' : ''} ${person.isConnected ? '' : 'away'}`
   if (onGive === undefined)
@@ -46,7 +46,7 @@ function Person({
 }
 
 /** Ids of those who typed or drove in a session since it is watched here. */
-function useSeenTyping(session: string | undefined, people: readonly Somebody[]): ReadonlySet<string> {
+function useKnownTypists(session: string | undefined, people: readonly Participant[]): ReadonlySet<string> {
   const [seen] = useState(() => new Map<string | undefined, Set<string>>())
   useEffect(() => {
     const ids = people.filter(({ role }) => role !== 'viewer').map(({ id }) => id)
@@ -56,11 +56,11 @@ function useSeenTyping(session: string | undefined, people: readonly Somebody[])
 }
 
 /** Who is in a terminal and who drives it; shown when that is somebody else than this person alone. */
-export function PeopleBar({ controller }: { readonly controller: TerminalController }): ReactElement | null {
+export function ParticipantBar({ controller }: { readonly controller: TerminalController }): ReactElement | null {
   const state = useStore(controller.state)
-  const people = peopleOf(state)
+  const people = participantsOf(state)
   const { handle } = controller
-  const seen = useSeenTyping(state.session, people)
+  const seen = useKnownTypists(state.session, people)
   const [asked, setAsked] = useState<string>()
   const isDriver = state.role === 'driver'
   useEffect(() => {
@@ -72,8 +72,8 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
     state.status.is !== 'attached'
   )
     return null
-  const action = driveActionOf(state)
-  const asker = people.find(({ id }) => id === state.askedBy)
+  const action = controlActionOf(state)
+  const asker = people.find(({ id }) => id === state.requestedBy)
   const driver = people.find(({ drives }) => drives)
   const isAsked = asked !== undefined && asked === driver?.id
   /** What is done with a button that goes with it leaves the keyboard in the terminal. */
@@ -85,23 +85,23 @@ export function PeopleBar({ controller }: { readonly controller: TerminalControl
     <div className="people-bar" role="status">
       <ul className="people" aria-label={sharingTexts.here}>
         {people.map((person) => {
-          const isGiven = isDriver && canBeGiven(person, seen)
+          const isGiven = isDriver && canReceiveControl(person, seen)
           return (
-            <Person
+            <User
               key={person.id}
               person={person}
               onGive={isGiven ? act(() => handle.give(person.id)) : undefined}
-              note={isDriver && !isGiven ? whyNotGiven(person) : ''}
+              note={isDriver && !isGiven ? findControlProblem(person) : ''}
             />
           )
         })}
       </ul>
       <span className="people-text">
-        {driveTextOf({ role: state.role, driver, asker, isAsked, isFree: controller.canBeginToDrive })}
+        {controlText({ role: state.role, driver, asker, isAsked, isFree: controller.canTakeControlByTyping })}
       </span>
       {asker !== undefined && (
         <button type="button" className="primary" onClick={act(() => handle.give(asker.id))}>
-          {sharingTexts.giveControlTo(nameToAsk(asker))}
+          {sharingTexts.giveControlTo(nameInSentence(asker))}
         </button>
       )}
       {action === 'ask' && (

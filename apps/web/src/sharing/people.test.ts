@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { canBeGiven, driveActionOf, driveTextOf, peopleOf, whoTheyAre, whyNotGiven } from './people.ts'
+import { canReceiveControl, controlActionOf, controlText, participantsOf, participantName, findControlProblem } from './people.ts'
 
 const presence = {
   type: 'presence',
@@ -13,7 +13,7 @@ const presence = {
 
 test('this person comes first, and names are only printable', () => {
   expect(
-    peopleOf({ presence: { ...presence, attachments: [...presence.attachments] }, attachment: 'a1' }),
+    participantsOf({ presence: { ...presence, attachments: [...presence.attachments] }, attachment: 'a1' }),
   ).toEqual([
     {
       id: 'a1',
@@ -56,7 +56,7 @@ test('what stands in brackets is no initial, and a name of none has some all the
     role: 'viewer' as const,
   }))
   expect(
-    peopleOf({ presence: { ...presence, attachments }, attachment: undefined }).map(
+    participantsOf({ presence: { ...presence, attachments }, attachment: undefined }).map(
       ({ initials }) => initials,
     ),
   ).toEqual(['GU', 'AC', '🦊'])
@@ -64,30 +64,30 @@ test('what stands in brackets is no initial, and a name of none has some all the
 
 test('who may drive asks who does, and takes over from nobody', () => {
   const of = (driver: string | null) => ({ ...presence, driver, attachments: [...presence.attachments] })
-  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a2') })).toBe('ask')
-  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of(null) })).toBe('take')
-  expect(driveActionOf({ role: 'viewer', authority: 'driver', presence: of('a3') })).toBe('take')
-  expect(driveActionOf({ role: 'viewer', authority: 'viewer', presence: of(null) })).toBeUndefined()
-  expect(driveActionOf({ role: 'driver', authority: 'driver', presence: of('a1') })).toBeUndefined()
+  expect(controlActionOf({ role: 'viewer', authority: 'driver', presence: of('a2') })).toBe('ask')
+  expect(controlActionOf({ role: 'viewer', authority: 'driver', presence: of(null) })).toBe('take')
+  expect(controlActionOf({ role: 'viewer', authority: 'driver', presence: of('a3') })).toBe('take')
+  expect(controlActionOf({ role: 'viewer', authority: 'viewer', presence: of(null) })).toBeUndefined()
+  expect(controlActionOf({ role: 'driver', authority: 'driver', presence: of('a1') })).toBeUndefined()
 })
 
 test('who asks to drive is told that it was said, and who drives that somebody asks', () => {
-  const people = peopleOf({
+  const people = participantsOf({
     presence: { ...presence, attachments: [...presence.attachments] },
     attachment: 'a1',
   })
   const [vi, ann] = people
   const watching = { role: 'viewer', driver: ann, asker: undefined, isFree: false } as const
-  expect(driveTextOf({ ...watching, isAsked: false })).toBe('ann has control · view only')
-  expect(driveTextOf({ ...watching, isAsked: true })).toBe('Control requested. Waiting for ann')
-  expect(driveTextOf({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann has control')
-  expect(driveTextOf({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody has control')
-  expect(driveTextOf({ ...watching, driver: undefined, isAsked: false, isFree: true })).toBe(
+  expect(controlText({ ...watching, isAsked: false })).toBe('ann has control')
+  expect(controlText({ ...watching, isAsked: true })).toBe('Control requested. Waiting for ann')
+  expect(controlText({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann has control')
+  expect(controlText({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody has control')
+  expect(controlText({ ...watching, driver: undefined, isAsked: false, isFree: true })).toBe(
     'Type to take control',
   )
   const driving = { role: 'driver', driver: ann, isAsked: false, isFree: false } as const
-  expect(driveTextOf({ ...driving, asker: undefined })).toBe('You have control')
-  expect(driveTextOf({ ...driving, asker: vi })).toBe('Control requested by Vi Ewer')
+  expect(controlText({ ...driving, asker: undefined })).toBe('You have control')
+  expect(controlText({ ...driving, asker: vi })).toBe('Control requested by Vi Ewer')
 })
 
 function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'collaborator' | 'viewer')[]) {
@@ -97,7 +97,7 @@ function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'coll
     connected: true,
     role: roles[at] ?? 'viewer',
   }))
-  return peopleOf({
+  return participantsOf({
     presence: { ...presence, driver: 'a0', attachments },
     attachment: `a${names.length - 1}`,
   })
@@ -105,13 +105,13 @@ function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'coll
 
 test("a person's own window is told apart from others, but not from names that guests choose", () => {
   const [self, ann] = peopleNamed(['ann', 'ann'], ['driver'])
-  expect([self, ann].map((one) => (one === undefined ? '' : whoTheyAre(one)))).toEqual([
+  expect([self, ann].map((one) => (one === undefined ? '' : participantName(one)))).toEqual([
     'ann (you)',
     'ann (you, in another window)',
   ])
   const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false, isFree: false } as const
-  expect(driveTextOf(watching)).toBe('You have control in another window · view only')
-  expect(driveTextOf({ ...watching, role: 'driver', asker: ann })).toBe(
+  expect(controlText(watching)).toBe('You have control in another window')
+  expect(controlText({ ...watching, role: 'driver', asker: ann })).toBe(
     'Control requested by your other window',
   )
   const guests = peopleNamed(['Gus (guest)', 'Gus (guest)'], ['driver'])
@@ -120,10 +120,10 @@ test("a person's own window is told apart from others, but not from names that g
 
 test('only who may drive is offered to, and of the others it is said why', () => {
   const people = peopleNamed(['Gus', 'Cleo', 'Dan', 'ann', 'ann'], ['viewer', 'collaborator'])
-  const offered = people.filter((one) => canBeGiven(one, new Set(['a2']))).map(({ name }) => name)
+  const offered = people.filter((one) => canReceiveControl(one, new Set(['a2']))).map(({ name }) => name)
   expect(offered).toEqual(['Cleo', 'Dan', 'ann'])
   const away = people.map((one) => ({ ...one, isConnected: false }))
-  expect(away.some((one) => canBeGiven(one, new Set(['a2'])))).toBe(false)
-  expect(people.map(whyNotGiven)[0]).toBe('')
-  expect(people.map(whyNotGiven)[1]).toContain('Viewers')
+  expect(away.some((one) => canReceiveControl(one, new Set(['a2'])))).toBe(false)
+  expect(people.map(findControlProblem)[0]).toBe('')
+  expect(people.map(findControlProblem)[1]).toContain('Viewers')
 })

@@ -1,8 +1,8 @@
 import { printable, type TerminalState } from '@sandwire/react'
 import { sharingTexts } from '../texts/sharing.ts'
 
-/** Somebody in a session, as a terminal shows them. */
-export interface Somebody {
+/** Participant in a session, as a terminal shows them. */
+export interface Participant {
   readonly id: string
   readonly name: string
   readonly initials: string
@@ -35,10 +35,10 @@ function initialsOf(name: string): string {
 }
 
 /** Who is in a session: this person first, then those who drive, type and watch. */
-export function peopleOf({
+export function participantsOf({
   presence,
   attachment,
-}: Pick<TerminalState, 'presence' | 'attachment'>): readonly Somebody[] {
+}: Pick<TerminalState, 'presence' | 'attachment'>): readonly Participant[] {
   const order = ['driver', 'collaborator', 'viewer']
   const attachments = presence?.attachments ?? []
   const own = attachments.find(({ id }) => id === attachment)?.name ?? ''
@@ -66,12 +66,12 @@ export function peopleOf({
 }
 
 /** Somebody's name, with what they are to this person. */
-export function whoTheyAre({ name, isSelf, isOwn }: Somebody): string {
+export function participantName({ name, isSelf, isOwn }: Participant): string {
   return isSelf ? sharingTexts.self(name) : isOwn ? sharingTexts.ownWindow(name) : name
 }
 
 /** What somebody does in a session, in a word or two. */
-export function whatTheyDo({ drives, role, isConnected }: Somebody): string {
+export function participantActivity({ drives, role, isConnected }: Participant): string {
   const what = drives
     ? sharingTexts.hasControl
     : role === 'viewer'
@@ -81,14 +81,14 @@ export function whatTheyDo({ drives, role, isConnected }: Somebody): string {
 }
 
 /** What this person can do about who drives. */
-type DriveAction = 'ask' | 'take' | undefined
+type ControlAction = 'ask' | 'take' | undefined
 
 /** Whoever may drive can take over from nobody, and ask somebody; who already drives needs neither. */
-export function driveActionOf({
+export function controlActionOf({
   role,
   authority,
   presence,
-}: Pick<TerminalState, 'role' | 'authority' | 'presence'>): DriveAction {
+}: Pick<TerminalState, 'role' | 'authority' | 'presence'>): ControlAction {
   if (authority !== 'driver' || role === 'driver' || role === undefined) return undefined
   const driver = presence?.attachments.find(({ id }) => id === presence.driver)
   return driver?.connected === true ? 'ask' : 'take'
@@ -98,21 +98,21 @@ export function driveActionOf({
  * Whether somebody can be let drive. Nobody is told who may, but whoever types may, and whoever did or drove in this session still
  * may when they watch; a person's own window always may.
  */
-export function canBeGiven(
-  { id, isSelf, isOwn, isConnected, role }: Somebody,
+export function canReceiveControl(
+  { id, isSelf, isOwn, isConnected, role }: Participant,
   seen: ReadonlySet<string>,
 ): boolean {
   return !isSelf && isConnected && (isOwn || role !== 'viewer' || seen.has(id))
 }
 
 /** Why somebody is not offered to drive, to who drives. */
-export function whyNotGiven({ isSelf, isConnected }: Somebody): string {
+export function findControlProblem({ isSelf, isConnected }: Participant): string {
   if (isSelf) return ''
   return isConnected ? sharingTexts.viewersCannot : sharingTexts.disconnectedCannot
 }
 
 /** Who drives, and who would like to. */
-export function driveTextOf({
+export function controlText({
   role,
   driver,
   asker,
@@ -120,23 +120,22 @@ export function driveTextOf({
   isFree,
 }: {
   readonly role: TerminalState['role']
-  readonly driver: Somebody | undefined
+  readonly driver: Participant | undefined
   /** Who asked this person to hand over. */
-  readonly asker: Somebody | undefined
+  readonly asker: Participant | undefined
   /** This person asked the driver. */
   readonly isAsked: boolean
   /** This person has only to type to drive. */
   readonly isFree: boolean
 }): string {
   if (role === 'driver')
-    return asker === undefined ? sharingTexts.youHaveControl : sharingTexts.requestedBy(nameToAsk(asker))
+    return asker === undefined ? sharingTexts.youHaveControl : sharingTexts.requestedBy(nameInSentence(asker))
   if (driver === undefined) return isFree ? sharingTexts.typeToTakeControl : sharingTexts.nobodyHasControl
-  if (isAsked) return sharingTexts.waitingFor(nameToAsk(driver))
-  const controller = driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
-  return role === 'viewer' ? `${controller}${sharingTexts.youWatch}` : controller
+  if (isAsked) return sharingTexts.waitingFor(nameInSentence(driver))
+  return driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
 }
 
 /** What somebody is called in a sentence. */
-export function nameToAsk({ name, isOwn }: Somebody): string {
+export function nameInSentence({ name, isOwn }: Participant): string {
   return isOwn ? sharingTexts.yourOtherWindow : name
 }

@@ -3,17 +3,17 @@ import { type ReactElement, useCallback, useEffect, useId, useState } from 'reac
 import {
   createGrant,
   type Grant,
-  type GrantMade,
+  type CreatedGrant,
   type GrantRole,
   listGrants,
   revokeGrant,
 } from '../api/grants.ts'
 import { Dialog } from '../shell/dialog.tsx'
-import { agoOrAhead } from '../shell/time-text.ts'
+import { formatRelativeTime } from '../shell/time-text.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { sharingTexts } from '../texts/sharing.ts'
-import { peopleOf, type Somebody, whatTheyDo, whoTheyAre } from './people.ts'
+import { participantsOf, type Participant, participantActivity, participantName } from './people.ts'
 
 const LIFETIMES = [
   { seconds: 60 * 60, label: sharingTexts.lifetimes.hour },
@@ -41,7 +41,7 @@ export function ShareDialog({
   const { workbench } = useParts()
   const [role, setRole] = useState<GrantRole>('viewer')
   const [seconds, setSeconds] = useState<number>(LIFETIMES[1].seconds)
-  const [made, setMade] = useState<GrantMade>()
+  const [made, setMade] = useState<CreatedGrant>()
   const [grants, setGrants] = useState<Loaded<readonly Grant[]>>({ is: 'loading' })
   const [isBusy, setBusy] = useState(false)
   const roleName = useId()
@@ -58,7 +58,7 @@ export function ShareDialog({
       setGrants((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
     }
   }, [sandbox, session])
-  const people = peopleOf(useStore(controller.state))
+  const people = participantsOf(useStore(controller.state))
   const present = people.length
   useEffect(() => {
     void refresh()
@@ -167,7 +167,7 @@ function GrantRows({
                 {[
                   role === 'viewer' ? sharingTexts.viewOnly : sharingTexts.canType,
                   ...(session === null ? [sharingTexts.wholeSandbox] : []),
-                  sharingTexts.expiresAt(agoOrAhead(expiresMs, Date.now())),
+                  sharingTexts.expiresAt(formatRelativeTime(expiresMs, Date.now())),
                 ].join(' · ')}
               </small>
             </span>
@@ -182,7 +182,7 @@ function GrantRows({
 }
 
 /** Everybody who is in a terminal now. */
-function PresentRows({ people }: { readonly people: readonly Somebody[] }): ReactElement {
+function PresentRows({ people }: { readonly people: readonly Participant[] }): ReactElement {
   return (
     <section>
       <h3 className="dim">{sharingTexts.here}</h3>
@@ -190,8 +190,8 @@ function PresentRows({ people }: { readonly people: readonly Somebody[] }): Reac
         {people.map((person) => (
           <li key={person.id} className="row">
             <span className="row-text">
-              {whoTheyAre(person)}
-              <small>{whatTheyDo(person)}</small>
+              {participantName(person)}
+              <small>{participantActivity(person)}</small>
             </span>
           </li>
         ))}

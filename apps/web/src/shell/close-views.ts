@@ -2,26 +2,26 @@ import { endSession } from '../api/sessions.ts'
 import { closeTab, closeView } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import type { Parts } from '../state/context.ts'
-import { owns } from '../state/rights.ts'
+import { isOwner } from '../state/rights.ts'
 import { shellTexts } from '../texts/shell.ts'
 
 type Needs = Pick<Parts, 'workbench' | 'dirty' | 'terminals'>
 
 /** Sessions of the person's own in some panes that go on without them. */
-function sessionsThatGoOn({ workbench, terminals }: Needs, views: readonly string[]): readonly string[] {
+function runningSessions({ workbench, terminals }: Needs, views: readonly string[]): readonly string[] {
   const { views: open } = workbench.layout.get()
   return views.flatMap((id) => {
     const state = terminals.find(id)?.state.get()
     const isThere = state?.status.is === 'attached' || state?.status.is === 'reconnecting'
-    const isOwn = owns(workbench.sandboxes.get(), open[id]?.sandbox ?? '')
+    const isOwn = isOwner(workbench.sandboxes.get(), open[id]?.sandbox ?? '')
     return isThere && isOwn && state.session !== undefined ? [state.session] : []
   })
 }
 
 /** Says where a shell is found whose pane was closed, to who may take closing for ending. */
-function tellOfGoingOn({ workbench }: Needs, sessions: readonly string[]): void {
+function notifyStillRunning({ workbench }: Needs, sessions: readonly string[]): void {
   if (sessions.length === 0) return
-  workbench.tellOnce(shellTexts.panes.stillRunning, {
+  workbench.notifyOnce(shellTexts.panes.stillRunning, {
     label: shellTexts.panes.endSession,
     run: () =>
       void Promise.all(
@@ -32,9 +32,9 @@ function tellOfGoingOn({ workbench }: Needs, sessions: readonly string[]): void 
 
 function leave(needs: Needs, views: readonly string[], close: () => void): void {
   void needs.dirty.leave(views, () => {
-    const sessions = sessionsThatGoOn(needs, views)
+    const sessions = runningSessions(needs, views)
     close()
-    tellOfGoingOn(needs, sessions)
+    notifyStillRunning(needs, sessions)
   })
 }
 

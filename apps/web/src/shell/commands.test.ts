@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { keysOf, keysText } from './commands.ts'
+import { keysOf, formatKeys } from './commands.ts'
 
 const none = { ctrlKey: false, metaKey: false, shiftKey: false, altKey: false }
 
@@ -15,6 +15,6 @@ test('keys are named by where they are, whatever Shift makes of them', () => {
 })
 
 test('keys are called as the system calls them', () => {
-  expect(keysText('Ctrl+Shift+P', false)).toBe('Ctrl+Shift+P')
-  expect(keysText('Ctrl+Shift+ArrowLeft', true)).toBe('⌘⇧←')
+  expect(formatKeys('Ctrl+Shift+P', false)).toBe('Ctrl+Shift+P')
+  expect(formatKeys('Ctrl+Shift+ArrowLeft', true)).toBe('⌘⇧←')
 })

@@ -2,7 +2,7 @@ import { activeTab, shiftTab, stepPane, stepTab } from '../layout/layout.ts'
 import type { Parts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { closePane } from './close-views.ts'
-import { isEditingKey, isPageCovered, keyPlaceOf } from './editing-keys.ts'
+import { isEditingKey, isPageCovered, keyContextOf } from './editing-keys.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
 import { shellTexts } from '../texts/shell.ts'
 
@@ -13,7 +13,7 @@ export interface Command {
   /** As `Ctrl+Shift+P`; Ctrl is Cmd on a Mac. Shown as it is, and what is listened for. */
   readonly keys?: string
   /** It takes a sandbox to work in, which a guest may not have. */
-  readonly isForWork?: boolean
+  readonly needsSandbox?: boolean
   readonly run: () => void
 }
 
@@ -38,7 +38,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
     },
     {
       id: 'files.quickOpen',
-      isForWork: true,
+      needsSandbox: true,
       title: titles.goToFile,
       keys: 'Ctrl+Shift+O',
       run: () => workbench.showOverlay('files'),
@@ -49,21 +49,21 @@ export function commandsOf(parts: Parts): readonly Command[] {
       : []),
     {
       id: 'terminal.new',
-      isForWork: true,
+      needsSandbox: true,
       title: titles.newTerminal,
       keys: 'Ctrl+Shift+`',
       run: () => openTerminal(workbench),
     },
     {
       id: 'pane.splitRight',
-      isForWork: true,
+      needsSandbox: true,
       title: titles.splitRight,
       keys: 'Ctrl+Shift+\\',
       run: () => splitTerminal(workbench, 'row'),
     },
     {
       id: 'pane.splitDown',
-      isForWork: true,
+      needsSandbox: true,
       title: titles.splitDown,
       keys: 'Ctrl+Shift+-',
       run: () => splitTerminal(workbench, 'column'),
@@ -129,15 +129,15 @@ export function commandsOf(parts: Parts): readonly Command[] {
     { id: 'view.zoomOut', title: titles.decreaseFont, keys: 'Ctrl+Shift+,', run: () => zoom(-1) },
     { id: 'view.zoomReset', title: titles.resetFont, run: () => zoom(0) },
     { id: 'panel.sandboxes', title: titles.sandboxes, keys: 'Ctrl+Shift+B', run: panel('sandboxes') },
-    { id: 'panel.files', isForWork: true, title: titles.files, keys: 'Ctrl+Shift+E', run: panel('files') },
+    { id: 'panel.files', needsSandbox: true, title: titles.files, keys: 'Ctrl+Shift+E', run: panel('files') },
     {
       id: 'panel.search',
-      isForWork: true,
+      needsSandbox: true,
       title: titles.search,
       keys: 'Ctrl+Shift+F',
       run: panel('search'),
     },
-    { id: 'panel.git', isForWork: true, title: titles.git, keys: 'Ctrl+Shift+Y', run: panel('git') },
+    { id: 'panel.git', needsSandbox: true, title: titles.git, keys: 'Ctrl+Shift+Y', run: panel('git') },
     { id: 'settings', title: titles.settings, run: () => workbench.showOverlay('settings') },
     { id: 'keys', title: titles.shortcuts, keys: 'Ctrl+Shift+/', run: () => workbench.showOverlay('keys') },
   ]
@@ -148,7 +148,7 @@ function isMacHere(): boolean {
 }
 
 /** Keys as this system calls them. */
-export function keysText(keys: string, isMac = isMacHere()): string {
+export function formatKeys(keys: string, isMac = isMacHere()): string {
   const named = keys
     .replace('ArrowRight', '→')
     .replace('ArrowLeft', '←')
@@ -181,7 +181,7 @@ export function keysOf(
 
 /** Whether keys are for the text that has the keyboard; on a Mac its Ctrl is never that of a command there. */
 function isForText(event: KeyboardEvent, keys: string): boolean {
-  const place = keyPlaceOf(event.target)
+  const place = keyContextOf(event.target)
   return isEditingKey(keys, place) || (place !== 'elsewhere' && event.ctrlKey && isMacHere())
 }
 

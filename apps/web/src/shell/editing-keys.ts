@@ -1,5 +1,5 @@
 /** What has the keyboard: an editor of code, a field of a form, or nothing that text is edited in. A terminal is none of them. */
-type KeyPlace = 'editor' | 'field' | 'elsewhere'
+type KeyContext = 'editor' | 'field' | 'elsewhere'
 
 /** What the system does in every text: move, select and delete by words, lines and pages. */
 const IN_EVERY_TEXT = /^Ctrl\+(?:Alt\+)?Shift\+(?:Arrow\w+|Home|End|PageUp|PageDown|Backspace|Delete|Z)$/
@@ -7,7 +7,7 @@ const IN_EVERY_TEXT = /^Ctrl\+(?:Alt\+)?Shift\+(?:Arrow\w+|Home|End|PageUp|PageD
 const IN_EDITORS: readonly string[] = ['G', 'K', 'L', 'U', '[', ']', '\\'].map((key) => `Ctrl+Shift+${key}`)
 
 /** Whether keys belong to the text that has the keyboard rather than to the page. */
-export function isEditingKey(keys: string, place: KeyPlace): boolean {
+export function isEditingKey(keys: string, place: KeyContext): boolean {
   switch (place) {
     case 'elsewhere':
       return false
@@ -18,7 +18,7 @@ export function isEditingKey(keys: string, place: KeyPlace): boolean {
   }
 }
 
-export function keyPlaceOf(target: EventTarget | null): KeyPlace {
+export function keyContextOf(target: EventTarget | null): KeyContext {
   if (!(target instanceof Element) || target.closest('.xterm') !== null) return 'elsewhere'
   if (target.closest('.cm-editor') !== null) return 'editor'
   return target.closest('input, textarea, select, [contenteditable=true]') === null ? 'elsewhere' : 'field'

@@ -4,11 +4,11 @@ import { focusView, resizePanes, type Tab, type View } from '../layout/layout.ts
 import { leavesOf } from '../layout/pane-tree.ts'
 import { lazyPart, PartBoundary } from '../parts/lazy-part.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/rights.ts'
+import { useCanWork } from '../state/rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
 import { shellTexts } from '../texts/shell.ts'
 import { closePane } from './close-views.ts'
-import { openArrival, openTerminal, takeArrival } from './open-terminal.ts'
+import { openSharedTarget, openTerminal, takeOpenTarget } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
 import { TabBar } from './tab-bar.tsx'
 
@@ -77,23 +77,23 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
 export function MainArea(): ReactElement {
   const { workbench } = useParts()
   const { tabs, active } = useStore(workbench.layout)
-  const hasPlace = useHasPlace()
+  const hasSandbox = useCanWork()
   const hasBegun = useRef(false)
   useEffect(() => {
     if (hasBegun.current) return
     hasBegun.current = true
-    const arrival = takeArrival(sessionStorage)
-    if (arrival !== undefined) openArrival(workbench, arrival)
-    else if (workbench.layout.get().tabs.length === 0 && hasPlace) openTerminal(workbench)
-  }, [workbench, hasPlace])
+    const arrival = takeOpenTarget(sessionStorage)
+    if (arrival !== undefined) openSharedTarget(workbench, arrival)
+    else if (workbench.layout.get().tabs.length === 0 && hasSandbox) openTerminal(workbench)
+  }, [workbench, hasSandbox])
   return (
     <main className="main-area">
       <h1 className="visually-hidden">Sandwire</h1>
       <TabBar onNew={() => openTerminal(workbench)} />
       {tabs.length === 0 && (
         <div className="empty">
-          <p>{hasPlace ? shellTexts.tabs.none : shellTexts.tabs.noneForGuest}</p>
-          {hasPlace && (
+          <p>{hasSandbox ? shellTexts.tabs.none : shellTexts.tabs.noneForGuest}</p>
+          {hasSandbox && (
             <button type="button" className="primary" onClick={() => openTerminal(workbench)}>
               {shellTexts.commands.newTerminal}
             </button>

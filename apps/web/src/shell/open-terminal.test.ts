@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { takeArrival } from './open-terminal.ts'
+import { takeOpenTarget } from './open-terminal.ts'
 
 function shelfWith(text: string) {
   const kept = new Map([['sandwire.open', text]])
@@ -13,15 +13,15 @@ function shelfWith(text: string) {
 test('what somebody came for is read once', () => {
   const came = { sandbox: 'a', session: 'a.1', role: 'viewer' } as const
   const shelf = shelfWith(JSON.stringify(came))
-  expect(takeArrival(shelf)).toEqual(came)
-  expect(takeArrival(shelf)).toBeUndefined()
+  expect(takeOpenTarget(shelf)).toEqual(came)
+  expect(takeOpenTarget(shelf)).toBeUndefined()
 })
 
 test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"owner"}', '[]'])(
   'what is not ours is nothing, and does not stay: %p',
   (text) => {
     const shelf = shelfWith(text)
-    expect(takeArrival(shelf)).toBeUndefined()
+    expect(takeOpenTarget(shelf)).toBeUndefined()
     expect(shelf.kept.size).toBe(0)
   },
 )

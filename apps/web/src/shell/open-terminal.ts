@@ -9,7 +9,7 @@ import {
   type View,
 } from '../layout/layout.ts'
 import { canHalve } from '../layout/pane-tree.ts'
-import { FIRST_SANDBOX, hasPlaceToWork, mayWorkIn } from '../state/rights.ts'
+import { FIRST_SANDBOX, canWork, canWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
 
@@ -17,12 +17,12 @@ import { shellTexts } from '../texts/shell.ts'
 function sandboxForTerminal(workbench: Workbench): string {
   const focused = focusedView(workbench.layout.get())
   const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
-  return wished.find((sandbox) => mayWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
+  return wished.find((sandbox) => canWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
 }
 
 /** Whether this person may start a shell anywhere; tells when not, for who asked by keys. */
 function canStart(workbench: Workbench): boolean {
-  if (hasPlaceToWork(workbench.person.get(), workbench.sandboxes.get())) return true
+  if (canWork(workbench.person.get(), workbench.sandboxes.get())) return true
   workbench.tell('info', shellTexts.panes.noSandbox)
   return false
 }
@@ -44,7 +44,7 @@ export function joinSession(workbench: Workbench, sandbox: string, session: stri
 }
 
 /** Opens what somebody came for: the session, or a shell where they may start one, or the list of what runs there. */
-export function openArrival(workbench: Workbench, { sandbox, session, role }: Arrival): void {
+export function openSharedTarget(workbench: Workbench, { sandbox, session, role }: OpenTarget): void {
   if (session !== null) joinSession(workbench, sandbox, session)
   else if (role === 'collaborator')
     workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
@@ -80,14 +80,14 @@ const arrival = shape.record({
 })
 
 /** What somebody came for: a session, or a sandbox. It names them and gives no right to them. */
-export interface Arrival {
+export interface OpenTarget {
   readonly sandbox: string
   readonly session: string | null
   readonly role: 'viewer' | 'collaborator'
 }
 
 /** Reads what was left, once; what cannot be understood is nothing. */
-export function takeArrival(shelf: Pick<Storage, 'getItem' | 'removeItem'>): Arrival | undefined {
+export function takeOpenTarget(shelf: Pick<Storage, 'getItem' | 'removeItem'>): OpenTarget | undefined {
   const text = shelf.getItem(KEY)
   if (text === null) return undefined
   shelf.removeItem(KEY)

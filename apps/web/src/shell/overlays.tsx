@@ -2,14 +2,14 @@ import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import { findFiles } from '../api/search.ts'
 import type { FileChoice } from '../files/open-from-terminal.ts'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/rights.ts'
+import { useCanWork } from '../state/rights.ts'
 import { messageOf } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { shellTexts } from '../texts/shell.ts'
-import { type Command, commandsOf, keysText } from './commands.ts'
+import { type Command, commandsOf, formatKeys } from './commands.ts'
 import { Dialog } from './dialog.tsx'
 import { isEditingKey } from './editing-keys.ts'
 import { fuzzyFilter } from './fuzzy.ts'
@@ -57,7 +57,7 @@ function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactEle
         id,
         run,
         label: title,
-        ...(keys === undefined ? {} : { note: keysText(keys) }),
+        ...(keys === undefined ? {} : { note: formatKeys(keys) }),
       }))}
     />
   )
@@ -71,7 +71,7 @@ interface Found {
 }
 
 /** Files of a sandbox whose names hold what was typed. */
-function useFound(sandbox: string | undefined, typed: string): Found {
+function useFileSearch(sandbox: string | undefined, typed: string): Found {
   const [found, setFound] = useState<Found>({ paths: [], status: shellTexts.quickOpen.typeName })
   useEffect(() => {
     const text = typed.trim()
@@ -101,7 +101,7 @@ function QuickOpen({ onClose }: { readonly onClose: () => void }): ReactElement 
   const { workbench } = useParts()
   const sandbox = useStore(workbench.current)
   const [typed, setTyped] = useState('')
-  const { paths, status } = useFound(sandbox, typed)
+  const { paths, status } = useFileSearch(sandbox, typed)
   return (
     <Picker
       title={shellTexts.quickOpen.title}
@@ -112,8 +112,8 @@ function QuickOpen({ onClose }: { readonly onClose: () => void }): ReactElement 
       onClose={onClose}
       picks={paths.map((path) => ({
         id: path,
-        label: shownName(baseName(path)),
-        note: shownName(path),
+        label: displayName(baseName(path)),
+        note: displayName(path),
         run: () => {
           if (sandbox === undefined) return
           workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
@@ -138,26 +138,26 @@ function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElem
               )}
             </dt>
             <dd>
-              <kbd>{keysText(keys)}</kbd>
+              <kbd>{formatKeys(keys)}</kbd>
             </dd>
           </div>
         ))}
         <div>
           <dt>{shellTexts.shortcuts.saveFile}</dt>
           <dd>
-            <kbd>{keysText('Ctrl+S')}</kbd>
+            <kbd>{formatKeys('Ctrl+S')}</kbd>
           </dd>
         </div>
         <div>
           <dt>{shellTexts.shortcuts.paste}</dt>
           <dd>
-            <kbd>{keysText('Ctrl+Shift+V')}</kbd>
+            <kbd>{formatKeys('Ctrl+Shift+V')}</kbd>
           </dd>
         </div>
         <div>
           <dt>{shellTexts.shortcuts.openPath}</dt>
           <dd>
-            <kbd>{keysText('Ctrl+Click')}</kbd>
+            <kbd>{formatKeys('Ctrl+Click')}</kbd>
           </dd>
         </div>
       </dl>
@@ -167,8 +167,8 @@ function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElem
 
 /** The commands that this person can use. */
 function useCommands(): readonly Command[] {
-  const hasPlace = useHasPlace()
-  return commandsOf(useParts()).filter(({ isForWork = false }) => hasPlace || !isForWork)
+  const hasSandbox = useCanWork()
+  return commandsOf(useParts()).filter(({ needsSandbox = false }) => hasSandbox || !needsSandbox)
 }
 
 /** Which of several files a place in a terminal means. */
@@ -191,8 +191,8 @@ function FileChooser({
       onClose={onClose}
       picks={paths.map((path) => ({
         id: path,
-        label: shownName(baseName(path)),
-        note: shownName(path),
+        label: displayName(baseName(path)),
+        note: displayName(path),
         run: () => choice.open(path),
       }))}
     />

@@ -1,6 +1,6 @@
 import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { useParts } from '../state/context.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { Confirm, Dialog } from './dialog.tsx'
@@ -45,7 +45,7 @@ export function UnsavedDialog(): ReactElement | null {
   if (question === undefined) return null
   const { paths, answer } = question
   const [first = ''] = paths
-  const what = paths.length === 1 ? shownName(first) : shellTexts.unsaved.files(paths.length)
+  const what = paths.length === 1 ? displayName(first) : shellTexts.unsaved.files(paths.length)
   return (
     <Dialog title={shellTexts.unsaved.title(what)} onClose={() => answer('cancel')}>
       <div className="dialog-text">
@@ -53,7 +53,7 @@ export function UnsavedDialog(): ReactElement | null {
         {paths.length > 1 && (
           <ul>
             {paths.map((path) => (
-              <li key={path}>{shownName(path)}</li>
+              <li key={path}>{displayName(path)}</li>
             ))}
           </ul>
         )}

@@ -4,7 +4,7 @@ import { type ReactElement, useState } from 'react'
 import { activeTab } from '../layout/layout.ts'
 import { ShareDialog } from '../sharing/share-dialog.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace, useOwns } from '../state/rights.ts'
+import { useCanWork, useIsOwner } from '../state/rights.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { IconButton } from './icon.tsx'
 import { splitTerminal } from './open-terminal.ts'
@@ -20,8 +20,8 @@ export function PaneActions(): ReactElement {
   const view = layout.views[focus]
   const controller = terminals.find(focus)
   const state = useStore(controller?.state ?? NO_STATE)
-  const owns = useOwns(view?.sandbox ?? '')
-  const hasPlace = useHasPlace()
+  const isOwner = useIsOwner(view?.sandbox ?? '')
+  const hasSandbox = useCanWork()
   const session = state?.session
   return (
     <div className="pane-actions">
@@ -29,7 +29,7 @@ export function PaneActions(): ReactElement {
         <>
           <IconButton icon="search" label={shellTexts.panes.find} onClick={() => terminals.openFind(focus)} />
           {/* Only its owner may share what is in a sandbox. */}
-          {owns && (
+          {isOwner && (
             <IconButton
               icon="share"
               label={shellTexts.panes.share}
@@ -39,7 +39,7 @@ export function PaneActions(): ReactElement {
           )}
         </>
       )}
-      {hasPlace && (
+      {hasSandbox && (
         <>
           <IconButton
             icon="splitRight"

@@ -4,7 +4,7 @@ import { activeTab } from '../layout/layout.ts'
 import { PANELS } from '../panels/panels.ts'
 import { PartBoundary } from '../parts/lazy-part.tsx'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/rights.ts'
+import { useCanWork } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { IconButton } from './icon.tsx'
@@ -28,8 +28,8 @@ export function SideBar(): ReactElement {
   const { workbench, terminals } = useParts()
   const open = useStore(workbench.panel)
   const element = useKeyboard(open)
-  const hasPlace = useHasPlace()
-  const panels = PANELS.filter(({ isForWork }) => hasPlace || !isForWork)
+  const hasSandbox = useCanWork()
+  const panels = PANELS.filter(({ needsSandbox }) => hasSandbox || !needsSandbox)
   const panel = panels.find(({ id }) => id === open)
   return (
     <>
@@ -87,7 +87,7 @@ export function SideBar(): ReactElement {
 const NARROW = '(width <= 700px)'
 
 /** On a narrow screen a panel lies over the panes: it goes when something is opened from it. */
-export function makeRoom(workbench: Workbench): void {
+export function hidePanelOnNarrowScreens(workbench: Workbench): void {
   if (matchMedia(NARROW).matches) workbench.hidePanel()
   let last = activeTab(workbench.layout.get())?.focus
   workbench.layout.subscribe((layout) => {

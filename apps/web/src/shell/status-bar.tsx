@@ -4,7 +4,7 @@ import type { ReactElement } from 'react'
 import { signOut } from '../api/identity.ts'
 import { activeTab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
-import { statusWordsOf } from '../terminals/terminal-status.ts'
+import { statusItems } from '../terminals/terminal-status.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { useSandboxName } from './titles.ts'
 
@@ -15,7 +15,7 @@ function TerminalStatus({ controller }: { readonly controller: TerminalControlle
   const ms = useStore(controller.handle?.roundTripMs ?? NOTHING)
   return (
     <>
-      {statusWordsOf(state, ms).map(({ text, hint }) => (
+      {statusItems(state, ms).map(({ text, hint }) => (
         <span key={hint ?? text} title={hint}>
           {text}
         </span>

@@ -17,7 +17,7 @@ import {
 } from '../layout/layout.ts'
 import { leavesOf } from '../layout/pane-tree.ts'
 import { useParts } from '../state/context.ts'
-import { useHasPlace } from '../state/rights.ts'
+import { useCanWork } from '../state/rights.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { closeWholeTab } from './close-views.ts'
@@ -37,7 +37,7 @@ function idOf({ id }: Tab): string {
 }
 
 /** Keeps what is in front in sight where there are more tabs than fit. */
-function useInSight(isActive: boolean): RefObject<HTMLDivElement | null> {
+function useScrollIntoView(isActive: boolean): RefObject<HTMLDivElement | null> {
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {
     if (isActive) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
@@ -64,7 +64,7 @@ function TabButton({
   const unsaved = useStore(dirty.views)
   const isDirty = leaves.some((id) => unsaved.has(id))
   const isActive = layout.active === tab.id
-  const element = useInSight(isActive)
+  const element = useScrollIntoView(isActive)
   const change = workbench.changeLayout.bind(workbench)
   const close = (): void => closeWholeTab(parts, tab.id)
   const onKey = ({ key, currentTarget }: ReactKeyboardEvent<HTMLElement>): void => {
@@ -130,12 +130,12 @@ function TabButton({
 /** The row of what is open. */
 export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement {
   const { workbench } = useParts()
-  const hasPlace = useHasPlace()
+  const hasSandbox = useCanWork()
   const layout = useStore(workbench.layout)
   const labels = useTabLabels(layout)
   return (
     <div className="tab-bar">
-      {/* A list of tabs may hold nothing but tabs, so it owns them from beside; what closes them stays reachable. */}
+      {/* A list of tabs may hold nothing but tabs, so it isOwner them from beside; what closes them stays reachable. */}
       <div role="tablist" aria-label={shellTexts.tabs.all} aria-owns={layout.tabs.map(idOf).join(' ')} />
       <div className="tabs">
         {layout.tabs.map((tab, at) => (
@@ -148,7 +148,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
           />
         ))}
       </div>
-      {hasPlace && <IconButton icon="plus" label={shellTexts.commands.newTerminal} onClick={onNew} />}
+      {hasSandbox && <IconButton icon="plus" label={shellTexts.commands.newTerminal} onClick={onNew} />}
       <PaneActions />
     </div>
   )

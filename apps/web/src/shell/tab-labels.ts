@@ -1,4 +1,4 @@
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import type { Layout, View } from '../layout/layout.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { titleOf } from './titles.ts'
@@ -13,7 +13,7 @@ export interface TabLabel {
 }
 
 /** What labels are made of, besides the layout. */
-interface LabelScene {
+interface LabelContext {
   /** What terminals told, by session. */
   readonly titles: Readonly<Record<string, string>>
   readonly nameSandbox: (sandbox: string) => string
@@ -51,7 +51,7 @@ function foldersOf({ path }: PathView): readonly string[] {
 }
 
 /** As many of the last folders of a path as no other one ends with. */
-function tellingFolders(view: PathView, others: readonly PathView[]): string {
+function distinguishingFolders(view: PathView, others: readonly PathView[]): string {
   const folders = foldersOf(view)
   const end = (all: readonly string[], count: number): string => all.slice(-count).join('/')
   const isAlike = (count: number): boolean =>
@@ -59,11 +59,11 @@ function tellingFolders(view: PathView, others: readonly PathView[]): string {
   let count = 1
   while (count < folders.length && isAlike(count)) count += 1
   const told = end(folders, count)
-  return told === '' ? '' : shownName(count < folders.length ? `…/${told}` : told)
+  return told === '' ? '' : displayName(count < folders.length ? `…/${told}` : told)
 }
 
 /** What tells a file or a difference apart from those of its title: the folder, and where that is the same what else is not. */
-function placeOf({ view, sandboxName }: Titled<PathView>, others: readonly Titled<PathView>[]): string {
+function positionOf({ view, sandboxName }: Titled<PathView>, others: readonly Titled<PathView>[]): string {
   const elsewhere = others.filter((other) => other.view.path !== view.path)
   const alike = others.filter((other) => other.view.path === view.path)
   const isInAnother = alike.some((other) => other.sandboxName !== sandboxName)
@@ -71,7 +71,7 @@ function placeOf({ view, sandboxName }: Titled<PathView>, others: readonly Title
   const parts = [
     elsewhere.length === 0
       ? ''
-      : tellingFolders(
+      : distinguishingFolders(
           view,
           elsewhere.map((other) => other.view),
         ),
@@ -83,10 +83,10 @@ function placeOf({ view, sandboxName }: Titled<PathView>, others: readonly Title
 
 function labelPath(one: Titled<PathView>, all: readonly Titled[]): TabLabel {
   const others = all.filter(isPath).filter((other) => other !== one && other.title === one.title)
-  const what = [shownName(one.view.path), comparedText(one.view)].filter((part) => part !== '').join(', ')
+  const what = [displayName(one.view.path), comparedText(one.view)].filter((part) => part !== '').join(', ')
   return {
     name: one.title,
-    place: placeOf(one, others),
+    place: positionOf(one, others),
     hint: shellTexts.tabs.pathHint(what, one.sandboxName),
   }
 }
@@ -105,7 +105,7 @@ function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
 /** What each tab says, by its id: its own name, or that of what is in it so that no two look alike. */
 export function labelTabs(
   { tabs, views }: Layout,
-  { titles, nameSandbox }: LabelScene,
+  { titles, nameSandbox }: LabelContext,
 ): ReadonlyMap<string, TabLabel> {
   const own = new Map(tabs.map(({ id, name }) => [id, name]))
   const titled = tabs.flatMap(({ id, focus }): readonly Titled[] => {

@@ -1,7 +1,7 @@
 import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
 import { useEffect } from 'react'
-import { shownName } from '../files/shown-name.ts'
+import { displayName } from '../files/shown-name.ts'
 import { activeTab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
@@ -31,9 +31,9 @@ export function titleOf(
     case 'terminal':
       return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
     case 'file':
-      return shownName(baseName(view.path))
+      return displayName(baseName(view.path))
     case 'diff':
-      return shellTexts.tabs.changes(shownName(baseName(view.path)))
+      return shellTexts.tabs.changes(displayName(baseName(view.path)))
   }
 }
 

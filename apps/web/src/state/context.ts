@@ -1,19 +1,19 @@
 import { createContext, useContext } from 'react'
-import type { StrayDrops } from '../files/drops.tsx'
-import type { FileShelf } from '../files/open-files.ts'
+import type { PageDrops } from '../files/drops.tsx'
+import type { OpenFiles } from '../files/open-files.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
-import type { TerminalShelf } from '../terminals/terminals.ts'
+import type { Terminals } from '../terminals/terminals.ts'
 import type { DirtyViews } from './dirty-views.ts'
 import type { Workbench } from './workbench.ts'
 
 export interface Parts {
   readonly workbench: Workbench
-  readonly terminals: TerminalShelf
+  readonly terminals: Terminals
   readonly watch: WorkspaceWatch
-  readonly files: FileShelf
+  readonly files: OpenFiles
   readonly dirty: DirtyViews
-  readonly drops: StrayDrops
+  readonly drops: PageDrops
   readonly uploads: Uploads
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Sandbox } from '../api/sandboxes.ts'
-import { hasPlaceToWork, mayWorkIn } from './rights.ts'
+import { canWork, canWorkIn } from './rights.ts'
 
 function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
   const value = rows.map(({ id, access }): Sandbox => ({
@@ -26,7 +26,7 @@ const somebody = (guest: boolean) => ({ is: 'ready', value: { account: 'a', name
 
 test('a person works in their own sandboxes and those shared as a whole, not where they watch or know one session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
-  expect(['a', 'name-b', 'c', 'd'].map((sandbox) => mayWorkIn(known, sandbox))).toEqual([
+  expect(['a', 'name-b', 'c', 'd'].map((sandbox) => canWorkIn(known, sandbox))).toEqual([
     true,
     true,
     false,
@@ -35,14 +35,14 @@ test('a person works in their own sandboxes and those shared as a whole, not whe
 })
 
 test('the first sandbox need not exist, and an unknown list keeps nobody from trying', () => {
-  expect(mayWorkIn(listed(), 'dev')).toBe(true)
-  expect(mayWorkIn({ is: 'loading' }, 'a')).toBe(true)
+  expect(canWorkIn(listed(), 'dev')).toBe(true)
+  expect(canWorkIn({ is: 'loading' }, 'a')).toBe(true)
 })
 
 test('a guest has no place for shells of their own until a sandbox is shared with them to work in', () => {
-  expect(hasPlaceToWork(somebody(false), listed())).toBe(true)
-  expect(hasPlaceToWork(somebody(true), listed())).toBe(false)
-  expect(hasPlaceToWork(somebody(true), { is: 'loading' })).toBe(false)
-  expect(hasPlaceToWork(somebody(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
-  expect(hasPlaceToWork(somebody(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
+  expect(canWork(somebody(false), listed())).toBe(true)
+  expect(canWork(somebody(true), listed())).toBe(false)
+  expect(canWork(somebody(true), { is: 'loading' })).toBe(false)
+  expect(canWork(somebody(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
+  expect(canWork(somebody(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
 })

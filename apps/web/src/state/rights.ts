@@ -1,7 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { useEffect, useRef, useState } from 'react'
 import { listHeldGrants } from '../api/grants.ts'
-import type { Person } from '../api/identity.ts'
+import type { User } from '../api/identity.ts'
 import { ApiError } from '../api/request.ts'
 import type { Sandbox } from '../api/sandboxes.ts'
 import { useParts } from './context.ts'
@@ -13,41 +13,41 @@ type Known = Loaded<readonly Sandbox[]>
 export const FIRST_SANDBOX = 'dev'
 
 /** Whether the person works in a sandbox, which is named or has an id; as long as the list is not there, nobody is kept from trying. */
-export function mayWorkIn(sandboxes: Known, sandbox: string): boolean {
+export function canWorkIn(sandboxes: Known, sandbox: string): boolean {
   if (sandboxes.is !== 'ready') return true
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known === undefined ? sandbox === FIRST_SANDBOX : known.access !== 'viewer'
 }
 
 /** Whether a sandbox is the person's own, as far as is known. */
-export function owns(sandboxes: Known, sandbox: string): boolean {
+export function isOwner(sandboxes: Known, sandbox: string): boolean {
   if (sandboxes.is !== 'ready') return false
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known !== undefined && (known.access ?? 'owner') === 'owner'
 }
 
 /** Whether there is a place for the person's own shells and files: a guest has one only where a whole sandbox is shared. */
-export function hasPlaceToWork(person: Loaded<Person | undefined>, sandboxes: Known): boolean {
+export function canWork(person: Loaded<User | undefined>, sandboxes: Known): boolean {
   if (person.is !== 'ready' || person.value?.guest !== true) return true
   return sandboxes.is === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
 }
 
 /** Whether to offer what only somebody with a place for shells and files can use. */
-export function useHasPlace(): boolean {
+export function useCanWork(): boolean {
   const { workbench } = useParts()
-  return hasPlaceToWork(useStore(workbench.person), useStore(workbench.sandboxes))
+  return canWork(useStore(workbench.person), useStore(workbench.sandboxes))
 }
 
 /** Whether to offer a shell in a sandbox. */
-export function useMayWorkIn(sandbox: string): boolean {
+export function useCanWorkIn(sandbox: string): boolean {
   const { workbench } = useParts()
-  return mayWorkIn(useStore(workbench.sandboxes), sandbox)
+  return canWorkIn(useStore(workbench.sandboxes), sandbox)
 }
 
 /** Whether a sandbox is the person's own. */
-export function useOwns(sandbox: string): boolean {
+export function useIsOwner(sandbox: string): boolean {
   const { workbench } = useParts()
-  return owns(useStore(workbench.sandboxes), sandbox)
+  return isOwner(useStore(workbench.sandboxes), sandbox)
 }
 
 /** Whether a sandbox that was there is there no longer, as far as this person can see. */

@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
 import { sandboxTexts } from '../texts/sandboxes.ts'
-import { keep, type Shelf } from './storage.ts'
+import { keep, type TextStorage } from './storage.ts'
 
 const NAMES_KEY = 'sandwire.names'
 /** More sandboxes than a person has open; those that were learned first are forgotten. */
@@ -23,13 +23,13 @@ export function nameSandbox(sandbox: string, names: Names, isGuest: boolean): st
   return isGuest ? sandboxTexts.shared : sandboxTexts.unknown
 }
 
-interface ToldOfSandbox {
+interface SharedSandbox {
   readonly sandboxName?: string
   readonly owner?: string
 }
 
 /** What others call theirs is told only to whom they share all of it; others know it by its owner. */
-function nameShared(told: ToldOfSandbox): string | undefined {
+function nameShared(told: SharedSandbox): string | undefined {
   return told.sandboxName ?? (told.owner === undefined ? undefined : sandboxTexts.ownedBy(told.owner))
 }
 
@@ -49,10 +49,10 @@ function readNames(text: string | null): Names {
 
 /** What sandboxes are called, by their ids: also those that are gone, and those of which only a session is known. */
 export class SandboxNames {
-  readonly #shelf: Shelf
+  readonly #shelf: TextStorage
   readonly #names
 
-  constructor(shelf: Shelf) {
+  constructor(shelf: TextStorage) {
     this.#shelf = shelf
     this.#names = createStore<Names>(readNames(shelf.getItem(NAMES_KEY)))
   }
@@ -67,7 +67,7 @@ export class SandboxNames {
     this.#set(Object.fromEntries(pairs.slice(-MAX_NAMES)))
   }
 
-  /** Somebody else is here, to whom the names say nothing. */
+  /** Participant else is here, to whom the names say nothing. */
   forget(): void {
     this.#set({})
   }
@@ -78,7 +78,7 @@ export class SandboxNames {
   }
 
   /** Learns what is told of a session or a grant; that is less than what a list of sandboxes tells. */
-  learnShared(sandbox: string, told: ToldOfSandbox): void {
+  learnShared(sandbox: string, told: SharedSandbox): void {
     const name = nameShared(told)
     const isBetter = told.sandboxName !== undefined || this.#names.get()[sandbox] === undefined
     if (name !== undefined && isBetter) this.learn(sandbox, name)

@@ -2,10 +2,10 @@ import { EMPTY, type Layout } from '../layout/layout.ts'
 import { readLayout, writeLayout } from '../layout/stored-layout.ts'
 
 /** The places of a browser that keep text. */
-export type Shelf = Pick<Storage, 'getItem' | 'setItem'>
+export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>
 
 /** Puts a text away, where there is room for it. */
-export function keep(shelf: Shelf, key: string, text: string): void {
+export function keep(shelf: TextStorage, key: string, text: string): void {
   try {
     shelf.setItem(key, text)
   } catch {
@@ -21,20 +21,20 @@ const ACCOUNT_KEY = 'sandwire.account'
  * Where the layout of a window is kept: on a shelf of its own, which it finds again after a reload, and on the one that all windows of the
  * browser share, which a new window begins with.
  */
-export class KeptLayout {
-  readonly #shared: Shelf
-  readonly #own: Shelf
+export class LayoutStorage {
+  readonly #shared: TextStorage
+  readonly #own: TextStorage
   /** Who had open what this window shows. */
   #account: string | null
 
-  constructor(shared: Shelf, own: Shelf) {
+  constructor(shared: TextStorage, own: TextStorage) {
     this.#shared = shared
     this.#own = own
     this.#account = this.#first.getItem(ACCOUNT_KEY)
   }
 
   /** The shelf that a window begins with. */
-  get #first(): Shelf {
+  get #first(): TextStorage {
     return this.#own.getItem(LAYOUT_KEY) === null ? this.#shared : this.#own
   }
 
@@ -45,7 +45,7 @@ export class KeptLayout {
   write(layout: Layout): void {
     const text = writeLayout(layout)
     keep(this.#own, LAYOUT_KEY, text)
-    // Somebody else may have come in another window since.
+    // Participant else may have come in another window since.
     if (this.#shared.getItem(ACCOUNT_KEY) === this.#account) keep(this.#shared, LAYOUT_KEY, text)
   }
 

@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from 'bun:test'
 import type { Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, openTab } from '../layout/layout.ts'
-import { type Shelf, Workbench } from './workbench.ts'
+import { type TextStorage, Workbench } from './workbench.ts'
 
 const sandbox = (name: string): Sandbox => ({
   id: name.repeat(32),
@@ -45,7 +45,7 @@ class Server implements Disposable {
   }
 }
 
-function createShelf(): Shelf {
+function createShelf(): TextStorage {
   const kept = new Map<string, string>()
   return { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => void kept.set(key, text) }
 }
@@ -75,7 +75,7 @@ test('the sandboxes of somebody else are not shown while those of who is here co
   server.gate = gate.promise
   server.account = 'bob'
   server.isBroken = true
-  const switched = workbench.checkPerson()
+  const switched = workbench.checkUser()
   const seen: unknown[] = []
   const stop = workbench.person.subscribe(() => seen.push(shown(workbench), workbench.current.get()))
   gate.resolve()
@@ -124,7 +124,7 @@ test('what somebody else had open is in no window of who is here by then', async
   openFile(await open(shared, second), 'of bob')
   // A window that has not yet heard of it leaves what is kept for the others alone.
   openFile(workbench, 'more of ann')
-  await workbench.checkPerson()
+  await workbench.checkUser()
   expect(pathsIn(workbench)).toEqual(['of bob'])
   expect(pathsIn(await open(shared, first))).toEqual(['of bob'])
   expect(pathsIn(await open(shared))).toEqual(['of bob'])
@@ -149,7 +149,7 @@ test('a list that was asked for as somebody else is not shown to who is here by 
   const late = workbench.refreshSandboxes()
   server.gate = Promise.resolve()
   server.account = 'bob'
-  await workbench.checkPerson()
+  await workbench.checkUser()
   expect(shown(workbench)).toEqual(['b'])
   gate.resolve()
   await late
@@ -166,8 +166,8 @@ test('a server that did not answer somebody else is not away for who is here by 
   const late = workbench.refreshSandboxes()
   server.gate = Promise.resolve()
   server.account = 'bob'
-  await workbench.checkPerson()
+  await workbench.checkUser()
   gate.reject(new Error('No network'))
   await late
-  expect(workbench.isAway.get()).toBe(false)
+  expect(workbench.isOffline.get()).toBe(false)
 })

@@ -1,14 +1,14 @@
 import { createStore, type Store } from '@sandwire/client'
 import { printable } from '@sandwire/react'
-import { announceSignIn, type Person, whoAmI } from '../api/identity.ts'
+import { announceSignIn, type User, readUser } from '../api/identity.ts'
 import { isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
-import { keep, KeptLayout, type Shelf } from './storage.ts'
+import { keep, LayoutStorage, type TextStorage } from './storage.ts'
 
-export type { Shelf } from './storage.ts'
+export type { TextStorage } from './storage.ts'
 
 /** What is not yet known, known, or could not be learned. */
 export type Loaded<T> =
@@ -41,12 +41,12 @@ const MAX_NOTICE_CHARS = 400
 
 /** Everything the page knows, outside of what draws it. */
 export class Workbench {
-  readonly #shelf: Shelf
-  readonly #kept: KeptLayout
-  readonly #person = createStore<Loaded<Person | undefined>>({ is: 'loading' })
+  readonly #shelf: TextStorage
+  readonly #kept: LayoutStorage
+  readonly #person = createStore<Loaded<User | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
   readonly names: SandboxNames
-  readonly #isAway = createStore(false)
+  readonly #isOffline = createStore(false)
   readonly #layout = createStore<Layout>(EMPTY)
   readonly #settings
   readonly #panel = createStore<string | undefined>('sandboxes')
@@ -59,9 +59,9 @@ export class Workbench {
   #isChecking = false
 
   /** `own` is what this window alone keeps; default: it is alone. */
-  constructor(shelf: Shelf, own: Shelf = shelf) {
+  constructor(shelf: TextStorage, own: TextStorage = shelf) {
     this.#shelf = shelf
-    this.#kept = new KeptLayout(shelf, own)
+    this.#kept = new LayoutStorage(shelf, own)
     this.names = new SandboxNames(shelf)
     this.#settings = createStore(readSettings(shelf.getItem(SETTINGS_KEY)))
     this.#layout.set(this.#kept.read())
@@ -70,7 +70,7 @@ export class Workbench {
   }
 
   /** Who is signed in; undefined: nobody. */
-  get person(): Store<Loaded<Person | undefined>> {
+  get person(): Store<Loaded<User | undefined>> {
     return this.#person
   }
 
@@ -79,8 +79,8 @@ export class Workbench {
   }
 
   /** The server does not answer: what is known of sandboxes is how they were. */
-  get isAway(): Store<boolean> {
-    return this.#isAway
+  get isOffline(): Store<boolean> {
+    return this.#isOffline
   }
 
   get layout(): Store<Layout> {
@@ -162,7 +162,7 @@ export class Workbench {
   }
 
   /** Tells something that is worth knowing the first time. */
-  tellOnce(text: string, action?: Notice['action']): void {
+  notifyOnce(text: string, action?: Notice['action']): void {
     if (this.#told.has(text)) return
     this.#told.add(text)
     this.tell('info', text, action)
@@ -177,7 +177,7 @@ export class Workbench {
     try {
       return await run()
     } catch (caught) {
-      this.tell('error', sayFailure(what, messageOf(caught)))
+      this.tell('error', formatFailure(what, messageOf(caught)))
       return undefined
     }
   }
@@ -185,7 +185,7 @@ export class Workbench {
   /** Learns who is here and what is theirs, and goes on asking until aborted. */
   async open(signal: AbortSignal): Promise<void> {
     try {
-      const value = await whoAmI()
+      const value = await readUser()
       if (value !== undefined) this.#welcome(value)
       this.#person.set({ is: 'ready', value })
       if (value !== undefined) announceSignIn()
@@ -194,16 +194,16 @@ export class Workbench {
       return
     }
     await this.refreshSandboxes()
-    if (!signal.aborted) this.#goOnAsking(signal)
+    if (!signal.aborted) this.#pollSandboxes(signal)
   }
 
-  #goOnAsking(signal: AbortSignal): void {
+  #pollSandboxes(signal: AbortSignal): void {
     const look = async (): Promise<void> => {
       if (!document.hidden) await this.refreshSandboxes()
     }
     const again = (): void => {
       if (signal.aborted) return
-      setTimeout(() => void look().then(again), this.#isAway.get() ? AWAY_REFRESH_MS : REFRESH_MS)
+      setTimeout(() => void look().then(again), this.#isOffline.get() ? AWAY_REFRESH_MS : REFRESH_MS)
     }
     again()
     document.addEventListener('visibilitychange', () => void look(), { signal })
@@ -214,18 +214,18 @@ export class Workbench {
    * Something was refused as it is to nobody, so perhaps nobody is signed in any more. A guest from whom the last share was
    * withdrawn is nobody too, and keeps the page that says so.
    */
-  async doubtPerson(): Promise<void> {
+  async recheckUser(): Promise<void> {
     const person = this.#person.get()
-    if (person.is === 'ready' && person.value?.guest !== true) await this.checkPerson()
+    if (person.is === 'ready' && person.value?.guest !== true) await this.checkUser()
   }
 
   /** Looks whether the same person is still signed in, so that the page shows it when not. */
-  async checkPerson(): Promise<void> {
+  async checkUser(): Promise<void> {
     const known = this.#person.get()
     if (this.#isChecking || known.is !== 'ready') return
     this.#isChecking = true
     try {
-      const value = await whoAmI()
+      const value = await readUser()
       if (value?.account === known.value?.account) return
       this.#sandboxes.set({ is: 'loading' })
       this.#current.set(undefined)
@@ -240,7 +240,7 @@ export class Workbench {
   }
 
   /** Whether a sandbox of an id or name is there, as far as is known. */
-  mayExist(sandbox: string): boolean {
+  mightExist(sandbox: string): boolean {
     const known = this.#sandboxes.get()
     return known.is !== 'ready' || known.value.some(({ id, name }) => id === sandbox || name === sandbox)
   }
@@ -254,7 +254,7 @@ export class Workbench {
       const value = await listSandboxes()
       if (!isSame()) return
       this.#sandboxes.set({ is: 'ready', value })
-      this.#isAway.set(false)
+      this.#isOffline.set(false)
       for (const { id, name } of value) this.names.learn(id, name)
       const current = this.#current.get()
       if (value.some(({ id }) => id === current)) return
@@ -263,7 +263,7 @@ export class Workbench {
       if (this.#current.get() === undefined) this.#current.set(value[0]?.id)
     } catch (caught) {
       if (!isSame()) return
-      if (isUnreachable(caught)) this.#isAway.set(true)
+      if (isUnreachable(caught)) this.#isOffline.set(true)
       // What was known stays on the page; only a page that knows nothing says why.
       if (this.#sandboxes.get().is !== 'ready')
         this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
@@ -280,7 +280,7 @@ export class Workbench {
   }
 
   /** What somebody else had open in this browser is neither shown nor kept. */
-  #welcome({ account }: Person): void {
+  #welcome({ account }: User): void {
     const layout = this.#kept.welcome(account)
     if (layout === undefined) return
     this.names.forget()
@@ -289,7 +289,7 @@ export class Workbench {
 }
 
 /** What failed, and why; a server that says both is not made to say the first twice. */
-export function sayFailure(what: string, why: string): string {
+export function formatFailure(what: string, why: string): string {
   return why.startsWith('Cannot ') ? why : `${what}: ${why}`
 }
 

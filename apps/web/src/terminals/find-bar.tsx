@@ -43,7 +43,7 @@ export function FindBar({
         }}
       />
       <span className="find-words" role="status">
-        {findWordsOf(text, matches)}
+        {formatMatches(text, matches)}
       </span>
       <IconButton icon="up" label={terminalTexts.find.previous} onClick={() => find(text, true)} />
       <IconButton icon="down" label={terminalTexts.find.next} onClick={() => find(text, false)} />
@@ -53,7 +53,7 @@ export function FindBar({
 }
 
 /** What is said of a search. */
-export function findWordsOf(text: string, { at, count, isCounted }: Matches): string {
+export function formatMatches(text: string, { at, count, isCounted }: Matches): string {
   if (text === '') return ''
   if (count === 0) return terminalTexts.find.none
   if (!isCounted) return terminalTexts.find.atLeast(count)

@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
 import type { TerminalState } from '@sandwire/react'
-import { peopleOf } from '../sharing/people.ts'
+import { participantsOf } from '../sharing/people.ts'
 import { sharingTexts } from '../texts/sharing.ts'
 
 /** What the page itself knows of a session that it has open. */
@@ -23,7 +23,7 @@ function sessionsOf(states: readonly KnownState[]): Sessions {
     states.flatMap((state) => {
       const { session, title, status } = state
       if (session === undefined) return []
-      const others = peopleOf(state).filter(({ isSelf, isConnected }) => !isSelf && isConnected)
+      const others = participantsOf(state).filter(({ isSelf, isConnected }) => !isSelf && isConnected)
       const names = others.map(({ name, isOwn }) => (isOwn ? sharingTexts.inAnotherWindow : name))
       const is = { isAttached: status.is === 'attached', hasEnded: status.is === 'exited' }
       return [[session, { title, ...is, others: names }]]

@@ -1,9 +1,9 @@
 import { Terminal, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
-import { PeopleBar } from '../sharing/people-bar.tsx'
+import { ParticipantBar } from '../sharing/people-bar.tsx'
 import { useParts } from '../state/context.ts'
-import { useIsGone, useMayWorkIn, useOwns, useShareGone } from '../state/rights.ts'
+import { useIsGone, useCanWorkIn, useIsOwner, useShareGone } from '../state/rights.ts'
 import { terminalTexts } from '../texts/terminals.ts'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
@@ -29,9 +29,9 @@ export function TerminalPane({
   const isMissing = useIsGone(view.sandbox)
   const isShareGone = useShareGone(view.sandbox, state.status.is === 'exited' && state.isStopping)
   const isGone = isMissing || isShareGone
-  const banner = bannerOf(state, { isOwn: useOwns(view.sandbox), isGone })
-  const mayWork = useMayWorkIn(view.sandbox)
-  const isReadOnly = state.role === 'viewer' && !controller.canBeginToDrive
+  const banner = bannerOf(state, { isOwn: useIsOwner(view.sandbox), isGone })
+  const mayWork = useCanWorkIn(view.sandbox)
+  const isReadOnly = state.role === 'viewer' && !controller.canTakeControlByTyping
   useEffect(() => {
     if (isFocused) controller.surface.focus()
   }, [controller, isFocused])
@@ -42,14 +42,14 @@ export function TerminalPane({
   }
   return (
     <div className={`terminal-pane ${state.role === 'driver' ? '' : 'follows'}`}>
-      <PeopleBar controller={controller} />
+      <ParticipantBar controller={controller} />
       {finding === viewId && (
         <FindBar controller={controller} onClose={() => terminals.openFind(undefined)} />
       )}
       {state.notice !== undefined && banner?.kind !== 'ended' && (
         <div className="banner notice-line">{state.notice}</div>
       )}
-      <Terminal controller={controller} showsTrouble={false} className="terminal-surface" />
+      <Terminal controller={controller} showsProblem={false} className="terminal-surface" />
       {isReadOnly && banner === undefined && <div className="read-only-line">{terminalTexts.viewOnly}</div>}
       {!isReadOnly && banner === undefined && <KeyRow controller={controller} />}
       {banner?.kind === 'waiting' && <Waiting banner={banner} />}

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { expect, test } from 'bun:test'
-import { bannerOf, statusWordsOf } from './terminal-status.ts'
+import { bannerOf, statusItems } from './terminal-status.ts'
 
 const exit = { type: 'exit', outputEnd: 0, truncated: false } as const
 
@@ -59,7 +59,7 @@ test('a sandbox that is not there is said to be gone, not to have no ticket', ()
 
 const attached = { is: 'attached', session: 's', role: 'driver' } as const
 const driven = { status: attached, role: 'driver', cols: 80, rows: 24, isSilent: false } as const
-const textOf = (...wish: Parameters<typeof statusWordsOf>) => statusWordsOf(...wish).map(({ text }) => text)
+const textOf = (...wish: Parameters<typeof statusItems>) => statusItems(...wish).map(({ text }) => text)
 
 test('a terminal that is there has a role, a size and a round-trip time', () => {
   expect(textOf(driven, undefined)).toEqual(['In control', '80×24'])

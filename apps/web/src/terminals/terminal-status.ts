@@ -19,7 +19,7 @@ const ADVICE: Readonly<Record<string, string>> = terminalTexts.advice
 const MISSING: Readonly<Record<string, string>> = terminalTexts.missing
 
 /** Nobody takes their own from its owner: there it is the sign-in that ended. */
-function withdrawnText(isOwn: boolean): string {
+function revokedText(isOwn: boolean): string {
   return isOwn ? terminalTexts.signedOut : terminalTexts.accessRemoved
 }
 
@@ -58,7 +58,7 @@ export function bannerOf(
       return { kind: 'ended', text, isGood: code === 0 }
     }
     case 'failed': {
-      if (status.error.code === 'revoked') return { kind: 'ended', text: withdrawnText(isOwn), isGood: false }
+      if (status.error.code === 'revoked') return { kind: 'ended', text: revokedText(isOwn), isGood: false }
       const missing = MISSING[status.error.code]
       if (missing !== undefined) return { kind: 'ended', text: missing, isGood: false }
       const advice = ADVICE[status.error.code]
@@ -74,7 +74,7 @@ export function bannerOf(
 const { status: statusTexts } = terminalTexts
 
 /** Something that the status bar says of a terminal. */
-interface StatusWord {
+interface StatusItem {
   readonly text: string
   readonly hint?: string
 }
@@ -84,7 +84,7 @@ function roundTripText(ms: number): string {
 }
 
 /** What the status bar says of a terminal: of one that is not attached nothing that was true before. */
-export function statusWordsOf(
+export function statusItems(
   {
     status,
     role,
@@ -93,7 +93,7 @@ export function statusWordsOf(
     isSilent,
   }: Pick<TerminalState, 'status' | 'role' | 'cols' | 'rows' | 'isSilent'>,
   roundTripMs: number | undefined,
-): readonly StatusWord[] {
+): readonly StatusItem[] {
   switch (status.is) {
     case 'connecting':
       return [{ text: statusTexts.connecting }]

@@ -1,20 +1,20 @@
-import { DARK, DEFAULT_LOOK, LIGHT } from '@sandwire/react'
+import { DARK, DEFAULT_APPEARANCE, LIGHT } from '@sandwire/react'
 import { expect, test } from 'bun:test'
 import { DEFAULT_SETTINGS } from '../state/settings.ts'
-import { lookOfSettings, shellRequest } from './terminals.ts'
+import { terminalAppearance, shellRequest } from './terminals.ts'
 
 test('terminals look as was chosen, on the ground of the page', () => {
   const settings = { ...DEFAULT_SETTINGS, fontFamily: 'Hack', fontSize: 20, screenReader: true }
   const chosen = { fontFamily: 'Hack, monospace', fontSize: 20, screenReader: true }
-  expect(lookOfSettings(settings, true)).toMatchObject({ ...chosen, palette: DARK })
-  expect(lookOfSettings(settings, false)).toMatchObject({ ...chosen, palette: LIGHT })
+  expect(terminalAppearance(settings, true)).toMatchObject({ ...chosen, palette: DARK })
+  expect(terminalAppearance(settings, false)).toMatchObject({ ...chosen, palette: LIGHT })
 })
 
 test('a font that is no longer chosen gives way to the usual one', () => {
-  const before = lookOfSettings({ ...DEFAULT_SETTINGS, fontFamily: 'Hack' }, true)
-  const after = lookOfSettings({ ...DEFAULT_SETTINGS, fontFamily: '' }, true)
+  const before = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: 'Hack' }, true)
+  const after = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: '' }, true)
   // A look is laid over the one before it.
-  expect({ ...before, ...after }).toEqual(DEFAULT_LOOK)
+  expect({ ...before, ...after }).toEqual(DEFAULT_APPEARANCE)
 })
 
 const NIGHT_SECONDS = 43_200

@@ -2,25 +2,25 @@ import { createStore, type Store } from '@sandwire/client'
 import {
   type AttachRequest,
   DARK,
-  DEFAULT_LOOK,
-  type DoubtfulLink,
-  type FilePlace,
+  DEFAULT_APPEARANCE,
+  type SuspiciousLink,
+  type FileLocation,
   LIGHT,
-  type Look,
+  type Appearance,
   type RiskyPaste,
   TerminalController,
   type TerminalState,
 } from '@sandwire/react'
 import type { FileChoice } from '../files/open-from-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
-import { driveActionOf } from '../sharing/people.ts'
+import { controlActionOf } from '../sharing/people.ts'
 import type { Settings } from '../state/settings.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { Bells } from './bells.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { ticketForTerminal } from './ticket.ts'
 
-type TerminalPlace = Extract<View, { kind: 'terminal' }>
+type TerminalView = Extract<View, { kind: 'terminal' }>
 
 /** A question, until it is answered. */
 interface Question<T> {
@@ -36,27 +36,27 @@ export interface FirstCommand {
 
 type Questions<T> = ReturnType<typeof createStore<Question<T> | undefined>>
 
-interface ShelfEvents {
+interface TerminalsOptions {
   /** Opens a file; answers the choice where it may be several. */
-  readonly openFile: (sandbox: string, place: FilePlace) => Promise<FileChoice | undefined>
+  readonly openFile: (sandbox: string, place: FileLocation) => Promise<FileChoice | undefined>
   readonly isDark: () => boolean
 }
 
 /** The terminals of all panes. They live as long as their pane, not as long as what draws it. */
-export class TerminalShelf {
+export class Terminals {
   readonly #workbench: Workbench
-  readonly #events: ShelfEvents
+  readonly #events: TerminalsOptions
   readonly #terminals = new Map<string, TerminalController>()
   /** What is known here of the sessions of all of them. */
   readonly sessions = new OpenSessions()
   readonly bells = new Bells()
   readonly #pasting = createStore<Question<RiskyPaste> | undefined>(undefined)
-  readonly #leaving = createStore<Question<DoubtfulLink> | undefined>(undefined)
+  readonly #leaving = createStore<Question<SuspiciousLink> | undefined>(undefined)
   #firstCommand: FirstCommand | undefined
   readonly #finding = createStore<string | undefined>(undefined)
   readonly #choosing = createStore<FileChoice | undefined>(undefined)
 
-  constructor(workbench: Workbench, events: ShelfEvents) {
+  constructor(workbench: Workbench, events: TerminalsOptions) {
     this.#workbench = workbench
     this.#events = events
     workbench.layout.subscribe((layout) => {
@@ -72,7 +72,7 @@ export class TerminalShelf {
   }
 
   /** What is asked about a link. */
-  get leaving(): Store<Question<DoubtfulLink> | undefined> {
+  get leaving(): Store<Question<SuspiciousLink> | undefined> {
     return this.#leaving
   }
 
@@ -95,15 +95,15 @@ export class TerminalShelf {
   }
 
   /** The terminal of a pane, made when it is first asked for. */
-  of(viewId: string, place: TerminalPlace): TerminalController {
+  of(viewId: string, place: TerminalView): TerminalController {
     const known = this.#terminals.get(viewId)
     if (known !== undefined) return known
     const controller = this.#create(viewId, place)
     this.#terminals.set(viewId, controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
     controller.state.subscribe(() => this.#tellSessions())
-    onWithdrawn(controller, () => void this.#workbench.doubtPerson())
-    if (place.drove === true) takeBack(controller)
+    onRevoked(controller, () => void this.#workbench.recheckUser())
+    if (place.drove === true) resumeControl(controller)
     return controller
   }
 
@@ -128,10 +128,10 @@ export class TerminalShelf {
 
   /** Brings every terminal up to what was chosen. */
   redraw(): void {
-    for (const terminal of this.#terminals.values()) terminal.surface.setLook(this.#look())
+    for (const terminal of this.#terminals.values()) terminal.surface.setAppearance(this.#appearance())
   }
 
-  #create(viewId: string, place: TerminalPlace): TerminalController {
+  #create(viewId: string, place: TerminalView): TerminalController {
     const { sandbox, session, size } = place
     const settings = this.#workbench.settings
     const first = session === undefined ? this.#firstCommand : undefined
@@ -139,8 +139,8 @@ export class TerminalShelf {
     const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
       request: shellRequest(place, first),
-      getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mayExist(name)),
-      look: this.#look(),
+      getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mightExist(name)),
+      appearance: this.#appearance(),
       ...(size === undefined ? {} : { size }),
       get allowsClipboardWrite() {
         return settings.get().allowsClipboardWrite
@@ -164,8 +164,8 @@ export class TerminalShelf {
     return controller
   }
 
-  #look(): Look {
-    return lookOfSettings(this.#workbench.settings.get(), this.#events.isDark())
+  #appearance(): Appearance {
+    return terminalAppearance(this.#workbench.settings.get(), this.#events.isDark())
   }
 
   #remember(viewId: string, { session, role, cols, rows }: TerminalState): void {
@@ -210,25 +210,25 @@ function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
 }
 
 /** Tells when a terminal ends because its person may no longer be there, which is so for all that are signed out. */
-function onWithdrawn(controller: TerminalController, tell: () => void): void {
+function onRevoked(controller: TerminalController, tell: () => void): void {
   controller.state.subscribe(({ status }) => {
     if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) tell()
   })
 }
 
 /** Drives again what this person drove before a reload, if nobody else does meanwhile. */
-function takeBack(controller: TerminalController): void {
+function resumeControl(controller: TerminalController): void {
   const stop = controller.state.subscribe((state) => {
     if (state.status.is !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
     stop()
-    if (driveActionOf(state) === 'take') controller.handle?.take()
+    if (controlActionOf(state) === 'take') controller.handle?.take()
   })
 }
 
 /** The whole look of a terminal, so that nothing stays of what is no longer chosen. */
-export function lookOfSettings({ fontSize, fontFamily, screenReader }: Settings, isDark: boolean): Look {
+export function terminalAppearance({ fontSize, fontFamily, screenReader }: Settings, isDark: boolean): Appearance {
   return {
-    ...DEFAULT_LOOK,
+    ...DEFAULT_APPEARANCE,
     palette: isDark ? DARK : LIGHT,
     fontSize,
     screenReader,

@@ -1,5 +1,5 @@
 import { isErrorCode, SandwireError } from '@sandwire/protocol'
-import type { TicketWish } from '@sandwire/react'
+import type { TicketRequest } from '@sandwire/react'
 import { ApiError, requestJson } from '../api/request.ts'
 import { createSandbox } from '../api/sandboxes.ts'
 import { isSandboxId } from '../state/sandbox-names.ts'
@@ -23,7 +23,7 @@ function refusalOf(caught: unknown): unknown {
   return new SandwireError(caught.code, caught.message, { cause: caught })
 }
 
-async function askForTicket(wish: TicketWish, isKnown: (sandbox: string) => boolean): Promise<string> {
+async function askForTicket(wish: TicketRequest, isKnown: (sandbox: string) => boolean): Promise<string> {
   const { sandbox, session } = wish
   // Only what has a name can be made: an id is there, or was.
   if (session !== undefined || sandbox === undefined || isSandboxId(sandbox)) return getTicket(wish)
@@ -42,7 +42,7 @@ async function askForTicket(wish: TicketWish, isKnown: (sandbox: string) => bool
  * known of a sandbox already, so that nobody is asked for what is not there.
  */
 export async function ticketForTerminal(
-  wish: TicketWish,
+  wish: TicketRequest,
   isKnown: (sandbox: string) => boolean,
 ): Promise<string> {
   try {
@@ -53,6 +53,6 @@ export async function ticketForTerminal(
 }
 
 /** A credential for one socket. It lives in memory, for seconds, and never in an address. */
-async function getTicket(wish: TicketWish): Promise<string> {
+async function getTicket(wish: TicketRequest): Promise<string> {
   return (await requestJson<{ ticket: string }>('/api/tickets', { method: 'POST', json: wish })).ticket
 }

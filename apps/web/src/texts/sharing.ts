@@ -56,5 +56,4 @@ export const sharingTexts = {
   waitingFor: (name: string) => `Control requested. Waiting for ${name}`,
   controlInOtherWindow: 'You have control in another window',
   hasControlOf: (name: string) => `${name} has control`,
-  youWatch: ' · view only',
 } as const

@@ -1,17 +1,16 @@
 import { attach, type AttachHandle, type AttachRequest, createStore, type Store } from '@sandwire/client'
 import type { ClientStatus, Role, ServerMessage, StopReason } from '@sandwire/protocol'
+import type { Appearance } from './appearance.ts'
+import { type AskBeforePaste, checkPaste, preparePaste, type RiskyPaste } from './clipboard.ts'
+import type { FileLocation } from './file-links.ts'
 import { InputQueue } from './input-queue.ts'
-import { type AskBeforePaste, judgePaste, preparePaste, type RiskyPaste } from './paste.ts'
+import { isLeaseFree, LeaseOnInput } from './lease-on-input.ts'
+import { confirmInBrowser, type SuspiciousLink } from './links.ts'
+import { watchNetwork } from './network-watch.ts'
 import { OrderedScreen } from './ordered-screen.ts'
 import { printable } from './printable.ts'
-import type { Look } from './look.ts'
 import { type Size, Surface } from './surface.ts'
 import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
-import { isFreeToDrive, TypingToDrive } from './typing-to-drive.ts'
-import { watchNetwork } from './network-watch.ts'
-import type { FilePlace } from './file-links.ts'
-import type { DoubtfulLink } from './link-doubt.ts'
-import { askInBrowser } from './links.ts'
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 
@@ -26,7 +25,7 @@ export interface TerminalOptions {
   readonly request: AttachRequest
   /** A fresh ticket for each connection; without it the server must let the page in without. */
   readonly getTicket?: GetTicket | undefined
-  readonly look?: Partial<Look>
+  readonly appearance?: Partial<Appearance>
   /** The size it has until its element has one: that of before, for a terminal that comes back behind something else. */
   readonly size?: Size
   /** Programs may put text into the clipboard (OSC 52). They can never read it. */
@@ -37,9 +36,9 @@ export interface TerminalOptions {
   /** The question; without it what is asked about is not pasted. */
   readonly confirmPaste?: ((paste: RiskyPaste) => Promise<boolean>) | undefined
   /** Asked before a link opens that says another address than it leads to; without it the browser's own question is. */
-  readonly confirmLink?: ((link: DoubtfulLink) => Promise<boolean>) | undefined
+  readonly confirmLink?: ((link: SuspiciousLink) => Promise<boolean>) | undefined
   /** A path in the output was clicked with Ctrl or Cmd, or tapped. */
-  readonly onOpenFile?: ((place: FilePlace) => void) | undefined
+  readonly onOpenFile?: ((location: FileLocation) => void) | undefined
   readonly onBell?: (() => void) | undefined
 }
 
@@ -55,7 +54,7 @@ export interface TerminalState {
   readonly title: string
   readonly presence: Presence | undefined
   /** Who asks this driver to hand over. */
-  readonly askedBy: string | undefined
+  readonly requestedBy: string | undefined
   readonly cols: number
   readonly rows: number
   /** The server has not answered for some seconds. */
@@ -68,7 +67,7 @@ export interface TerminalState {
   readonly notice: string | undefined
 }
 
-const NOTHING: TerminalState = {
+const INITIAL_STATE: TerminalState = {
   status: {
     is: 'connecting',
     attempt: 1,
@@ -79,7 +78,7 @@ const NOTHING: TerminalState = {
   attachment: undefined,
   title: '',
   presence: undefined,
-  askedBy: undefined,
+  requestedBy: undefined,
   cols: 80,
   rows: 24,
   isSilent: false,
@@ -106,7 +105,7 @@ export class TerminalController {
   /** Of the attachment. */
   #input: InputQueue | undefined
   /** Of the attachment; absent where it was asked for to watch. */
-  #typing: TypingToDrive | undefined
+  #typing: LeaseOnInput | undefined
   /** Where the shell last said to be. */
   #folder: string | undefined
   #change: ((text: string) => string) | undefined
@@ -114,10 +113,10 @@ export class TerminalController {
 
   constructor(options: TerminalOptions) {
     this.#options = options
-    this.#state = createStore<TerminalState>({ ...NOTHING, ...options.size })
+    this.#state = createStore<TerminalState>({ ...INITIAL_STATE, ...options.size })
     this.#surface = new Surface({
-      look: options.look ?? {},
-      size: options.size ?? { cols: NOTHING.cols, rows: NOTHING.rows },
+      appearance: options.appearance ?? {},
+      size: options.size ?? { cols: INITIAL_STATE.cols, rows: INITIAL_STATE.rows },
       allowsClipboardWrite: () => this.#options.allowsClipboardWrite === true,
       onInput: (bytes) => this.send(bytes),
       onText: (text) => this.type(text),
@@ -128,8 +127,8 @@ export class TerminalController {
       onTitle: (title) => this.#update({ title: printable(title) }),
       onBell: () => this.#options.onBell?.(),
       opensFiles: () => this.#options.onOpenFile !== undefined,
-      onOpenFile: (place) => this.#openFile(place),
-      confirmLink: (link) => (this.#options.confirmLink ?? askInBrowser)(link),
+      onOpenFile: (location) => this.#openFile(location),
+      confirmLink: (link) => (this.#options.confirmLink ?? confirmInBrowser)(link),
       onFolder: (folder) => {
         this.#folder = folder
       },
@@ -165,7 +164,7 @@ export class TerminalController {
     this.#drop()
     this.#surface.reset()
     this.#folder = undefined
-    this.#state.set({ ...NOTHING })
+    this.#state.set({ ...INITIAL_STATE })
     this.#connect(request)
   }
 
@@ -184,16 +183,16 @@ export class TerminalController {
   /** Sends input in order, in pieces. Where nobody drives, whoever may begins with it. */
   send(bytes: Uint8Array): void {
     if (this.#state.get().role !== 'viewer') this.#input?.send(bytes)
-    else if (this.canBeginToDrive) this.#typing?.hold(bytes)
+    else if (this.canTakeControlByTyping) this.#typing?.hold(bytes)
   }
 
   /** Whether what is typed takes the lease, from nobody. */
-  get canBeginToDrive(): boolean {
-    return this.#typing !== undefined && isFreeToDrive(this.#state.get())
+  get canTakeControlByTyping(): boolean {
+    return this.#typing !== undefined && isLeaseFree(this.#state.get())
   }
 
   async paste(text: string): Promise<void> {
-    const risk = judgePaste(text, {
+    const risk = checkPaste(text, {
       isBracketed: this.#surface.isPasteBracketed,
       asks: this.#options.asksBeforePaste ?? 'would-run',
     })
@@ -210,9 +209,9 @@ export class TerminalController {
     return true
   }
 
-  #openFile(place: FilePlace): void {
+  #openFile(location: FileLocation): void {
     const folder = this.#folder
-    this.#options.onOpenFile?.(folder === undefined ? place : { ...place, folder })
+    this.#options.onOpenFile?.(folder === undefined ? location : { ...location, folder })
   }
 
   /** Leaves the session as it is and lets go of everything. */
@@ -271,9 +270,9 @@ export class TerminalController {
       },
       onPresence: (presence) => {
         this.#update({ presence })
-        this.#considerInput()
+        this.#updateInput()
       },
-      onAsked: (askedBy) => this.#update({ askedBy }),
+      onAsked: (requestedBy) => this.#update({ requestedBy }),
       onGap: (from, to) => this.#update({ notice: `${to - from} bytes of output are no longer available` }),
       onWarning: (code, message, stopReason) => {
         const isStopping = code === 'shutting_down' || this.#state.get().isStopping
@@ -283,18 +282,18 @@ export class TerminalController {
           stopReason: stopReason ?? this.#state.get().stopReason,
         })
       },
-      onInputLost: (bytes) => this.#tellLost(bytes),
+      onInputLost: (bytes) => this.#reportLostInput(bytes),
     })
     this.#handle = handle
     this.#input = new InputQueue({
       write: (bytes) => handle.write(bytes),
-      onLost: (bytes) => this.#tellLost(bytes),
+      onLost: (bytes) => this.#reportLostInput(bytes),
     })
     if (request.role !== 'viewer')
-      this.#typing = new TypingToDrive({
+      this.#typing = new LeaseOnInput({
         ask: () => handle.ask(),
         send: (bytes) => this.#input?.send(bytes),
-        lost: (bytes) => this.#tellLost(bytes),
+        lost: (bytes) => this.#reportLostInput(bytes),
       })
     this.#undo.push(
       handle.status.subscribe((status) => this.#changed(handle, status)),
@@ -313,20 +312,20 @@ export class TerminalController {
       session,
       attachment: details?.attachment,
       authority: details?.authority,
-      ...(role === 'driver' ? {} : { askedBy: undefined }),
+      ...(role === 'driver' ? {} : { requestedBy: undefined }),
     })
-    this.#considerInput()
+    this.#updateInput()
     if (status.is === 'exited') return this.#fit()
     if (status.is !== 'attached') return
-    if (before.status.is === 'reconnecting') this.#comeBack()
+    if (before.status.is === 'reconnecting') this.#restoreSize()
     else this.#fit()
   }
 
   /** Whether anything can be typed, and what becomes of what was. */
-  #considerInput(): void {
+  #updateInput(): void {
     const { status, role } = this.#state.get()
     const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
-    this.#surface.setReadOnly(isOver || (role === 'viewer' && !this.canBeginToDrive))
+    this.#surface.setReadOnly(isOver || (role === 'viewer' && !this.canTakeControlByTyping))
     this.#typing?.settle(this.#state.get())
   }
 
@@ -334,7 +333,7 @@ export class TerminalController {
    * What comes now was written for the size that was told before the cut. What a page says of a cut takes room from the terminal, so its
    * own size is looked at when that is gone.
    */
-  #comeBack(): void {
+  #restoreSize(): void {
     const { cols, rows } = this.#state.get()
     this.#screen.resize(cols, rows)
     setTimeout(() => this.#fit(), 0)
@@ -342,26 +341,26 @@ export class TerminalController {
 
   /** The driver's terminal has the size of its element; everybody else's has the driver's. */
   #fit(): void {
-    const { status, role, cols: toldCols, rows: toldRows } = this.#state.get()
+    const { status, role, cols: reportedCols, rows: reportedRows } = this.#state.get()
     if (role === undefined || this.#isDisposed) return
     // Of what has ended, nobody has a size that others follow.
-    if (role !== 'driver' && status.is !== 'exited') return this.#surface.showWhole(toldCols, toldRows)
+    if (role !== 'driver' && status.is !== 'exited') return this.#surface.showWhole(reportedCols, reportedRows)
     // What cannot be seen keeps its size, for what runs in it.
-    if (!this.#surface.hasPlace) return
+    if (!this.#surface.isVisible) return
     this.#surface.endShowWhole()
     const { cols, rows } = this.#surface.proposedSize
-    if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isTold(cols, rows)) return
+    if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isReportedSize(cols, rows)) return
     this.#screen.resize(cols, rows)
     if (status.is !== 'attached') return
     this.#handle?.resize(cols, rows)
     this.#update({ cols, rows })
   }
 
-  #tellLost(bytes: number): void {
+  #reportLostInput(bytes: number): void {
     this.#update({ notice: `${bytes} bytes of input were not delivered` })
   }
 
-  #isTold(cols: number, rows: number): boolean {
+  #isReportedSize(cols: number, rows: number): boolean {
     const state = this.#state.get()
     return state.cols === cols && state.rows === rows
   }

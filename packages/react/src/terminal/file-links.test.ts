@@ -1,7 +1,7 @@
-import { expect, test } from 'bun:test'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/headless'
-import { fileLinks, findFilePlaces, readLine } from './file-links.ts'
+import { expect, test } from 'bun:test'
+import { fileLinks, findFileLocations, readLine, parseWorkingDirectory } from './file-links.ts'
 
 async function draw(text: string, cols: number): Promise<Terminal> {
   const terminal = new Terminal({ cols, rows: 10, allowProposedApi: true })
@@ -14,13 +14,13 @@ async function draw(text: string, cols: number): Promise<Terminal> {
 /** The first link of the line that a row is part of: what it leads to, and the cells of its ends. */
 function firstLink(terminal: Terminal, y: number): unknown {
   const line = readLine(terminal.buffer.active, y)
-  const [found] = findFilePlaces(line.text)
+  const [found] = findFileLocations(line.text)
   if (found === undefined) return undefined
   const [start, end] = [line.places[found.at], line.places[found.at + found.length - 1]]
   return [found.place.path, [start?.from, start?.y], [end?.to, end?.y]]
 }
 
-const places = (text: string) => findFilePlaces(text).map(({ place }) => place)
+const places = (text: string) => findFileLocations(text).map(({ place }) => place)
 
 test('finds what compilers and tools print', () => {
   expect(places('src/main.ts:12:5 - error TS2304')).toEqual([{ path: 'src/main.ts', line: 12, column: 5 }])
@@ -36,7 +36,7 @@ test('leaves words, versions and web addresses alone', () => {
 })
 
 test('says where they stand', () => {
-  expect(findFilePlaces('see a/b.ts now')).toEqual([{ at: 4, length: 6, place: { path: 'a/b.ts' } }])
+  expect(findFileLocations('see a/b.ts now')).toEqual([{ at: 4, length: 6, place: { path: 'a/b.ts' } }])
 })
 
 test('is not slow on a line of nonsense', () => {
@@ -88,4 +88,15 @@ test('are links as long as somebody opens them', async () => {
   expect(linksNow()).toEqual([undefined])
   opensFiles = true
   expect(linksNow()).toEqual([['a/b.ts']])
+})
+
+test('a shell says its folder, encoded or not', () => {
+  expect(parseWorkingDirectory('file://dev/home/user/workspace')).toBe('/home/user/workspace')
+  expect(parseWorkingDirectory('file:///a%20b/caf%C3%A9')).toBe('/a b/café')
+  expect(parseWorkingDirectory('file://dev/100%/é')).toBe('/100%/é')
+})
+
+test('what is no folder is not believed', () => {
+  for (const data of ['', 'http://dev/a', 'file://dev', '/home/user', `file://x/${'a'.repeat(5000)}`])
+    expect(parseWorkingDirectory(data)).toBeUndefined()
 })

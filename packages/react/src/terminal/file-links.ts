@@ -1,7 +1,7 @@
 import type { IBufferCell, ILink, ILinkProvider } from '@xterm/xterm'
 
 /** A place in a file, as compilers and tools print it. */
-export interface FilePlace {
+export interface FileLocation {
   readonly path: string
   readonly line?: number
   readonly column?: number
@@ -25,9 +25,9 @@ function isPathLike(path: string): boolean {
 }
 
 /** The places in files that a line of text names, with where they stand in it. */
-export function findFilePlaces(
+export function findFileLocations(
   text: string,
-): readonly { readonly at: number; readonly length: number; readonly place: FilePlace }[] {
+): readonly { readonly at: number; readonly length: number; readonly place: FileLocation }[] {
   return [...text.slice(0, MAX_LINE_CHARS).matchAll(PATH)].flatMap((match) => {
     const [whole, path = '', line, column] = match
     if (!isPathLike(path) || /^\d+(\.\d+)+$/.test(path)) return []
@@ -61,13 +61,13 @@ interface Place {
 }
 
 /** Text, and for each of its characters where it stands. */
-interface PlacedText {
+interface PositionedText {
   readonly text: string
   readonly places: readonly Place[]
 }
 
 /** Adds a row to the text before it. */
-function addRow(before: PlacedText, row: Row, y: number, goesOn: boolean): PlacedText {
+function addRow(before: PositionedText, row: Row, y: number, goesOn: boolean): PositionedText {
   let { text } = before
   const places = [...before.places]
   for (let x = 0; x < row.length; x += 1) {
@@ -84,11 +84,11 @@ function addRow(before: PlacedText, row: Row, y: number, goesOn: boolean): Place
 }
 
 /** The line that a row is part of, with the rows that it goes on in, as far as it is looked at; rows are counted from 0. */
-export function readLine(rows: Rows, y: number): PlacedText {
+export function readLine(rows: Rows, y: number): PositionedText {
   let first = y
   const maxRows = Math.ceil(MAX_LINE_CHARS / (rows.getLine(y)?.length ?? 1))
   while (first > y - maxRows && rows.getLine(first)?.isWrapped === true) first -= 1
-  let line: PlacedText = { text: '', places: [] }
+  let line: PositionedText = { text: '', places: [] }
   for (let at = first; at < first + maxRows; at += 1) {
     const row = rows.getLine(at)
     if (row === undefined || (at > first && !row.isWrapped)) break
@@ -99,7 +99,7 @@ export function readLine(rows: Rows, y: number): PlacedText {
 
 /** What is done with the pointer on a path. */
 interface PathEvents extends Required<Pick<ILink, 'hover' | 'leave'>> {
-  readonly activate: (event: MouseEvent, place: FilePlace) => void
+  readonly activate: (event: MouseEvent, place: FileLocation) => void
 }
 
 interface PathLinks extends PathEvents {
@@ -119,8 +119,8 @@ export function fileLinks(
   }
 }
 
-function linksIn({ text, places }: PlacedText, { activate, ...pointer }: PathEvents): ILink[] {
-  return findFilePlaces(text).flatMap(({ at, length, place }) => {
+function linksIn({ text, places }: PositionedText, { activate, ...pointer }: PathEvents): ILink[] {
+  return findFileLocations(text).flatMap(({ at, length, place }) => {
     const [start, end] = [places[at], places[at + length - 1]]
     if (start === undefined || end === undefined) return []
     return [
@@ -132,4 +132,19 @@ function linksIn({ text, places }: PlacedText, { activate, ...pointer }: PathEve
       },
     ]
   })
+}
+
+/** Longest folder that is believed. */
+const MAX_CHARS = 4096
+
+/** The folder in what a shell says with OSC 7: `file://machine/folder`; undefined for anything else. */
+export function parseWorkingDirectory(data: string): string | undefined {
+  const [, path] = /^file:\/\/[^/]*(\/.*)$/su.exec(data) ?? []
+  if (path === undefined || path.length > MAX_CHARS) return undefined
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    // Said without being encoded.
+    return path
+  }
 }

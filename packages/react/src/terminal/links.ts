@@ -1,22 +1,108 @@
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import type { IBufferRange, Terminal } from '@xterm/xterm'
-import { type FilePlace, fileLinks, readLine } from './file-links.ts'
-import { type DoubtfulLink, isDoubtful } from './link-doubt.ts'
-import { LinkLine } from './link-line.ts'
+import { fileLinks, type FileLocation, readLine } from './file-links.ts'
 import { printable } from './printable.ts'
-import { webAddress } from './web-address.ts'
+
+/** A link that says one address, or none that can be seen, and leads to another. */
+export interface SuspiciousLink {
+  /** What it says. */
+  readonly text: string
+  /** Where it leads. */
+  readonly address: string
+}
+
+/** Addresses as people write them, with or without how they are fetched; dots of other scripts count. */
+const ADDRESS =
+  /[a-z][a-z\d+.-]*:\/\/\S+|(?:[\p{L}\p{M}\p{N}-]+[.。．｡])+[\p{L}\p{M}\p{N}-]*\p{L}[\p{L}\p{M}\p{N}-]*(?:[:/?#]\S*)?/giu
+const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i
+const CLOSING = /[.,;:!?)\]}>'"»”’]+$/u
+
+/** What of an address has to be the same; without a path in the text, it says nothing of one. */
+function isSameTarget(said: string, target: URL): boolean {
+  try {
+    const url = new URL(SCHEME.test(said) ? said : `${target.protocol}//${said}`)
+    const path = (one: URL): string => `${one.pathname}${one.search}${one.hash}`.replace(/\/$/, '')
+    return url.host === target.host && (path(url) === '' || path(url) === path(target))
+  } catch {
+    // It looks like an address and is none: it leads nowhere near.
+    return false
+  }
+}
+
+/**
+ * Whether somebody could take a link for another one: a program chooses its text and its address apart (OSC 8). `isSeen`: its address
+ * is shown before it is opened, so a text that is no address promises nothing.
+ */
+export function isSuspicious(text: string, address: string, isSeen: boolean): boolean {
+  const target = new URL(address)
+  if (target.username !== '' || target.password !== '') return true
+  const said = (text.replaceAll(/\p{Cf}/gu, '').match(ADDRESS) ?? []).map((one) => one.replace(CLOSING, ''))
+  return said.length === 0 ? !isSeen : !said.every((one) => isSameTarget(one, target))
+}
+
+/** The address of a link that may be opened from a terminal: what a program prints is not to be trusted with more. */
+export function webAddress(text: string): string | undefined {
+  try {
+    const url = new URL(text)
+    return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : undefined
+  } catch {
+    // Not an address at all.
+    return undefined
+  }
+}
+
+/** Colors of their own: what is below can be of any. */
+const LOOK = {
+  position: 'absolute',
+  left: '0',
+  zIndex: '10',
+  maxWidth: '100%',
+  boxSizing: 'border-box',
+  padding: '3px 8px',
+  background: '#2b2f38',
+  color: '#f2f4f8',
+  pointerEvents: 'none',
+  font: '12px/1.45 system-ui, sans-serif',
+  overflow: 'hidden',
+  whiteSpace: 'nowrap',
+  textOverflow: 'ellipsis',
+}
+/** So near to the end of a terminal that the line would lie on what is pointed at. */
+const NEAR_PX = 60
+
+/** A line in the corner of a terminal that says where a link leads while it is pointed at, as browsers do. */
+export class LinkLine {
+  readonly #element: HTMLElement
+
+  constructor() {
+    this.#element = document.createElement('div')
+    this.#element.className = 'sandwire-link-line'
+    Object.assign(this.#element.style, LOOK)
+  }
+
+  show(terminal: HTMLElement, text: string, pointerY: number): void {
+    const isNearEnd = terminal.getBoundingClientRect().bottom - pointerY < NEAR_PX
+    Object.assign(this.#element.style, isNearEnd ? { top: '0', bottom: '' } : { top: '', bottom: '0' })
+    this.#element.textContent = text
+    terminal.append(this.#element)
+  }
+
+  hide(): void {
+    this.#element.remove()
+  }
+}
 
 const MAX_TEXT_CHARS = 500
 
 export interface LinkEvents {
   /** Whether anybody opens files at present; else paths are text. */
   readonly opensFiles: () => boolean
-  readonly onOpenFile: (place: FilePlace) => void
-  readonly confirmLink: (link: DoubtfulLink) => Promise<boolean>
+  readonly onOpenFile: (place: FileLocation) => void
+  readonly confirmLink: (link: SuspiciousLink) => Promise<boolean>
 }
 
 /** Asks in the simplest way that a browser has. */
-export function askInBrowser({ text, address }: DoubtfulLink): Promise<boolean> {
+export function confirmInBrowser({ text, address }: SuspiciousLink): Promise<boolean> {
   return Promise.resolve(confirm(`Link text:\n${text}\n\nOpens:\n${address}\n\nOpen this link?`))
 }
 
@@ -61,7 +147,7 @@ export class Links {
     }
     const activate = (event: MouseEvent, text: string): void => this.#openWritten(event, text)
     terminal.loadAddon(new WebLinksAddon(activate, { hover, leave }))
-    const openFile = (event: MouseEvent, place: FilePlace): void => {
+    const openFile = (event: MouseEvent, place: FileLocation): void => {
       if (this.#isMeant(event)) events.onOpenFile(place)
     }
     const paths = {
@@ -102,7 +188,7 @@ export class Links {
     if (address === undefined || !this.#isMeant(event)) return
     const text = textAt(this.#terminal, range)
     const link = { text: printable(text, MAX_TEXT_CHARS), address: printable(address, address.length) }
-    if (isDoubtful(text, address, !this.#isTouch) && !(await this.#events.confirmLink(link))) return
+    if (isSuspicious(text, address, !this.#isTouch) && !(await this.#events.confirmLink(link))) return
     open(address)
   }
 }

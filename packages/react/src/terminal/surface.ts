@@ -1,20 +1,17 @@
+import { createStore, type Store } from '@sandwire/client'
+import { guardErase, TerminalFeed } from '@sandwire/screen'
 import { FitAddon } from '@xterm/addon-fit'
 import { SearchAddon } from '@xterm/addon-search'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { Terminal } from '@xterm/xterm'
-import { createStore, type Store } from '@sandwire/client'
-import { guardErase, TerminalFeed } from '@sandwire/screen'
-import { type Arrow, arrowText } from './arrow.ts'
-import { clipboardText } from './clipboard-text.ts'
-import { releaseKeysOnBlur } from './key-release.ts'
+import { type Appearance, MIN_CONTRAST, XtermSettings } from './appearance.ts'
+import { clipboardText } from './clipboard.ts'
+import { parseWorkingDirectory } from './file-links.ts'
+import { type Arrow, arrowText, releaseKeysOnBlur } from './keys.ts'
 import { type LinkEvents, Links } from './links.ts'
-import { Appearance, type Look } from './look.ts'
 import type { Canvas } from './ordered-screen.ts'
-import { MIN_CONTRAST } from './palette.ts'
-import { ReverseVideo } from './reverse-video.ts'
-import { toldFolder } from './told-folder.ts'
+import { loadWebgl, ReverseVideo } from './rendering.ts'
 import { scrollByTouch } from './touch-scroll.ts'
-import { loadWebgl } from './webgl.ts'
 
 /** Of a terminal, in cells. */
 export interface Size {
@@ -52,7 +49,7 @@ const MARKS = {
 }
 
 export interface SurfaceEvents extends LinkEvents {
-  readonly look: Partial<Look>
+  readonly appearance: Partial<Appearance>
   /** Its size until it has a place to draw in. */
   readonly size: Size
   readonly allowsClipboardWrite: () => boolean
@@ -80,14 +77,14 @@ export class Surface implements Canvas {
   readonly #observer: ResizeObserver
   #element: HTMLElement | undefined
   /** As it was asked for; the letters that are drawn may be smaller. */
-  readonly #appearance: Appearance
+  readonly #settings: XtermSettings
   /** What the letters were last made smaller for. */
   #shownWhole = ''
 
   constructor(events: SurfaceEvents) {
-    this.#appearance = new Appearance(events.look)
+    this.#settings = new XtermSettings(events.appearance)
     const terminal = new Terminal({
-      ...this.#appearance.options,
+      ...this.#settings.options,
       ...events.size,
       allowProposedApi: true,
       // A palette suits one ground; on the others, such as the green of a status line, text is made light or dark enough.
@@ -120,7 +117,7 @@ export class Surface implements Canvas {
       return true
     })
     terminal.parser.registerOscHandler(7, (data) => {
-      const folder = toldFolder(data)
+      const folder = parseWorkingDirectory(data)
       if (folder !== undefined) events.onFolder(folder)
       return true
     })
@@ -181,7 +178,7 @@ export class Surface implements Canvas {
   }
 
   /** Whether there is a place to draw in; what lies behind something else has none. */
-  get hasPlace(): boolean {
+  get isVisible(): boolean {
     const { clientWidth, clientHeight } = this.#element ?? { clientWidth: 0, clientHeight: 0 }
     return clientWidth > 0 && clientHeight > 0
   }
@@ -189,7 +186,7 @@ export class Surface implements Canvas {
   /** The size that fits into the element; the present one where that is not known. */
   get proposedSize(): Size {
     // Of an element without a place the addon reads the size as it is written in the style: 100 of something.
-    const { cols, rows } = (this.hasPlace ? this.#fit.proposeDimensions() : undefined) ?? {}
+    const { cols, rows } = (this.isVisible ? this.#fit.proposeDimensions() : undefined) ?? {}
     const isKnown = Number.isInteger(cols) && Number.isInteger(rows)
     return isKnown
       ? { cols: cols ?? this.cols, rows: rows ?? this.rows }
@@ -202,7 +199,7 @@ export class Surface implements Canvas {
     const shown = [clientWidth, clientHeight, cols, rows].join()
     if (shown === this.#shownWhole || clientWidth === 0) return
     this.#shownWhole = shown
-    const { fontSize } = this.#appearance.look
+    const { fontSize } = this.#settings.appearance
     this.#setFontSize(fontSize)
     const fitting = this.proposedSize
     const factor = Math.min(1, fitting.cols / cols, fitting.rows / rows)
@@ -217,7 +214,7 @@ export class Surface implements Canvas {
   /** Has letters of their own size again. */
   endShowWhole(): void {
     this.#shownWhole = ''
-    this.#setFontSize(this.#appearance.look.fontSize)
+    this.#setFontSize(this.#settings.appearance.fontSize)
   }
 
   /** Whether the program tells pastes from typing. */
@@ -235,16 +232,16 @@ export class Surface implements Canvas {
   }
 
   setReadOnly(isReadOnly: boolean): void {
-    this.#appearance.isReadOnly = isReadOnly
-    // These two alone: the letters may be smaller than their look says.
-    const { disableStdin, cursorBlink } = this.#appearance.options
+    this.#settings.isReadOnly = isReadOnly
+    // These two alone: the letters may be smaller than their appearance says.
+    const { disableStdin, cursorBlink } = this.#settings.options
     Object.assign(this.#terminal.options, { disableStdin, cursorBlink })
   }
 
-  /** Changes what is given; the rest of the look stays. */
-  setLook(look: Partial<Look>): void {
-    this.#appearance.change(look)
-    Object.assign(this.#terminal.options, this.#appearance.options)
+  /** Changes what is given; the rest of the appearance stays. */
+  setAppearance(appearance: Partial<Appearance>): void {
+    this.#settings.change(appearance)
+    Object.assign(this.#terminal.options, this.#settings.options)
     this.#reverse.redraw()
     this.#shownWhole = ''
     // Another font fills the same element with another number of cells.
@@ -275,8 +272,8 @@ export class Surface implements Canvas {
 
   /** Goes to the next place of a text; says whether there is one. */
   find(text: string, backwards = false): boolean {
-    const wish = { decorations: MARKS }
-    return backwards ? this.#search.findPrevious(text, wish) : this.#search.findNext(text, wish)
+    const options = { decorations: MARKS }
+    return backwards ? this.#search.findPrevious(text, options) : this.#search.findNext(text, options)
   }
 
   /** What `find` has found. */

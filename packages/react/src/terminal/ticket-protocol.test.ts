@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
-import { ticketProtocol, type TicketWish } from './ticket-protocol.ts'
+import { ticketProtocol, type TicketRequest } from './ticket-protocol.ts'
 
 describe('ticketProtocol', () => {
   test('asks for what is attached to, and for the session once it is known', async () => {
-    const asked: TicketWish[] = []
-    const get = (wish: TicketWish) => {
+    const asked: TicketRequest[] = []
+    const get = (wish: TicketRequest) => {
       asked.push(wish)
       return Promise.resolve('a.b')
     }

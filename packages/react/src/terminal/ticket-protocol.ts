@@ -3,19 +3,19 @@ import { type Role, SandwireError } from '@sandwire/protocol'
 import { printable } from './printable.ts'
 
 /** What a ticket is asked for. */
-export interface TicketWish {
+export interface TicketRequest {
   readonly sandbox?: string
   readonly session?: string
   readonly role?: Role
 }
 
-export type GetTicket = (wish: TicketWish) => Promise<string>
+export type GetTicket = (wish: TicketRequest) => Promise<string>
 
 /** What may stand in the name of a subprotocol; anything else would be refused by the browser, without words. */
 const TICKET = /^[A-Za-z0-9._-]+$/
 
 /** Whoever gives tickets is the page's own, so what it says is said on; it may do better in a moment. */
-async function askFor(getTicket: GetTicket, wish: TicketWish): Promise<unknown> {
+async function askFor(getTicket: GetTicket, wish: TicketRequest): Promise<unknown> {
   try {
     return await getTicket(wish)
   } catch (error) {

@@ -1,5 +1,75 @@
 import type { Terminal } from '@xterm/xterm'
-import { type FingerPlace, LineCount, Pan, slowDown } from './pan.ts'
+
+/** Further than a finger trembles that only taps. */
+const SLOP_PX = 8
+/** What a finger did longer ago says nothing of how fast it left. */
+const RECENT_MS = 100
+/** How long until a glide has a third of its speed. */
+const GLIDE_MS = 325
+
+/** Where a finger is, and when. */
+export interface FingerPosition {
+  readonly x: number
+  readonly y: number
+  readonly atMs: number
+}
+
+/** One finger's way over a screen, from where it was put down. */
+export class Pan {
+  readonly #start: FingerPosition
+  #recent: readonly FingerPosition[]
+  #kind: 'tap' | 'upright' | 'sideways' = 'tap'
+
+  constructor(start: FingerPosition) {
+    this.#start = start
+    this.#recent = [start]
+  }
+
+  /** Whether it moves what it lies on up and down; one that went sideways first never does. */
+  get isUpright(): boolean {
+    return this.#kind === 'upright'
+  }
+
+  /** Answers by how many pixels it took along what it lies on since the last time. */
+  moveTo(place: FingerPosition): number {
+    const last = this.#recent.at(-1) ?? this.#start
+    if (this.#kind === 'tap') this.#kind = this.#kindAt(place)
+    if (!this.isUpright) return 0
+    this.#recent = [...this.#recent, place].filter(({ atMs }) => place.atMs - atMs <= RECENT_MS)
+    return place.y - last.y
+  }
+
+  /** Pixels in a millisecond, as it leaves. */
+  speedAt(nowMs: number): number {
+    const recent = this.#recent.filter(({ atMs }) => nowMs - atMs <= RECENT_MS)
+    const [first, last] = [recent[0], recent.at(-1)]
+    if (!this.isUpright || first === undefined || last === undefined) return 0
+    return last.atMs === first.atMs ? 0 : (last.y - first.y) / (last.atMs - first.atMs)
+  }
+
+  #kindAt({ x, y }: FingerPosition): 'tap' | 'upright' | 'sideways' {
+    const [wide, high] = [Math.abs(x - this.#start.x), Math.abs(y - this.#start.y)]
+    if (Math.max(wide, high) < SLOP_PX) return 'tap'
+    return high >= wide ? 'upright' : 'sideways'
+  }
+}
+
+/** The speed of what was let go, a while later. */
+export function decaySpeed(speed: number, elapsedMs: number): number {
+  return speed * Math.exp(-elapsedMs / GLIDE_MS)
+}
+
+/** Makes whole lines of pixels, and keeps what is left for the next ones. */
+export class LineAccumulator {
+  #rest = 0
+
+  take(pixels: number, lineHeight: number): number {
+    const all = this.#rest + pixels
+    const lines = Math.trunc(all / lineHeight)
+    this.#rest = all - lines * lineHeight
+    return lines
+  }
+}
 
 /** Slower than this nothing glides, in pixels in a millisecond. */
 const MIN_THROW = 0.3
@@ -10,7 +80,7 @@ function isForProgram({ modes, buffer }: Terminal): boolean {
   return !['none', 'x10'].includes(modes.mouseTrackingMode) || buffer.active.type === 'alternate'
 }
 
-function placeOf(touch: Touch): FingerPlace {
+function positionOf(touch: Touch): FingerPosition {
   return { x: touch.clientX, y: touch.clientY, atMs: performance.now() }
 }
 
@@ -22,7 +92,7 @@ class TouchScroll {
   readonly #terminal: Terminal
   readonly #element: HTMLElement
   #pan: Pan | undefined
-  #lines = new LineCount()
+  #lines = new LineAccumulator()
   #frame: number | undefined
 
   constructor(terminal: Terminal, element: HTMLElement) {
@@ -37,14 +107,14 @@ class TouchScroll {
     if (this.stopGlide() && event.cancelable) event.preventDefault()
     this.#pan = undefined
     if (touch === undefined || event.touches.length > 1 || isOnScrollbar) return
-    this.#pan = new Pan(placeOf(touch))
-    this.#lines = new LineCount()
+    this.#pan = new Pan(positionOf(touch))
+    this.#lines = new LineAccumulator()
   }
 
   move(event: TouchEvent): void {
     const [touch] = event.touches
     if (this.#pan === undefined || touch === undefined) return
-    const place = placeOf(touch)
+    const place = positionOf(touch)
     const pixels = this.#pan.moveTo(place)
     if (!this.#pan.isUpright) return
     if (event.cancelable) event.preventDefault()
@@ -70,7 +140,7 @@ class TouchScroll {
     this.#frame = requestAnimationFrame((nowMs) => {
       this.#frame = undefined
       const elapsedMs = Math.max(0, nowMs - beforeMs)
-      const next = slowDown(speed, elapsedMs)
+      const next = decaySpeed(speed, elapsedMs)
       if (Math.abs(next) < MIN_GLIDE || !this.#element.isConnected) return
       this.#scroll(next * elapsedMs, { x: 0, y: 0, atMs: nowMs })
       this.#glide(next, nowMs)
@@ -78,7 +148,7 @@ class TouchScroll {
   }
 
   /** Takes the text along with the finger. */
-  #scroll(pixels: number, place: FingerPlace): void {
+  #scroll(pixels: number, place: FingerPosition): void {
     const screen = this.#element.querySelector('.xterm-screen')
     if (screen === null || screen.clientHeight === 0) return
     const rest = pixels + this.#scrollAround(-pixels)
@@ -96,7 +166,7 @@ class TouchScroll {
     return around.scrollTop - before
   }
 
-  #turnWheel(deltaY: number, { x, y }: FingerPlace): void {
+  #turnWheel(deltaY: number, { x, y }: FingerPosition): void {
     const place = { clientX: x, clientY: y, bubbles: true, cancelable: true }
     const deltaMode = WheelEvent.DOM_DELTA_LINE
     this.#element.dispatchEvent(new WheelEvent('wheel', { ...place, deltaY, deltaMode }))

@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactElement, useId, useState } from 'react'
-import { inFormWords } from '../../api/form-words.ts'
+import { nameFormField } from '../../api/form-words.ts'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
@@ -53,7 +53,7 @@ export function CreateDialog({
       const { id } = await createSandbox(plan.sandbox)
       onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
-      setTrouble(inFormWords(messageOf(caught), WORDS))
+      setTrouble(nameFormField(messageOf(caught), WORDS))
       setBusy(false)
     }
   }

@@ -1,11 +1,11 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { destroySandbox, type Sandbox, startSandbox, stopSandbox } from '../../api/sandboxes.ts'
-import { shownName } from '../../files/shown-name.ts'
+import { displayName } from '../../files/shown-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
-import { ageText } from '../../shell/time-text.ts'
+import { formatAge } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
@@ -21,7 +21,7 @@ type Question = 'stop' | 'destroy' | undefined
 export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactElement {
   const { workbench } = useParts()
   const current = useStore(workbench.current)
-  const isAway = useStore(workbench.isAway)
+  const isOffline = useStore(workbench.isOffline)
   const [question, setQuestion] = useState<Question>()
   const [doing, setDoing] = useState('')
   const { id, name, state, reason, ephemeral, createdMs, access = 'owner', owner } = sandbox
@@ -33,7 +33,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
   }
   const isOwner = access === 'owner'
   const stateText = sandboxTexts.states[state]
-  const note = doing === '' ? (isAway ? sandboxTexts.wasState(stateText) : stateText) : doing
+  const note = doing === '' ? (isOffline ? sandboxTexts.wasState(stateText) : stateText) : doing
   return (
     <li className={`sandbox ${current === id ? 'current' : ''}`}>
       <div className="row">
@@ -44,11 +44,11 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
           onClick={() => workbench.choose(id)}
           onDoubleClick={() => openTerminal(workbench, id)}
         >
-          <span className={`dot ${isAway ? '' : state}`} aria-hidden="true" />
+          <span className={`dot ${isOffline ? '' : state}`} aria-hidden="true" />
           <span className="row-text">
             <span className="row-name">{name}</span>
             <small>
-              {note} · {ownerText(access, owner)} · {sandboxTexts.age(ageText(createdMs, Date.now()))}
+              {note} · {ownerText(access, owner)} · {sandboxTexts.age(formatAge(createdMs, Date.now()))}
               {ephemeral ? ` · ${sandboxTexts.ephemeral}` : ''}
             </small>
           </span>
@@ -145,6 +145,6 @@ function UnsavedNote({ sandbox }: { readonly sandbox: string }): ReactElement | 
   const unsaved = [...useStore(dirty.views).values()].filter((one) => one.sandbox === sandbox)
   if (unsaved.length === 0) return null
   return (
-    <p className="trouble">{sandboxTexts.unsaved(unsaved.map(({ path }) => shownName(path)).join(', '))}</p>
+    <p className="trouble">{sandboxTexts.unsaved(unsaved.map(({ path }) => displayName(path)).join(', '))}</p>
   )
 }

@@ -3,7 +3,7 @@ import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { type HeldGrant, leaveGrant, listHeldGrants } from '../../api/grants.ts'
 import { IconButton } from '../../shell/icon.tsx'
 import { joinSession, openTerminal } from '../../shell/open-terminal.ts'
-import { agoOrAhead } from '../../shell/time-text.ts'
+import { formatRelativeTime } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 import { CreateDialog, type MadeSandbox } from './create-dialog.tsx'
@@ -16,7 +16,7 @@ export function SandboxesPanel(): ReactElement {
   const { workbench, terminals } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
   const person = useStore(workbench.person)
-  const isAway = useStore(workbench.isAway)
+  const isOffline = useStore(workbench.isOffline)
   const [isCreating, setCreating] = useState(false)
   const isGuest = person.is === 'ready' && person.value?.guest === true
   const made = ({ id, firstCommand }: MadeSandbox): void => {
@@ -39,21 +39,21 @@ export function SandboxesPanel(): ReactElement {
           onClick={() => void workbench.refreshSandboxes()}
         />
       </header>
-      {isAway && (
+      {isOffline && (
         <p className="trouble" role="status">
           {sandboxTexts.unreachable}
           {sandboxes.is === 'ready' && sandboxTexts.stale}
         </p>
       )}
       {sandboxes.is === 'loading' && <p className="empty">{sandboxTexts.loading}</p>}
-      {sandboxes.is === 'failed' && !isAway && (
+      {sandboxes.is === 'failed' && !isOffline && (
         <p className="empty">{sandboxTexts.retrying(sandboxes.message)}</p>
       )}
       {sandboxes.is === 'ready' && sandboxes.value.length === 0 && (
         <p className="empty">{isGuest ? sandboxTexts.noneForGuest : sandboxTexts.none}</p>
       )}
       {sandboxes.is === 'ready' && (
-        <ul className={isAway ? 'rows stale' : 'rows'}>
+        <ul className={isOffline ? 'rows stale' : 'rows'}>
           {sandboxes.value.map((sandbox) => (
             <SandboxRow key={sandbox.id} sandbox={sandbox} />
           ))}
@@ -119,7 +119,7 @@ function SharedRows(): ReactElement | null {
                   {texts.from(
                     owner,
                     role === 'viewer' ? sandboxTexts.viewOnly : sandboxTexts.canType,
-                    agoOrAhead(expiresMs, Date.now()),
+                    formatRelativeTime(expiresMs, Date.now()),
                   )}
                 </small>
               </span>

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Session } from '../../api/sessions.ts'
-import { listSessionLines, peopleText } from './session-list.ts'
+import { listSessionLines, participantsText } from './session-list.ts'
 
 const NOW_MS = 10 * 60 * 60 * 1000
 const session: Session = {
@@ -37,19 +37,19 @@ test('a terminal that told a title has that, and a mark where it is open', () =>
 
 test('those who are there are told by name, the person as such', () => {
   const textOf = (people: readonly string[], attachments = people.length) =>
-    peopleText({ ...session, people, attachments }, undefined, 'ann')
+    participantsText({ ...session, people, attachments }, undefined, 'ann')
   expect(textOf([])).toBe('detached')
   expect(textOf([], 2)).toBe('2 attached')
   expect(textOf(['ann', 'Gus'])).toBe('open in another window, Gus')
   expect(textOf(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, 2 more')
   // What the page itself sees is newer than what the list was told.
   const open = { title: '', isAttached: true, hasEnded: false, others: ['Gus'] }
-  expect(peopleText(session, open, 'ann')).toBe('you, Gus')
+  expect(participantsText(session, open, 'ann')).toBe('you, Gus')
 })
 
 test('of what this page has open nobody is told to be there from before', () => {
   const open = { title: '', isAttached: false, hasEnded: false, others: [] }
-  expect(peopleText({ ...session, people: ['ann', 'Gus'], attachments: 2 }, open, 'ann')).toBe('Gus')
-  expect(peopleText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
+  expect(participantsText({ ...session, people: ['ann', 'Gus'], attachments: 2 }, open, 'ann')).toBe('Gus')
+  expect(participantsText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
   expect(listSessionLines([session], { ...scene, open: { s1: { ...open, hasEnded: true } } })).toEqual([])
 })

@@ -1,6 +1,6 @@
 import type { Session } from '../../api/sessions.ts'
-import { shownWords } from '../../files/shown-name.ts'
-import { agoOrAhead } from '../../shell/time-text.ts'
+import { displayTitle } from '../../files/shown-name.ts'
+import { formatRelativeTime } from '../../shell/time-text.ts'
 import { baseName } from '../../shell/titles.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
@@ -18,7 +18,7 @@ export interface SessionLine {
 }
 
 /** What the list is made of, besides the sessions. */
-interface ListScene {
+interface SessionListContext {
   readonly open: Readonly<Record<string, OpenSession>>
   /** The person's own name. */
   readonly self: string
@@ -30,7 +30,7 @@ const MAX_NAMED = 3
 const { sessions: texts } = sandboxTexts
 
 /** Who is there, in words: the person first. */
-export function peopleText(session: Session, open: OpenSession | undefined, self: string): string {
+export function participantsText(session: Session, open: OpenSession | undefined, self: string): string {
   if (open?.isAttached === true) return listed([texts.you, ...open.others])
   const told = session.people ?? []
   // The list is from before this page lost it, and tells of that page.
@@ -38,7 +38,7 @@ export function peopleText(session: Session, open: OpenSession | undefined, self
   if (open !== undefined && people.length === 0) return ''
   if (people.length === 0)
     return session.attachments === 0 ? texts.detached : texts.attached(session.attachments)
-  return listed(people.map((name) => (name === self ? texts.inAnotherWindow : shownWords(name))))
+  return listed(people.map((name) => (name === self ? texts.inAnotherWindow : displayTitle(name))))
 }
 
 function listed(names: readonly string[]): string {
@@ -46,14 +46,14 @@ function listed(names: readonly string[]): string {
   return [...names.slice(0, MAX_NAMED), ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
-function beganText(createdMs: number | null | undefined, nowMs: number): string {
+function startedText(createdMs: number | null | undefined, nowMs: number): string {
   if (createdMs === null || createdMs === undefined) return ''
-  const when = agoOrAhead(createdMs, nowMs)
+  const when = formatRelativeTime(createdMs, nowMs)
   return when === 'now' ? texts.justStarted : texts.started(when)
 }
 
 /** The lines of a list, by sandbox and then in the order in which they began. */
-export function listSessionLines(sessions: readonly Session[], scene: ListScene): readonly SessionLine[] {
+export function listSessionLines(sessions: readonly Session[], scene: SessionListContext): readonly SessionLine[] {
   const { open, self, nowMs } = scene
   const running = sessions.filter(({ id }) => open[id]?.hasEnded !== true)
   const lines = running.map((session) => {
@@ -61,10 +61,10 @@ export function listSessionLines(sessions: readonly Session[], scene: ListScene)
     const told = here?.title ?? ''
     return {
       session,
-      name: shownWords(told === '' ? baseName(session.cmd) : told),
+      name: displayTitle(told === '' ? baseName(session.cmd) : told),
       sandboxName: scene.nameSandbox(session.sandbox),
-      began: beganText(session.createdMs, nowMs),
-      people: peopleText(session, here, self),
+      began: startedText(session.createdMs, nowMs),
+      people: participantsText(session, here, self),
       isOpen: here !== undefined,
     }
   })

@@ -1,7 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { endSession, listSessions, type Session } from '../../api/sessions.ts'
-import { shownName } from '../../files/shown-name.ts'
+import { displayName } from '../../files/shown-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
@@ -17,7 +17,7 @@ const REFRESH_MS = 5_000
 /** Sessions that run, asked for again while somebody looks. */
 function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void>] {
   const { workbench } = useParts()
-  const isAway = useStore(workbench.isAway)
+  const isOffline = useStore(workbench.isOffline)
   const [sessions, setSessions] = useState<Loaded<readonly Session[]>>({ is: 'loading' })
   const refresh = useCallback(async () => {
     try {
@@ -48,7 +48,7 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
       if (!document.hidden) void refresh()
     }, REFRESH_MS)
     return () => clearInterval(timer)
-  }, [refresh, open, isAway, states])
+  }, [refresh, open, isOffline, states])
   return [sessions, refresh]
 }
 
@@ -68,7 +68,7 @@ function SessionRow({
       <button
         type="button"
         className="row-main"
-        title={shownName(cmd)}
+        title={displayName(cmd)}
         onClick={() => joinSession(workbench, sandbox, id)}
       >
         <span className="row-text">
@@ -103,7 +103,7 @@ function SessionRow({
 export function SessionRows(): ReactElement | null {
   const { workbench, terminals } = useParts()
   const [sessions, refresh] = useSessions()
-  const isAway = useStore(workbench.isAway)
+  const isOffline = useStore(workbench.isOffline)
   const open = useStore(terminals.sessions.all)
   const names = useStore(workbench.names.all)
   const person = useStore(workbench.person)
@@ -122,7 +122,7 @@ export function SessionRows(): ReactElement | null {
     nameSandbox: (sandbox) => nameSandbox(sandbox, names, self?.guest === true),
   })
   return (
-    <ul className={isAway ? 'rows stale' : 'rows'}>
+    <ul className={isOffline ? 'rows stale' : 'rows'}>
       {lines.map((line) => (
         <SessionRow key={line.session.id} line={line} onEnd={() => void end(line.session.id)} />
       ))}

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { arrowText } from './arrow.ts'
+import { arrowText } from './keys.ts'
 
 test('arrows are sent as the program asks for them', () => {
   expect(arrowText('up', false)).toBe('\u{1b}[A')

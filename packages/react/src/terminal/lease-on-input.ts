@@ -10,7 +10,7 @@ const MAX_HELD_BYTES = 1024 * 1024
 const MOUSE = new RegExp(['\\x1b\\[<[0-9;]+[Mm]', '\\x1b\\[M[^]{3}'].join('|'), 'g')
 
 /** Whether somebody who only watches may begin to drive without taking that from anybody: the lease is no one's, nor kept for anyone. */
-export function isFreeToDrive({ status, role, authority, presence }: Known): boolean {
+export function isLeaseFree({ status, role, authority, presence }: Known): boolean {
   return status.is === 'attached' && role === 'viewer' && authority === 'driver' && presence?.driver === null
 }
 
@@ -24,7 +24,7 @@ function isTyped(bytes: Uint8Array): boolean {
  * What is typed where nobody drives. It asks for the lease, which takes it from nobody, and waits: then it is sent, and when somebody
  * else was faster or the connection is cut it is lost, which is said.
  */
-export class TypingToDrive {
+export class LeaseOnInput {
   readonly #ask: () => void
   readonly #send: (bytes: Uint8Array) => void
   readonly #lost: (bytes: number) => void

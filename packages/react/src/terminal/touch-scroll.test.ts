@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LineCount, Pan, slowDown } from './pan.ts'
+import { LineAccumulator, Pan, decaySpeed } from './touch-scroll.ts'
 
 const at = (x: number, y: number, atMs: number) => ({ x, y, atMs })
 
@@ -28,13 +28,13 @@ describe('Pan', () => {
 })
 
 test('a glide comes to its end', () => {
-  expect(slowDown(1, 0)).toBe(1)
-  expect(slowDown(-1, 100)).toBeLessThan(0)
-  expect(Math.abs(slowDown(-1, 3_000))).toBeLessThan(0.001)
+  expect(decaySpeed(1, 0)).toBe(1)
+  expect(decaySpeed(-1, 100)).toBeLessThan(0)
+  expect(Math.abs(decaySpeed(-1, 3_000))).toBeLessThan(0.001)
 })
 
 test('lines are counted of pixels, and no pixel is lost or counted twice', () => {
-  const count = new LineCount()
+  const count = new LineAccumulator()
   expect([7, 7, 7, -1, -30].map((pixels) => count.take(pixels, 10))).toEqual([0, 1, 1, 0, -3])
   expect(count.take(0, 10)).toBe(0)
 })

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { isFreeToDrive, TypingToDrive } from './typing-to-drive.ts'
+import { isLeaseFree, LeaseOnInput } from './lease-on-input.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-function watch(): { readonly typing: TypingToDrive; readonly done: string[] } {
+function watch(): { readonly typing: LeaseOnInput; readonly done: string[] } {
   const done: string[] = []
-  const typing = new TypingToDrive({
+  const typing = new LeaseOnInput({
     ask: () => void done.push('ask'),
     send: (input) => void done.push(new TextDecoder().decode(input)),
     lost: (count) => void done.push(`lost ${count}`),
@@ -13,7 +13,7 @@ function watch(): { readonly typing: TypingToDrive; readonly done: string[] } {
   return { typing, done }
 }
 
-type Known = Parameters<typeof isFreeToDrive>[0]
+type Known = Parameters<typeof isLeaseFree>[0]
 
 const free: Known = {
   status: { is: 'attached', session: 's', role: 'viewer' },
@@ -29,13 +29,13 @@ const drivenBy = (driver: string): Known => ({
 
 describe('isFreeToDrive', () => {
   test('is so for who watches and may drive, while nobody has the lease', () => {
-    expect(isFreeToDrive(free)).toBe(true)
-    expect(isFreeToDrive({ ...free, authority: 'viewer' })).toBe(false)
-    expect(isFreeToDrive({ ...free, role: 'collaborator' })).toBe(false)
-    expect(isFreeToDrive({ ...free, status: { is: 'connecting', attempt: 2 } })).toBe(false)
-    expect(isFreeToDrive({ ...free, presence: undefined })).toBe(false)
+    expect(isLeaseFree(free)).toBe(true)
+    expect(isLeaseFree({ ...free, authority: 'viewer' })).toBe(false)
+    expect(isLeaseFree({ ...free, role: 'collaborator' })).toBe(false)
+    expect(isLeaseFree({ ...free, status: { is: 'connecting', attempt: 2 } })).toBe(false)
+    expect(isLeaseFree({ ...free, presence: undefined })).toBe(false)
     // Whoever was cut off has it as long as it is kept for them.
-    expect(isFreeToDrive(drivenBy('a2'))).toBe(false)
+    expect(isLeaseFree(drivenBy('a2'))).toBe(false)
   })
 })
 

@@ -40,7 +40,7 @@ function isAsked(lines: number, isBracketed: boolean, asks: AskBeforePaste): boo
 }
 
 /** Whether a paste is worth a question. One line with an end is as typed with Enter. */
-export function judgePaste(
+export function checkPaste(
   text: string,
   { isBracketed, asks }: { readonly isBracketed: boolean; readonly asks: AskBeforePaste },
 ): RiskyPaste | undefined {
@@ -58,4 +58,19 @@ export function judgePaste(
 export function preparePaste(text: string, isBracketed: boolean): string {
   const typed = text.replaceAll(KEYS, '').replaceAll(/\r?\n/g, '\r')
   return isBracketed ? `\u{1b}[200~${typed}\u{1b}[201~` : typed
+}
+
+/** Longest text that a program may put into the clipboard, in base64. */
+const MAX_CLIPBOARD_CHARS = 1024 * 1024
+
+/** Text of an OSC 52 that sets the clipboard; undefined for a question, which is never answered. */
+export function clipboardText(data: string): string | undefined {
+  const [, encoded = ''] = data.split(';')
+  if (encoded === '' || encoded === '?' || encoded.length > MAX_CLIPBOARD_CHARS) return undefined
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)))
+  } catch {
+    // Not base64: nothing to set.
+    return undefined
+  }
 }

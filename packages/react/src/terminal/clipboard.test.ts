@@ -1,30 +1,30 @@
 import { describe, expect, test } from 'bun:test'
-import { judgePaste, preparePaste } from './paste.ts'
+import { clipboardText, checkPaste, preparePaste } from './clipboard.ts'
 
 describe('judgePaste', () => {
   const plain = { isBracketed: false, asks: 'would-run' } as const
   const bracketed = { isBracketed: true, asks: 'would-run' } as const
 
   test('asks about several lines that a shell would run', () => {
-    expect(judgePaste('a\nb\n', plain)).toEqual({ lines: 2, preview: 'a\nb\n', leftOut: 0, notShown: 0 })
-    expect(judgePaste('a\rb', plain)?.lines).toBe(2)
+    expect(checkPaste('a\nb\n', plain)).toEqual({ lines: 2, preview: 'a\nb\n', leftOut: 0, notShown: 0 })
+    expect(checkPaste('a\rb', plain)?.lines).toBe(2)
   })
   test('asks nothing about one line, or where pastes are told from typing', () => {
-    expect(judgePaste('make test\n', plain)).toBeUndefined()
-    expect(judgePaste('a\nb', bracketed)).toBeUndefined()
+    expect(checkPaste('make test\n', plain)).toBeUndefined()
+    expect(checkPaste('a\nb', bracketed)).toBeUndefined()
   })
   test('asks always or never, for who wants that', () => {
-    expect(judgePaste('a\nb', { isBracketed: true, asks: 'always' })?.lines).toBe(2)
-    expect(judgePaste('a', { isBracketed: false, asks: 'always' })).toBeUndefined()
-    expect(judgePaste('a\nb', { isBracketed: false, asks: 'never' })).toBeUndefined()
+    expect(checkPaste('a\nb', { isBracketed: true, asks: 'always' })?.lines).toBe(2)
+    expect(checkPaste('a', { isBracketed: false, asks: 'always' })).toBeUndefined()
+    expect(checkPaste('a\nb', { isBracketed: false, asks: 'never' })).toBeUndefined()
   })
   test('shows what cannot be seen, and says what is left out and what does not fit', () => {
     const hidden = 'a\u{3}b\tc\n\u{7f}\u{85}d\u{202e}e\u{200b}'
-    expect(judgePaste(hidden, plain)).toMatchObject({
+    expect(checkPaste(hidden, plain)).toMatchObject({
       preview: 'a<^C>b\tc\n<^?><U+85>d<U+202E>e<U+200B>',
       leftOut: 3,
     })
-    const long = judgePaste(`a\n${'b'.repeat(5_000)}`, plain)
+    const long = checkPaste(`a\n${'b'.repeat(5_000)}`, plain)
     expect(long?.preview.length).toBe(4_000)
     expect(long?.notShown).toBe(1_002)
   })
@@ -43,4 +43,15 @@ describe('preparePaste', () => {
     const sent = preparePaste(`${String.fromCharCode(...codes)}é漢🙂`, isBracketed)
     expect(sent.replace('\u{1b}[200~', '').replace('\u{1b}[201~', '')).toBe('\t\r\ré漢🙂')
   })
+})
+
+test('text that a program sets is decoded, whatever it is for', () => {
+  expect(clipboardText(`c;${btoa('plain')}`)).toBe('plain')
+  expect(clipboardText(`;${Buffer.from('漢字 é').toString('base64')}`)).toBe('漢字 é')
+})
+
+test('questions, nonsense and far too much are nothing (threat T23)', () => {
+  const tooMuch = Buffer.alloc(1024 * 1024).toString('base64')
+  for (const data of ['c;?', 'c;', 'c', '', 'c;***', `c;${tooMuch}`])
+    expect(clipboardText(data)).toBeUndefined()
 })

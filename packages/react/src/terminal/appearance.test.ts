@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { DARK, LIGHT, MIN_CONTRAST } from './palette.ts'
+import { XtermSettings, DARK, DEFAULT_APPEARANCE, LIGHT, MIN_CONTRAST } from './appearance.ts'
 
 function luminanceOf(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5]
@@ -37,4 +37,32 @@ test.each([
   expect(luminanceOf(brightBlack)).toBeGreaterThan(luminanceOf(black))
   expect(luminanceOf(brightWhite)).toBeGreaterThan(luminanceOf(white))
   expect(contrastOf(black, white)).toBeGreaterThan(10)
+})
+
+test('what is not given is as usual', () => {
+  expect(new XtermSettings({ fontSize: 20 }).appearance).toEqual({ ...DEFAULT_APPEARANCE, fontSize: 20 })
+})
+
+test('a part of a look changes that part alone', () => {
+  const appearance = new XtermSettings({ fontSize: 20, cursorBlink: false })
+  appearance.change({ palette: LIGHT })
+  expect(appearance.appearance).toEqual({ ...DEFAULT_APPEARANCE, fontSize: 20, cursorBlink: false, palette: LIGHT })
+  expect(appearance.options).toMatchObject({ theme: LIGHT, fontSize: 20, screenReaderMode: false })
+})
+
+test('a cursor that is not to blink does not, whoever may type', () => {
+  const appearance = new XtermSettings({ cursorBlink: false })
+  appearance.isReadOnly = true
+  appearance.isReadOnly = false
+  expect(appearance.options).toMatchObject({ disableStdin: false, cursorBlink: false })
+})
+
+test('a cursor blinks only for who may type, also after another look', () => {
+  const appearance = new XtermSettings({})
+  expect(appearance.options).toMatchObject({ disableStdin: false, cursorBlink: true })
+  appearance.isReadOnly = true
+  appearance.change({ fontSize: 20 })
+  expect(appearance.options).toMatchObject({ disableStdin: true, cursorBlink: false })
+  appearance.isReadOnly = false
+  expect(appearance.options).toMatchObject({ disableStdin: false, cursorBlink: true })
 })
